@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from harness.components.eventhubs.fault import KIND as ROTATE_KEY
 from harness.context import TriggerHit
 from harness.faults.base import Injection, killing, outage
 from harness.run.schedule import evidence
@@ -96,3 +97,14 @@ def test_what_nobody_noticed_happened_at_its_crash_point(
 ) -> None:
     why = evidence.missed(in_flight, True, done)
     assert evidence.unfelt(done, why, stands) is unfelt
+
+
+@pytest.mark.parametrize(
+    ("rotates", "back", "unhealed"), [(True, False, True), (True, True, False), (False, False, False)]
+)
+def test_a_key_is_gone_for_good_only_where_it_can_be_another_and_does_not_come_back(
+    rotates: bool, back: bool, unhealed: bool
+) -> None:
+    server: Any = SimpleNamespace(port=1, **({"rotate": lambda back=False: None} if rotates else {}))
+    fault = Fault(kind="rotate key", impact=Impact.NONE, options={"back_after": 8.0} if back else {})
+    assert ROTATE_KEY.unhealed(fault, server) is unhealed

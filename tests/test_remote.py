@@ -31,6 +31,7 @@ from harness.sinks.base import Missing
 from harness.stacks.needed_parts import only_checkpoint, parts
 from harness.wait import until
 from harness.workloads.base import Record
+from tests.limits import PROCESS_S
 from tests.remote_folder import LocalRemote, put
 
 HOUSE = Path(__file__).parents[1]
@@ -119,24 +120,28 @@ def test_a_checkpoint_that_was_deleted_and_begun_anew_is_another_one(server: Loc
         assert len(observer.queries()) == 2
 
 
+def states(observer: Observer) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The batches planned and committed of each checkpoint."""
+    return [(state.offsets, state.commits) for state in observer.states()]
+
+
 @pytest.mark.parametrize("below", ["", "one"])
 def test_of_a_checkpoint_that_was_deleted_nothing_is_left(server: LocalRemote, tmp_path: Path, below: str) -> None:
-    with observed(server, tmp_path) as (observer, seen):
+    with observed(server, tmp_path) as (observer, _):
         place = server.path / below
         for source in ("0", "1"):
             put(place / "sources" / source / "0", b"v1\n{}")
         put(place / "offsets" / "0", PLAN % 5)
         put(place / "commits" / "0")
-        until("the commit", lambda: len(seen) >= 4, within_s=20)
-        assert [(state.offsets, state.commits) for state in observer.states()] == [((0,), (0,))]
+        until("the commit", lambda: states(observer) == [((0,), (0,))], within_s=PROCESS_S)
         server.delete(str(place.relative_to(server.path) / "sources" / "1"))
         put(place / "offsets" / "1", PLAN % 9)
-        until("the next plan", lambda: len(seen) >= 5, within_s=20)
+        until("the next plan", lambda: states(observer) == [((0, 1), (0,))], within_s=PROCESS_S)
         here = tmp_path / "run" / "checkpoint" / below
         assert [path.relative_to(here).as_posix() for path in here.glob("sources/*/*")] == ["sources/0/0"]
         for each in ("sources", "offsets", "commits"):
             server.delete(str(place.relative_to(server.path) / each))
-        assert [(state.offsets, state.commits) for state in observer.states()] == [((), ())]
+        assert states(observer) == [((), ())]
         assert not [path for path in here.rglob("*") if path.is_file()]
 
 

@@ -298,3 +298,20 @@ def test_offsets_of_its_own_that_moved_on_twice_are_more_than_was_in_flight(
     found = run(tmp_path, GAVE_UP)
     progressed = replace(found.progressed, queries=(), positions=(*of_another, *own))
     assert blamed(stalled(replace(found, progressed=progressed), (hit,), CALMS)) == who
+
+
+def for_good(step: StepOutcome, *, unfelt: bool = False) -> StepOutcome:
+    """The same, and what it took away does not come back."""
+    return replace(step, evidence=replace(step.evidence, unhealed=True, unfelt=unfelt))
+
+
+def test_what_was_taken_away_for_good_excuses_only_who_did_nothing_since(tmp_path: Path) -> None:
+    first, second = INJECTIONS
+    lasting = [replace(second, outcome=for_good(SECOND))]
+    (why,) = stalled(run(tmp_path, GAVE_UP), [first, *lasting], CALMS).unknown
+    assert "did not come back" in why and LABEL in why
+    survived = [replace(first, outcome=for_good(FIRST)), second]
+    assert stalled(run(tmp_path / "b", GAVE_UP), survived, CALMS) == Decided(stand=[BLAMED]), "it got done more"
+    unfelt = [first, replace(second, outcome=for_good(SECOND, unfelt=True))]
+    assert stalled(run(tmp_path / "c", GAVE_UP), unfelt, CALMS) == Decided(stand=[BLAMED]), "nobody was connected"
+    assert stalled(run(tmp_path / "d", GAVE_UP), lasting, [DEAD, ALSO]) == Decided(error=[FAILED])

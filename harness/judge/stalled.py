@@ -3,7 +3,7 @@ faults.
 
 A stretch without a commit is a stall only if it is longer than the declared `interval` allows, and than a control run
 without faults needed, its start included. A program that dies by itself is the faults' victim only if it lives without
-them. Where a fault took away for good what every program needs, nobody can tell.
+them. Where a fault took away for good what every program needs, nobody can tell, but of what had stalled before.
 """
 
 from __future__ import annotations
@@ -30,35 +30,30 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     dead = isinstance(said, dict) and said.get("kind") == GAVE_UP
     idle_s = _number(said, "idle_s")
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
-    away = [injection.label for injection in injections if injection.outcome.evidence.unhealed]
+    since, interval = _since(run, injections), run.scenario.pipeline.interval_s
+    longest = max((control.gap_s for control in controls), default=0.0)
+    lasting = "did not come back, so no pipeline could go on"
+    if away := next((hit for hit in since if _took(hit)), None):
+        idle_s, since, dead = _idle_s(since, away), _before(since, away), False
+        if idle_s <= SLOWER * (longest if interval is None else interval):
+            return _failed(words, controls) or Decided(unknown=[f"{words}; what {away.label} took away {lasting}"])
     # What nobody missed at once may be missed by the next attempt.
-    away += [step.name for step in run.steps if not step.hit and step.evidence.signalled and step.evidence.unhealed]
-    if away:
-        return Decided(unknown=[f"{words}; what {away[0]} took away did not come back, so no pipeline could go on"])
-    since = _since(run, injections)
+    elif gone := [
+        step.name for step in run.steps if not step.hit and step.evidence.signalled and step.evidence.unhealed
+    ]:
+        return _failed(words, controls) or Decided(unknown=[f"{words}; what {gone[0]} took away {lasting}"])
     labels = tuple(injection.label for injection in since)
     if not dead and (late := late_log(run)):
         return Decided(unknown=[f"{words}; {late}"])
     sure = len(since) == 1 and (since[0].died or _planned(since[0]) is not None)
     blamed = replace(finding, faults=labels) if sure else replace(finding, fits=labels)
-    interval = run.scenario.pipeline.interval_s
     declared = interval is not None and not dead
     if interval is not None and declared and idle_s <= SLOWER * interval:
         return Decided(unknown=[f"{words}; that is no stall for an interval of {interval:g} s"])
-    failed = [control for control in controls if control.error]
-    usable = any(control.usable for control in controls)
-    if failed and not usable and len(failed) < FAILED_MIN:
-        again = f"without faults it failed in {len(failed)} of {len(controls)} control runs"
-        wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
-        return Decided(unknown=[f"{words}; {again}: {failed[0].error}"], wants=wants)
-    if failed and not usable:
-        return Decided(error=[f"the pipeline does not work without faults either: {failed[0].error}"])
-    if failed:
-        often = f"without faults it failed in {len(failed)} of {len(controls)} control runs too"
-        return Decided(unknown=[f"{words}; {often}: {failed[0].error}"])
+    if failed := _failed(words, controls):
+        return failed
     if any(control.open for control in controls):
         return Decided(unknown=[f"{words}; a control run without faults did not get done either"])
-    longest = max((control.gap_s for control in controls), default=0.0)
     if controls and not dead and idle_s <= SLOWER * longest:
         return Decided(unknown=[f"{words}; without faults it went {longest:g} s without a commit"])
     # Whoever dies or hangs may do so now and then, with or without faults.
@@ -70,6 +65,38 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
         made = f"only {len(controls)} of {CONTROLS_MAX} control runs were made" if controls else why
         return Decided(unknown=[f"{words}; {made}"], wants=wants)
     return Decided(stand=[blamed])
+
+
+def _failed(words: str, controls: Sequence[Control]) -> Decided | None:
+    """What control runs that failed say of it; None if none did."""
+    failed = [control for control in controls if control.error]
+    usable = any(control.usable for control in controls)
+    if failed and not usable and len(failed) < FAILED_MIN:
+        again = f"without faults it failed in {len(failed)} of {len(controls)} control runs"
+        wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
+        return Decided(unknown=[f"{words}; {again}: {failed[0].error}"], wants=wants)
+    if failed and not usable:
+        return Decided(error=[f"the pipeline does not work without faults either: {failed[0].error}"])
+    if failed:
+        often = f"without faults it failed in {len(failed)} of {len(controls)} control runs too"
+        return Decided(unknown=[f"{words}; {often}: {failed[0].error}"])
+    return None
+
+
+def _took(hit: Injection) -> bool:
+    """Did it take away for good what every program needs, and somebody felt it?"""
+    return hit.outcome.evidence.unhealed and not hit.outcome.evidence.unfelt
+
+
+def _before(since: Sequence[Injection], away: Injection) -> list[Injection]:
+    """The hits before it after which nothing was committed by then, for all that the two looks say."""
+    return [hit for hit in since[: since.index(away)] if _done(hit) is not None and _done(hit) == _done(away)]
+
+
+def _idle_s(since: Sequence[Injection], away: Injection) -> float:
+    """How long, by then, nothing had been committed after a hit before it; 0 if nobody knows."""
+    began = [hit.at.snapshot.at_s for hit in _before(since, away) if hit.at is not None]
+    return away.at.snapshot.at_s - min(began) if began and away.at is not None else 0.0
 
 
 def _since(run: Run, injections: Sequence[Injection]) -> list[Injection]:

@@ -23,6 +23,7 @@ def reader(run: RunBuilder, *, before: list[Row], after: list[Row]) -> None:
     the end."""
     run.sink(replace(PER_RECORD, folds=True), types=[TYPES["payments"]])
     run.edits["sink/0.json"] = {"folds": True, "folding": "a record that repeats the id of one before it is dropped"}
+    run.steps, run.moments = [], []
     run.injection(1)
     run.dropped = {AT_THE_HIT: before, IN_THE_END: after}
 

@@ -84,3 +84,36 @@ def a_key_that_never_counts_again(run: RunBuilder) -> Iterator[str]:
     run.steps[0] = replace(healed, evidence=replace(healed.evidence, unhealed=True))
     yield "its login counts again, and it stops all the same"
     run.steps[0] = healed
+
+
+def taken_away(run: RunBuilder, number: int, *, yes: bool = True) -> None:
+    """What a step took away does not come back."""
+    step = run.steps[number - 1]
+    run.steps[number - 1] = replace(step, evidence=replace(step.evidence, unhealed=yes))
+
+
+@adversary(8, STALLED, twin=unknown("did not come back, so no pipeline could go on"))
+def stalled_before_the_key_was_rotated(run: RunBuilder) -> Iterator[str]:
+    """Nothing was committed for a minute and a half after the kill. Then the login was taken away for good: that is no
+    excuse for the time before."""
+    stall(run)
+    run.calm_gap_s = 5.0
+    run.calm()
+    run.injection(1, attempt=2, at_s=100.0)
+    taken_away(run, 2)
+    yield "it was taken away two seconds after the kill"
+    run.found(2, at_s=5.0)
+
+
+@adversary(
+    8,
+    error("does not work without faults either"),
+    twin=unknown("did not come back, so no pipeline could go on"),
+)
+def dies_by_itself_and_its_key_was_rotated(run: RunBuilder) -> Iterator[str]:
+    """A fault took the program's login away for good, and without faults it does not get done either."""
+    stall(run, kind="gave up")
+    taken_away(run, 1)
+    run.calm(*["the driver died 6 times: KeyError: 'amount'"] * 2)
+    yield "without faults it gets done"
+    run.calm()

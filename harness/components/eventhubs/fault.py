@@ -68,9 +68,9 @@ class RotateKey(KillServer):
         server.rotate(back=True)
         return f"gone after SIGKILL, back at once with another key, and with the first one after {back_s:g} s"
 
-    def unhealed(self, fault: Fault) -> bool:
-        """A key that does not count again."""
-        return _back_s(fault) is None
+    def unhealed(self, fault: Fault, server: Restartable) -> bool:
+        """A key that does not count again; one that cannot be another counts all along."""
+        return isinstance(server, Rotates) and _back_s(fault) is None
 
 
 def _back_s(fault: Fault) -> float | None:

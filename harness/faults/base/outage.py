@@ -132,10 +132,10 @@ class KillServer:
         why = UNREPEATED if alone else UNFELT if self.missed_at_once else OUTLIVED
         return Injection(
             signalled={victim: words}, looked=True, note=note, why=why if unfelt else "", unfelt=unfelt,
-            unhealed=self.unhealed(step.do),
+            unhealed=self.unhealed(step.do, server),
         )  # fmt: skip
 
-    def unhealed(self, fault: Fault) -> bool:
+    def unhealed(self, fault: Fault, server: Restartable) -> bool:
         """Does it stay away from whom it was taken?"""
         return False
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined, meet
 from harness.errors import UsageError
-from harness.judge.injections import Injection, Seen, lasting
+from harness.judge.injections import Injection, lasting
 from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.in_flight import feeding, handed, in_flight
+from harness.judge.stakes.looks import dropped_since, look
 from harness.judge.stakes.scale import Scale, changed
-from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, dropped, same, sink_state, whole
+from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, whole
 from harness.judge.stakes.traces import Traces
 from harness.judge.stakes.visible import Visibility
 from harness.scenario import Harm, Stake
@@ -87,7 +87,7 @@ class Known(Weighed):
 
 def weigh_all(scale: Scale, hits: Sequence[tuple[Injection, Sequence[Reach]]], *, many: int) -> list[Weighed]:
     """Weigh the hits of a run. It is one program: what one snapshot shows of when it saves offsets holds for all."""
-    nexts = [*(injection for injection, _ in hits[1:]), None]
+    nexts = [*(injection for injection, _ in hits[1:]), None][: len(hits)]
     weighed = [weigh(scale, *hit, many=many, until=until) for hit, until in zip(hits, nexts, strict=True)]
     if not any(each.reach and each.reach.first for each in weighed):
         return weighed
@@ -101,11 +101,11 @@ def weigh(
     """Weigh one hit. `many` queries may feed the sink, and `found` are those that had begun; `until` is the next
     hit."""
     if injection.at is None:
-        return _untold(injection, injection.why)
-    at = _look(scale, injection.at)
-    restart = _look(scale, injection.restart) if injection.restart else None
+        return Weighed(injection=injection, why=injection.why, untold=True)
+    at = look(scale, injection.at)
+    restart = look(scale, injection.restart) if injection.restart else None
     if at is None:
-        return _untold(injection, f"{scale.case.sink} could not be read when the fault hit")
+        return Weighed(injection=injection, why=f"{scale.case.sink} could not be read when the fault hit", untold=True)
     if not found:
         seen = injection.at.snapshot
         idle = not (seen.queries or seen.error) and seen.position is None
@@ -117,26 +117,21 @@ def weigh(
         return Weighed(injection=injection, why=words, idle=idle, untold=not idle)
     late = injection.restart is not None and lasting(injection) is injection.restart
     if late and restart is None and len(found) > 1:
-        return _untold(injection, f"{scale.case.sink} could not be read before the next attempt")
+        return Weighed(
+            injection=injection, why=f"{scale.case.sink} could not be read before the next attempt", untold=True
+        )
     last = restart or at
     try:
         reach = feeding(scale, found, many, restart if late and restart is not None else at)
         if reach is None:
             words = f"{max(many, len(found))} queries read the source, and nothing shows which of them feeds"
-            return _untold(injection, f"{words} {scale.case.sink}: name it in the sink (`query`)")
+            return Weighed(
+                injection=injection, why=f"{words} {scale.case.sink}: name it in the sink (`query`)", untold=True
+            )
         taken = in_flight(scale, injection, reach, last)
         return _Weighing(scale, injection, taken, at, last, until=until).weighed()
     except UsageError as failure:
-        return _untold(injection, scale.refused(failure))
-
-
-def _untold(injection: Injection, why: str) -> Weighed:
-    return Weighed(injection=injection, why=why, untold=True)
-
-
-def _look(scale: Scale, seen: Seen) -> SinkState | None:
-    names = [column.name for column in scale.table.columns]
-    return sink_state(scale.case, seen.tables[scale.position], names=names)
+        return Weighed(injection=injection, why=scale.refused(failure), untold=True)
 
 
 def _has(now: Counter[Any], full: Counter[Any]) -> bool:
@@ -346,19 +341,7 @@ class _Weighing:
     def _visibility(self) -> Visibility:
         # Where Spark's own word says that this batch was in the sink, and the totals are just that, they were right.
         right = self.reach.low if self.there and self.reach.after else {}
-        return Visibility(self.scale, bool(self.touched), right, self._dropped())
-
-    def _dropped(self) -> Counter[Row]:
-        """What the sink's reader has left out as repetitions between the last look and the next hit: what came after
-        that may be its doing. Nothing where a look did not keep it."""
-        last = self.injection.restart or self.injection.at
-        then = self._left_out(last)
-        now = dropped(self.scale.case, self.scale.table) if self.until is None else self._left_out(self.until.at)
-        return Counter() if now is None or then is None else now - then
-
-    def _left_out(self, look: Seen | None) -> Counter[Row] | None:
-        """The same up to a look."""
-        return dropped(self.scale.case, look.tables[self.scale.position]) if look is not None else None
+        return Visibility(self.scale, bool(self.touched), right, dropped_since(self.scale, self.injection, self.until))
 
     def _repetition(self, spans: Spans) -> Iterator[Stake]:
         if not spans:

@@ -1,0 +1,28 @@
+"""What one look at a sink shows of it, and what its reader has left out between two looks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from harness.checkers.cells import Row
+from harness.judge.injections import Injection, Seen
+from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.sink_state import SinkState, dropped, sink_state
+
+
+def look(scale: Scale, seen: Seen) -> SinkState | None:
+    """What the sink held then; None where it is not known."""
+    names = [column.name for column in scale.table.columns]
+    return sink_state(scale.case, seen.tables[scale.position], names=names)
+
+
+def dropped_since(scale: Scale, injection: Injection, until: Injection | None) -> Counter[Row]:
+    """What the sink's reader has left out as repetitions between the last look and the next hit: what came after that
+    may be its doing. Nothing where a look did not keep it."""
+    then = _left_out(scale, injection.restart or injection.at)
+    now = dropped(scale.case, scale.table) if until is None else _left_out(scale, until.at)
+    return Counter() if now is None or then is None else now - then
+
+
+def _left_out(scale: Scale, seen: Seen | None) -> Counter[Row] | None:
+    return dropped(scale.case, seen.tables[scale.position]) if seen is not None else None
