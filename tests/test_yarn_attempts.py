@@ -341,6 +341,7 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     monkeypatch.setattr(outage, "signals", SimpleNamespace(freeze=lambda each: [], thaw=lambda each: None))
     monkeypatch.setattr(outage, "everyone", lambda run: [process])
     monkeypatch.setattr(kill_nodemanager, "GIVEN_UP_S", 0.3)
+    monkeypatch.setattr("harness.faults.base.killing.DIES_WITHIN_S", 0.3)
     late = iter([False, False] if name == "nodemanager" else [])
     run: Any = SimpleNamespace(
         stack=SimpleNamespace(daemons={name: daemon}, servers={}, executors=lambda own: []),

@@ -98,14 +98,13 @@ def weigh_all(scale: Scale, hits: Sequence[tuple[Injection, Sequence[Reach]]], *
 def weigh(
     scale: Scale, injection: Injection, found: Sequence[Reach], *, many: int = 1, until: Injection | None = None
 ) -> Weighed:
-    """Weigh one hit. `many` queries may feed the sink, and `found` are those that had begun; `until` is the next
-    hit."""
+    """Weigh one hit. `many` queries may feed the sink, `found` are those that had begun; `until` is the next hit."""
     if injection.at is None:
-        return Weighed(injection=injection, why=injection.why, untold=True)
+        return _untold(injection, injection.why)
     at = look(scale, injection.at)
     restart = look(scale, injection.restart) if injection.restart else None
     if at is None:
-        return Weighed(injection=injection, why=f"{scale.case.sink} could not be read when the fault hit", untold=True)
+        return _untold(injection, f"{scale.case.sink} could not be read when the fault hit")
     if not found:
         seen = injection.at.snapshot
         idle = not (seen.queries or seen.error) and seen.position is None
@@ -117,21 +116,21 @@ def weigh(
         return Weighed(injection=injection, why=words, idle=idle, untold=not idle)
     late = injection.restart is not None and lasting(injection) is injection.restart
     if late and restart is None and len(found) > 1:
-        return Weighed(
-            injection=injection, why=f"{scale.case.sink} could not be read before the next attempt", untold=True
-        )
+        return _untold(injection, f"{scale.case.sink} could not be read before the next attempt")
     last = restart or at
     try:
         reach = feeding(scale, found, many, restart if late and restart is not None else at)
         if reach is None:
             words = f"{max(many, len(found))} queries read the source, and nothing shows which of them feeds"
-            return Weighed(
-                injection=injection, why=f"{words} {scale.case.sink}: name it in the sink (`query`)", untold=True
-            )
+            return _untold(injection, f"{words} {scale.case.sink}: name it in the sink (`query`)")
         taken = in_flight(scale, injection, reach, last)
         return _Weighing(scale, injection, taken, at, last, until=until).weighed()
     except UsageError as failure:
-        return Weighed(injection=injection, why=scale.refused(failure), untold=True)
+        return _untold(injection, scale.refused(failure))
+
+
+def _untold(injection: Injection, why: str) -> Weighed:
+    return Weighed(injection=injection, why=why, untold=True)
 
 
 def _has(now: Counter[Any], full: Counter[Any]) -> bool:
