@@ -499,6 +499,12 @@ ELSEWHERE = [
     *IN_KAFKA,
     *IN_OPENSEARCH,
     *(path for path in SHIPPED if path.stem.startswith(("delta_", "files_", "iceberg_", "python_"))),
+    # Whose columns are declared: in another topic, in files on a server.
+    *(
+        path
+        for path in SHIPPED
+        if path.stem.startswith(("hub_to_hub_", "hdfs_files_", "sink_listed_", "sink_manifest_"))
+    ),
 ]
 
 
