@@ -38,15 +38,16 @@ def victim_of(fault: Fault) -> Victim:
     return Victim(str(fault.options.get("victim", Victim.TREE)))
 
 
-def dies(run: RunContext, driver: Driver | None) -> bool:
-    """Has the attempt ended, or does it within some seconds, as one does whose query has just failed?"""
+def dies(run: RunContext, driver: Driver | None, *, within_s: float | None = None) -> bool:
+    """Has the attempt ended, or does it in time, by default within the seconds that one takes whose query has just
+    failed?"""
     if driver is None:
         return False
     try:
         until(
             f"attempt {driver.number} of the driver to end",
             lambda: run.supervisor.ended(driver.number),
-            within_s=DIES_WITHIN_S,
+            within_s=DIES_WITHIN_S if within_s is None else within_s,
             stop=run.stop,
         )
     except WaitError:

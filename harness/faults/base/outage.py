@@ -22,8 +22,6 @@ UNREPEATED = (
     "no driver died while it was away, and it keeps the checkpoint alone: whoever was connected asked it again, "
     "and nothing was done twice"
 )
-
-
 OUTLIVED = "no driver died while it was away: whoever is connected to it waits, and does nothing again"
 
 

@@ -7,12 +7,10 @@ from dataclasses import replace
 
 from harness.components.yarn.fault.restart_resourcemanager import KillDaemon
 from harness.context import RunContext, TriggerHit
-from harness.errors import WaitError
-from harness.faults.base import Injection
+from harness.faults.base import Injection, killing
 from harness.kinds import About
 from harness.scenario import Step
 from harness.stack import Driver
-from harness.wait import until
 
 GIVEN_UP_S = 60.0
 
@@ -40,18 +38,7 @@ class KillNodeManager(KillDaemon):
 
     def died(self, run: RunContext, driver: Driver | None) -> bool:
         """Has the attempt that was at work ended, as it does once it is disowned?"""
-        if driver is None:
-            return False
-        try:
-            until(
-                "the attempt that YARN has lost to end",
-                lambda: run.supervisor.ended(driver.number),
-                within_s=GIVEN_UP_S,
-                stop=run.stop,
-            )
-        except WaitError:
-            return False
-        return True
+        return killing.dies(run, driver, within_s=GIVEN_UP_S)
 
 
 KIND = KillNodeManager("nodemanager")
