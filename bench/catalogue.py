@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -22,6 +22,7 @@ from harness.load import load
 from harness.load.pipeline_header import header
 from harness.scenario import CrashPoint, Guarantee, Scenario
 from harness.scenario.progress import DSTREAMS
+from harness.stacks.supported import Named, unsupported
 
 ROOT = Path(__file__).parent.parent
 READ = ("reader", "format", "drop_duplicates")
@@ -37,6 +38,8 @@ is what the snapshot taken at the hit showed: what the sink held, how far Spark'
 breaks or holds."""
 
 
+NOT_RUN = "## Not run yet"
+Key = tuple[str, ...]
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
 
@@ -70,7 +73,9 @@ HEADER = ["program", "asked", "where the batch was", "fault", "seen at the hit",
 def main(paths: Sequence[str]) -> int:
     runs = [run for path in paths for run in json.loads(Path(path).read_text(encoding="utf-8"))["runs"]]
     print(HEAD)
-    print("\n".join(tables(map(row_of, runs))))
+    rows = [*map(row_of, runs)]
+    there = {(row.program, row.asked, row.window, row.fault) for row in rows}
+    print("\n".join([*tables(rows), *not_run(lacking(there))]))
     return 0
 
 
@@ -100,6 +105,30 @@ def row_of(run: dict[str, Any]) -> Row:
         verdict=f"{run['verdict']}: {found}" if found else run["verdict"],
         stack=run["stack"],
     )
+
+
+def claimed(scenario: Scenario) -> Key:
+    """What the rows of its runs begin with: program, what is asked, where the batch is to be, and fault."""
+    program, window, fault = put(scenario, [(step.when.place, step.name) for step in scenario.schedule])
+    return program, asked(scenario), window, fault
+
+
+def lacking(there: Collection[Key]) -> list[str]:
+    """The scenarios that `processes` can run and have no such row, by their place below scenarios/."""
+    paths = sorted(ROOT.glob("scenarios/*/*.yaml"))
+    able = [(path, each) for path in paths if not unsupported(each := load(path), Named("processes"))]
+    return [
+        path.relative_to(ROOT / "scenarios").with_suffix("").as_posix()
+        for path, each in able
+        if claimed(each) not in there
+    ]
+
+
+def not_run(names: Sequence[str]) -> Iterator[str]:
+    """The lines that name them, at the end of the page."""
+    if names:
+        yield from ["", NOT_RUN, "Their predictions are committed; none of them has a verdict."]
+        yield from (f"- [{name}](../scenarios/{name}.yaml)" for name in names)
 
 
 def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str, str]:

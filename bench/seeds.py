@@ -13,9 +13,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from bench.catalogue import asked, put
+from bench.catalogue import Key, claimed
 from harness.load import load
-from harness.scenario import Guarantee, Scenario
+from harness.scenario import Guarantee
 
 ROOT = Path(__file__).parents[1]
 CLAIMS = ROOT / "bench" / "seeds.yaml"
@@ -27,7 +27,6 @@ Made by `bench/seeds.py` from [bench/seeds.yaml](../bench/seeds.yaml) and the ru
 it again rather than edit this page. A scenario stands with the verdicts of its stored runs, each linked to their table.
 The articles are of DStreams; what is shown here is of Structured Streaming, unless it says otherwise."""
 
-Key = tuple[str, ...]
 Runs = Mapping[Key, tuple[str, list[str]]]
 """By program, what was asked, place and fault: the table of the catalogue, and the verdicts of the runs."""
 
@@ -64,12 +63,6 @@ def runs(catalogue: str) -> Runs:
     return out
 
 
-def key(scenario: Scenario) -> Key:
-    """What the catalogue has its runs under."""
-    program, window, fault = put(scenario, [(step.when.place, step.name) for step in scenario.schedule])
-    return program, asked(scenario), window, fault
-
-
 def _cell(each: Mapping[str, Any], found: Runs) -> Iterator[str]:
     yield from (_shown(name, found) for name in each.get("shows", ()))
     if "not_run" in each:
@@ -78,7 +71,7 @@ def _cell(each: Mapping[str, Any], found: Runs) -> Iterator[str]:
 
 def _shown(name: str, found: Runs) -> str:
     link = f"[{Path(name).name}](../scenarios/{name}.yaml)"
-    section, verdicts = found.get(key(load(ROOT / "scenarios" / f"{name}.yaml")), ("", []))
+    section, verdicts = found.get(claimed(load(ROOT / "scenarios" / f"{name}.yaml")), ("", []))
     if not verdicts:
         return f"{link}: {NOT_RUN}no row in the catalogue"
     return f"{link}: " + ", ".join(f"[{verdict}](catalogue.md#{section.replace(' ', '-')})" for verdict in verdicts)

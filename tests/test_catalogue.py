@@ -7,12 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bench.catalogue import asked, put, row_of, tables
-from harness.load import load
-from harness.scenario import Scenario
-from harness.stacks.supported import Named, unsupported
+from bench.catalogue import NOT_RUN, lacking, row_of, tables
+from bench.seeds import runs
 
 ROOT = Path(__file__).parents[1]
+SCENARIOS = [*ROOT.glob("scenarios/*/*.yaml")]
 
 
 def run(root: Path, scenario: str, point: str, verdict: str, *found: str) -> dict[str, Any]:
@@ -85,17 +84,6 @@ def test_each_scenario_has_a_row_in_the_page() -> None:
     """Of those that `processes` can run, as `make prove SUITE=all` does, or it is named as not run: if this fails, make
     the page again."""
     page = (ROOT / "docs" / "catalogue.md").read_text(encoding="utf-8")
-    rows = [[cell.strip() for cell in line.split(" | ")] for line in page.splitlines() if line.startswith("| `")]
-    there = {(cells[0].removeprefix("| "), *cells[1:4]) for cells in rows}
-    scenarios = [load(path) for path in sorted(ROOT.glob("scenarios/*/*.yaml"))]
-    able = [each for each in scenarios if not unsupported(each, Named("processes"))]
-    assert able
-    told = {Path(each.path).relative_to(ROOT / "scenarios"): _claimed(each) for each in able}
-    lacking = {str(name.with_suffix("")) for name, row in told.items() if row not in there}
-    assert lacking == {*re.findall(r"^- \[([\w/]+)\]", page.partition("\n## Not run yet\n")[2], re.MULTILINE)}
-
-
-def _claimed(scenario: Scenario) -> tuple[str, ...]:
-    """Program, what is asked, where the batch is to be, and fault."""
-    program, window, fault = put(scenario, [(step.when.place, step.name) for step in scenario.schedule])
-    return program, asked(scenario), window, fault
+    there, told = runs(page), page.partition(f"\n{NOT_RUN}\n")[2]
+    assert there and SCENARIOS
+    assert lacking(there) == re.findall(r"^- \[([\w/]+)\]", told, re.MULTILINE)

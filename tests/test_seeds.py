@@ -8,7 +8,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from bench.seeds import CATALOGUE, CLAIMS, NOT_RUN, ROOT, key, page, runs
+from bench.catalogue import claimed
+from bench.seeds import CATALOGUE, CLAIMS, NOT_RUN, ROOT, page, runs
 from harness.load import load
 from harness.scenario import Guarantee
 
@@ -36,7 +37,7 @@ def test_each_scenario_is_there_and_has_the_verdict_of_a_stored_run() -> None:
     linked = [found for row in rows() for found in LINKED.findall(row)]
     assert len(linked) > 60
     for path, told in linked:
-        section, verdicts = FOUND.get(key(load(ROOT / path)), ("", []))
+        section, verdicts = FOUND.get(claimed(load(ROOT / path)), ("", []))
         assert verdicts, path
         assert VERDICT.findall(told) == [(verdict, section.replace(" ", "-")) for verdict in verdicts], path
 
