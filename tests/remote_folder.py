@@ -20,6 +20,7 @@ class LocalRemote:
     path: Path
     url: str = "hdfs://127.0.0.1:1/onceproof/run"
     scratch: Path | None = None
+    listed_how: str = "again and again"
     before: Callable[[str], None] = lambda place: None
     away: threading.Event = field(default_factory=threading.Event)
     unread: set[str] = field(default_factory=set)

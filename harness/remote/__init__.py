@@ -3,6 +3,7 @@ it itself.
 
 mirror      a local copy that follows it
 checkpoint  what its listing says of a checkpoint of Spark's, straight from the server
+parts       the folders that servers give to the parts of a run
 http        asks a server over HTTP
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class RemoteFolder(Protocol):
         """A folder of the harness's own for copies, which goes with its session and need not be there yet; None: that
         of the system."""
 
+    @property
+    def listed_how(self) -> str:
+        """By what means it is listed and how often, in words, such as `over WebHDFS, again and again`."""
+
     def entries(self, place: str) -> list[Entry]:
         """The names in a folder, as they were at one moment; none where it is not there."""
 
@@ -52,15 +57,6 @@ class RemoteFolder(Protocol):
     def changed(self, within_s: float) -> None:
         """Return once something may have changed since the last call, or the time is up; at once where nobody can
         tell but by asking again soon."""
-
-
-@runtime_checkable
-class SaysHow(Protocol):
-    """One that says by what means it is listed, such as `over WebHDFS`; else it is asked again and again."""
-
-    @property
-    def listed_how(self) -> str:
-        """In words."""
 
 
 def joined(*parts: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic
 
 from harness.errors import HarnessError, StackError
-from harness.remote import Entry, RemoteFolder, SaysHow, joined
+from harness.remote import Entry, RemoteFolder, joined
 from harness.wait import Deadline
 
 DEEPEST = 6
@@ -58,8 +58,7 @@ class Mirror:
     @property
     def told(self) -> str:
         """Where it lies and how it is watched, in words, for evidence."""
-        how = self.remote.listed_how if isinstance(self.remote, SaysHow) else "again and again"
-        return f"the checkpoint lies at {self.remote.url}, and was listed {how}"
+        return f"the checkpoint lies at {self.remote.url}, and was listed {self.remote.listed_how}"
 
     def start(self, seen: Callable[[], object] = lambda: None) -> None:
         """Follow it in a thread of its own until `close`. `seen` returns once whoever watches has seen the folders that

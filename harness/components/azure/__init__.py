@@ -16,16 +16,15 @@ from harness.component import Look, Started
 from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.resources import Resources
+from harness.remote.parts import CheckpointInPart
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
-    from harness.remote import RemoteFolder
 
 CURE = "install Node.js (https://nodejs.org) with npm"
 
 
-class Azure:
+class Azure(CheckpointInPart):
     """One emulator."""
 
     about = About(
@@ -48,13 +47,6 @@ class Azure:
         from harness.components.azure.process import Azurite
 
         return Azurite(host.session, host.java, logs=host.logs)
-
-    def checkpoints(self, own: Resources) -> RemoteFolder:
-        """The folder that `{checkpoint}` stands for."""
-        from harness.components.azure.run_prefix import CHECKPOINT
-
-        found: RemoteFolder = own.at.below(CHECKPOINT)
-        return found
 
 
 def _node() -> str:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from harness.components.azure.blob import ACCOUNT, BlobService
 from harness.machine import jars
 from harness.remote import Entry
+from harness.remote.parts import ProvidesFolders, soon
 from harness.resources import Resources, labelled
 
-CHECKPOINT = "checkpoint"
-"""The folder of a part that a run's checkpoint lies in, and the placeholder that stands for it."""
 CONTAINER = "onceproof"
 CONF = {"spark.hadoop.fs.azure.storage.emulator.account.name": ACCOUNT}
 """What Spark is told: the connector knows the emulator's port and key."""
-POLL_S = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,36 +69,25 @@ class Room:
 
     def changed(self, within_s: float) -> None:
         """Ask again soon: nobody tells."""
-        threading.Event().wait(min(POLL_S, within_s))
+        soon(within_s)
 
 
-class Provides:
+class Provides(ProvidesFolders):
     """What the emulator does for a run."""
 
     service: BlobService
     scratch: Path | None = None
 
-    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A prefix for each part; there is nothing to make. The one that is asked for the checkpoint gives
-        `{checkpoint}` too."""
-        return {part: self._made(part, self._room(run_id, part), asked) for part, asked in parts.items()}
-
-    def _made(self, part: str, room: Room, asked: Mapping[str, Any]) -> Resources:
-        there = {CHECKPOINT: room.below(CHECKPOINT).url} if asked.get(CHECKPOINT) else {}
+    def _made(self, part: str, folder: Room, there: Mapping[str, str]) -> Resources:
+        """There is nothing to make."""
         found = ",".join(map(str, jars.fetched("spark-azure")))
         return Resources(
             label=labelled("azure", part),
-            at=room,
-            placeholders={"path": room.url, "jars": found, **there},
+            at=folder,
+            placeholders={"path": folder.url, "jars": found, **there},
             bare=tuple(there),
             conf=CONF,
         )
 
-    def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Delete the blobs. Raises StackError, once everything was tried."""
-        with contextlib.ExitStack() as steps:
-            for part in names:
-                steps.callback(self._room(run_id, part).delete, "")
-
-    def _room(self, run_id: str, part: str) -> Room:
+    def _folder(self, run_id: str, part: str) -> Room:
         return Room(service=self.service, prefix=f"{run_id}/{part or 'plain'}/", scratch=self.scratch)

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING
 from harness.component import Addressed, Server, Started
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.resources import Resources
+from harness.remote.parts import CheckpointInPart
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
-    from harness.remote import RemoteFolder
 
 
-class HdfsComponent:
+class HdfsComponent(CheckpointInPart):
     """One file system."""
 
     about = About(
@@ -53,13 +52,6 @@ class HdfsComponent:
         from harness.components.hdfs.address import HdfsThere
 
         return HdfsThere(text, ours=True)
-
-    def checkpoints(self, own: Resources) -> RemoteFolder:
-        """The folder that `{checkpoint}` stands for."""
-        from harness.components.hdfs.run_folders import CHECKPOINT
-
-        found: RemoteFolder = own.at.below(CHECKPOINT)
-        return found
 
 
 KIND = HdfsComponent()

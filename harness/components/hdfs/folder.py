@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,13 +10,7 @@ from pathlib import Path
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
 from harness.remote import Entry, joined
-
-POLL_S = 0.005
-
-
-def soon(within_s: float) -> None:
-    """Ask again soon."""
-    threading.Event().wait(min(POLL_S, within_s))
+from harness.remote.parts import soon
 
 
 @dataclass(frozen=True)

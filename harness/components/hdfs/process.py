@@ -15,13 +15,13 @@ from typing import Any
 
 from harness.components.hadoop.daemon import Daemon, Room
 from harness.components.hadoop.settings import lay_out
-from harness.components.hdfs.folder import soon
 from harness.components.hdfs.run_folders import Provides, version
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
 from harness.hosts.in_parallel import together
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine.java import Java
+from harness.remote.parts import soon
 from harness.session.session import Session
 from harness.wait import Waiting
 

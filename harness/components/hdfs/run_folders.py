@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-from harness.components.hdfs.folder import HdfsFolder, soon
+from harness.components.hdfs.folder import HdfsFolder
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
+from harness.remote.parts import ProvidesFolders, soon
 from harness.resources import Resources, labelled
 
-CHECKPOINT = "checkpoint"
-"""The folder of a part that a run's checkpoint lies in, and the placeholder that stands for it."""
 
-
-class Provides:
+class Provides(ProvidesFolders):
     """What every file system does for a run. `files` is how the harness asks it, `scheme` how a pipeline reaches it;
     `root` is the folder in it that holds the runs' folders, `scratch` one of the harness's own for copies."""
 
@@ -31,23 +27,8 @@ class Provides:
         """Return once something may have changed."""
         soon(within_s)
 
-    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A folder for each part; the one that is asked for the checkpoint gives `{checkpoint}` too. Raises
-        StackError."""
-        return {part: self._made(self._folder(run_id, part), part, asked) for part, asked in parts.items()}
-
-    def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Delete the folders. Raises StackError, once everything was tried."""
-        with contextlib.ExitStack() as steps:
-            for part in names:
-                steps.callback(self._drop, run_id, part)
-
-    def _drop(self, run_id: str, part: str) -> None:
-        self._folder(run_id, part).delete("")
-
-    def _made(self, folder: HdfsFolder, part: str, asked: Mapping[str, Any]) -> Resources:
+    def _made(self, part: str, folder: HdfsFolder, there: Mapping[str, str]) -> Resources:
         folder.make()
-        there = {CHECKPOINT: f"{folder.url}/{CHECKPOINT}"} if asked.get(CHECKPOINT) else {}
         placeholders = {"url": self.scheme, "path": folder.url, **there}
         return Resources(
             label=labelled("hdfs", part), at=folder, placeholders=placeholders, bare=tuple(there), shared=self.shared

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 from harness.component import Addressed, Server, Started
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.resources import Resources
+from harness.remote.parts import CheckpointInPart
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
-    from harness.remote import RemoteFolder
 
 
-class S3:
+class S3(CheckpointInPart):
     """One server."""
 
     about = About(
@@ -55,13 +54,6 @@ class S3:
         from harness.components.s3.address import S3There
 
         return S3There(text, ours=True)
-
-    def checkpoints(self, own: Resources) -> RemoteFolder:
-        """The folder that `{checkpoint}` stands for."""
-        from harness.components.s3.run_prefix import CHECKPOINT
-
-        found: RemoteFolder = own.at.below(CHECKPOINT)
-        return found
 
 
 KIND = S3()

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from harness.components.s3.server import Entry, Refused, Server
 from harness.errors import StackError
 from harness.machine import jars
 from harness.remote import Entry as Folder
+from harness.remote.parts import ProvidesFolders, soon
 from harness.resources import Resources, labelled
 
-CHECKPOINT = "checkpoint"
-"""The folder of a part that a run's checkpoint lies in, and the placeholder that stands for it."""
-POLL_S = 0.005
 PROVIDER = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
 
 
@@ -70,7 +66,7 @@ class Room:
 
     def changed(self, within_s: float) -> None:
         """Ask again soon: nobody tells."""
-        threading.Event().wait(min(POLL_S, within_s))
+        soon(within_s)
 
     def _asked(self, below: str, *, deep: bool) -> list[Entry]:
         with refusals():
@@ -92,7 +88,7 @@ def _entry(found: Entry) -> Folder:
     return Folder(name, found.key.endswith("/"), found.size, f"{found.tag} {found.changed}")
 
 
-class Provides:
+class Provides(ProvidesFolders):
     """What every server does for a run; `shared` says that it has other users, `scratch` is for copies."""
 
     server: Server
@@ -104,19 +100,13 @@ class Provides:
         """The jars by which Spark speaks to it, fetched once. Raises StackError."""
         return jars.fetched("spark-s3")
 
-    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A prefix for each part; there is nothing to make. The one that is asked for the checkpoint gives
-        `{checkpoint}` too."""
-        return {part: self._made(part, prefix(run_id, part), asked) for part, asked in parts.items()}
-
-    def _made(self, part: str, prefix: str, asked: Mapping[str, Any]) -> Resources:
-        room = self._room(prefix)
-        there = {CHECKPOINT: room.below(CHECKPOINT).url} if asked.get(CHECKPOINT) else {}
+    def _made(self, part: str, folder: Room, there: Mapping[str, str]) -> Resources:
+        """There is nothing to make."""
         keys = self.server.keys
         return Resources(
             label=labelled("s3", part),
-            at=room,
-            placeholders={"path": room.url, "jars": ",".join(map(str, self.connector())), **there},
+            at=folder,
+            placeholders={"path": folder.url, "jars": ",".join(map(str, self.connector())), **there},
             bare=tuple(there),
             environment={"AWS_ACCESS_KEY_ID": keys.access, "AWS_SECRET_ACCESS_KEY": keys.secret},
             conf=settings(self.server),
@@ -124,14 +114,8 @@ class Provides:
             shared=self.shared,
         )
 
-    def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Delete the objects. Raises StackError, once everything was tried."""
-        with contextlib.ExitStack() as steps:
-            for part in names:
-                steps.callback(self._room(prefix(run_id, part)).delete, "")
-
-    def _room(self, prefix: str) -> Room:
-        return Room(server=self.server, bucket=self.bucket, prefix=prefix, scratch=self.scratch)
+    def _folder(self, run_id: str, part: str) -> Room:
+        return Room(server=self.server, bucket=self.bucket, prefix=prefix(run_id, part), scratch=self.scratch)
 
 
 def settings(server: Server) -> dict[str, str]:

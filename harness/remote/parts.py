@@ -1,0 +1,67 @@
+"""What servers that keep folders of runs have in common: a folder for each part of a run, and in one of them the
+checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol, Self
+
+from harness.remote import RemoteFolder
+from harness.resources import Resources
+
+CHECKPOINT = "checkpoint"
+"""The folder of a part that a run's checkpoint lies in, and the placeholder that stands for it."""
+POLL_S = 0.005
+
+
+class PartFolder(RemoteFolder, Protocol):
+    """The folder of one part."""
+
+    def below(self, place: str) -> Self:
+        """A folder in it."""
+
+
+class ProvidesFolders(ABC):
+    """What every such server does for a run."""
+
+    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
+        """A folder for each part; the one that is asked for the checkpoint gives `{checkpoint}` too. Raises
+        StackError."""
+        out: dict[str, Resources] = {}
+        for part, asked in parts.items():
+            folder = self._folder(run_id, part)
+            there = {CHECKPOINT: folder.below(CHECKPOINT).url} if asked.get(CHECKPOINT) else {}
+            out[part] = self._made(part, folder, there)
+        return out
+
+    def drop(self, run_id: str, names: Collection[str]) -> None:
+        """Delete the folders. Raises StackError, once everything was tried."""
+        with contextlib.ExitStack() as steps:
+            for part in names:
+                steps.callback(self._folder(run_id, part).delete, "")
+
+    @abstractmethod
+    def _folder(self, run_id: str, part: str) -> PartFolder:
+        """That of a part, which need not be there yet."""
+
+    @abstractmethod
+    def _made(self, part: str, folder: Any, there: Mapping[str, str]) -> Resources:
+        """Make a part's folder, as `_folder` gives it; `there` are the bare placeholders of the checkpoint, if any.
+        Raises StackError."""
+
+
+class CheckpointInPart:
+    """A kind of component whose parts can hold a checkpoint."""
+
+    def checkpoints(self, own: Resources) -> RemoteFolder:
+        """The folder that `{checkpoint}` stands for."""
+        found: RemoteFolder = own.at.below(CHECKPOINT)
+        return found
+
+
+def soon(within_s: float) -> None:
+    """Wait until it is time to ask again, where nobody tells of a change."""
+    threading.Event().wait(min(POLL_S, within_s))
