@@ -73,7 +73,7 @@ class Hdfs(Provides):
         ]
         self.namenode = Daemon(
             rooms[0], name="namenode", main=NAMENODE, port=self._rpc, log=self._log,
-            ready=self._named, heap=HEAP,
+            ready=self._whole, heap=HEAP,
         )  # fmt: skip
         self.datanode = Daemon(
             rooms[1], name="datanode", main=DATANODE, port=self._data, log=logs / "hdfs-datanode.log",
@@ -167,6 +167,11 @@ class Hdfs(Provides):
             "dfs.datanode.http.address": str(self._data_http),
             "dfs.datanode.ipc.address": str(self._data_ipc),
         }
+
+    def _whole(self) -> bool | Waiting:
+        # A DataNode keeps its connection to a NameNode that was killed: the first file that it is asked for fails.
+        said = self._named()
+        return self._stored() if said is True else said
 
     def _named(self) -> bool | Waiting:
         """Does the NameNode of this file system answer, with its DataNode known and out of its safe mode?"""
