@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.component import AsProcesses, Started, able
 from harness.components.spark import driver_process, standby
 from harness.components.spark import standalone_processes as standalone
 from harness.components.spark.standbys import Standbys
-from harness.hosts.in_parallel import together
 from harness.hosts.local import LocalProcess, carrying, processes
-from harness.hosts.processes import ProcessHost
-from harness.machine import class_data, jars, java
+from harness.machine import class_data, jars
 from harness.machine.spark_home import UNSIGNED
 from harness.resources import RunResources
-from harness.run_folder.redact import redact_folder
 from harness.scenario import Pipeline
 from harness.scenario.progress import DSTREAMS
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stack import MEANS, Driver
-from harness.stacks.base import RUNS, StartingStack
+from harness.stacks.base import RUNS
+from harness.stacks.base.child_processes import ChildProcessesStack
 from harness.stacks.provision import Provision
 
 
@@ -56,7 +52,7 @@ class Cluster(Protocol):
         """Give back what is ours."""
 
 
-class ProcessesStack(StartingStack):
+class ProcessesStack(ChildProcessesStack):
     """One of each component, on ports of its own. `logs` is where they write, `needs` are those that come up with it.
 
     `executors` is how many a pipeline may ask for. Without `tuned` drivers and executors run with a JVM's default
@@ -67,40 +63,21 @@ class ProcessesStack(StartingStack):
     spark: Cluster
 
     def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2, tuned: bool = True) -> None:
-        super().__init__(logs, needs=needs)
+        super().__init__(logs, needs=needs, tuned=tuned)
         self._executors = executors
-        self._tuned = tuned
-        self._flags: dict[class_data.Kind, tuple[str, ...]] = {}
         self._standbys = Standbys()
         self._inheriting: dict[str, tuple[int, reaper.ProcessId | None]] = {}
         """By run, the newest attempt of a program of DStreams, and its driver."""
 
-    def up(self) -> None:
-        """Start Spark and what is needed, in parallel; return when each part answers its own protocol. Raises
-        StackError, and HarnessError when the disk is full; nothing is left running then."""
-        self._ready()
-        self._java = java.find()
-        self._jars = jars.resolve(self._java)
-        self._flags = {
-            kind: class_data.flags(kind, self._java, self._jars) if self._tuned else () for kind in class_data.Kind
-        }
-        self._session = Session()
-        try:
-            self._start(self._session)
-        except BaseException:
-            self.down()
-            raise
-
-    def _start(self, session: Session) -> None:
+    def _runs_drivers(self, session: Session) -> standalone.Spark:
         self.spark = daemons = self._spark(session)
-        made = self._made_of(self._needs)
-        together([*(server.start for server in made.values()), daemons.start])
-        self.servers |= made
+        return daemons
 
-    def _server(self, name: str) -> Started:
-        host = ProcessHost(session=self._up(), logs=self.logs, java=self._java, jars=self._jars, flags=self._flags)
-        made: Started = able(name, AsProcesses, "does not run as child processes").as_processes(host)
-        return made
+    def _kept(self) -> list[Cluster]:
+        return [self.spark] if hasattr(self, "spark") else []
+
+    def _forget(self) -> None:
+        self.__dict__.pop("spark", None)
 
     def _provision(self) -> Provision:
         return Provision(
@@ -174,48 +151,15 @@ class ProcessesStack(StartingStack):
         self._standbys.forget(own.run_id)
         super().release(own, keep=keep)
 
-    def health(self) -> None:
-        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
-        self._up().guard()
-        for part in self._parts():
-            part.check()
-
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Versions and settings, for run.json. Holds no secret."""
-        session = self._up()
-        return {
-            "stack": self.name,
-            "session": session.id,
-            "reapers_replaced": session.rearmed,
-            "java": self._java.text,
-            "jars": self._jars.digest,
-            **self._described(components),
-            "spark": {
-                "version": importlib.metadata.version("pyspark"),
-                "home": self.spark.home.name,
-                "unsigned": [*UNSIGNED] if self._tuned else [],
-                "cores": self.spark.cores,
-                "settings": dict(standalone.SETTINGS),
-            },
-            "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
+        spark = {
+            "home": self.spark.home.name,
+            "unsigned": [*UNSIGNED] if self._tuned else [],
+            "cores": self.spark.cores,
+            "settings": dict(standalone.SETTINGS),
         }
-
-    def down(self) -> None:
-        """End everything that this stack started. Safe to call twice."""
-        session, self._session = self._session, None
-        if session is None:
-            return
-        # Before its server dies, or a client goes on knocking.
-        for part in self._parts():
-            part.close()
-        session.close()
-        # A pipeline that fails may have told its executors' logs how it logs in.
-        redact_folder(self.logs, tuple(self._secrets))
-        self.servers, self._started = {}, {}
-        self.__dict__.pop("spark", None)
-
-    def _parts(self) -> list[Started | Cluster]:
-        return [*self._started.values(), *([self.spark] if hasattr(self, "spark") else [])]
+        return self._versions(components, spark)
 
     def _spark(self, session: Session) -> standalone.Spark:
         flags = self._flags[class_data.Kind.DAEMON]

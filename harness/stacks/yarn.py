@@ -6,14 +6,12 @@ holds NodeManager still meanwhile: it would start the next one.
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.component import AsProcesses, Started, able
 from harness.components.spark import driver_process
 from harness.components.yarn import settings
 from harness.components.yarn.attempt import YarnAttempt
@@ -24,16 +22,13 @@ from harness.components.yarn.submission import Machine, Submission, submit
 from harness.components.yarn.submission import settings as spark_settings
 from harness.errors import StackError, WaitError
 from harness.hosts import signals
-from harness.hosts.in_parallel import together
 from harness.hosts.local import LocalProcess, carrying
-from harness.hosts.processes import ProcessHost
-from harness.machine import class_data, jars, java
 from harness.resources import RunResources
-from harness.run_folder.redact import redact_folder
 from harness.scenario import Pipeline
 from harness.session.session import Session
 from harness.stack import MEANS, Driver
-from harness.stacks.base import RUNS, StartingStack
+from harness.stacks.base import RUNS
+from harness.stacks.base.child_processes import ChildProcessesStack
 from harness.stacks.provision import Provision
 from harness.wait import Waiting, undisturbed, until
 
@@ -49,7 +44,7 @@ class Submitted:
     attempts: int | None
 
 
-class YarnStack(StartingStack):
+class YarnStack(ChildProcessesStack):
     """One of each component, a ResourceManager and a NodeManager, on ports of our own."""
 
     name = "yarn"
@@ -60,27 +55,15 @@ class YarnStack(StartingStack):
         self._yarn: Yarn | None = None
         self._submitted: dict[str, Submitted] = {}
 
-    def up(self) -> None:
-        """Start YARN and what is needed, in parallel; return when each part answers its own protocol. Raises
-        StackError, and HarnessError when the disk is full; nothing is left running then."""
-        self._ready()
-        self._java = java.find()
-        self._jars = jars.resolve(self._java)
-        self._flags = {kind: class_data.flags(kind, self._java, self._jars) for kind in class_data.Kind}
-        self._session = session = Session()
-        try:
-            self._yarn = Yarn(session, self._java, logs=self.logs)
-            made = self._made_of(self._needs)
-            together([*(server.start for server in made.values()), self._yarn.start])
-            self.servers |= made
-        except BaseException:
-            self.down()
-            raise
+    def _runs_drivers(self, session: Session) -> Yarn:
+        self._yarn = yarn = Yarn(session, self._java, logs=self.logs)
+        return yarn
 
-    def _server(self, name: str) -> Started:
-        host = ProcessHost(session=self._up(), logs=self.logs, java=self._java, jars=self._jars, flags=self._flags)
-        made: Started = able(name, AsProcesses, "does not run as child processes").as_processes(host)
-        return made
+    def _kept(self) -> list[Yarn]:
+        return [self._yarn] if self._yarn is not None else []
+
+    def _forget(self) -> None:
+        self._submitted, self._yarn = {}, None
 
     def _provision(self) -> Provision:
         yarn = self._there()
@@ -193,40 +176,8 @@ class YarnStack(StartingStack):
         if not keep:
             self._submitted.pop(own.run_id, None)
 
-    def health(self) -> None:
-        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
-        self._up().guard()
-        for part in self._parts():
-            part.check()
-
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Versions and settings, for run.json. Holds no secret."""
-        session = self._up()
-        return {
-            "stack": self.name,
-            "asked": f"--stack {self.name}",
-            "session": session.id,
-            "reapers_replaced": session.rearmed,
-            "java": self._java.text,
-            "jars": self._jars.digest,
-            **self._described(components),
-            "spark": {"version": importlib.metadata.version("pyspark"), "home": self._there().home.name},
-            "yarn": {"settings": {**settings.TOLD, **settings.QUEUES}},
-            "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
-        }
-
-    def down(self) -> None:
-        """End everything that this stack started. Safe to call twice."""
-        session, self._session = self._session, None
-        if session is None:
-            return
-        # Before its server dies, or a client goes on knocking.
-        for part in self._parts():
-            part.close()
-        session.close()
-        # A pipeline that fails may have told its executors' logs how it logs in.
-        redact_folder(self.logs, tuple(self._secrets))
-        self.servers, self._started, self._submitted, self._yarn = {}, {}, {}, None
-
-    def _parts(self) -> list[Started | Yarn]:
-        return [*self._started.values(), *([self._yarn] if self._yarn is not None else [])]
+        spark = {"home": self._there().home.name}
+        yarn = {"settings": {**settings.TOLD, **settings.QUEUES}}
+        return self._versions(components, spark, asked=f"--stack {self.name}", yarn=yarn)

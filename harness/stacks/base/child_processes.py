@@ -1,0 +1,124 @@
+"""What the stacks have in common whose components are child processes of the harness: how they come up with what runs
+the drivers, what is asked of them meanwhile, how they go down."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.component import AsProcesses, Started, able
+from harness.hosts.in_parallel import together
+from harness.hosts.processes import ProcessHost
+from harness.machine import class_data, jars, java
+from harness.run_folder.redact import redact_folder
+from harness.session.session import Session
+from harness.stacks.base import StartingStack
+
+
+class Part(Protocol):
+    """What is asked of a server as of what runs the drivers."""
+
+    def check(self) -> None:
+        """Raise StackError if it is dead that no fault hit."""
+
+    def close(self) -> None:
+        """Give back what is ours."""
+
+
+class Starts(Part, Protocol):
+    """What runs the drivers."""
+
+    def start(self) -> None:
+        """Return when it answers. Raises StackError."""
+
+
+class ChildProcessesStack(StartingStack):
+    """One of each component, on ports of its own. `logs` is where they write, `needs` are those that come up with it.
+    Without `tuned` JVMs run with their default flags."""
+
+    name: str
+
+    def __init__(self, logs: Path, *, needs: Collection[str] = (), tuned: bool = True) -> None:
+        super().__init__(logs, needs=needs)
+        self._tuned = tuned
+        self._flags: dict[class_data.Kind, tuple[str, ...]] = {}
+
+    def up(self) -> None:
+        """Start what runs the drivers and what is needed, in parallel; return when each part answers its own protocol.
+        Raises StackError, and HarnessError when the disk is full; nothing is left running then."""
+        self._ready()
+        self._java = java.find()
+        self._jars = jars.resolve(self._java)
+        self._flags = {
+            kind: class_data.flags(kind, self._java, self._jars) if self._tuned else () for kind in class_data.Kind
+        }
+        self._session = Session()
+        try:
+            self._start(self._session)
+        except BaseException:
+            self.down()
+            raise
+
+    def _start(self, session: Session) -> None:
+        runs_drivers = self._runs_drivers(session)
+        made = self._made_of(self._needs)
+        together([*(server.start for server in made.values()), runs_drivers.start])
+        self.servers |= made
+
+    @abstractmethod
+    def _runs_drivers(self, session: Session) -> Starts:
+        """What runs the drivers, kept from here on and not yet started. Raises StackError."""
+
+    @abstractmethod
+    def _kept(self) -> Sequence[Part]:
+        """The same; nothing before it is there."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """It has ended."""
+
+    def _server(self, name: str) -> Started:
+        host = ProcessHost(session=self._up(), logs=self.logs, java=self._java, jars=self._jars, flags=self._flags)
+        made: Started = able(name, AsProcesses, "does not run as child processes").as_processes(host)
+        return made
+
+    def _parts(self) -> list[Part]:
+        return [*self._started.values(), *self._kept()]
+
+    def health(self) -> None:
+        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
+        self._up().guard()
+        for part in self._parts():
+            part.check()
+
+    def _versions(self, components: Collection[str], spark: dict[str, Any], **more: Any) -> dict[str, Any]:
+        """Versions and settings, for run.json; `spark` is more of what runs the drivers. Holds no secret."""
+        session = self._up()
+        return {
+            "stack": self.name,
+            "session": session.id,
+            "reapers_replaced": session.rearmed,
+            "java": self._java.text,
+            "jars": self._jars.digest,
+            **self._described(components),
+            "spark": {"version": importlib.metadata.version("pyspark"), **spark},
+            **more,
+            "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
+        }
+
+    def down(self) -> None:
+        """End everything that this stack started. Safe to call twice."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        # Before its server dies, or a client goes on knocking.
+        for part in self._parts():
+            part.close()
+        session.close()
+        # A pipeline that fails may have told its executors' logs how it logs in.
+        redact_folder(self.logs, tuple(self._secrets))
+        self.servers, self._started = {}, {}
+        self._forget()
