@@ -833,6 +833,29 @@ def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
     assert (verdict.word, verdict.stakes) == (Word.VOID, ())
 
 
+@pytest.mark.parametrize(
+    ("holds", "again", "harms"),
+    [
+        pytest.param(14, None, {Harm.LOSS}, id="waited for in the middle of a batch"),
+        pytest.param(14, 1, {Harm.LOSS, Harm.REPETITION}, id="an attempt ended of it"),
+        pytest.param(20, None, set(), id="waited for when all was written"),
+    ],
+)
+def test_a_broker_that_was_waited_for_puts_no_repetition_at_stake(
+    folder: Folder, holds: int, again: int | None, harms: set[Harm]
+) -> None:
+    away = replace(STEP, do=fault("kill kafka", for_s=3.0))
+    killed = replace(HIT.evidence, signalled={"kafka": "gone after SIGKILL, back after 3 s"}, driver_status=None)
+    folder.claim(schedule=(away,))
+    folder.steps, folder.injections = (
+        [replace(BEFORE, name="kill kafka", evidence=killed)],
+        [Injected(holds=holds, again=again)],
+    )
+    verdict = judge(folder.write())
+    assert {stake.harm for stake in verdict.stakes} == harms
+    assert verdict.word is (Word.HELD if harms else Word.VOID)
+
+
 def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -> None:
     folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, part="second")))
     folder.tables, folder.steps = [payments(folder.records)] * 2, [BEFORE]

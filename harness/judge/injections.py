@@ -13,10 +13,10 @@ from harness.scenario import Impact, StepOutcome
 from harness.sinks.table import SinkTable, load
 
 EXECUTORS = (Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED)
-SPARES = (*EXECUTORS, Impact.DRIVER_CUT_OFF, Impact.NONE)
-"""Under these a driver neither dies nor is paused."""
-FREE = (Impact.DRIVER_CUT_OFF, Impact.NONE)
-"""Under these it is not frozen while the snapshot is taken either."""
+FREE = (Impact.DRIVER_CUT_OFF, Impact.SERVER_AWAY, Impact.NONE)
+"""Under these a driver neither dies nor is paused, and is not frozen while the snapshot is taken."""
+SPARES = (*EXECUTORS, *FREE)
+"""Under these it neither dies nor is paused."""
 KILLS = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED, *EXECUTORS)
 """Here the victims must be gone when the snapshot is taken."""
 
@@ -49,6 +49,8 @@ class Injection:
     """Its attempt had been seen at work."""
     paused: bool = False
     """Nobody died: what was in flight is done once."""
+    waited: bool = False
+    """Nobody died while a server was away: what had been written is not done again."""
     retried: bool = False
     """An executor died, and its driver did not: it retries the tasks that had not finished, and no others."""
     lasts: bool = False
@@ -100,6 +102,7 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
             only=_only(run, number, step, injection.at),
             worked=step.attempt in worked,
             paused=_impact(run, number) is Impact.DRIVER_PAUSED and step.attempt not in alone,
+            waited=_impact(run, number) is Impact.SERVER_AWAY and step.attempt not in alone,
             retried=_impact(run, number) in EXECUTORS and not died(step) and step.attempt not in alone,
             lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
             beside=beside,

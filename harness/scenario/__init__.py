@@ -72,6 +72,8 @@ class Impact(StrEnum):
     DRIVER_CUT_OFF = "driver cut off"
     EXECUTOR_KILLED = "executor killed"
     EXECUTORS_KILLED = "executors killed"
+    SERVER_AWAY = "server away"
+    """Whose clients wait for it: they do nothing again, unless a driver ends."""
     NONE = "none"
 
 

@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from harness.faults.base.outage import KillServer
 from harness.kinds import About
+from harness.scenario import Impact
 
 
 class KillKafka(KillServer):
     """Source and sink alike: who reads waits, who has sent does not know what was taken."""
+
+    impact = Impact.SERVER_AWAY
 
     @property
     def about(self) -> About:

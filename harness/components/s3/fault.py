@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from harness.faults.base.outage import KillServer
 from harness.kinds import About
+from harness.scenario import Impact
 
 
 class KillS3(KillServer):
     """What it has acknowledged is there again; of a request without an answer nobody knows what was done."""
+
+    impact = Impact.SERVER_AWAY
 
     @property
     def about(self) -> About:

@@ -228,9 +228,9 @@ class _Weighing:
 
     def _redone(self) -> Spans:
         """What of the batch in flight may be done again, and would be there twice: not if whoever had it in flight was
-        only paused, nor if all of it was rolled back before the next attempt worked."""
+        only paused or waited for a server, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
-        nobody = self.injection.paused or self.reach.volatile
+        nobody = self.injection.paused or self.injection.waited or self.reach.volatile
         return self.reach.taken if self._stays() and not (nobody or unseen or self._left) else ()
 
     def _retried(self, spans: Spans) -> Spans:
@@ -332,6 +332,8 @@ class _Weighing:
             return f"batch {self.reach.batch} {what}"
         if self.reach.taken and self.injection.paused:
             return "the driver was paused, and went on with what it had in flight"
+        if self.reach.taken and self.injection.waited and self.whole:
+            return "no driver ended while the server was away, so nothing was done again, and all of it is in the sink"
         if self.reach.taken:
             return "nothing shows that a slice was in flight: no row beyond the saved offsets, no open transaction"
         return "every planned batch was committed: nothing was in flight"
