@@ -53,6 +53,8 @@ def run(args: argparse.Namespace, build: Callable[[StreamingContext], object]) -
 
     def create() -> StreamingContext:
         conf = SparkConf().set("spark.streaming.receiver.writeAheadLog.enable", str(args.log).lower())
+        # A line is in the log once its block is cut.
+        conf.set("spark.streaming.blockInterval", "50ms")
         ssc = StreamingContext(SparkContext(conf=conf), args.interval)
         build(ssc)
         return ssc
