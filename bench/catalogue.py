@@ -3,17 +3,19 @@
     make prove SUITE=all
     PYTHONPATH=. .venv/bin/python bench/catalogue.py reports/latest/summary.json [MORE...] > docs/catalogue.md
 
-A run is a row; runs that agree are one. The files name their runs' scenarios by run folder, which have to be there.
+The runs are kept in bench/records/runs.jsonl, a line each, so that a suite can be played in parts: those of a summary
+take the place of earlier ones of the same scenario and stack, unless they are of the same commit. Their run folders
+have to be there, in a checkout of that commit. A row of the page is what runs agree in, with their scenarios.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +27,7 @@ from harness.scenario.progress import DSTREAMS
 from harness.stacks.supported import Named, unsupported
 
 ROOT = Path(__file__).parent.parent
+RUNS = ROOT / "bench" / "records" / "runs.jsonl"
 READ = ("reader", "format", "drop_duplicates")
 """Options of a sink that say how it is read."""
 SIZES = ("partitions", "records_per_file")
@@ -32,14 +35,13 @@ LIMIT = "--max-records"
 """A flag of our programs that is a size too."""
 HEAD = """\
 # What happens
-Made by `bench/catalogue.py` from runs of the scenarios here; run it again rather than edit this page. *Seen at the hit*
-is what the snapshot taken at the hit showed: what the sink held, how far Spark's logs were, what that put at stake;
-*missed* is a fault that did not hit. [../pipelines/README.md](../pipelines/README.md) says why each program
-breaks or holds."""
+Made by `bench/catalogue.py` from [runs](../bench/records/runs.jsonl) of the scenarios here; run it again rather than
+edit this page. *Seen at the hit* is what the snapshot taken at the hit showed: what the sink held, how far Spark's logs
+were, what that put at stake; *missed* is a fault that did not hit. [The programs](../pipelines/README.md) say
+why each of them breaks or holds."""
 
 
 NOT_RUN = "## Not run yet"
-Key = tuple[str, ...]
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
 
@@ -67,30 +69,89 @@ BY_TIME = {
     CrashPoint.BATCH_COMMITTED: "batch of DStreams done, `checkpoint-T` says so",
 }
 """What a crash point is, in Spark's words; a sink of Spark's own is hit in the same place as one of `foreachBatch`."""
-HEADER = ["program", "asked", "where the batch was", "fault", "seen at the hit", "verdict", "stack", "runs"]
+HEADER = ["program", "asked", "where the batch was", "fault", "seen at the hit", "verdict", "stack", "scenarios"]
 
 
 def main(paths: Sequence[str]) -> int:
-    runs = [run for path in paths for run in json.loads(Path(path).read_text(encoding="utf-8"))["runs"]]
+    told = merged(read(), [kept(run) for path in paths for run in summarised(Path(path))])
+    RUNS.write_text("".join(json.dumps(each) + "\n" for each in told), encoding="utf-8")
     print(HEAD)
-    rows = [*map(row_of, runs)]
-    there = {(row.program, row.asked, row.window, row.fault) for row in rows}
-    print("\n".join([*tables(rows), *not_run(lacking(there))]))
+    print("\n".join(page(told)))
     return 0
 
 
-def tables(rows: Iterable[Row]) -> Iterator[str]:
-    """The lines of the page: a table for each kind of sink, equal rows once, with how many there were."""
-    counts = Counter(rows)
-    for sink, own in groupby(sorted(counts), key=attrgetter("sink")):
+def summarised(path: Path) -> Iterator[dict[str, Any]]:
+    """The runs of `reports/latest/summary.json`; where their folders lie is said from where the command ran."""
+    for run in json.loads(path.read_text(encoding="utf-8"))["runs"]:
+        yield {**run, "folder": str(path.resolve().parents[2] / run["folder"])}
+
+
+def read() -> list[dict[str, Any]]:
+    """The runs that are kept."""
+    return [json.loads(line) for line in RUNS.read_text(encoding="utf-8").splitlines()] if RUNS.exists() else []
+
+
+def page(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The lines of the page below its head."""
+    yield from tables((Row(**each["row"]), each["scenario"]) for each in told)
+    yield from not_run(lacking({each["scenario"] for each in told if each["row"]["stack"] in _own(each["scenario"])}))
+
+
+def kept(run: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a run of a summary: scenario, commit, whether it was as expected, seconds, and its row."""
+    commit = subprocess.run(
+        ["git", "-C", run["folder"], "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    told = {"scenario": name_of(run), "commit": commit, "as_expected": run["as_expected"], "seconds": run["seconds"]}
+    return {**told, "row": row_of(run)._asdict()}
+
+
+def merged(old: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Both, without the older runs that new ones of the same scenario and stack replace; by scenario."""
+    fresh = [*new]
+    latest = {_ran(each): each["commit"] for each in fresh}
+    stay = [each for each in old if latest.get(_ran(each), each["commit"]) == each["commit"]]
+    return sorted([*stay, *fresh], key=_ran)
+
+
+def _own(scenario: str) -> tuple[str, str]:
+    """The stacks on which a scenario is to have run; a folder may be named by one."""
+    return "processes", scenario.partition("/")[0]
+
+
+def _ran(each: Mapping[str, Any]) -> tuple[str, str]:
+    return each["scenario"], each["row"]["stack"]
+
+
+def tables(rows: Iterable[tuple[Row, str]]) -> Iterator[str]:
+    """The lines of the page: a table for each kind of sink, equal rows once, with the scenarios that they are of."""
+    ran: dict[Row, Counter[str]] = {}
+    for row, scenario in rows:
+        ran.setdefault(row, Counter())[scenario] += 1
+    for sink, own in groupby(sorted(ran), key=lambda row: row.sink):
         yield from ["", f"## {sink}", _line(HEADER), _line("---" for _ in HEADER)]
-        yield from (_line([*row[1:], str(counts[row])]) for row in own)
+        yield from (_line([*row[1:], "<br>".join(_times(ran[row]))]) for row in own)
+
+
+def _times(ran: Mapping[str, int]) -> Iterator[str]:
+    yield from (link(name) + (f" {times} times" if (times := ran[name]) > 1 else "") for name in sorted(ran))
+
+
+def link(name: str) -> str:
+    """To a scenario, from a page in docs/; by its place below scenarios/."""
+    return f"[{name}](../scenarios/{name}.yaml)"
+
+
+def name_of(run: dict[str, Any]) -> str:
+    """Where its scenario lies below scenarios/; its folder tells it."""
+    told = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
+    path = Path(told["path"])
+    return path.relative_to(path.parents[1]).with_suffix("").as_posix()
 
 
 def row_of(run: dict[str, Any]) -> Row:
-    """One run of a summary; its folder names the scenario."""
-    told = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
-    scenario = load(ROOT / Path(told["path"]).relative_to(Path(told["path"]).parents[2]))
+    """One run of a summary."""
+    scenario = load(ROOT / "scenarios" / f"{name_of(run)}.yaml")
     found = ", ".join(run["findings"])
     missed = [] if all(fault["hit"] for fault in run["faults"]) else ["missed"]
     seen = "; ".join(dict.fromkeys([*map(_without_sink, run["points_hit"]), *missed]))
@@ -107,28 +168,19 @@ def row_of(run: dict[str, Any]) -> Row:
     )
 
 
-def claimed(scenario: Scenario) -> Key:
-    """What the rows of its runs begin with: program, what is asked, where the batch is to be, and fault."""
-    program, window, fault = put(scenario, [(step.when.place, step.name) for step in scenario.schedule])
-    return program, asked(scenario), window, fault
-
-
-def lacking(there: Collection[Key]) -> list[str]:
-    """The scenarios that `processes` can run and have no such row, by their place below scenarios/."""
+def lacking(ran: Collection[str]) -> list[str]:
+    """The scenarios that `processes` can run and that are not among these, by their place below scenarios/."""
     paths = sorted(ROOT.glob("scenarios/*/*.yaml"))
-    able = [(path, each) for path in paths if not unsupported(each := load(path), Named("processes"))]
-    return [
-        path.relative_to(ROOT / "scenarios").with_suffix("").as_posix()
-        for path, each in able
-        if claimed(each) not in there
-    ]
+    able = [path for path in paths if not unsupported(load(path), Named("processes"))]
+    names = [path.relative_to(ROOT / "scenarios").with_suffix("").as_posix() for path in able]
+    return [name for name in names if name not in ran]
 
 
 def not_run(names: Sequence[str]) -> Iterator[str]:
     """The lines that name them, at the end of the page."""
     if names:
         yield from ["", NOT_RUN, "Their predictions are committed; none of them has a verdict."]
-        yield from (f"- [{name}](../scenarios/{name}.yaml)" for name in names)
+        yield from (f"- {link(name)}" for name in names)
 
 
 def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str, str]:

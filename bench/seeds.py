@@ -6,6 +6,7 @@ rows are in docs/catalogue.md.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,8 +14,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from bench.catalogue import Key, claimed
-from harness.load import load
+from bench.catalogue import link
 from harness.scenario import Guarantee
 
 ROOT = Path(__file__).parents[1]
@@ -27,8 +27,9 @@ Made by `bench/seeds.py` from [bench/seeds.yaml](../bench/seeds.yaml) and the ru
 it again rather than edit this page. A scenario stands with the verdicts of its stored runs, each linked to their table.
 The articles are of DStreams; what is shown here is of Structured Streaming, unless it says otherwise."""
 
-Runs = Mapping[Key, tuple[str, list[str]]]
-"""By program, what was asked, place and fault: the table of the catalogue, and the verdicts of the runs."""
+Runs = Mapping[str, tuple[str, list[str]]]
+"""By scenario, its place below scenarios/: the table of the catalogue, and the verdicts of the runs."""
+SCENARIO = re.compile(r"\[[^]]+\]\(\.\./scenarios/([\w/-]+)\.yaml\)")
 
 
 def main() -> int:
@@ -52,13 +53,13 @@ def page(told: Mapping[str, Any], found: Runs) -> Iterator[str]:
 
 def runs(catalogue: str) -> Runs:
     """What the catalogue's rows say, in their order."""
-    out: dict[Key, tuple[str, list[str]]] = {}
+    out: dict[str, tuple[str, list[str]]] = {}
     section = ""
     for line in catalogue.splitlines():
         section = line.removeprefix("## ") if line.startswith("## ") else section
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        if line.startswith("| `") and len(cells) == 8:
-            verdicts = out.setdefault(tuple(cells[:4]), (section, []))[1]
+        for name in SCENARIO.findall(cells[-1]) if line.startswith("| `") else ():
+            verdicts = out.setdefault(name, (section, []))[1]
             verdicts += [cells[5]] if cells[5] not in verdicts else []
     return out
 
@@ -70,11 +71,11 @@ def _cell(each: Mapping[str, Any], found: Runs) -> Iterator[str]:
 
 
 def _shown(name: str, found: Runs) -> str:
-    link = f"[{Path(name).name}](../scenarios/{name}.yaml)"
-    section, verdicts = found.get(claimed(load(ROOT / "scenarios" / f"{name}.yaml")), ("", []))
+    section, verdicts = found.get(name, ("", []))
     if not verdicts:
-        return f"{link}: {NOT_RUN}no row in the catalogue"
-    return f"{link}: " + ", ".join(f"[{verdict}](catalogue.md#{section.replace(' ', '-')})" for verdict in verdicts)
+        return f"{link(name)}: {NOT_RUN}no row in the catalogue"
+    table = f"catalogue.md#{section.replace(' ', '-')}"
+    return f"{link(name)}: " + ", ".join(f"[{verdict}]({table})" for verdict in verdicts)
 
 
 def _line(cells: list[Any]) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
-from bench.catalogue import NOT_RUN, lacking, row_of, tables
+from bench.catalogue import HEAD, lacking, link, merged, name_of, page, read, row_of, tables
 from bench.seeds import runs
+from harness.load import load
+from harness.scenario import Word
 
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "catalogue.md"
 SCENARIOS = [*ROOT.glob("scenarios/*/*.yaml")]
 
 
@@ -60,11 +62,13 @@ def test_a_fault_that_missed_is_told_from_one_that_put_nothing_at_stake(tmp_path
     assert both.seen == "sink written in part (repetition; loss); missed"
 
 
-def test_equal_rows_are_one_with_their_number(tmp_path: Path) -> None:
+def test_equal_rows_are_one_with_the_scenarios_that_they_are_of(tmp_path: Path) -> None:
     one = run(tmp_path, "scenarios/sinks/files_uuid_mid_batch.yaml", "failpoint x", "violated", "duplicated")
-    lines = [*tables([row_of(one), row_of(one)])]
+    row, name = row_of(one), name_of(one)
+    assert name == "sinks/files_uuid_mid_batch"
+    lines = [*tables([(row, name), (row, "sinks/another"), (row, name)])]
     assert lines[1] == "## files" and len(lines) == 5
-    assert lines[4].endswith("| processes | 2 |")
+    assert lines[4].endswith(f"| processes | {link('sinks/another')}<br>{link(name)} 2 times |")
 
 
 def test_flags_of_the_program_that_are_not_its_own_tell_rows_apart(tmp_path: Path) -> None:
@@ -80,10 +84,27 @@ def test_flags_of_the_program_that_are_not_its_own_tell_rows_apart(tmp_path: Pat
     assert row_of(run(tmp_path, bare, "batch-planned", "held")).asked == "-", "a program without a header"
 
 
-def test_each_scenario_has_a_row_in_the_page() -> None:
-    """Of those that `processes` can run, as `make prove SUITE=all` does, or it is named as not run: if this fails, make
-    the page again."""
-    page = (ROOT / "docs" / "catalogue.md").read_text(encoding="utf-8")
-    there, told = runs(page), page.partition(f"\n{NOT_RUN}\n")[2]
-    assert there and SCENARIOS
-    assert lacking(there) == re.findall(r"^- \[([\w/]+)\]", told, re.MULTILINE)
+def test_the_page_is_the_one_that_is_made() -> None:
+    """Each scenario that `processes` can run, as `make prove SUITE=all` does, has a row or is named as not run."""
+    made = "\n".join([HEAD, *page(read())])
+    assert PAGE.read_text(encoding="utf-8") == f"{made}\n", "PYTHONPATH=. python bench/catalogue.py > docs/catalogue.md"
+    names = {path.relative_to(ROOT / "scenarios").with_suffix("").as_posix() for path in SCENARIOS}
+    assert {each["scenario"] for each in read()} <= names and lacking(()) != []
+
+
+def test_a_run_takes_the_place_of_earlier_ones_unless_they_are_of_its_commit() -> None:
+    def kept(scenario: str, commit: str, stack: str = "processes") -> dict[str, Any]:
+        return {"scenario": scenario, "commit": commit, "row": {"stack": stack}}
+
+    old = [kept("a", "1"), kept("a", "1", "yarn"), kept("b", "1"), kept("c", "2")]
+    new = [kept("a", "2"), kept("c", "2")]
+    assert merged(old, new) == [kept("a", "2"), kept("a", "1", "yarn"), kept("b", "1"), kept("c", "2"), kept("c", "2")]
+
+
+def test_what_each_run_came_to_is_what_its_scenario_expects() -> None:
+    for name, (_, verdicts) in runs(PAGE.read_text(encoding="utf-8")).items():
+        expected = load(ROOT / "scenarios" / f"{name}.yaml").expect
+        for verdict in verdicts:
+            word, _, kinds = verdict.partition(": ")
+            assert word == expected.word, name
+            assert word != Word.VIOLATED or {*kinds.split(", ")} == {*expected.kinds}, name

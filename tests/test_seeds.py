@@ -8,7 +8,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from bench.catalogue import claimed
+from bench.catalogue import link
 from bench.seeds import CATALOGUE, CLAIMS, NOT_RUN, ROOT, page, runs
 from harness.load import load
 from harness.scenario import Guarantee
@@ -16,7 +16,7 @@ from harness.scenario import Guarantee
 PAGE = ROOT / "docs" / "seeds.md"
 TOLD: dict[str, Any] = YAML(typ="safe").load(CLAIMS)
 FOUND = runs(CATALOGUE.read_text(encoding="utf-8"))
-LINKED = re.compile(r"\[[\w]+\]\(\.\./(scenarios/[\w/]+\.yaml)\): (.*?)(?=<br>| \|)")
+LINKED = re.compile(r"\]\(\.\./scenarios/([\w/]+)\.yaml\): (.*?)(?=<br>| \|)")
 VERDICT = re.compile(r"\[([^]]+)\]\(catalogue\.md#([\w-]+)\)")
 
 
@@ -36,10 +36,10 @@ def test_the_page_is_the_one_that_is_made() -> None:
 def test_each_scenario_is_there_and_has_the_verdict_of_a_stored_run() -> None:
     linked = [found for row in rows() for found in LINKED.findall(row)]
     assert len(linked) > 60
-    for path, told in linked:
-        section, verdicts = FOUND.get(claimed(load(ROOT / path)), ("", []))
-        assert verdicts, path
-        assert VERDICT.findall(told) == [(verdict, section.replace(" ", "-")) for verdict in verdicts], path
+    for name, told in linked:
+        section, verdicts = FOUND.get(name, ("", []))
+        assert verdicts, name
+        assert VERDICT.findall(told) == [(verdict, section.replace(" ", "-")) for verdict in verdicts], name
 
 
 def test_a_scenario_that_has_no_run_does_not_pass_for_one_that_has() -> None:
@@ -65,7 +65,12 @@ def test_each_claim_is_of_an_article_and_is_shown_or_said_not_to_be() -> None:
 
 
 def test_what_the_catalogue_says_of_one_scenario_is_one_entry() -> None:
-    head = "| program | asked | where the batch was | fault | seen at the hit | verdict | stack | runs |"
-    row = "| `a.py` | - | w | kill driver | {} | {} | processes | 1 |"
-    text = ["## one and two", head, row.format("x", "held"), row.format("y", "violated: lost"), row.format("z", "held")]
-    assert runs("\n".join(text)) == {("`a.py`", "-", "w", "kill driver"): ("one and two", ["held", "violated: lost"])}
+    head = "| program | asked | where the batch was | fault | seen at the hit | verdict | stack | scenarios |"
+    row = "| `a.py` | - | w | kill driver | {} | {} | processes | {} |"
+    both = "[s/a](../scenarios/s/a.yaml) 2 times<br>[s/b](../scenarios/s/b.yaml)"
+    text = ["## one and two", head, row.format("x", "held", both)]
+    text += [row.format("y", "violated: lost", link("s/a")), row.format("z", "held", link("s/a"))]
+    assert runs("\n".join(text)) == {
+        "s/a": ("one and two", ["held", "violated: lost"]),
+        "s/b": ("one and two", ["held"]),
+    }
