@@ -280,10 +280,8 @@ class _Weighing:
 
     def _planned(self) -> Spans:
         """The same of what was planned, and of what the next attempt has skipped."""
-        if self._unseen():
-            open_ = self.scale.allows is not Harm.REPETITION
-        else:
-            open_ = self._in_flight() and not (self.whole or self._vague())
+        known = self._in_flight() and not (self.whole or self._vague())
+        open_ = self.scale.allows is not Harm.REPETITION if self._unseen() else known
         taken = self.reach.taken if open_ and not self.injection.paused else ()
         skipped = () if self.reach.other else self.reach.skipped
         if skipped and not self.reach.early and self._came(skipped):
