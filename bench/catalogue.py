@@ -24,6 +24,7 @@ from harness.load import load
 from harness.load.pipeline_header import header
 from harness.scenario import CrashPoint, Guarantee, Scenario
 from harness.scenario.progress import DSTREAMS
+from harness.stacks.addresses import STACKS
 from harness.stacks.supported import Named, unsupported
 
 ROOT = Path(__file__).parent.parent
@@ -94,7 +95,7 @@ def read() -> list[dict[str, Any]]:
 def page(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The lines of the page below its head."""
     yield from tables((Row(**each["row"]), each["scenario"]) for each in told)
-    yield from not_run(lacking({each["scenario"] for each in told if each["row"]["stack"] in _own(each["scenario"])}))
+    yield from not_run(lacking({each["scenario"] for each in told if each["row"]["stack"] == own(each["scenario"])}))
 
 
 def kept(run: dict[str, Any]) -> dict[str, Any]:
@@ -114,9 +115,10 @@ def merged(old: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]) -> list
     return sorted([*stay, *fresh], key=_ran)
 
 
-def _own(scenario: str) -> tuple[str, str]:
-    """The stacks on which a scenario is to have run; a folder may be named by one."""
-    return "processes", scenario.partition("/")[0]
+def own(scenario: str) -> str:
+    """The stack on which a scenario is to have run: its folder may be named by one."""
+    folder = scenario.partition("/")[0]
+    return folder if folder in STACKS else "processes"
 
 
 def _ran(each: Mapping[str, Any]) -> tuple[str, str]:
@@ -169,11 +171,11 @@ def row_of(run: dict[str, Any]) -> Row:
 
 
 def lacking(ran: Collection[str]) -> list[str]:
-    """The scenarios that `processes` can run and that are not among these, by their place below scenarios/."""
+    """The scenarios that their stack can run and that are not among these, by their place below scenarios/."""
     paths = sorted(ROOT.glob("scenarios/*/*.yaml"))
-    able = [path for path in paths if not unsupported(load(path), Named("processes"))]
-    names = [path.relative_to(ROOT / "scenarios").with_suffix("").as_posix() for path in able]
-    return [name for name in names if name not in ran]
+    named = {path.relative_to(ROOT / "scenarios").with_suffix("").as_posix(): path for path in paths}
+    left = {name: path for name, path in named.items() if name not in ran}
+    return [name for name, path in left.items() if not unsupported(load(path), Named(own(name)))]
 
 
 def not_run(names: Sequence[str]) -> Iterator[str]:
