@@ -17,7 +17,7 @@ from harness.components.hdfs.folder import HdfsFolder
 from harness.components.hdfs.webhdfs import Refused, WebHdfs
 from harness.errors import StackError
 
-Answer = tuple[int, Any]
+Answer = tuple[int, Any] | None
 LISTING = {
     "FileStatuses": {
         "FileStatus": [
@@ -34,14 +34,20 @@ def refusal(kind: str) -> Answer:
 
 @contextmanager
 def stub(answer: Callable[[str, str, dict[str, str]], Answer]) -> Iterator[HdfsFolder]:
-    """A folder whose NameNode, and DataNode, answer so: method, path, parameters to status and body."""
+    """A folder whose NameNode, and DataNode, answer so: method, path, parameters to status and body; None hangs up."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def _reply(self) -> None:
             place = urlsplit(self.path)
             asked = {name: values[0] for name, values in parse_qs(place.query).items()}
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, body = answer(self.command, place.path, asked)
+            said = answer(self.command, place.path, asked)
+            if said is None:
+                self.close_connection = True
+                return
+            status, body = said
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
@@ -56,10 +62,12 @@ def stub(answer: Callable[[str, str, dict[str, str]], Answer]) -> Iterator[HdfsF
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
+    asking = WebHdfs(f"127.0.0.1:{server.server_port}", user="me")
     try:
-        address = f"127.0.0.1:{server.server_port}"
-        yield HdfsFolder(WebHdfs(address, user="me"), "hdfs://127.0.0.1:8020", "/onceproof/run/files")
+        yield HdfsFolder(asking, "hdfs://127.0.0.1:8020", "/onceproof/run/files")
     finally:
+        for kept in asking._servers.values():
+            kept._connection().close()
         server.shutdown()
         thread.join()
         server.server_close()
@@ -132,6 +140,23 @@ def test_a_rename_that_was_not_done_is_an_error() -> None:
 def test_a_datanode_without_the_block_is_an_error_and_no_empty_file() -> None:
     with stub(lambda *asked: refusal("BlockMissingException")) as folder, pytest.raises(StackError):
         folder.read("offsets/0")
+
+
+def test_a_server_that_hangs_up_is_asked_again_but_not_to_change_something() -> None:
+    seen: list[str] = []
+
+    def answer(method: str, path: str, asked: dict[str, str]) -> Answer:
+        seen.append(method)
+        return (200, LISTING) if len(seen) % 2 else None
+
+    with stub(answer) as folder:
+        assert folder.entries("in")
+        with pytest.raises(StackError, match="to PUT"):
+            folder.write("in/records", b"one")
+        assert seen == ["GET", "PUT"]
+        seen.clear()
+        assert folder.entries("in") and folder.entries("in")
+    assert seen == ["GET", "GET", "GET"]
 
 
 def test_settings_are_xml_whatever_is_in_them() -> None:

@@ -1,5 +1,6 @@
 """Azure's blob service, by its emulator Azurite: each part of a run is a prefix of the names in a container.
 
+node        the programs that run and fetch it
 process     one as a child process, at the one port that Hadoop's connector knows
 blob        asks it
 run_prefix  a run's own blobs, and what Spark is told of them
@@ -9,19 +10,16 @@ sink        blobs that the pipeline writes, read back
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 from harness.component import Look, Started
-from harness.errors import StackError
+from harness.components.azure.node import CURE, program
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CheckpointInPart
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
-
-CURE = "install Node.js (https://nodejs.org) with npm"
 
 
 class Azure(CheckpointInPart):
@@ -50,10 +48,7 @@ class Azure(CheckpointInPart):
 
 
 def _node() -> str:
-    missing = [name for name in ("node", "npm") if shutil.which(name) is None]
-    if missing:
-        raise StackError(f"asked for azure; there is no {' and no '.join(missing)}; {CURE}")
-    return "found"
+    return " and ".join(str(program(name)) for name in ("node", "npm"))
 
 
 KIND = Azure()

@@ -15,12 +15,13 @@ from xml.etree import ElementTree
 
 from harness.errors import StackError
 from harness.hosts.ports import LOOPBACK
-from harness.remote.http import Http, NoAnswer
+from harness.remote.http import Http, NoAnswer, tree
 
 ACCOUNT = "devstoreaccount1"
 # The emulator's own, which its makers publish: no secret.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 PORT = 10000
+LOG = "logs/azure.log"
 VERSION = "2019-12-12"
 GONE, CONFLICT = 404, 409
 
@@ -57,10 +58,10 @@ class BlobService:
         while True:
             status, data = self._ask("GET", f"/{container}", asked)
             self._good(f"list {container}/{prefix}", status, data)
-            tree = _tree(data)
-            yield from map(_blob, tree.iter("Blob"))
-            yield from (Blob(each.findtext("Name") or "", 0, "") for each in tree.iter("BlobPrefix"))
-            marker = tree.findtext("NextMarker") or ""
+            page = _tree(data)
+            yield from map(_blob, page.iter("Blob"))
+            yield from (Blob(each.findtext("Name") or "", 0, "") for each in page.iter("BlobPrefix"))
+            marker = page.findtext("NextMarker") or ""
             if not marker:
                 return
             asked["marker"] = marker
@@ -109,7 +110,7 @@ class BlobService:
         try:
             found = self._http.ask(method, whole, headers, body if method == "PUT" else None)
         except NoAnswer as failure:
-            raise StackError(f"asked Azurite at {self.url}; saw {failure}. See logs/azure.log") from failure
+            raise StackError(f"asked Azurite at {self.url}; saw {failure}. See {LOG}") from failure
         return found.status, found.data
 
 
@@ -126,11 +127,7 @@ def _path(container: str, name: str) -> str:
 
 
 def _tree(data: bytes) -> ElementTree.Element:
-    """Raises StackError."""
-    try:
-        return ElementTree.fromstring(data.decode("utf-8-sig"))
-    except (ElementTree.ParseError, UnicodeDecodeError) as failure:
-        raise StackError(f"asked Azurite; its answer is no XML: {failure}. See logs/azure.log") from failure
+    return tree(data, "Azurite", log=LOG)
 
 
 def _blob(found: ElementTree.Element) -> Blob:

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from harness import wait
 from harness.components.azure.blob import PORT, BlobService
+from harness.components.azure.node import program
 from harness.components.azure.run_prefix import CONTAINER, Provides
 from harness.errors import StackError, WaitError
 from harness.hosts import service
@@ -38,7 +39,6 @@ NETWORK = re.compile(r"(https?|no)_proxy|npm_config_.*|NODE_EXTRA_CA_CERTS|SSL_C
 LOCK_S = 1800.0
 FREE_S = 30.0
 """How long the emulator of a harness that was killed may hold its port: until that one's reaper has ended it."""
-CURE = "install Node.js (https://nodejs.org) with npm"
 
 
 class Azurite(Provides, DatabaseProcess):
@@ -113,14 +113,6 @@ def free_port(number: int = PORT) -> Port:
         )
     except WaitError as error:
         raise StackError(str(error)) from error
-
-
-def program(name: str) -> Path:
-    """Where it is. Raises StackError."""
-    found = shutil.which(name)
-    if found is None:
-        raise StackError(f"asked for Azurite; there is no {name}; {CURE}")
-    return Path(found)
 
 
 def installed(npm: Path, session: Session, *, log: Path) -> Path:

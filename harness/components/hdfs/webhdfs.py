@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import getpass
-import http.client
 import json
-import threading
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from harness.errors import StackError
+from harness.remote.http import Answer, Http, NoAnswer
 
 ANSWER_S = 60.0
+USUAL_PORT = 80
 PREFIX = "/webhdfs/v1"
+HEADERS = {"Content-Type": "application/octet-stream"}
 MISSING = "FileNotFoundException"
 
 
@@ -27,17 +28,17 @@ class Refused(StackError):
 
 @dataclass(frozen=True)
 class WebHdfs:
-    """One file system, whose NameNode answers at `address` (`host:port`). Each thread has a connection of its own."""
+    """One file system, whose NameNode answers at `address` (`host:port`)."""
 
     address: str
     user: str = field(default_factory=getpass.getuser)
-    _own: threading.local = field(default_factory=threading.local, repr=False, compare=False)
+    _servers: dict[str, Http] = field(default_factory=dict, repr=False, compare=False)
 
     def ask(self, method: str, operation: str, path: str, /, **asked: str) -> Any:
         """The answer as JSON, None if it is empty. Raises Refused, and StackError where nobody answers."""
         where = f"{PREFIX}{quote(path)}?{urlencode({'op': operation, 'user.name': self.user, **asked})}"
-        status, body = self._request(self.address, method, where)
-        _good(f"asked HDFS at {self.address} for {operation} of {path}", status, body)
+        asking = f"asked HDFS at {self.address} for {operation} of {path}"
+        body = _good(asking, self._request(self.address, method, where))
         return json.loads(body) if body else None
 
     def there(self, operation: str, path: str) -> Any:
@@ -53,18 +54,12 @@ class WebHdfs:
         """A file, whole; None where there is none. Raises StackError, also where no DataNode has a block of it."""
         try:
             place = urlsplit(self.ask("GET", "OPEN", path, noredirect="true")["Location"])
+            answer = self._request(place.netloc, "GET", f"{place.path}?{place.query}")
+            return _good(f"asked the DataNode at {place.netloc} for {path}", answer)
         except Refused as refused:
             if refused.kind != MISSING:
                 raise
             return None
-        status, body = self._request(place.netloc, "GET", f"{place.path}?{place.query}")
-        try:
-            _good(f"asked the DataNode at {place.netloc} for {path}", status, body)
-        except Refused as refused:
-            if refused.kind != MISSING:
-                raise
-            return None
-        return body
 
     def create(self, path: str, data: bytes, *, overwrite: bool = True) -> None:
         """Write a file, which others see at once, and grow. Raises StackError."""
@@ -73,46 +68,33 @@ class WebHdfs:
     def jmx(self, name: str) -> Any:
         """What the NameNode says of itself under the name `NameNodeInfo`, say; None if nothing. Raises StackError."""
         where = f"/jmx?{urlencode({'qry': f'Hadoop:service=NameNode,name={name}'})}"
-        status, body = self._request(self.address, "GET", where)
-        _good(f"asked the NameNode at {self.address} for {name}", status, body)
-        beans = json.loads(body)["beans"]
+        answer = self._request(self.address, "GET", where)
+        beans = json.loads(_good(f"asked the NameNode at {self.address} for {name}", answer))["beans"]
         return beans[0] if beans else None
 
     def _send(self, method: str, operation: str, path: str, data: bytes, **asked: str) -> None:
         place = urlsplit(self.ask(method, operation, path, noredirect="true", **asked)["Location"])
-        status, body = self._request(place.netloc, method, f"{place.path}?{place.query}", data)
-        _good(f"asked the DataNode at {place.netloc} for {operation} of {path}", status, body)
+        answer = self._request(place.netloc, method, f"{place.path}?{place.query}", data)
+        _good(f"asked the DataNode at {place.netloc} for {operation} of {path}", answer)
 
-    def _request(self, address: str, method: str, where: str, data: bytes | None = None) -> tuple[int, bytes]:
-        """Status and body. A connection is kept for what may be asked twice: its server may have closed it."""
-        kept = getattr(self._own, "kept", None)
-        if kept is None:
-            kept = self._own.kept = {}
-        for fresh in (address not in kept or method != "GET", True):
-            if fresh:
-                if address in kept:
-                    kept[address].close()
-                kept[address] = http.client.HTTPConnection(address, timeout=ANSWER_S)
-            try:
-                kept[address].request(method, where, body=data, headers={"Content-Type": "application/octet-stream"})
-                answer = kept[address].getresponse()
-                return answer.status, answer.read()
-            except (OSError, http.client.HTTPException) as failure:
-                kept.pop(address).close()
-                if fresh or isinstance(failure, TimeoutError):
-                    words = " ".join(str(failure).split()) or type(failure).__name__
-                    raise StackError(
-                        f"asked HDFS at {address} to {method} {where.partition('?')[0]}; {words}"
-                    ) from failure
-        raise AssertionError("one of the two has returned or raised")
+    def _request(self, address: str, method: str, where: str, data: bytes | None = None) -> Answer:
+        place = urlsplit(f"//{address}")
+        server = Http(place.hostname or "", place.port or USUAL_PORT, answer_s=ANSWER_S)
+        server = self._servers.setdefault(address, server)
+        try:
+            # Only a question may be asked twice.
+            return server.ask(method, where, HEADERS, data, fresh=method != "GET")
+        except NoAnswer as failure:
+            raise StackError(f"asked HDFS at {address} to {method} {where.partition('?')[0]}; {failure}") from failure
 
 
-def _good(asked: str, status: int, body: bytes) -> None:
-    if status < 400:
-        return
+def _good(asked: str, answer: Answer) -> bytes:
+    """What was answered. Raises Refused."""
+    if answer.status < 400:
+        return answer.data
     try:
-        said = json.loads(body)["RemoteException"]
+        said = json.loads(answer.data)["RemoteException"]
         kind, words = str(said["exception"]), " ".join(str(said["message"]).split())[:300]
     except (ValueError, LookupError, TypeError):
-        kind, words = "", f"status {status}"
+        kind, words = "", f"status {answer.status}"
     raise Refused(f"{asked}; it said: {words}", kind)

@@ -12,8 +12,9 @@ from xml.etree import ElementTree
 
 from harness.components.s3.signature import Keys, Request, query, quoted, signed
 from harness.errors import StackError, UsageError
-from harness.remote.http import Answer, Http, NoAnswer
+from harness.remote.http import Answer, Http, NoAnswer, tree
 
+LOG = "logs/s3.log"
 GONE = 404
 OWN_FAULT = 500
 """From here on it is the server that failed, and not who asked."""
@@ -80,14 +81,14 @@ class Server:
         asked = {"list-type": "2", "prefix": prefix, "encoding-type": "url", **({} if deep else {"delimiter": "/"})}
         while True:
             found = self._ask(f"list {bucket}/{prefix}", Request("GET", _path(bucket), query(asked)))
-            tree = _tree(found.data)
-            coded = tree.findtext("EncodingType") == "url"
-            yield from (_entry(each, coded=coded) for each in tree.iter("Contents"))
-            folders = [each.findtext("Prefix") or "" for each in tree.iter("CommonPrefixes")]
+            page = _tree(found.data)
+            coded = page.findtext("EncodingType") == "url"
+            yield from (_entry(each, coded=coded) for each in page.iter("Contents"))
+            folders = [each.findtext("Prefix") or "" for each in page.iter("CommonPrefixes")]
             yield from (Entry(unquote_plus(key) if coded else key, 0, "", "") for key in folders)
-            if tree.findtext("IsTruncated") != "true":
+            if page.findtext("IsTruncated") != "true":
                 return
-            asked["continuation-token"] = tree.findtext("NextContinuationToken") or ""
+            asked["continuation-token"] = page.findtext("NextContinuationToken") or ""
 
     def read(self, bucket: str, key: str) -> bytes | None:
         """The object; None if there is none. Raises Refused, StackError."""
@@ -119,7 +120,7 @@ class Server:
         try:
             answer = self._http.ask(request.method, target, headers, request.body or None)
         except NoAnswer as failure:
-            raise StackError(f"{asked}; saw {failure}. See logs/s3.log") from failure
+            raise StackError(f"{asked}; saw {failure}. See {LOG}") from failure
         if answer.status >= 300:
             raise _refusal(asked, answer)
         return answer
@@ -130,14 +131,7 @@ def _path(bucket: str, key: str = "") -> str:
 
 
 def _tree(data: bytes) -> ElementTree.Element:
-    """Without the namespace, which not every server names. Raises StackError."""
-    try:
-        tree = ElementTree.fromstring(data)
-    except ElementTree.ParseError as failure:
-        raise StackError(f"asked S3; its answer is no XML: {failure}. See logs/s3.log") from failure
-    for each in tree.iter():
-        each.tag = each.tag.rpartition("}")[2]
-    return tree
+    return tree(data, "S3", log=LOG)
 
 
 def _entry(found: ElementTree.Element, *, coded: bool) -> Entry:
@@ -149,11 +143,11 @@ def _entry(found: ElementTree.Element, *, coded: bool) -> Entry:
 
 def _refusal(asked: str, answer: Answer) -> Exception:
     try:
-        tree = _tree(answer.data)
-        kind, words = tree.findtext("Code") or "", " ".join((tree.findtext("Message") or "").split())
+        said = _tree(answer.data)
+        kind, words = said.findtext("Code") or "", " ".join((said.findtext("Message") or "").split())
     except StackError:
         kind, words = "", " ".join(answer.data.decode("utf-8", "replace").split())[:200]
     told = f"status {answer.status}, {' '.join(dict.fromkeys(filter(None, (kind, words))))}".rstrip(", ")
     if answer.status >= OWN_FAULT:
-        return StackError(f"{asked}; it could not: {told}. See logs/s3.log")
+        return StackError(f"{asked}; it could not: {told}. See {LOG}")
     return Refused(f"{asked}; it said: {told}", answer.status, kind)
