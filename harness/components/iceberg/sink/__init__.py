@@ -6,16 +6,17 @@ rows   reads a snapshot of it whole and exactly
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from harness.components.iceberg.sink.start import Merge
 from harness.fields import values as v
 from harness.fields.shape import Shape
-from harness.kinds import About, Refusals
+from harness.kinds import About
 from harness.resources import Resources, labelled, part
 from harness.scenario import Sink
+from harness.sinks.any_table import AnyTable
 from harness.sinks.base import OpenSink
 
 
@@ -25,7 +26,7 @@ class Place(Shape):
     iceberg: Annotated[v.Label, Field(description="a table of the catalog, its namespaces before dots")]
 
 
-class Iceberg:
+class Iceberg(AnyTable):
     """Read by the harness itself, one snapshot at a time, never by the Spark under test.
 
     It does not count rows: a table shows none before the snapshot that has them, so nobody can be held at one."""
@@ -38,11 +39,6 @@ class Iceberg:
     )
     component = "iceberg"
     start = Merge()
-    unread = ""
-
-    def refusals(self, options: Mapping[str, Any]) -> Refusals:
-        """Any table may be there."""
-        return iter(())
 
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Raises NotGiven for a warehouse that the run was not given."""

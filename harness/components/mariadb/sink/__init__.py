@@ -9,18 +9,18 @@ tripwire          counts its rows, and holds their writer
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from harness.components.mariadb.sink.start import Upsert
 from harness.fields import values as v
 from harness.fields.shape import Shape
-from harness.kinds import About, Refusals
+from harness.kinds import About
 from harness.resources import Resources, labelled, part
 from harness.scenario import Sink
+from harness.sinks.any_table import AnySqlTable
 from harness.sinks.base import OpenSink
 
 
@@ -30,7 +30,7 @@ class Place(Shape):
     mariadb: Annotated[v.TableOrQuery, Field(description="a table or a query")]
 
 
-class MariaDB:
+class MariaDB(AnySqlTable):
     """Read by the harness itself, in one read-only transaction."""
 
     about = About(
@@ -41,11 +41,6 @@ class MariaDB:
     )
     component = "mariadb"
     start = Upsert()
-    unread = ""
-
-    def refusals(self, options: Mapping[str, Any]) -> Refusals:
-        """Any table or query may be there."""
-        return iter(())
 
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Raises NotGiven for a database that the run was not given."""
@@ -54,14 +49,6 @@ class MariaDB:
         from harness.components.mariadb.sink.open_table import OpenTable
 
         return OpenTable(there.at, sink.target, sink.key, there.label)
-
-    def query(self, target: str) -> str | None:
-        """The target, if it is a query."""
-        return target if v.QUERY.match(target) else None
-
-    def countable(self, target: str) -> bool:
-        """Is it a table in the run's own database, named as such?"""
-        return bool(re.fullmatch(v.IDENTIFIER, target))
 
 
 KIND = MariaDB()

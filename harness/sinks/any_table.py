@@ -1,0 +1,32 @@
+"""What kinds of sinks have in common whose target is a table that the pipeline makes as it likes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from harness.fields import values as v
+from harness.kinds import Refusals
+
+
+class AnyTable:
+    """A kind without wishes of its own."""
+
+    unread = ""
+
+    def refusals(self, options: Mapping[str, Any]) -> Refusals:
+        """Any target may be there."""
+        return iter(())
+
+
+class AnySqlTable(AnyTable):
+    """A kind of a database server's, where a query may stand for the table."""
+
+    def query(self, target: str) -> str | None:
+        """The target, if it is a query."""
+        return target if v.QUERY.match(target) else None
+
+    def countable(self, target: str) -> bool:
+        """Is it a table in the run's own part, named as such?"""
+        return bool(re.fullmatch(v.IDENTIFIER, target))
