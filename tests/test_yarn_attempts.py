@@ -112,7 +112,7 @@ def page() -> Iterator[Page]:
 
 @pytest.fixture
 def attempt(tmp_path: Path, page: Page) -> YarnAttempt:
-    submission: Any = SimpleNamespace(application=APPLICATION, failed=lambda: None)
+    submission: Any = SimpleNamespace(application=APPLICATION, failed=lambda: None, tag="run-1")
     return YarnAttempt(
         submission,
         Manager(f"127.0.0.1:{page.server_port}"),
@@ -187,6 +187,54 @@ def test_an_attempt_that_was_never_seen_ends_when_yarn_says_so(attempt: YarnAtte
     assert attempt.poll() is None
     page.said[f"/apps/{APPLICATION}/state"] = {"state": "FAILED"}
     assert polled(attempt) == 1
+
+
+# What ResourceManager of Hadoop 3.4.1 said of a program that ended well, of one that exited with 3 in its last attempt,
+# and of one that was killed. Only a search by final status tells the first two apart.
+WELL = {"apps": [{"appIdNum": "1", "trackingUrlPretty": "http://localhost:45577/proxy/application_17_0001/"}]}
+NONE: dict[str, list[Any]] = {"apps": []}
+ENDED = f"/apps/{APPLICATION}/state"
+BEGUN = f"/apps/{APPLICATION}/appattempts"
+FOUND = "/apps?finalStatus=SUCCEEDED&applicationTags=run-1"
+
+
+def begun(*states: str) -> dict[str, Any]:
+    return {"attempts": [{"attemptId": number, "appAttemptState": state} for number, state in enumerate(states, 1)]}
+
+
+@pytest.mark.parametrize(
+    ("state", "attempts", "status"),
+    [
+        ("FINISHED", ["FINISHED"], 0),
+        ("FINISHED", ["FINISHED"], 1),
+        ("KILLED", ["KILLED"], 1),
+        ("FAILED", ["FAILED"], 1),
+        ("FINISHED", ["FAILED", "FINISHED"], 1),
+        ("ACCEPTED", ["FAILED", "LAUNCHED"], 1),
+    ],
+    ids=["well", "told that it failed", "killed", "failed", "the next one ended well", "the next one begins"],
+)
+def test_an_attempt_ends_well_if_it_is_the_last_and_its_application_succeeded(
+    state: str, attempts: list[str], status: int, attempt: YarnAttempt, page: Page
+) -> None:
+    succeeded = status == 0 or attempts == ["FAILED", "FINISHED"]
+    why = "" if succeeded else "User application exited with status 3"
+    page.said[f"{BEGUN}/appattempt_17_0001_000001"] = {"diagnosticsInfo": why, "appAttemptState": attempts[0]}
+    page.said[ENDED] = {"state": state, "diagnostics": None}
+    page.said |= {BEGUN: begun(*attempts), FOUND: WELL if succeeded else NONE}
+    assert polled(attempt) == status
+
+
+@pytest.mark.parametrize("silent", [BEGUN, FOUND])
+def test_of_an_attempt_nothing_is_concluded_from_an_answer_that_is_not_there(
+    silent: str, monkeypatch: pytest.MonkeyPatch, attempt: YarnAttempt, page: Page
+) -> None:
+    monkeypatch.setattr("harness.components.yarn.attempt.ASK_S", 0.0)
+    answers = {ENDED: {"state": "FINISHED"}, BEGUN: begun("FINISHED"), FOUND: WELL}
+    page.said |= {path: said for path, said in answers.items() if path != silent}
+    assert [attempt.poll() for _ in range(3)] == [None] * 3
+    page.said |= answers
+    assert polled(attempt) == 0
 
 
 def test_the_end_of_an_application_is_asked_for(page: Page) -> None:

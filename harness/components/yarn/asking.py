@@ -1,7 +1,8 @@
 """What ResourceManager says over HTTP: of the node, of an application and of its attempts; and the end of one.
 
 The answers have other shapes than Hadoop's pages describe, since the one jar that holds its daemons brings another
-writer of JSON; what an application itself is told as (`/apps/ID`) is of no use.
+writer of JSON. What an application itself is told as (`/apps/ID`) is of no use: its final status is not in it. So it is
+searched for, by its tag, among those that ended well.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ import re
 import urllib.request
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from harness.errors import StackError
 
 ANSWER_S = 5.0
-OVER = ("FINISHED", "FAILED", "KILLED")
+FINISHED = "FINISHED"
+"""The state of an application whose last attempt has told how it ended, well or not."""
+OVER = (FINISHED, "FAILED", "KILLED")
 EXIT_CODE = re.compile(r"exitCode: (-?\d+)")
 
 
@@ -42,8 +46,14 @@ class Manager:
         state = str((self.ask(f"/apps/{application}/state") or {}).get("state", ""))
         return state if state in OVER else ""
 
+    def ended_well(self, tag: str) -> bool | None:
+        """Did the one application with that tag say that it succeeded? None while nobody answers."""
+        found = self.ask(f"/apps?{urlencode({'finalStatus': 'SUCCEEDED', 'applicationTags': tag})}")
+        return None if found is None else bool(found.get("apps"))
+
     def exit_status(self, application: str, number: int) -> int | None:
-        """With which status the container of an attempt ended; None while YARN has not said it."""
+        """With which status the container of an attempt ended; None while YARN has not said it, and for good where the
+        attempt told its end itself."""
         name = f"{application.replace('application', 'appattempt')}_{number:06}"
         found = self.ask(f"/apps/{application}/appattempts/{name}") or {}
         said = EXIT_CODE.search(str(found.get("diagnosticsInfo", "")))

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import BinaryIO
 
-from harness.components.yarn.asking import Manager
+from harness.components.yarn.asking import FINISHED, Manager
 from harness.components.yarn.containers import Contained, contained, master
 from harness.components.yarn.settings import Folders
 from harness.components.yarn.submission import Submission
@@ -27,7 +27,7 @@ LOOK_S, ASK_S = 0.1, 0.5
 NAMES = ("prelaunch.err", "stderr", "stdout")
 """The files of a container's output."""
 LOST = 1
-"""The status of an attempt that YARN gave up without an exit status: its node was lost."""
+"""The status of an attempt that is over without an exit status, and has not ended well: its node was lost, say."""
 
 
 class YarnAttempt:
@@ -106,9 +106,15 @@ class YarnAttempt:
         return told(status) if status is not None else self._lost(application)
 
     def _lost(self, application: str) -> int | None:
-        """Is it over for YARN all the same?"""
-        later = any(number > self.number for number in self._manager.attempts(application) or ())
-        return LOST if later or self._manager.over(application) else None
+        """The status of one that YARN says none of; None while it is not over. Only the last attempt can end well."""
+        # In this order: of an application that is over no attempt comes any more.
+        over, begun = self._manager.over(application), self._manager.attempts(application)
+        if over not in ("", FINISHED) or any(number > self.number for number in begun or ()):
+            return LOST
+        if not over or begun is None:
+            return None
+        well = self._manager.ended_well(self._submission.tag)
+        return None if well is None else 0 if well else LOST
 
     def _due(self, what: str, every_s: float) -> bool:
         now = monotonic()

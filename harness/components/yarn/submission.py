@@ -35,10 +35,11 @@ SHELL_READS = re.compile(r'([\\"$`])')
 
 @dataclass
 class Submission:
-    """One `spark-submit`; what it says begins the log of the first attempt."""
+    """One `spark-submit`; what it says begins the log of the first attempt. `tag` is what its application alone has."""
 
     process: subprocess.Popen[bytes]
     log: Path
+    tag: str
     _application: str = field(default="", init=False)
 
     @property
@@ -91,7 +92,7 @@ def submit(
         **{driver_process.RUN: own.run_id},
     )
     name = f"spark-submit-{own.run_id}"
-    return Submission(session.spawn(command, name=name, log=log, env=env, cwd=own.folder), log)
+    return Submission(session.spawn(command, name=name, log=log, env=env, cwd=own.folder), log, own.run_id)
 
 
 def settings(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine) -> dict[str, str]:
