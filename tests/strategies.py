@@ -155,14 +155,15 @@ def inputs(draw: st.DrawFn) -> Input:
 def triggers(draw: st.DrawFn, *, progress: str, rows: bool, records: int, within_s: float) -> Trigger:
     """A trigger that can come in such a run."""
     seen = progress == "checkpoint"
-    batch = draw(st.none() | st.integers(0, 1_000_000)) if seen else None
+    last = 2 * records - 1
+    batch = draw(st.none() | st.integers(0, last)) if seen else None
     choices = ["failpoint", *["rows"] * rows]
     choices += ["records", "point", *["elapsed"] * (within_s > 0.001)] * seen
     kind = draw(st.sampled_from(choices))
     if kind == "point":
         query = draw(st.none() | folders)
         of_queries = st.sampled_from([point for point in CrashPoint if point is not CrashPoint.BATCH_CHECKPOINTED])
-        return trigger(kind, draw(of_queries), batch=draw(st.integers(0, 99)), query=query)
+        return trigger(kind, draw(of_queries), batch=draw(st.integers(0, min(99, last))), query=query)
     if kind == "failpoint":
         return trigger(kind, draw(labels), batch=draw(st.none() | st.integers(0, 99)))
     if kind == "elapsed":

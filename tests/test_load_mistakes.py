@@ -652,6 +652,21 @@ CASES = [
         ["4:29: schedule[0].when.elapsed never comes: the run ends within 240s"],
     ),
     Case(
+        "batches that never come",
+        GOOD + "input: {records: 5}\nschedule:\n"
+        "  - {when: {point: batch-planned, batch: 9}, do: kill driver}\n"
+        "  - {when: {point: batch-planned, batch: 10}, do: kill driver}\n"
+        "  - {when: {batch: 10}, do: crash before offset commit}\n"
+        "  - {when: {rows: 1, batch: 10}, do: kill driver}\n"
+        "  - {when: {point: batch-planned, batch: 10, query: second}, do: kill driver}\n"
+        "  - {when: {failpoint: f, batch: 10}, do: kill driver}\n",
+        [
+            "7:42: schedule[1].when.batch never comes: 5 records make batches 0 to 9 at the most",
+            "8:19: schedule[2].when.batch never comes: 5 records make batches 0 to 9 at the most",
+            "9:28: schedule[3].when.batch never comes: 5 records make batches 0 to 9 at the most",
+        ],
+    ),
+    Case(
         "rows without a table",
         PIPELINE
         + (

@@ -19,7 +19,6 @@ from harness.scenario import Scenario, Sink
 from harness.sinks.base import Missing, Reading, Unmade
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.workloads import make
-from tests.shipped import scenarios
 
 TEXT = """\
 name: s
@@ -288,21 +287,3 @@ def test_an_effect_that_cannot_run_is_told_even_if_the_table_is_not_there(
 ) -> None:
     with pytest.raises(UsageError, match=r"(?s)nowhere.*columns of `ledger`: id, "):
         look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET, effect="select nowhere as id from ledger")
-
-
-def test_the_effects_of_all_scenarios_are_bound_at_once_without_a_stack(tmp_path: Path) -> None:
-    good, wrong = scenario(tmp_path, PLAIN), scenario(tmp_path, "select acount as id from ledger")
-    preflight.bind([good, good])
-    other = replace(
-        wrong, path="other.yaml", sinks=(replace(wrong.sinks[0], effect="select id, (account from ledger"),)
-    )
-    with pytest.raises(UsageError) as said:
-        preflight.bind([wrong, good, other, wrong])
-    first, second = (line for line in str(said.value).splitlines() if "is no query that DuckDB can run" in line)
-    assert first.startswith(f"{tmp_path / 's.yaml'}: the effect of scenario `s`") and "acount" in first
-    assert second.startswith("other.yaml: ")
-
-
-def test_the_effects_of_every_scenario_that_we_ship_are_bound() -> None:
-    assert len(scenarios()) > 30
-    preflight.bind(scenarios())

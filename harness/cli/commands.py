@@ -100,11 +100,9 @@ def new(name: str, sink: str, shape: str) -> None:
 def validate(paths: tuple[Path, ...], stack: str | None) -> None:
     """Say every mistake in scenario files. Nothing is started."""
     from harness.load import load_all
-    from harness.run.preflight import bind
     from harness.stacks.supported import Named, refuse
 
-    scenarios = load_all(found(paths))
-    bind(scenarios)
+    scenarios = load_all(found(paths), effects=True)
     if stack:
         refuse(scenarios, Named(stack))
     click.echo(f"OK: {counted(len(scenarios), 'scenario')}")

@@ -31,8 +31,9 @@ from harness.scenario import Scenario
 __all__ = ["dump", "filled", "find", "load", "load_all", "project_root", "schema"]
 
 
-def load(path: Path) -> Scenario:
-    """The scenario in the file at `path`. Raises ScenarioError with every mistake in it and in its pipeline's header.
+def load(path: Path, *, effects: bool = False) -> Scenario:
+    """The scenario in the file at `path`. Raises ScenarioError with every mistake in it and in its pipeline's header,
+    those of its `effects` too if they are to be tried, over no record: DuckDB is loaded for that.
 
     Its `path` is `path` as given; pipeline and replayed file are looked for from `project_root(path)`."""
     file, mistakes = str(path), list[Mistake]()
@@ -41,19 +42,19 @@ def load(path: Path) -> Scenario:
         raise ScenarioError(mistakes)
     root = project_root(path)
     claim = Claim(top, defaults(top, root=root))
-    check(claim, root=root)
+    check(claim, root=root, effects=effects)
     if mistakes:
         raise ScenarioError(mistakes)
     return scenario(claim, path=file)
 
 
-def load_all(paths: Sequence[Path]) -> list[Scenario]:
+def load_all(paths: Sequence[Path], *, effects: bool = False) -> list[Scenario]:
     """Every scenario, or a ScenarioError with the mistakes of all files."""
     scenarios: list[Scenario] = []
     mistakes: set[Mistake] = set()
     for path in paths:
         try:
-            scenarios.append(load(path))
+            scenarios.append(load(path, effects=effects))
         except ScenarioError as failure:
             # Two scenarios of one pipeline both report what is wrong with its header.
             mistakes.update(failure.mistakes)

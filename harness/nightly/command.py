@@ -40,7 +40,6 @@ from harness.report.many.seen import Seen
 from harness.report.summary import Run, error
 from harness.run.controls.digest import files
 from harness.run.plan import with_standby
-from harness.run.preflight import bind
 from harness.run_folder import store
 from harness.run_folder.lines import whole
 from harness.scenario import Scenario, Word
@@ -125,8 +124,7 @@ def _scenarios(asked: Asked) -> tuple[list[Scenario], list[Scenario]]:
     paths = [path for path in find(asked.paths) if path.resolve() not in inside]
     if not paths:
         raise UsageError(f"asked for a night over {', '.join(map(str, asked.paths))}; saw only the corpus there")
-    known, own = load_all(corpus), load_all(paths)
-    bind([*known, *own])
+    known, own = load_all(corpus, effects=True), load_all(paths, effects=True)
     stack = Named(asked.stack)
     # Standard output is for the one line at the end.
     with redirect_stdout(sys.stderr):

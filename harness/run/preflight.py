@@ -11,12 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from harness.checkers.schema_check import schema_mismatch
 from harness.effect import Effects, Source, Table
 from harness.errors import SetupError, StackError, UsageError, WaitError
-from harness.load import project_root
 from harness.resources import RunResources
 from harness.scenario import Scenario, Sink
 from harness.sinks import SINKS
@@ -24,7 +22,6 @@ from harness.sinks.base import KeepsRows, Missing, Queries, Unmade
 from harness.sinks.names import sink_names
 from harness.sinks.reading import columns, opened, read
 from harness.sinks.table import SinkColumn, SinkTable
-from harness.workloads import make
 from harness.workloads.base import Workload
 
 TASKS_A_CORE = 16
@@ -115,23 +112,6 @@ def crowded(stateful: Mapping[str, int], conf: Mapping[str, str]) -> dict[str, i
     cores = conf.get("spark.cores.max", "")
     most = int(cores) * TASKS_A_CORE if cores.isascii() and cores.isdigit() else None
     return {} if most is None else {query: count for query, count in stateful.items() if count > most}
-
-
-def bind(scenarios: Sequence[Scenario]) -> None:
-    """Look, without a stack, whether each effect can be run over its workload's columns.
-
-    Raises UsageError with the mistakes of all scenarios."""
-    wrong: dict[str, None] = {}
-    for scenario in scenarios:
-        workload = make(scenario.input, seed=scenario.seed, root=project_root(Path(scenario.path)))
-        for sink in scenario.sinks:
-            try:
-                with _of_nothing(scenario, workload, sink) as effects:
-                    effects.shape(sink.effect or "from ledger")
-            except UsageError as failure:
-                wrong[f"{scenario.path}: {failure}"] = None
-    if wrong:
-        raise UsageError("\n".join(wrong))
 
 
 @contextmanager

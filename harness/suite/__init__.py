@@ -86,10 +86,8 @@ class Suite:
 def run(paths: Sequence[Path], options: Options) -> int:
     """Run every scenario under `paths`; the exit code (design: 0 as expected, 1, 2, 3, 4, 130)."""
     from harness.load import find, load_all
-    from harness.run.preflight import bind
 
-    scenarios = load_all(find(paths))
-    bind(scenarios)
+    scenarios = load_all(find(paths), effects=True)
     if options.skip_unsupported:
         scenarios = supported(scenarios, Named(options.stack))
     return run_all([s for s in scenarios for _ in range(options.repeat)], options)

@@ -15,6 +15,7 @@ from harness.errors import UsageError
 from harness.fields.paths import code_folders
 from harness.fields.values import OWN_PROGRESS, QUERY
 from harness.load import build
+from harness.load.cross_checks.no_record import check_effects
 from harness.load.cross_checks.steps import check_step
 from harness.load.cross_checks.watermarks import check_watermarks
 from harness.load.models import EffectShape, View, keys, own, unsaid
@@ -33,8 +34,8 @@ from harness.workloads import WORKLOADS
 TIMEOUT_S = Scenario(name="", pipeline=Pipeline(entry="")).timeout_s
 
 
-def check(claim: Claim, *, root: Path) -> None:
-    """Add every mistake of meaning to those of form."""
+def check(claim: Claim, *, root: Path, effects: bool) -> None:
+    """Add every mistake of meaning to those of form; those of `effects` if they are asked for."""
     sinks(claim)
     code(claim, root=root)
     data(claim.input, root=root)
@@ -48,6 +49,8 @@ def check(claim: Claim, *, root: Path) -> None:
     if not claim.top.mistakes:
         offsets(claim)
         check_watermarks(claim, root=root)
+    if effects:
+        check_effects(claim, root=root)
 
 
 def sinks(claim: Claim) -> None:

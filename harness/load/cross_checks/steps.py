@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from harness.faults import FAULTS
-from harness.kinds import Refusal
+from harness.kinds import Refusal, Refusals
 from harness.load import build
 from harness.load.models import keys, own
 from harness.load.reader import Section
 from harness.scenario import Fault, Trigger
 from harness.triggers import TRIGGERS
-from harness.triggers.base import Planned
+from harness.triggers.base import Planned, Trait, has
 
 
 def check_step(step: Section, planned: Planned) -> None:
@@ -25,6 +25,19 @@ def check_step(step: Section, planned: Planned) -> None:
     if trigger is not None and not trigger.implied:
         for refusal in TRIGGERS[trigger.kind].refusals(trigger, planned):
             when.refuse(refusal)
+    if trigger is not None:
+        for refusal in beyond(trigger, planned):
+            when.refuse(refusal)
+
+
+def beyond(trigger: Trigger, planned: Planned) -> Refusals:
+    """There are not so many batches: each has a record, and one without any may follow it. Those of DStreams come by
+    time, a program counts its own as it likes, and a query that is named may read more records than are sent."""
+    if planned.by_time or trigger.query is not None or has(TRIGGERS[trigger.kind], Trait.IN_PROGRAM):
+        return
+    most = 2 * planned.records
+    if trigger.batch is not None and trigger.batch >= most:
+        yield Refusal("batch", f"never comes: {planned.records:g} records make batches 0 to {most - 1:g} at the most")
 
 
 def triggered(step: Section, when: Section, do: Fault) -> Trigger | None:

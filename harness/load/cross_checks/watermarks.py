@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.errors import UsageError
-from harness.load import build
+from harness.load.cross_checks.no_record import of_nothing
 from harness.load.reader import Section
 from harness.load.with_header import Claim
-from harness.workloads import WORKLOADS
 
 TIMES = ("of", "closes")
 
@@ -28,17 +26,7 @@ def check_watermarks(claim: Claim, *, root: Path) -> None:
 
 def times(closing: Section, claim: Claim, *, root: Path) -> None:
     """Each of the two is a time of a record."""
-    # Loading DuckDB takes longer than reading a scenario.
-    from harness.effect import Effects, Source
-
-    scenario = build.scenario(claim, path=claim.top.file)
-    try:
-        workload = WORKLOADS[scenario.input.workload].make(scenario.input, seed=scenario.seed, root=root)
-    except UsageError:
-        # Told when the workload is made, with its own words.
-        return
-    columns = tuple((column.name, column.type, column.expression) for column in workload.columns)
-    with Effects(Source(parquet=None, columns=columns), where=f"scenario `{scenario.name}`") as effects:
-        for key in TIMES:
+    with of_nothing(claim, root=root, where=closing.path) as effects:
+        for key in TIMES if effects is not None else ():
             if why := effects.no_time(closing.get(key)):
                 closing.wrong(f"{closing.path}.{key} {why}", key)

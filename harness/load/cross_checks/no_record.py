@@ -1,0 +1,53 @@
+"""The SQL of a scenario, asked of DuckDB over no record: each effect is a query over the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import UsageError
+from harness.load import build
+from harness.load.with_header import Claim
+from harness.workloads import make
+
+if TYPE_CHECKING:
+    from harness.effect import Effects
+
+
+def check_effects(claim: Claim, *, root: Path) -> None:
+    """Add what is wrong with the effects, whatever else is wrong; nothing where the input is: it says of which columns
+    a record is."""
+    for sink in claim.sinks:
+        if not (sql := sink.get("effect")):
+            continue
+        try:
+            with of_nothing(claim, root=root, where=sink.path) as effects:
+                if effects is not None:
+                    effects.shape(sql)
+        except UsageError as failure:
+            sink.wrong(" ".join(str(failure).split()), "effect")
+
+
+@contextmanager
+def of_nothing(claim: Claim, *, root: Path, where: str) -> Iterator[Effects | None]:
+    """What effects are asked of, `where` in the words of mistakes; None where the input is wrong. Raises UsageError if
+    a column of the workload's fits no record."""
+    # Loading DuckDB takes longer than reading a scenario.
+    from harness.effect import Effects, Source
+
+    owner, given = claim.owner("input"), claim.input
+    if any(key not in given.values for key in given.node.items or ()) or owner.has("input") > ("input" in owner.values):
+        yield None
+        return
+    try:
+        workload = make(build.given(given), seed=0, root=root)
+    except UsageError as failure:
+        if not claim.top.mistakes:
+            owner.wrong(" ".join(str(failure).split()), *(["input"] if owner.has("input") else []))
+        yield None
+        return
+    columns = tuple((column.name, column.type, column.expression) for column in workload.columns)
+    with Effects(Source(parquet=None, columns=columns), where=where) as effects:
+        yield effects

@@ -1,0 +1,81 @@
+"""Effects that are tried while a scenario is read: each mistake at its own line, beside all others of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ScenarioError
+from harness.load import load, load_all
+from tests.shipped import FILES
+from tests.strategies import ENTRY, project
+
+NAMED = "name: n\npipeline: pipelines/pay.py\n"
+SINK = "sink: {{postgres: t, effect: '{effect}', key: [id]}}\n"
+WRONG = SINK.format(effect="select acount as id from ledger")
+UNKNOWN = 'is no query that DuckDB can run: Binder Error: Referenced column "acount" not found'
+
+
+def written(folder: Path, text: str) -> Path:
+    home = folder / "scenarios"
+    path = (home if home.is_dir() else project(folder)) / "s.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def told(folder: Path, text: str) -> list[tuple[str, int, int, str]]:
+    """File, line, column and words of each mistake."""
+    with pytest.raises(ScenarioError) as failure:
+        load(written(folder, text), effects=True)
+    return [(Path(each.file).name, each.line, each.column, each.text) for each in failure.value.mistakes]
+
+
+def test_a_wrong_effect_is_told_at_its_place_beside_other_mistakes(tmp_path: Path) -> None:
+    effect, guarantee = told(tmp_path, NAMED + WRONG + "guarantee: at-leest-once\n")
+    assert effect[:3] == ("s.yaml", 3, 29)
+    assert effect[3].startswith(f"the effect of sink {UNKNOWN}") and "columns of `ledger`: id, " in effect[3]
+    assert "\n" not in effect[3]
+    assert guarantee[:3] == ("s.yaml", 4, 12)
+
+
+def test_each_sink_has_its_own(tmp_path: Path) -> None:
+    sinks = [
+        SINK.format(effect=f"select {what} from ledger").removeprefix("sink: ") for what in ("id", "(id", "no as id")
+    ]
+    text = "sink:\n" + "".join(f"  - {sink}" for sink in sinks)
+    second, third = told(tmp_path, NAMED + text)
+    assert (second[1], third[1]) == (5, 6)
+    assert second[3].startswith("the effect of sink[1] is no query") and third[3].startswith("the effect of sink[2]")
+
+
+def test_the_columns_are_those_of_the_input(tmp_path: Path) -> None:
+    logs = "input: {workload: access_logs}\n"
+    load(written(tmp_path, NAMED + SINK.format(effect="select 1 as id, status from ledger") + logs), effects=True)
+    assert "amount" in told(tmp_path, NAMED + SINK.format(effect="select amount as id from ledger") + logs)[0][3]
+
+
+@pytest.mark.parametrize("given", ["input: {workload: transaction}\n", "input: 7\n", "input: {nope: 1}\n"])
+def test_of_an_input_that_is_wrong_nothing_is_known(tmp_path: Path, given: str) -> None:
+    assert [mistake[1] for mistake in told(tmp_path, NAMED + WRONG + given)] == [4]
+
+
+def test_a_wrong_effect_in_a_header_is_told_there_and_once(tmp_path: Path) -> None:
+    home = project(tmp_path)
+    (tmp_path / ENTRY).write_text(f"# /// onceproof\n# {WRONG}# ///\n", encoding="utf-8")
+    paths = [home / "a.yaml", home / "b.yaml"]
+    for path in paths:
+        path.write_text(NAMED.replace("name: n", f"name: {path.stem}"), encoding="utf-8")
+    with pytest.raises(ScenarioError) as failure:
+        load_all(paths, effects=True)
+    (mistake,) = failure.value.mistakes
+    assert (Path(mistake.file).name, mistake.line, mistake.column) == (Path(ENTRY).name, 2, 31)
+
+
+def test_effects_are_tried_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    assert load(written(tmp_path, NAMED + WRONG)).name == "n"
+
+
+def test_the_effects_of_every_scenario_that_we_ship_can_be_run() -> None:
+    assert len(FILES) > 30
+    assert len(load_all(FILES, effects=True)) == len(FILES)
