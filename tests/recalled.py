@@ -1,27 +1,30 @@
 """A pytest plug-in for mutation runs: DuckDB is asked the same of the same tables once, whichever test or mutant asks.
 
-`pytest_plugins = ["tests.recalled"]` in `conftest.py` puts `Recalled` in the place of DuckDB's connections. An answer
-is known by all that was done on the connection before it, the content of its tables included. No code of ours is left
-out: what is remembered are rows as DuckDB gave them. The processes of the mutants inherit what the tests were told when
-nothing was mutated.
+`-p tests.recalled` puts `Recalled` in the place of connections to DuckDB. An answer is known by all that was done on
+the connection before it, the content of its tables included. No code of ours is left out: what is remembered are rows
+as DuckDB gave them. The processes of the mutants inherit what the tests were told when nothing was mutated.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 
 import harness.effect
 import harness.run_folder.ledger
+from harness.run_folder.database import connection
 
 _ANSWERS: dict[Any, list[Any] | Exception] = {}
-_VIEW = "create or replace view "
-_LASTING = ("set ", "create ")
+_VIEW = "create or replace temp view "
+_LASTING = "create "
+ROOMS = (harness.effect, harness.run_folder.ledger)
+"""Who asks by a `connection` of that name."""
 
 
 class Rows:
@@ -43,13 +46,12 @@ class Rows:
 class Recalled:
     """A connection that is made when it is asked something new. Of its views only the last one is there."""
 
-    def __init__(self, database: str = ":memory:", *, config: Mapping[str, Any]) -> None:
-        self._database, self._config = database, dict(config)
-        self._steps: tuple[Any, ...] = (database, *self._config.items())
+    def __init__(self) -> None:
+        self._steps: tuple[Any, ...] = ()
         self._tables: dict[str, pa.Table] = {}
         self._view = self._shown = ""
         self._made: duckdb.DuckDBPyConnection | None = None
-        self._taken = len(self._steps)
+        self._taken = 0
 
     def __enter__(self) -> Recalled:
         return self
@@ -90,7 +92,7 @@ class Recalled:
             self._made.close()
 
     def _asked(self, sql: str, parameters: Sequence[Any]) -> list[Any] | Exception:
-        made = self._made = self._made or _CONNECT(self._database, config=self._config)
+        made = self._made = self._made or connection()
         for step in self._steps[self._taken :]:
             if isinstance(step, str):
                 made.execute(step)
@@ -106,17 +108,12 @@ class Recalled:
             return error
 
 
-_CONNECT = duckdb.connect
+def installed(patch: pytest.MonkeyPatch) -> None:
+    """Whoever asks gets one that recalls. Raises AttributeError where nobody asks by that name any more."""
+    for room in ROOMS:
+        patch.setattr(room, "connection", Recalled)
 
 
 def pytest_configure() -> None:
-    """Before any test is collected. Whoever asks for `duckdb.connect` in these rooms gets one that recalls."""
-    for room in (harness.effect, harness.run_folder.ledger):
-        room.duckdb = _Recalling()  # type: ignore[attr-defined]
-
-
-class _Recalling:
-    connect = Recalled
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(duckdb, name)
+    """Before any test is collected."""
+    installed(pytest.MonkeyPatch())
