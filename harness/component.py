@@ -191,6 +191,19 @@ class NeedsOfMachine(Protocol):
         """What `onceproof doctor` looks at."""
 
 
+def remembered(look: Callable[[], Offsets | None]) -> Callable[[], Offsets]:
+    """`look`, or what it gave last while it gives None: nobody could be asked just now."""
+    last: Offsets = {}
+
+    def told() -> Offsets:
+        nonlocal last
+        found = look()
+        last = last if found is None else found
+        return last
+
+    return told
+
+
 @dataclass(frozen=True)
 class Followed:
     """Where a pipeline keeps its offsets itself. `offsets`: the next ones that it calls done. `saving`: the statements

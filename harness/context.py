@@ -183,8 +183,8 @@ class RunContext:
 
     `in_flight`: words for the records that are in the source and not committed by the pipeline, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
-    `has_progress`: the current attempt of the driver has done something; before that there is nothing to hit. `feeds`:
-    the folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
+    `has_progress`: the driver lives and has done something in this attempt; before that there is nothing to hit.
+    `feeds`: the folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
     `watched`: how a checkpoint that lies on a server is watched, in words; empty for a local one. `only_checkpoint`:
     the component that keeps it, if it is neither the source's nor a sink's; else empty. `began_s`: when the schedule
     began, by the monotonic clock. `stop` ends every wait of the schedule."""

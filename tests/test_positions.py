@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from harness.component import remembered
 from harness.errors import SetupError
 from harness.run.progress.positions import Positions
 from harness.run_folder.journal import Journal
@@ -74,3 +75,9 @@ def test_a_position_that_cannot_be_read_is_no_silence(followed: Followed) -> Non
     until("the failure", lambda: followed.positions.failure, within_s=60.0)
     with pytest.raises(SetupError, match="saw nonsense"):
         followed.positions.healthy()
+
+
+def test_a_position_that_cannot_be_asked_for_is_the_last_one() -> None:
+    answers = iter([None, {0: 1}, None, {0: 2}])
+    told = remembered(lambda: next(answers))
+    assert [told() for _ in range(4)] == [{}, {0: 1}, {0: 1}, {0: 2}]

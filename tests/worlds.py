@@ -174,7 +174,7 @@ def world(
         sent=lambda: sum(observer.planned().values()),
         in_flight=lambda: "" if state["world"].finished() else "10 records",
         hopeless=hopeless,
-        has_progress=observer.has_progress,
+        has_progress=lambda: supervisor.alive and observer.has_progress(),
     )
     camera = Snapshots(
         Parts(

@@ -8,7 +8,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from harness.checkpoint import Offsets
-from harness.component import Followed
+from harness.component import Followed, remembered
 from harness.components.kafka.access import client as client_of
 from harness.components.kafka.run_topic import Topic
 from harness.components.kafka.topics import whole
@@ -22,19 +22,16 @@ def followed(own: Topic) -> Followed:
             admin = KafkaAdminClient(**client_of(own.bootstrap), kafka_client=client)
     except KafkaError as failure:
         raise StackError(f"asked Kafka for the consumer group {own.group}; saw {failure!r}") from failure
-    last: Offsets = {}
     alone = threading.Lock()
 
-    def look() -> Offsets:
-        nonlocal last
+    def look() -> Offsets | None:
         try:
             with alone:
                 found = admin.list_group_offsets({own.group: None})[own.group]
         except KafkaError:
-            return last  # no such group yet, or its coordinator is on its way: what was known stands
-        last = own.places.numbered(
+            return None  # no such group yet, or its coordinator is on its way
+        return own.places.numbered(
             (tp.topic, tp.partition, meta.offset) for tp, meta in found.items() if meta.offset >= 0
         )
-        return last
 
-    return Followed(look, admin.close)
+    return Followed(remembered(look), admin.close)

@@ -10,7 +10,7 @@ import pymysql
 from pymysql.constants import ER
 
 from harness.checkpoint import Offsets
-from harness.component import Followed
+from harness.component import Followed, remembered
 from harness.components.mariadb.database import words
 from harness.components.mariadb.run_database import Database
 from harness.components.mariadb.sink.rows import TOOK_TOO_LONG
@@ -27,32 +27,30 @@ WAITED = (ER.LOCK_WAIT_TIMEOUT, TOOK_TOO_LONG)
 def followed(own: Database, query: str) -> Followed:
     """`query` gives (partition, next offset). Raises StackError; its `offsets` raise SetupError for a wrong query."""
     connection = _connected(own)
-    last: Offsets = {}
     # Several threads ask, and a connection of PyMySQL is for one at a time.
     asking = threading.Lock()
 
-    def look() -> Offsets:
-        nonlocal last, connection
+    def look() -> Offsets | None:
+        nonlocal connection
         try:
             with asking, connection.cursor() as cursor:
                 cursor.execute(query)
-                last = {int(row[0]): int(row[1]) for row in cursor.fetchall()}
+                return {int(row[0]): int(row[1]) for row in cursor.fetchall()}
         except (pymysql.Error, IndexError, TypeError, ValueError) as failure:
             if isinstance(failure, pymysql.Error) and failure.args and failure.args[0] in WAITED:
-                return last  # the pipeline holds a lock on it, maybe while a fault holds the pipeline
+                return None  # the pipeline holds a lock on it, maybe while a fault holds the pipeline
             if not connection.open:
                 # The server was killed, and is asked anew once it is back.
                 with asking, suppress(StackError):
                     connection = _connected(own)
-                return last
+                return None
             asked = "asked the pipeline's progress query for rows of (partition, next offset)"
             raise SetupError(f"{asked}; saw {words(failure)}. Mend `progress` in the scenario: {query}") from failure
-        return last
 
     def close() -> None:
         connection.close()
 
-    return Followed(look, close, lambda: statements(writing(own, query, wait_ms=WAIT_MS)[0]))
+    return Followed(remembered(look), close, lambda: statements(writing(own, query, wait_ms=WAIT_MS)[0]))
 
 
 def _connected(own: Database) -> Any:

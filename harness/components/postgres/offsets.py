@@ -8,7 +8,7 @@ from typing import Any
 import psycopg2
 
 from harness.checkpoint import Offsets
-from harness.component import Followed
+from harness.component import Followed, remembered
 from harness.components.postgres.run_schema import Schema
 from harness.components.postgres.sink.writers import writing
 from harness.errors import SetupError, StackError
@@ -21,30 +21,28 @@ WAIT_MS = 2_000
 def followed(own: Schema, query: str) -> Followed:
     """`query` gives (partition, next offset). Raises StackError; its `offsets` raise SetupError for a wrong query."""
     connection = _connected(own)
-    last: Offsets = {}
 
-    def look() -> Offsets:
-        nonlocal last, connection
+    def look() -> Offsets | None:
+        nonlocal connection
         try:
             with connection.cursor() as cursor:
                 cursor.execute(query)
-                last = {int(row[0]): int(row[1]) for row in cursor.fetchall()}
+                return {int(row[0]): int(row[1]) for row in cursor.fetchall()}
         except psycopg2.errors.QueryCanceled:
-            pass  # the pipeline holds a lock on it, maybe while a fault holds the pipeline: what was known stands
+            return None  # the pipeline holds a lock on it, maybe while a fault holds the pipeline
         except (psycopg2.Error, IndexError, TypeError, ValueError) as failure:
             if connection.closed:
                 # The server was killed, and is asked anew once it is back.
                 with suppress(StackError):
                     connection = _connected(own)
-                return last
+                return None
             asked = "asked the pipeline's progress query for rows of (partition, next offset)"
             raise SetupError(f"{asked}; saw {failure}. Mend `progress` in the scenario: {query}") from failure
-        return last
 
     def close() -> None:
         connection.close()
 
-    return Followed(look, close, lambda: statements(writing(own.dsn, query, wait_ms=WAIT_MS)[0]))
+    return Followed(remembered(look), close, lambda: statements(writing(own.dsn, query, wait_ms=WAIT_MS)[0]))
 
 
 def _connected(own: Schema) -> Any:

@@ -20,7 +20,7 @@ def wait_for_work(run: RunContext, step: Step, met: Callable[[], bool], *, freez
     if when.batch is not None:
         wait_until(run, when, lambda: _newest(run, when) >= (when.batch or 0))
     # A driver that has just been born, or waits for its restart, has nothing in flight: to kill it would hit nothing.
-    wait_until(run, when, lambda: run.supervisor.alive and run.has_progress())
+    wait_until(run, when, run.has_progress)
     hit = TriggerHit(when.batch, before=run.observer.listing())
     if run.observer.folder() is not None:
         # Nor has one between two batches.
