@@ -55,6 +55,13 @@ def test_the_columns_are_those_of_the_input(tmp_path: Path) -> None:
     assert "amount" in told(tmp_path, NAMED + SINK.format(effect="select amount as id from ledger") + logs)[0][3]
 
 
+def test_of_windows_the_ledger_says_which_records_are_late(tmp_path: Path) -> None:
+    late = SINK.format(effect="select count(*) as id from ledger where not _late")
+    closed = late.replace("key: [id]", "key: [id], watermark: {of: event_time, closes: event_time}")
+    load(written(tmp_path, NAMED + closed), effects=True)
+    assert "_late" in told(tmp_path, NAMED + late)[0][3]
+
+
 @pytest.mark.parametrize("given", ["input: {workload: transaction}\n", "input: 7\n", "input: {nope: 1}\n"])
 def test_of_an_input_that_is_wrong_nothing_is_known(tmp_path: Path, given: str) -> None:
     assert [mistake[1] for mistake in told(tmp_path, NAMED + WRONG + given)] == [4]

@@ -662,8 +662,8 @@ CASES = [
         "  - {when: {failpoint: f, batch: 10}, do: kill driver}\n",
         [
             "7:42: schedule[1].when.batch never comes: 5 records make batches 0 to 9 at the most",
-            "8:19: schedule[2].when.batch never comes: 5 records make batches 0 to 9 at the most",
-            "9:28: schedule[3].when.batch never comes: 5 records make batches 0 to 9 at the most",
+            "8:20: schedule[2].when.batch never comes: 5 records make batches 0 to 9 at the most",
+            "9:29: schedule[3].when.batch never comes: 5 records make batches 0 to 9 at the most",
         ],
     ),
     Case(

@@ -23,7 +23,7 @@ def check_effects(claim: Claim, *, root: Path) -> None:
         if not (sql := sink.get("effect")):
             continue
         try:
-            with of_nothing(claim, root=root, where=sink.path) as effects:
+            with of_nothing(claim, root=root, where=sink.path, windows=sink.has("watermark")) as effects:
                 if effects is not None:
                     effects.shape(sql)
         except UsageError as failure:
@@ -31,9 +31,9 @@ def check_effects(claim: Claim, *, root: Path) -> None:
 
 
 @contextmanager
-def of_nothing(claim: Claim, *, root: Path, where: str) -> Iterator[Effects | None]:
-    """What effects are asked of, `where` in the words of mistakes; None where the input is wrong. Raises UsageError if
-    a column of the workload's fits no record."""
+def of_nothing(claim: Claim, *, root: Path, where: str, windows: bool = False) -> Iterator[Effects | None]:
+    """What effects are asked of, `where` in the words of mistakes; None where the input is wrong. With `windows` the
+    ledger has the columns that a watermark gives it. Raises UsageError if a column of the workload's fits no record."""
     # Loading DuckDB takes longer than reading a scenario.
     from harness.effect import Effects, Source
 
@@ -49,5 +49,6 @@ def of_nothing(claim: Claim, *, root: Path, where: str) -> Iterator[Effects | No
         yield None
         return
     columns = tuple((column.name, column.type, column.expression) for column in workload.columns)
-    with Effects(Source(parquet=None, columns=columns), where=where) as effects:
+    source = Source(parquet=None, columns=columns, places=() if windows else None)
+    with Effects(source, where=where) as effects:
         yield effects
