@@ -10,6 +10,7 @@ import pytest
 
 from harness.components.eventhubs.fault import KIND as ROTATE_KEY
 from harness.context import TriggerHit
+from harness.errors import StackError
 from harness.faults.base import Injection, killing, outage
 from harness.run.schedule import evidence
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -47,9 +48,29 @@ def world(*, connected: bool, died: bool = False, dies_at_look: int = 1) -> Any:
         supervisor=SimpleNamespace(driver=driver, ended=lambda number: died and next(looks) >= dies_at_look),
         tripwire=None,
         look=lambda hit: None,
+        release=lambda hit: None,
         only_checkpoint="",
         stop=threading.Event(),
     )
+
+
+@pytest.mark.parametrize("away", [False, True], ids=["it answers", "it is in the server that is gone"])
+def test_the_writer_that_the_trigger_holds_works_on_without_the_server(
+    monkeypatch: pytest.MonkeyPatch, away: bool
+) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=True)])
+    run, seen = world(connected=True), []
+
+    def release(hit: TriggerHit) -> None:
+        seen.append("released")
+        if away:
+            raise StackError("asked Postgres; saw no answer")
+
+    server = SimpleNamespace(port=1, stop=lambda: seen.append("stopped"), start=lambda: seen.append("started"))
+    run.stack.servers["postgres"], run.release = server, release
+    run.look = lambda hit: seen.append("looked")
+    assert outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3)).signalled
+    assert seen == ["looked", "stopped", "released", "started"]
 
 
 @pytest.mark.parametrize(

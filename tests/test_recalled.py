@@ -9,6 +9,7 @@ import pytest
 
 from harness import effect
 from harness.errors import UsageError
+from harness.run_folder import database
 from tests import recalled
 from tests.test_effect import effects, source, write
 
@@ -22,7 +23,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The connections that were made, beside the one that asks for DuckDB's functions."""
     effect._aggregates()
     out: list[object] = []
-    real = recalled.connection
+    real = database.connection
 
     def counted() -> Any:
         out.append(real())

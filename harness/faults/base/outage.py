@@ -3,15 +3,18 @@ data that it left."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from harness.context import RunContext, TriggerHit
+from harness.errors import StackError
 from harness.faults.base import Injection, killing, lasting
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack import Driver, Means, Process
+from harness.triggers import release
 from harness.triggers.base import Planned
 
 UNFELT = (
@@ -112,7 +115,7 @@ class KillServer:
             run.look(hit)
             server.stop()
         finally:
-            signals.thaw(hit.frozen)
+            _go_on(run, step, hit)
         words = self.meanwhile(run, step, server)
         # Nobody writes before its rows are counted on from where they stood.
         late = signals.freeze(everyone(run)) if self.stands_still else []
@@ -146,6 +149,14 @@ class KillServer:
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the kill."""
         return True
+
+
+def _go_on(run: RunContext, step: Step, hit: TriggerHit) -> None:
+    """Let everybody work on without the server, the writer too that the trigger holds: it would notice nothing. Who was
+    held by the server that is gone is not held any more, and cannot be asked for."""
+    signals.thaw(hit.frozen)
+    with suppress(StackError):
+        release(run, step, hit)
 
 
 def everyone(run: RunContext) -> list[Process]:

@@ -27,6 +27,8 @@ def check_watermarks(claim: Claim, *, root: Path) -> None:
 def times(closing: Section, claim: Claim, *, root: Path) -> None:
     """Each of the two is a time of a record."""
     with of_nothing(claim, root=root, where=closing.path) as effects:
-        for key in TIMES if effects is not None else ():
+        if effects is None:
+            return
+        for key in TIMES:
             if why := effects.no_time(closing.get(key)):
                 closing.wrong(f"{closing.path}.{key} {why}", key)
