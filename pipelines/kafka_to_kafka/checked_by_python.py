@@ -1,8 +1,14 @@
 """Payments from one topic of Kafka into another with Spark's own Kafka sink, each checked by Python on its way.
 
 BROKEN as spark_sink.py is. When the driver dies while its tasks write, the partitions that are done are in the topic,
-and come again with the batch. With `--late-log` Spark tracks its progress asynchronously: whole batches come again that
-no log knows.
+and come again with the batch. When an executor dies in the middle of a task, what the task has sent is in the topic,
+and the next try sends it again. With `--late-log` Spark tracks its progress asynchronously: whole batches come again
+that no log knows.
+
+A task sends only what Python has given back. In Spark 4.0.0 that is 100 records at a time
+(`spark.sql.execution.python.udf.maxRecordsPerBatch` is for what Python is given), and only once a buffer of
+`spark.sql.execution.python.udf.buffer.size` bytes is full, or the task has no more records. Thousands of booleans have
+room in its 64 KB.
 
     spark-submit checked_by_python.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
@@ -28,6 +34,9 @@ Repair: read the topic without repeated origins (`drop_duplicates: origin`)
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 import payment_records
 from pyspark import TaskContext
 from pyspark.sql import functions as f
@@ -35,19 +44,34 @@ from pyspark.sql import functions as f
 BATCH = "streaming.sql.batchId"
 
 
-def sound(value: str, partition: int) -> bool:
-    """Is it a payment that may go on? A stand-in for a call of some library; a place to stop a task at."""
-    from harness import failpoint
+MIDDLE = 150
+"""The first 100 records of a task have gone to the sink by then, the second hundred have not."""
 
-    task = TaskContext.get()
-    batch = task.getLocalProperty(BATCH) if task is not None else None
-    failpoint.reach(f"partition-{partition}", batch=int(batch) if batch else None)
-    return bool(value)
+
+def checker(call_ms: int) -> Callable[[str, int], bool]:
+    """A function that counts the records of one task, since each task unpacks its own, and takes so long for each."""
+    seen = 0
+
+    def sound(value: str, partition: int) -> bool:
+        """Is it a payment that may go on? A stand-in for a call of some library; two places to stop a task at."""
+        from harness import failpoint
+
+        nonlocal seen
+        seen += 1
+        threading.Event().wait(call_ms / 1000)
+        task = TaskContext.get()
+        batch = task.getLocalProperty(BATCH) if task is not None else None
+        failpoint.reach(f"partition-{partition}", batch=int(batch) if batch else None)
+        if seen == MIDDLE:
+            failpoint.reach("task-half-done", batch=int(batch) if batch else None)
+        return bool(value)
+
+    return sound
 
 
 def main() -> None:
-    args = payment_records.arguments(__doc__)
-    checked = payment_records.stream(args).where(f.udf(sound, "boolean")("value", "partition"))
+    args = payment_records.arguments(__doc__, call_ms=True)
+    checked = payment_records.stream(args).where(f.udf(checker(args.call_ms), "boolean")("value", "partition"))
     query = (
         checked.writeStream.format("kafka")
         .option("kafka.bootstrap.servers", args.bootstrap)

@@ -20,7 +20,7 @@ WRITTEN = {"timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 """Without a format of its own Spark writes three decimals of a second."""
 
 
-def arguments(about: str | None, *more: str) -> argparse.Namespace:
+def arguments(about: str | None, *more: str, call_ms: bool = False) -> argparse.Namespace:
     """The command line: where Kafka is, which topics, how large a batch may be, and the named extras."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("bootstrap", "topic", "to", "checkpoint", *more):
@@ -28,6 +28,8 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
     parser.add_argument("--max-records", type=int, default=100, help="records in one batch at most")
     parser.add_argument("--late-log", type=int, metavar="MS", help="log offsets at most that often, beside the batches")
     parser.add_argument("--login", default="KAFKA", help="how the variables begin that have TLS and login, if any")
+    if call_ms:
+        parser.add_argument("--call-ms", type=int, default=0, help="how long the check of a record takes")
     return parser.parse_args()
 
 
