@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -218,27 +221,75 @@ def test_any_object_arrives_as_it_is(number: int, text: str | None, amount: Deci
     assert got[2] is not None and Decimal(got[2]) == amount
 
 
-IDENTITIES = st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from(["x", "y"])), max_size=12)
+IDENTITIES = st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from(["x", "y"]))
 
 
-@given(IDENTITIES)
+@given(st.lists(IDENTITIES, max_size=12))
 def test_the_first_of_each_identity_stays(rows: list[Row]) -> None:
-    repeats = Repeats(parsed("origin string of header origin, v string"), ("origin",))
-    kept = [row for row in rows if repeats.first(row, partition=0)]
+    with closing(Repeats(parsed("origin string of header origin, v string"), ("origin",))) as repeats:
+        kept = [row for row in rows if repeats.first(row, partition=0)]
     named = [row for row in rows if row[0] is not None]
     first = [row for at, row in enumerate(named) if row[0] not in [before[0] for before in named[:at]]]
     assert [row for row in kept if row[0] is not None] == first
     assert [row for row in kept if row[0] is None] == [row for row in rows if row[0] is None]
 
 
+def in_memory(records: list[tuple[Row, int]]) -> Iterator[str]:
+    """What becomes of each, by a dictionary of all that came before."""
+    first: dict[str, tuple[int, str | None]] = {}
+    for (origin, content), partition in records:
+        if origin is None or origin not in first:
+            yield "kept"
+            if origin is not None:
+                first[origin] = partition, content
+        else:
+            elsewhere, different = first[origin][0] != partition, first[origin][1] != content
+            yield "refused" if elsewhere and different else "dropped"
+
+
+@given(st.lists(st.tuples(IDENTITIES, st.integers(0, 2)), max_size=12))
+def test_what_was_seen_is_found_again_as_in_memory(records: list[tuple[Row, int]]) -> None:
+    found = []
+    with closing(Repeats(parsed("origin string of header origin, v string"), ("origin",))) as repeats:
+        for row, partition in records:
+            try:
+                found.append("kept" if repeats.first(row, partition=partition) else "dropped")
+            except UsageError:
+                found.append("refused")
+    assert found == [*in_memory(records)]
+
+
 def test_whose_first_nobody_can_tell_is_refused() -> None:
-    repeats = Repeats(parsed("origin string of header origin, v string, at bigint of offset"), ("origin",))
-    assert repeats.first(("0:1", "x", "7"), partition=0)
-    assert not repeats.first(("0:1", "x", "9"), partition=1), "the same record in another place"
-    with pytest.raises(UsageError, match="partitions 0 and 1 have two different records with origin=0:1"):
-        repeats.first(("0:1", "y", "9"), partition=1)
-    every = Repeats(parsed("v string"), ())
-    assert every.first(("x",), partition=0) and every.first(("x",), partition=0)
+    wanted = parsed("origin string of header origin, v string, at bigint of offset")
+    with closing(Repeats(wanted, ("origin",))) as repeats:
+        assert repeats.first(("0:1", "x", "7"), partition=0)
+        assert not repeats.first(("0:1", "x", "9"), partition=1), "the same record in another place"
+        with pytest.raises(UsageError, match="partitions 0 and 1 have two different records with origin=0:1"):
+            repeats.first(("0:1", "y", "9"), partition=1)
+    with closing(Repeats(parsed("v string"), ())) as every:
+        assert every.first(("x",), partition=0) and every.first(("x",), partition=0)
+
+
+SEEN = """
+from contextlib import closing
+from pathlib import Path
+from harness.components.kafka.sink.repeats import Repeats
+from harness.sinks.json_columns import parsed
+
+def now_kb():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+
+with closing(Repeats(parsed("origin string"), ("origin",))) as repeats:
+    before = now_kb()
+    assert all(repeats.first((str(at),), partition=0) for at in range(120_000))
+    print(now_kb() - before)
+"""
+
+
+def test_what_was_seen_is_kept_on_disk() -> None:
+    grown_kb = int(subprocess.run([sys.executable, "-c", SEEN], capture_output=True, check=True, timeout=300).stdout)
+    assert grown_kb < 16_000, "a dictionary of 120,000 records takes 30 MB"
 
 
 def test_a_topic_is_a_part_of_its_own_with_its_partitions() -> None:

@@ -7,7 +7,7 @@ an open transaction it ends.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from zlib import crc32
 
 from kafka import TopicPartition
@@ -37,9 +37,9 @@ def reading(own: Topic, wanted: Sequence[Wanted], identity: Sequence[str]) -> It
         try:
             consumer.assign(list(ends))
             from_the_beginning(consumer, ends, deadline)
-            repeats = Repeats(wanted, identity)
-            parts = _parts(records(consumer, ends, deadline), own.topic, wanted, repeats)
-            yield Reading(columns_of(wanted), parts, lambda: False, dropped=lambda: repeats.dropped)
+            with closing(Repeats(wanted, identity)) as repeats:
+                parts = _parts(records(consumer, ends, deadline), own.topic, wanted, repeats)
+                yield Reading(columns_of(wanted), parts, lambda: False, dropped=lambda: repeats.dropped)
         finally:
             consumer.close(autocommit=False)
     except KafkaError as failure:
