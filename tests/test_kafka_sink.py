@@ -292,6 +292,13 @@ def test_what_was_seen_is_kept_on_disk() -> None:
     assert grown_kb < 16_000, "a dictionary of 120,000 records takes 30 MB"
 
 
+def test_a_full_disk_is_said() -> None:
+    with closing(Repeats(parsed("origin string"), ("origin",))) as repeats:
+        repeats._seen.execute("pragma max_page_count = 10")
+        with pytest.raises(StackError, match=r"saw database or disk is full\. Is there room where TMPDIR points"):
+            assert all(repeats.first((str(at),), partition=0) for at in range(10_000))
+
+
 def test_a_topic_is_a_part_of_its_own_with_its_partitions() -> None:
     found = parts(scenarios.load(ROOT / "scenarios" / "sinks" / "kafka_read_once_mid_batch.yaml"))
     assert found == {"kafka": {"partitions": 3}, "kafka.checked": {"partitions": 3}}
