@@ -195,8 +195,11 @@ def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str,
 
 def asked(scenario: Scenario) -> str:
     """What of a scenario decides besides program and fault: what flags its program is given that it has not by itself,
-    where its checkpoint lies and how it is put there, how the sink is read, what the source does, what is claimed."""
+    on which Spark it runs, where its checkpoint lies and how it is put there, how the sink is read, what the source
+    does, what is claimed."""
     kept = [f"checkpoint: {scenario.pipeline.checkpoint}"] if scenario.pipeline.checkpoint else []
+    lines = [scenario.pipeline.spark, scenario.restart.spark and f"then {scenario.restart.spark}"]
+    kept += [f"spark: {', '.join(filter(None, lines))}"] if any(lines) else []
     kept += [each.rpartition(".")[2] for name, each in scenario.pipeline.conf.items() if name == MANAGER]
     read = [f"{name}: {value}" for sink in scenario.sinks for name, value in sink.options.items() if name in READ]
     fed = [f"{name}: {value}" for name, value in scenario.input.source_options.items() if name not in SIZES]

@@ -142,6 +142,18 @@ class KeepsStandbys(Protocol):
 
 
 @runtime_checkable
+class RunsLines(Protocol):
+    """An ability of a stack: drivers on other lines of Spark than the installed one (`Pipeline.spark`)."""
+
+    @property
+    def lines(self) -> Mapping[str, Mapping[str, Any]]:
+        """By name, what is to be told in run.json of each that is up."""
+
+    def need(self, lines: Collection[str]) -> None:
+        """Start the Spark of those lines that are not up yet. Raises StackError."""
+
+
+@runtime_checkable
 class HasNames(Protocol):
     """A driver that a cluster manager knows by names of its own."""
 

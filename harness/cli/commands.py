@@ -73,6 +73,16 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+ON_LINE = "The line of Spark, such as 3.5, for scenarios that name none.  [default: the installed one]"
+
+
+def line_of(spark: str | None) -> str:
+    """The line that `--spark` names; empty without it. Raises UsageError."""
+    from harness.machine import spark_lines
+
+    return "" if spark is None else spark_lines.chosen(spark)
+
+
 def options(*, seed: int | None, **given: Any) -> Options:
     """What the suite is told. Raises UsageError if an address of a cluster is missing, or nobody asked for one."""
     from harness.suite.options import Options
@@ -97,14 +107,17 @@ def new(name: str, sink: str, shape: str) -> None:
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
 @click.option("--stack", type=click.Choice(STACKS), help="Say also what this stack does not support.")
-def validate(paths: tuple[Path, ...], stack: str | None) -> None:
+@click.option("--spark", metavar="LINE", help="Say also what this line of Spark does not do.")
+def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> None:
     """Say every mistake in scenario files. Nothing is started."""
     from harness.load import load_all
+    from harness.stacks.other_lines import on
     from harness.stacks.supported import Named, refuse
 
-    scenarios = load_all(found(paths), effects=True)
-    if stack:
-        refuse(scenarios, Named(stack))
+    files, line = found(paths), line_of(spark)
+    scenarios = [on(each, line) for each in load_all(files, effects=True)]
+    if stack or line:
+        refuse(scenarios, Named(stack or "processes"))
     click.echo(f"OK: {counted(len(scenarios), 'scenario')}")
 
 
@@ -138,6 +151,7 @@ def kinds(markdown: bool) -> None:
 @click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts, by the sorted paths of the files.")
 @click.option("--dry-run", is_flag=True, help="Print the plans and touch nothing.")
+@click.option("--spark", metavar="LINE", help=ON_LINE)
 @running
 @click.pass_context
 def run(
@@ -149,22 +163,24 @@ def run(
     shard: str | None,
     seed: int | None,
     dry_run: bool,
+    spark: str | None,
     **rest: Any,
 ) -> None:
     """Put scenarios to the test."""
-    files = chosen(paths, words, shard)
+    files, line = chosen(paths, words, shard), line_of(spark)
     if dry_run:
         from harness.load import load_all
+        from harness.stacks.other_lines import on
         from harness.stacks.supported import Named, refuse, unsupported
 
-        scenarios, stack = load_all(files), Named(rest["stack"])
+        scenarios, stack = [on(each, line) for each in load_all(files)], Named(rest["stack"])
         if not rest["skip_unsupported"]:
             refuse(scenarios, stack)
         show_plans([each for each in scenarios if not unsupported(each, stack)], seed)
         return
     from harness import suite
 
-    ctx.exit(suite.run(files, options(seed=seed, **rest)))
+    ctx.exit(suite.run(files, options(seed=seed, spark=line, **rest)))
 
 
 def chosen(paths: Sequence[Path], words: Sequence[str], shard: str | None = None) -> list[Path]:

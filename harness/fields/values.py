@@ -20,8 +20,10 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from harness.component import COMPONENTS, AnswersQueries, KeepsCheckpoints, SetsUp
+from harness.errors import UsageError
 from harness.fields.hints import did_you_mean, seen
 from harness.fields.placeholders import NAME, wrong_in
+from harness.machine import spark_lines
 from harness.scenario import CrashPoint, Guarantee, Kind, Victim, Word
 
 WRONG_MAX = 5
@@ -256,6 +258,13 @@ def _component(value: object, ability: type[Any]) -> str:
     raise refusal(f"one of {', '.join(able)}, or such a one with a name after a dot", value, hint)
 
 
+def _spark_line(value: object) -> str:
+    try:
+        return spark_lines.chosen(str(value))
+    except UsageError as refused:
+        raise worded(str(refused)) from None
+
+
 def _query(value: object) -> str:
     if isinstance(value, str) and QUERY.match(value):
         return value
@@ -284,6 +293,7 @@ Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{QUERY.p
 Progress = Annotated[str, typed(_progress, A_PROGRESS, type="string", minLength=1)]
 Queried = Annotated[str, typed(_queried, "a component, or a part of one", type="string")]
 Kept = Annotated[str, typed(_kept, "a component, or a part of one", type="string")]
+SparkLine = Annotated[str, typed(_spark_line, "a line of Spark such as 3.5", type=["string", "number"])]
 Prepared = Annotated[str, typed(_prepared, "a component, or a part of one", type="string")]
 Rate = Annotated[float, typed(_rate, A_RATE, type="string", pattern=f"^{RATE.pattern}$")]
 Column = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,62}", "a column name")]

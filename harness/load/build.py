@@ -61,7 +61,7 @@ def named(section: Section, names: dict[str, str]) -> dict[str, Any]:
 
 def pipeline(claim: Claim) -> Pipeline:
     """The program under test."""
-    keys = ("env", "conf", "executors", "progress", "progress_in", "checkpoint")
+    keys = ("env", "conf", "executors", "progress", "progress_in", "checkpoint", "spark")
     known = {key: claim.get(key) for key in keys if claim.get(key) is not None}
     args = tuple(claim.get("args", ()))
     return Pipeline(entry=claim.pipeline.get("entry"), args=args, interval_s=claim.get("interval"), **known)
@@ -145,7 +145,7 @@ def trigger(when: Section, do: Fault) -> Trigger | str | None:
 
 def restart(section: Section) -> Restart:
     """What the supervisor does after a death of the driver."""
-    names = {"after": "delay_s", "max_restarts": "max_restarts", "standby": "standby"}
+    names = {"after": "delay_s", "max_restarts": "max_restarts", "standby": "standby", "spark": "spark"}
     return Restart(**named(section, names))
 
 

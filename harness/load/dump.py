@@ -66,7 +66,8 @@ def block(mapping: Mapping[str, Any] | None = None, /, **more: Any) -> Commented
 
 def restart(given: Restart) -> CommentedMap:
     """What the supervisor does after a death of the driver."""
-    return flow({"after": lasting(given.delay_s), "max_restarts": given.max_restarts, "standby": given.standby})
+    said = {"after": lasting(given.delay_s), "max_restarts": given.max_restarts, "standby": given.standby}
+    return flow({**said, "spark": given.spark or None})
 
 
 def flow(mapping: Mapping[str, Any]) -> CommentedMap:
@@ -119,6 +120,7 @@ def pipeline(p: Pipeline) -> CommentedMap:
         progress_in=p.progress_in or None,
         checkpoint=p.checkpoint or None,
         interval=lasting(p.interval_s),
+        spark=p.spark or None,
     )
 
 

@@ -56,6 +56,7 @@ class LaunchShape(Shape):
         v.Kept, Field(None, description="the component that {checkpoint} lies in, such as hdfs; else the run's folder")
     ]
     interval: Annotated[v.Duration, Field(None, description="the longest without a commit while records wait")]
+    spark: Annotated[v.SparkLine, Field(None, description="the line of Spark that it runs on, such as 3.5")]
 
 
 class PipelineShape(LaunchShape):
@@ -102,6 +103,9 @@ class RestartShape(Shape):
     max_restarts: Annotated[int, v.whole(0, 1000), Field(None)]
     standby: Annotated[
         v.Flag, Field(None, description="true: a driver waits ready for the restart after a planned kill")
+    ]
+    spark: Annotated[
+        v.SparkLine, Field(None, description="another line of Spark from the second attempt on: an upgrade")
     ]
 
 

@@ -25,6 +25,7 @@ from xml.sax.saxutils import quoteattr
 
 from harness.errors import StackError
 from harness.machine import cache, java
+from harness.machine.spark_lines import Line
 from harness.run_folder.store import digest
 from harness.wait import locked
 
@@ -75,11 +76,13 @@ def coordinate(text: str) -> Coordinate:
 
 @dataclass(frozen=True)
 class JarFolder:
-    """One class path to fetch: what is asked for, and whose jars to leave out."""
+    """One class path to fetch: what is asked for, whose jars to leave out, and for which Spark, if not for the
+    installed one."""
 
     name: str
     wanted: tuple[Coordinate, ...]
     left_out: tuple[str, ...] = ()
+    line: Line | None = None
 
     def key(self) -> str:
         """The folder's name: changes with anything that changes what is fetched."""
@@ -96,12 +99,13 @@ class Jars:
     digest: str
 
 
-def resolve(found: java.Java | None = None) -> Jars:
-    """Every jar, checked against its pin; fetched first when the cache lacks it. `found` saves a search for Java.
+def resolve(found: java.Java | None = None, line: Line | None = None) -> Jars:
+    """Every jar, checked against its pin; fetched first when the cache lacks it. `found` saves a search for Java;
+    without a `line` those for Spark are for the installed one.
 
     Raises StackError when the network is needed and not there, or when a jar is not what it was."""
     with ThreadPoolExecutor(max_workers=2) as pool:
-        broker, spark = pool.map(lambda folder: _ready(folder, found), jar_folders())
+        broker, spark = pool.map(lambda folder: _ready(folder, found), jar_folders(line))
     return _jars(broker, spark)
 
 
@@ -133,18 +137,25 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def jar_folders() -> tuple[JarFolder, JarFolder]:
-    """What to fetch for the broker and for the installed Spark."""
-    return _jar_folder("broker"), _jar_folder("spark")
+def for_spark(component: str) -> list[str]:
+    """The coordinates of what a component puts beside the jars of the installed Spark, for that one alone."""
+    path = ASKED / component / "jars.json"
+    said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return [str(each) for name in said if name.startswith("spark-") for each in _coordinates(name)]
 
 
-def _jar_folder(name: str) -> JarFolder:
+def jar_folders(line: Line | None = None) -> tuple[JarFolder, JarFolder]:
+    """What to fetch for the broker and for a Spark, the installed one without a `line`."""
+    return _jar_folder("broker"), _jar_folder("spark", line)
+
+
+def _jar_folder(name: str, line: Line | None = None) -> JarFolder:
     """`spark`, and more for Spark (`spark-delta`), come beside the jars that it ships. Whose jar is asked for alone is
     not left out: Ivy would leave out that jar too."""
-    wanted = _coordinates(name)
+    wanted = _coordinates(name, line)
     alone = {each.organisation for each in wanted if each.alone}
     left_out = tuple(each for each in SHIPPED if each not in alone)
-    return JarFolder(name, wanted, left_out if name.partition("-")[0] == "spark" else ())
+    return JarFolder(name, wanted, left_out if name.partition("-")[0] == "spark" else (), line)
 
 
 def asked() -> dict[str, list[str]]:
@@ -157,9 +168,10 @@ def asked() -> dict[str, list[str]]:
     return out
 
 
-def _coordinates(class_path: str) -> tuple[Coordinate, ...]:
-    home = spark_home()
-    versions = {"spark": importlib.metadata.version("pyspark"), "scala": scala_version(home)}
+def _coordinates(class_path: str, line: Line | None = None) -> tuple[Coordinate, ...]:
+    home = line.wheel if line else spark_home()
+    version = line.version if line else importlib.metadata.version("pyspark")
+    versions = {"spark": version, "scala": scala_version(home)}
     versions["hadoop"] = shipped_version(home, "hadoop-client-api")
     return tuple(coordinate(text.format(**versions)) for text in asked()[class_path])
 
@@ -206,7 +218,7 @@ def _fetch(jars: JarFolder, folder: Path, found: java.Java) -> None:
         (temporary / "ivy.xml").write_text(_module(jars), encoding="utf-8")
         _ivy(jars, temporary, found)
         if jars.left_out:
-            _drop_shipped(temporary)
+            _drop_shipped(temporary, jars.line.wheel if jars.line else spark_home())
         digests = {path.name: digest(path) for path in sorted(temporary.glob("*.jar"))}
         (temporary / MANIFEST).write_text(json.dumps(digests, indent=1), encoding="utf-8")
 
@@ -232,9 +244,9 @@ def _ivy(jars: JarFolder, into: Path, found: java.Java) -> None:
         )
 
 
-def _drop_shipped(folder: Path) -> None:
-    """Remove the jars of which pyspark has a copy of any version, such as spark-tags."""
-    shipped = {_artifact(path) for path in (spark_home() / "jars").glob("*.jar")}
+def _drop_shipped(folder: Path, home: Path) -> None:
+    """Remove the jars of which that pyspark has a copy of any version, such as spark-tags."""
+    shipped = {_artifact(path) for path in (home / "jars").glob("*.jar")}
     for path in folder.glob("*.jar"):
         if _artifact(path) in shipped:
             path.unlink()

@@ -36,14 +36,15 @@ KEPT = 4
 """Of those used last."""
 
 
-def spark_home() -> Path:
-    """The copy for the installed pyspark; made when it is missing (some 450 MB). Raises StackError."""
-    return known() or _made(wheel())
+def spark_home(source: Path | None = None) -> Path:
+    """The copy for the installed pyspark, or for the one at `source`; made when it is missing (some 450 MB). Raises
+    StackError."""
+    return known(source) or _made(source or wheel())
 
 
-def known() -> Path | None:
-    """The copy for the installed pyspark; None if it is not there, or somebody changed it."""
-    source = wheel()
+def known(source: Path | None = None) -> Path | None:
+    """The same copy; None if it is not there, or somebody changed it."""
+    source = source or wheel()
     found = _known(_memo(source), _installed(source))
     if found is None or not _whole(found):
         return None

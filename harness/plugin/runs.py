@@ -28,9 +28,11 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
 
     with quiet():
         from harness.run.plan import with_standby
+        from harness.stacks.other_lines import on
         from harness.suite.run_again import AGAIN, cold, compared, record, wants_another
 
     chosen = item.config.stash[SUITE].settings
+    scenario = on(scenario, chosen.spark)
     asked = scenario if chosen.standby is None else with_standby(scenario, standby=chosen.standby)
     first = _once(item, stack, asked, seed=seed)
     row = _row(item, scenario, first)

@@ -23,6 +23,7 @@ OPTIONS = {
         "yes|no",
         "whether a driver waits ready for the restart after a planned kill (default: as the scenario says)",
     ),
+    "spark": ("LINE", "the line of Spark, such as 3.5, of scenarios that name none (default: the installed one)"),
     "own_stack": ("yes|no", "yes: start a stack even where `onceproof up` left one (default: no)"),
     "seed": ("N", "seed of every scenario (default: the one in its file)"),
     "shard": ("I/N", "only the I-th of N parts of the scenarios, by their sorted paths; other tests run in each"),
@@ -43,6 +44,7 @@ class Settings:
     seed: int | None
     shard: Shard | None
     standby: bool | None
+    spark: str
     own_stack: bool
     keep: str
     reports: Path
@@ -83,6 +85,7 @@ def read(config: pytest.Config) -> Settings:
         seed=int(seed) if seed else None,
         shard=_shard(values["shard"]),
         standby=_yes(values, "standby") if values["standby"] else None,
+        spark=_line(values["spark"]),
         own_stack=_yes(values, "own_stack"),
         keep=keep,
         reports=config.rootpath / (values["reports"] or "reports"),
@@ -99,6 +102,17 @@ def _shard(text: str) -> Shard | None:
         return Shard.parse(text, "--harness-shard")
     except HarnessError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def _line(text: str) -> str:
+    if not text:
+        return ""
+    from harness.machine import spark_lines
+
+    try:
+        return spark_lines.chosen(text)
+    except HarnessError as error:
+        raise pytest.UsageError(f"--harness-spark: {error}") from None
 
 
 def _yes(values: Mapping[str, str], name: str) -> bool:

@@ -59,6 +59,7 @@ def about(plan: Mapping[str, Any], steps: Sequence[StepOutcome] = ()) -> list[tu
     out = [
         ("Claim", GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}.")),
         ("Program", str(mapping(plan.get("pipeline")).get("entry") or "")),
+        ("Spark", spark(plan)),
         ("Sink" if len(sinks) == 1 else "Sinks", "; ".join(stakes.few(sinks, 6))),
         ("Fault" if len(faults) == 1 else "Faults", "; ".join(stakes.few(faults, 6))),
         ("The scenario's own words", " ".join(sentences(why)) or why),
@@ -100,6 +101,13 @@ def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
         many = f"{fed.get('records') or 'all its'} records"
         out.append(("Input", ", ".join([str(fed.get("workload")), *words, many, f"source {fed.get('source')}", *more])))
     return [(name, text) for name, text in out if text]
+
+
+def spark(plan: Mapping[str, Any]) -> str:
+    """The lines of Spark that the plan names for its attempts; empty where they run on the installed one."""
+    first, then = (str(mapping(plan.get(part)).get("spark") or "") for part in ("pipeline", "restart"))
+    later = f"{then} from attempt 2 on" if then and then != first else ""
+    return ", ".join(filter(None, (first or (later and "the installed one"), later)))
 
 
 def mapping(part: Any) -> Mapping[str, Any]:
@@ -266,8 +274,16 @@ def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[s
 
 REPLAY = "The same plan and seed, on a stack again. Only what the program itself leaves to chance can differ."
 COLD = " `--cold`: no driver waits ready for a restart."
+LINE = "--spark"
 RUN = "The scenario file and the program as they are now: after a change, use this one."
 CHECK = "Judges the stored run again from its folder. Nothing is started, so the same word comes out."
+
+
+def _line(run: Mapping[str, Any]) -> list[str]:
+    """The line of Spark that the run's own command asks for: `--spark` and its name, or nothing."""
+    words = str(run.get("command")).split()
+    at = words.index(LINE) if LINE in words[:-1] else len(words)
+    return words[at : at + 2]
 
 
 def _typed(run: Mapping[str, Any]) -> str:
@@ -275,6 +291,6 @@ def _typed(run: Mapping[str, Any]) -> str:
     path, seed = run.get("path"), run.get("seed")
     if isinstance(path, str) and path:
         given = [] if seed is None else ["--seed", str(seed)]
-        return " ".join([shlex.join(["onceproof", "run", path, *given]), *asked(run).split()])
+        return " ".join([shlex.join(["onceproof", "run", path, *given, *_line(run)]), *asked(run).split()])
     typed = run.get("command")
     return shlex.join(map(str, typed)) if isinstance(typed, (list, tuple)) else str(typed or "")

@@ -25,7 +25,8 @@ from harness.run_folder.journal import Journal, Listener
 from harness.run_folder.redact import Redactor, redact_file, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.scenario import Scenario, Verdict, plain
-from harness.stack import Stack
+from harness.stack import RunsLines, Stack
+from harness.stacks import other_lines
 from harness.stacks.needed_parts import needed
 from harness.stacks.supported import refuse
 from harness.workloads import make
@@ -58,6 +59,8 @@ def run(
     refuse([scenario], stack)
     workload = make(scenario.input, seed=seed, root=root)
     stack.ensure(needed([scenario]))
+    if (lines := other_lines.asked(scenario)) and isinstance(stack, RunsLines):
+        stack.need(lines)
     run_id = f"r{secrets.token_hex(4)}"
     folder = RunFolder.create(reports, scenario.name, run_id)
     with disk("keep the run", folder.path):

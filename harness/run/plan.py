@@ -20,6 +20,7 @@ from harness.load import load
 from harness.scenario import Input, Scenario, Step, plain
 from harness.sinks.names import sink_names
 from harness.sources import SOURCES
+from harness.stacks.other_lines import on
 from harness.workloads import WORKLOADS
 
 VERSION = 7
@@ -32,12 +33,13 @@ def with_standby(scenario: Scenario, *, standby: bool = True) -> Scenario:
 
 def in_its_file(scenario: Scenario) -> bool:
     """Does its file say this very scenario now? Not of one that was drawn from the file's, or of a stored one whose
-    file has changed. Seed and standby do not count: the command that repeats a run says them."""
+    file has changed. Seed and standby do not count, nor a line of Spark where the file names none: the command that
+    repeats a run says them."""
     try:
         said = load(Path(scenario.path)) if scenario.path else None
     except ScenarioError:
         return False
-    return said is not None and _bare(said) == _bare(scenario)
+    return said is not None and _bare(on(said, scenario.pipeline.spark)) == _bare(scenario)
 
 
 def _bare(scenario: Scenario) -> Scenario:

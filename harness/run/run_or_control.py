@@ -17,7 +17,7 @@ from harness.run.schedule.evidence import ENDS_DRIVER
 from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
 from harness.stack import Stack
-from harness.stacks.needed_parts import needed
+from harness.stacks import other_lines
 from harness.wait import tallied, undisturbed
 from harness.workloads.base import Workload
 
@@ -27,7 +27,7 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
     ran, and names no file: a command with it would play another one."""
     written = in_its_file(scenario)
     columns = [{"name": c.name, "type": c.type, "expression": c.expression} for c in workload.columns]
-    described = stack.describe(needed([scenario]))
+    described = other_lines.described(stack, scenario)
     return {
         "plan": {**plan(scenario, seed=seed), "scenario": plain(scenario), "columns": columns},
         "scenario": Path(scenario.path).read_text(encoding="utf-8") if written else dump(scenario),
@@ -45,7 +45,8 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
 
 def _command(scenario: Scenario, stack: Mapping[str, Any], seed: int) -> str:
     words = ["onceproof", "run", scenario.path, "--seed", str(seed)]
-    return shlex.join([*words, *_standby(scenario), *str(stack.get("asked", "")).split()])
+    line = ["--spark", scenario.pipeline.spark] if scenario.pipeline.spark else []
+    return shlex.join([*words, *line, *_standby(scenario), *str(stack.get("asked", "")).split()])
 
 
 def _standby(scenario: Scenario) -> list[str]:

@@ -11,12 +11,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from harness.errors import HarnessError, WaitError
+from harness.errors import HarnessError, StackError, WaitError
 from harness.hosts import signals
 from harness.resources import RunResources
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
 from harness.stack import Driver, HasNames, KeepsStandbys, Process, RestartsDrivers, Stack, Standby, Start
+from harness.stacks import other_lines
 from harness.wait import Deadline, Waiting, undisturbed, until
 
 LOOK_EVERY_S, ASK_EVERY_S = 0.02, 0.1
@@ -62,6 +63,7 @@ class Supervisor:
         self._parked = False
         self._taken: Standby | None = None
         self._settle: Callable[[], None] = lambda: None
+        self._restart = Restart()
         self.starts: dict[int, Start] = {}
         """How each attempt began, by its number: cold, or what its program got of a standby."""
         self.failure: BaseException | None = None
@@ -71,7 +73,7 @@ class Supervisor:
     ) -> None:
         """Start the first attempt; `launched` is called with the number of each attempt before it begins, `settle`
         before the program of a standby begins: it waits until nobody looks at the dead attempt any more."""
-        self._settle = settle
+        self._settle, self._restart = settle, restart
         self._launch(1, launched)
         self._thread = threading.Thread(target=self._guarded, args=(restart, launched), name="supervisor", daemon=True)
         self._thread.start()
@@ -85,12 +87,21 @@ class Supervisor:
         if standby is None:
             if self._stopping.is_set():
                 return
-            self.driver = self._stack.launch(self._own, self._pipeline, number=number, log=log)
+            self.driver = self._stack.launch(self._own, self._program(number), number=number, log=log)
         self._taken, self.starts[number] = standby, Start.COLD if standby is None else Start.UNASKED
         took_s = round(monotonic() - began_s, 3)
         self._journal.write(
-            "launched", number=number, log=log.name, standby=standby is not None, took_s=took_s, **self._gap()
-        )
+            "launched", number=number, log=log.name, standby=standby is not None, took_s=took_s, **self._gap(),
+            **self._spark(number),
+        )  # fmt: skip
+
+    def _program(self, number: int) -> Pipeline:
+        """The program of attempt `number`, on the line of Spark that it has then."""
+        return other_lines.program(self._pipeline, self._restart.spark, number)
+
+    def _spark(self, number: int) -> dict[str, str]:
+        line = self._program(number).spark
+        return {"spark": line} if line else {}
 
     def _gap(self) -> dict[str, Any]:
         """Between the last death and this attempt's beginning: seconds, and who of the dead attempts still lives."""
@@ -112,8 +123,11 @@ class Supervisor:
             # It may have died by now, and the next one have begun.
             if self._stopping.is_set() or self.driver is not driver or driver.poll() is not None:
                 return
+            now, then = self._program(driver.number), self._program(driver.number + 1)
             try:
-                self._standby = stack.standby(self._own, self._pipeline, after=driver, log=log)
+                if now.spark != then.spark:
+                    raise StackError(f"attempt {driver.number + 1} begins on another Spark")
+                self._standby = stack.standby(self._own, then, after=driver, log=log)
             except (HarnessError, OSError) as failure:
                 self._journal.write("no standby", number=driver.number + 1, why=str(failure))
             else:

@@ -87,7 +87,8 @@ class Victim(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """The program under test; its texts may hold placeholders. `checkpoint`: the part that `{checkpoint}` lies in."""
+    """The program under test; its texts may hold placeholders. `checkpoint`: the part that `{checkpoint}` lies in;
+    `spark`: the line of Spark that its drivers and executors run on (`3.5`), empty for the installed one."""
 
     entry: str
     args: tuple[str, ...] = ()
@@ -101,6 +102,7 @@ class Pipeline:
     checkpoint: str = ""
     interval_s: float | None = None
     """The longest without a commit while records wait, such as its trigger interval; None: a control run shows it."""
+    spark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,11 +200,13 @@ class Step:
 @dataclass(frozen=True, kw_only=True)
 class Restart:
     """What the supervisor does after a death of the driver: wait `delay_s`, at most `max_restarts` times.
-    `standby`: a driver waits ready for the restart after a step that ends one; None: as the command says."""
+    `standby`: a driver waits ready for the restart after a step that ends one; None: as the command says. `spark`: the
+    line of Spark from the second attempt on; empty: as the first."""
 
     delay_s: float = 0.0
     max_restarts: int = 5
     standby: bool | None = None
+    spark: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

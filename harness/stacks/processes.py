@@ -8,9 +8,11 @@ from typing import Any, Protocol
 
 from harness.components.spark import driver_process, standby
 from harness.components.spark import standalone_processes as standalone
+from harness.components.spark.other_line import OtherLine, other_line
 from harness.components.spark.standbys import Standbys
+from harness.errors import StackError
 from harness.hosts.local import LocalProcess, carrying, processes
-from harness.machine import class_data, jars
+from harness.machine import class_data, jars, spark_lines
 from harness.machine.spark_home import UNSIGNED
 from harness.resources import RunResources
 from harness.scenario import Pipeline
@@ -66,6 +68,8 @@ class ProcessesStack(ChildProcessesStack):
         super().__init__(logs, needs=needs, tuned=tuned)
         self._executors = executors
         self._standbys = Standbys()
+        self._lines: dict[str, OtherLine] = {}
+        """Those that somebody needed, also one that never came up: it may have ports to give back."""
         self._inheriting: dict[str, tuple[int, reaper.ProcessId | None]] = {}
         """By run, the newest attempt of a program of DStreams, and its driver."""
 
@@ -74,10 +78,40 @@ class ProcessesStack(ChildProcessesStack):
         return daemons
 
     def _kept(self) -> list[Cluster]:
-        return [self.spark] if hasattr(self, "spark") else []
+        return [*([self.spark] if hasattr(self, "spark") else []), *(each.cluster for each in self._lines.values())]
 
     def _forget(self) -> None:
         self.__dict__.pop("spark", None)
+        self._lines = {}
+
+    @property
+    def lines(self) -> dict[str, dict[str, Any]]:
+        """By name, what is to be told in run.json of each other line of Spark that is up."""
+        return {name: line.describe() for name, line in self._lines.items()}
+
+    def need(self, lines: Collection[str]) -> None:
+        """Start the Spark of those lines that are not up yet. Raises StackError."""
+        with self._adding:
+            for name in dict.fromkeys(lines):
+                if name not in self._lines:
+                    self._lines[name] = other_line(
+                        name,
+                        self._up(),
+                        self._java,
+                        logs=self.logs,
+                        executors=self._executors,
+                        tuned=self._tuned,
+                    )
+                    self._lines[name].start()
+
+    def _line(self, pipeline: Pipeline) -> OtherLine | None:
+        """The other line that the pipeline asks for; None for the installed Spark. Raises StackError if it is not
+        up."""
+        if not spark_lines.is_other(pipeline.spark):
+            return None
+        if pipeline.spark not in self._lines:
+            raise StackError(f"asked for a driver of Spark {pipeline.spark}; the stack has none up")
+        return self._lines[pipeline.spark]
 
     def _provision(self) -> Provision:
         return Provision(
@@ -89,17 +123,21 @@ class ProcessesStack(ChildProcessesStack):
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one attempt of the driver. Its placeholders are already filled in."""
-        driver = driver_process.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
+        line, machine = self._line(pipeline), self._machine(pipeline)
+        given = line.given(own) if line else own
+        driver = driver_process.launch(self._up(), given, pipeline, machine, number=number, log=log)
         if pipeline.progress == DSTREAMS:
             self._inheriting[own.run_id] = number, reaper.identify(driver.process.pid)
         return driver
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        found = driver_process.settings(own, pipeline, self._machine(), 1)
+        found = driver_process.settings(own, pipeline, self._machine(pipeline), 1)
         return {"spark.driver.memory": driver_process.MEMORY, **found}
 
-    def _machine(self) -> driver_process.Machine:
+    def _machine(self, pipeline: Pipeline) -> driver_process.Machine:
+        if (line := self._line(pipeline)) is not None:
+            return line.machine
         return driver_process.Machine(
             java=self._java,
             jars=self._jars,
@@ -109,7 +147,7 @@ class ProcessesStack(ChildProcessesStack):
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """The executor processes of this run's applications, oldest first."""
-        found = self.spark.executors(*driver_process.marks(own, attempt))
+        found = self._executors_of(*driver_process.marks(own, attempt))
         return self._standbys.seen(own, processes([*found, *self._inherited(own, attempt)]))
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
@@ -124,16 +162,24 @@ class ProcessesStack(ChildProcessesStack):
         number, driver = self._inheriting.get(own.run_id, (0, None))
         if attempt is None or attempt != number or driver is None:
             return []
-        marked = self.spark.executors(*driver_process.marks(own, attempt))
-        every = self.spark.executors(*driver_process.marks(own, None))
+        marked = self._executors_of(*driver_process.marks(own, attempt))
+        every = self._executors_of(*driver_process.marks(own, None))
         return [each for each in every if each.start >= driver.start and each not in marked]
+
+    def _executors_of(self, *marks: str) -> list[reaper.ProcessId]:
+        """The executors of any line whose environment holds each of the marks, oldest first."""
+        lines = (each.cluster.executors(*marks) for each in self._lines.values())
+        found = [*self.spark.executors(*marks), *(each for line in lines for each in line)]
+        return sorted(found, key=lambda each: each.start)
 
     def standby(
         self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path
     ) -> standby.StandbyDriver | None:
         """A driver for the attempt after `after`, which is one of ours; None without tuning, which is for measurements,
-        and where the settings of that attempt do not show."""
-        machine, number = self._machine(), after.number + 1
+        and where the settings of that attempt do not show. Raises StackError for another line of Spark: it has none."""
+        if spark_lines.is_other(pipeline.spark):
+            raise StackError(f"a driver of Spark {pipeline.spark} begins cold")
+        machine, number = self._machine(pipeline), after.number + 1
         conf = driver_process.settings(own, pipeline, machine, after.number)
         asked = standby.asked(own, pipeline, conf, standby.submitted(after)) if self._tuned else None
         if asked is None:

@@ -22,7 +22,7 @@ from harness.component import Server, Shareable, able
 from harness.components.spark.standalone_processes import executors_under
 from harness.errors import StackError, WaitError
 from harness.hosts import service
-from harness.machine import cache, jars, java
+from harness.machine import cache, jars, java, spark_lines
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stacks.lasting import Again, LastingStack
@@ -75,6 +75,7 @@ def versions() -> dict[str, str]:
     return {
         "onceproof": source.hexdigest(),
         "python": sys.executable,
+        "pyspark": spark_lines.installed(),
         "java": f"{found.text} in {found.home}",
         "jars": jars.resolve(found).digest,
         # Executors have the environment in which the stack was started: the time zone, say.

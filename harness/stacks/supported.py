@@ -14,6 +14,7 @@ from harness.faults import FAULTS
 from harness.fields.paths import SPARK_HOME
 from harness.scenario import Scenario
 from harness.stack import MEANS, Means
+from harness.stacks import other_lines
 from harness.stacks.addresses import STACKS
 from harness.stacks.needed_parts import component_names
 
@@ -58,7 +59,8 @@ def refuse(scenarios: Sequence[Scenario], stack: Able) -> None:
         for name in unsupported(scenario, stack)
     ]
     if lacking:
-        raise UsageError("\n".join([*lacking, "leave these out (--skip-unsupported does), or take another stack"]))
+        other = "stack or Spark" if any(map(other_lines.asked, scenarios)) else "stack"
+        raise UsageError("\n".join([*lacking, f"leave these out (--skip-unsupported does), or take another {other}"]))
 
 
 def unsupported(scenario: Scenario, stack: Able) -> list[str]:
@@ -71,7 +73,9 @@ def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     # There it lies in an image, where nobody here can read it.
     inside = stack.name == "containers" and scenario.pipeline.entry.startswith(SPARK_HOME)
     own = policy.unsupported(scenario) if stack.name == "yarn" else ()
-    return list(dict.fromkeys((*servers, *steps, *([f"a program in {SPARK_HOME}"] if inside else []), *own)))
+    lines = [f"Spark {line}" for line in other_lines.asked(scenario) if stack.name not in other_lines.STACKS]
+    lines += [f"Spark {line}, which has no {words}" for line, words in other_lines.refusals(scenario)]
+    return list(dict.fromkeys((*servers, *steps, *([f"a program in {SPARK_HOME}"] if inside else []), *own, *lines)))
 
 
 def has(stack: str, component: Component | None) -> bool:

@@ -34,6 +34,7 @@ from harness.run_folder import again, sealed, store
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
 from harness.stack import Stack
+from harness.stacks.other_lines import on
 from harness.stacks.supported import Able, Named, unsupported
 from harness.suite.options import ONE_AT_A_TIME, Options, fitted, overlapping
 from harness.suite.reported import report as report
@@ -87,7 +88,7 @@ def run(paths: Sequence[Path], options: Options) -> int:
     """Run every scenario under `paths`; the exit code (design: 0 as expected, 1, 2, 3, 4, 130)."""
     from harness.load import find, load_all
 
-    scenarios = load_all(find(paths), effects=True)
+    scenarios = [on(each, options.spark) for each in load_all(find(paths), effects=True)]
     if options.skip_unsupported:
         scenarios = supported(scenarios, Named(options.stack))
     return run_all([s for s in scenarios for _ in range(options.repeat)], options)

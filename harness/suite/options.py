@@ -10,6 +10,7 @@ from harness.machine import capacity
 from harness.run.plan import with_standby
 from harness.scenario import Scenario
 from harness.stacks.addresses import Where
+from harness.stacks.other_lines import asked
 from harness.suite import side_by_side
 
 ONE_AT_A_TIME = ("external", "yarn")
@@ -20,14 +21,16 @@ held still while anybody looks at a dead attempt. No driver waits ready there.""
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `standby`: a driver waits ready
-    for each restart after a planned kill (True), for none (False), or as each scenario says; `jobs`: runs at once;
-    `own_stack`: not on the one that is up; `junit`: where JUnit's XML goes. None: by what the machine has to give."""
+    for each restart after a planned kill (True), for none (False), or as each scenario says; `spark`: the line of Spark
+    of the scenarios that name none, empty for the installed one; `jobs`: runs at once; `own_stack`: not on the one that
+    is up; `junit`: where JUnit's XML goes. None: by what the machine has to give."""
 
     stack: str = "processes"
     where: Where | None = None
     skip_unsupported: bool = False
     seed: int | None = None
     standby: bool | None = None
+    spark: str = ""
     jobs: int | None = None
     own_stack: bool = False
     repeat: int = 1
@@ -44,7 +47,9 @@ def fitted(options: Options, work: Sequence[Scenario]) -> tuple[int, list[Scenar
 
     def one(scenario: Scenario) -> Scenario:
         own = scenario.restart.standby
-        wanted = options.standby if options.standby is not None else idle if own is None else own
+        # Another line of Spark has none.
+        able = idle and not asked(scenario)
+        wanted = options.standby if options.standby is not None else able if own is None else own
         return with_standby(scenario, standby=wanted)
 
     return jobs, [*map(one, work)]

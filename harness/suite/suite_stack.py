@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
+from harness.machine import spark_lines
 from harness.run_folder import store
 from harness.scenario import Scenario
 from harness.stack import Stack
+from harness.stacks import other_lines
 from harness.stacks.addresses import STACKS, Where
 from harness.stacks.needed_parts import needed
 from harness.stacks.supported import refuse
@@ -56,6 +58,8 @@ def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection
         options.stack, options.reports, options.where, needs=needs
     )
     refuse(work, stack)
+    for line in dict.fromkeys(line for each in work for line in other_lines.asked(each)):
+        spark_lines.made(line, say)
     return stack
 
 

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -61,9 +61,11 @@ class ProcessDriver:
 class Machine:
     """What a driver runs on: the Java, the jars and the JVM flags (class data archives) found at set-up.
 
-    `host` is how executors reach it, `python` what they run. Where they have none of our paths, they get the jars from
-    the driver, and with them `shipped`, an archive of Python modules. `scratch` is where Spark puts what it spills,
-    `bind` the address that the driver listens on."""
+    `host` is how executors reach it, `python` what they run, `program` what runs the program. Where they have none of
+    our paths, they get the jars from the driver, and with them `shipped`, an archive of Python modules. `scratch` is
+    where Spark puts what it spills, `bind` the address that the driver listens on. Of another line of Spark than the
+    installed one: `modules` is a folder of Python modules that the program finds, `added` what its PySpark adds to the
+    environment of spark-submit."""
 
     java: Java
     jars: Jars
@@ -74,6 +76,9 @@ class Machine:
     shipped: Path | None = None
     scratch: Path | None = None
     bind: str = "127.0.0.1"
+    program: str = sys.executable
+    modules: Path | None = None
+    added: Mapping[str, str] = field(default_factory=lambda: launcher.ADDED)
 
 
 def launch(
@@ -88,7 +93,7 @@ def launch(
 ) -> ProcessDriver:
     """Start the program, or what `standby` gives in its place; returns at once. Raises OSError if the interpreter
     cannot be started."""
-    command = [sys.executable, "-u", *(standby or (pipeline.entry, *pipeline.args))]
+    command = [machine.program, "-u", *(standby or (pipeline.entry, *pipeline.args))]
     env, name = environment(own, pipeline, machine, number), f"driver-{own.run_id}-{number}"
     return ProcessDriver(number, log, session.spawn(command, name=name, log=log, env=env, cwd=own.folder))
 
@@ -105,7 +110,8 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number:
         "SPARK_HOME": str(own.spark_home),
         "SPARK_LOCAL_IP": machine.bind,
         "PYSPARK_PYTHON": machine.python,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": machine.program,
+        **({"PYTHONPATH": _modules(machine.modules)} if machine.modules else {}),
         launcher.ARGUMENTS: arguments,
         "SPARK_SUBMIT_OPTS": jvm_flags(machine.flags, temporary),
         "SPARK_LAUNCHER_OPTS": " ".join(class_data.JIT if machine.flags else ()),
@@ -117,7 +123,13 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number:
     # Arguments of the pipeline's own say more than `conf` does.
     ours = bool(machine.flags) and out[launcher.ARGUMENTS] == arguments
     answer = own.folder / f"launch-{number}"
-    return {**out, **(launcher.prepare(answer, out, conf, MEMORY) if ours else {})}
+    return {**out, **(launcher.prepare(answer, out, conf, MEMORY, added=machine.added) if ours else {})}
+
+
+def _modules(ours: Path) -> str:
+    """The import path of a program whose Python is not this one: what the user has put there, but for a pyspark."""
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join([str(ours), *(each for each in given if not (Path(each) / "pyspark").exists())])
 
 
 def jvm_flags(archive: Sequence[str], temporary: Path) -> str:

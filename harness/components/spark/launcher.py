@@ -26,7 +26,7 @@ VARIABLE = "ONCEPROOF_LAUNCH"
 READS = ("SPARK_", "_SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "JAVA_", "_JAVA_", "JDK_", "LD_LIBRARY_PATH")
 """What the names of the variables begin with that Spark's scripts, its launcher or the JVM may read."""
 ADDED = {"SPARK_CONNECT_MODE": "0"}
-"""What PySpark adds to the environment when it calls spark-submit."""
+"""What PySpark adds to the environment when it calls spark-submit, from 4.0 on."""
 OPTIONS = "SPARK_SUBMIT_OPTS"
 ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 MARK = "-Donceproof.options"
@@ -54,8 +54,16 @@ class Answer:
     exported: Mapping[str, str]
 
 
-def prepare(path: Path, environment: Mapping[str, str], conf: Mapping[str, str], memory: str) -> dict[str, str]:
-    """Write down at `path` how a driver with this environment is started; the variable that says where.
+def prepare(
+    path: Path,
+    environment: Mapping[str, str],
+    conf: Mapping[str, str],
+    memory: str,
+    *,
+    added: Mapping[str, str] = ADDED,
+) -> dict[str, str]:
+    """Write down at `path` how a driver with this environment is started, to which its PySpark adds what is `added`;
+    the variable that says where.
 
     Empty where Spark has to be asked itself: it is no copy of ours, or the launcher would read more than is here."""
     home = Path(environment["SPARK_HOME"])
@@ -64,18 +72,18 @@ def prepare(path: Path, environment: Mapping[str, str], conf: Mapping[str, str],
     if not (home / SPARKS_OWN).is_file() or configured or unknown or _quoted(environment[OPTIONS]):
         return {}
     try:
-        answer = _asked(path.parent, environment, conf[CLASS_PATH], memory)
-        return _written(path, environment, answer) if answer is not None else {}
+        reads = {**_read(environment), **added}
+        answer = _asked(path.parent, reads, conf[CLASS_PATH], memory)
+        return _written(path, environment, answer, reads) if answer is not None else {}
     except UnicodeError:
         return {}  # a variable that is no text
 
 
-def _written(path: Path, environment: Mapping[str, str], answer: Answer) -> dict[str, str]:
+def _written(path: Path, environment: Mapping[str, str], answer: Answer, reads: Mapping[str, str]) -> dict[str, str]:
     options = environment[OPTIONS].split()
     at = answer.options.index(MARK)
     command = [_java(environment), *answer.options[:at], *options, *answer.options[at + 1 :]]
     texts: list[str] = []
-    reads = {**_read(environment), **ADDED}
     exported = [f"{name}={value}" for name, value in answer.exported.items()]
     for part in (shlex.split(environment[ARGUMENTS]), [f"{n}={value}" for n, value in reads.items()], exported):
         texts += [str(len(part)), *part]
@@ -99,9 +107,10 @@ def _read(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _asked(folder: Path, environment: Mapping[str, str], class_path: str, memory: str) -> Answer | None:
-    """What the launcher answers, from the cache if it was asked before. None: it failed, or answers nothing of use."""
+    """What the launcher answers that reads this environment, from the cache if it was asked before. None: it failed, or
+    answers nothing of use."""
     arguments = ["--master", "spark://127.0.0.1:1", "--driver-memory", memory, "--conf", f"{CLASS_PATH}={class_path}"]
-    reads = {**_read(environment), **ADDED, OPTIONS: MARK}
+    reads = {**environment, OPTIONS: MARK}
     reads.pop(ARGUMENTS)
     key = json.dumps([arguments, sorted(reads.items()), _version(environment)])
     kept = cache.folder("launcher") / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"

@@ -24,6 +24,7 @@ from harness.machine import class_data
 from harness.machine.jars import scala_version
 from harness.machine.java import Java
 from harness.machine.spark_home import spark_home
+from harness.machine.spark_lines import Line
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stack import PROMISED_CORES
@@ -42,9 +43,7 @@ SETTINGS = {
 
 class Spark:
     """Master and worker. `flags` are more JVM flags for both (a class data archive), `home` another
-    Spark than the copy of the installed pyspark."""
-
-    name = "spark"
+    Spark than the copy of the installed pyspark, `line` another line of Spark with its own Python."""
 
     def __init__(
         self,
@@ -55,13 +54,18 @@ class Spark:
         executors: int = 2,
         flags: Sequence[str] = (),
         home: Path | None = None,
+        line: Line | None = None,
     ) -> None:
+        self.name = f"spark-{line.name}" if line else "spark"
         self._session, self._java, self._flags = session, java, tuple(flags)
         self._ports = {name: Port(what=f"Spark's {name}") for name in ("master", "master-ui", "worker", "worker-ui")}
         self._running: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
         self._logs = logs
-        self.home = home or spark_home()
-        self.folder = session.folder / "spark"
+        self.home = home or spark_home(line.wheel if line else None)
+        self._python = str(line.python) if line else sys.executable
+        self.folder = session.folder / self.name
+        # Two masters may give two applications the same id.
+        self._work = logs / "executors" / line.name if line else logs / "executors"
         # A promise, not a load: a killed driver's share is still counted while the next one starts, a standby has one,
         # and so has each run beside.
         self.cores = max(PROMISED_CORES, 4 * executors)
@@ -75,22 +79,27 @@ class Spark:
         """Start both and return when the worker is registered. Raises StackError."""
         for part in ("conf", "local", "tmp"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
-        workers.install(self.folder / "python")
+        workers.install(self.modules)
         master, log = self._daemon("master", MASTER, [])
-        service.ready("spark-master", master, log, self._ports["master"].open, within_s=START_S)
-        work = ["--work-dir", str(self._logs / "executors"), "--cores", str(self.cores), "--memory", f"{self.cores}g"]
+        service.ready(f"{self.name}-master", master, log, self._ports["master"].open, within_s=START_S)
+        work = ["--work-dir", str(self._work), "--cores", str(self.cores), "--memory", f"{self.cores}g"]
         worker, log = self._daemon("worker", WORKER, [*work, self.master])
-        service.ready("spark-worker", worker, log, self._registered, within_s=START_S)
+        service.ready(f"{self.name}-worker", worker, log, self._registered, within_s=START_S)
 
     def check(self) -> None:
         """Raise StackError if one of them is dead."""
         for part, (process, log) in self._running.items():
-            service.check(f"spark-{part}", process, log)
+            service.check(f"{self.name}-{part}", process, log)
 
     def close(self) -> None:
         """Give the ports back; ending the processes is the session's work."""
         for port in self._ports.values():
             port.release()
+
+    @property
+    def modules(self) -> Path:
+        """The folder of Python modules that executors find."""
+        return self.folder / "python"
 
     @property
     def worker(self) -> reaper.ProcessId | None:
@@ -103,13 +112,17 @@ class Spark:
         return executors_under({worker} if worker else set(), *marks)
 
     def _daemon(self, part: str, main: str, arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
-        log = self._logs / f"spark-{part}.log"
+        log = self._logs / f"{self.name}-{part}.log"
         settings = [f"-D{name}={value}" for name, value in SETTINGS.items()]
         argv = [str(self._java.executable), "-Xmx384m", *service.JVM, *self._flags, *settings, "-cp", self.class_path()]
         where = ["--host", LOOPBACK, "--port", str(self._ports[part].number)]
         where += ["--webui-port", str(self._ports[f"{part}-ui"].number)]
         process = self._session.spawn(
-            [*argv, main, *where, *arguments], name=f"spark-{part}", log=log, env=self._environment(), cwd=self.folder
+            [*argv, main, *where, *arguments],
+            name=f"{self.name}-{part}",
+            log=log,
+            env=self._environment(),
+            cwd=self.folder,
         )
         self._running[part] = (process, log)
         return process, log
@@ -132,8 +145,8 @@ class Spark:
             SPARK_LOCAL_IP=LOOPBACK,
             # Spark's scripts set it; without it the worker cannot put an executor's command line together.
             SPARK_SCALA_VERSION=scala_version(self.home),
-            PYSPARK_PYTHON=sys.executable,
-            PYTHONPATH=str(self.folder / "python"),
+            PYSPARK_PYTHON=self._python,
+            PYTHONPATH=str(self.modules),
         )
 
     def _registered(self) -> bool | wait.Waiting:

@@ -21,12 +21,14 @@ from harness.load.cross_checks.watermarks import check_watermarks
 from harness.load.models import EffectShape, View, keys, own, unsaid
 from harness.load.reader import Section
 from harness.load.with_header import Claim
+from harness.machine import spark_lines
 from harness.scenario import Guarantee, Kind, Pipeline, Scenario
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS
 from harness.sinks.base import CallsCode, CountsRows, DropsRows, MakesPart, Queries, SinkKind
 from harness.sources import SOURCES
 from harness.sources.base import ForDStreams, RefusesOptions
+from harness.stacks import other_lines
 from harness.stacks.needed_parts import asked, grouped
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
@@ -48,6 +50,7 @@ def check(claim: Claim, *, root: Path, effects: bool) -> None:
     by_time(claim)
     if not claim.top.mistakes:
         offsets(claim)
+        on_its_line(claim)
         check_watermarks(claim, root=root)
     if effects:
         check_effects(claim, root=root)
@@ -241,6 +244,15 @@ def offsets(claim: Claim) -> None:
     except UsageError as refused:
         path = ".".join(filter(None, (owner.path, "progress")))
         owner.wrong(f"{path}: {refused}", "progress")
+
+
+def on_its_line(claim: Claim) -> None:
+    """The lines of Spark that the file names do all that it asks for."""
+    scenario = build.scenario(claim, path=claim.top.file)
+    restart = claim.top.section("restart")
+    owner = restart if spark_lines.is_other(scenario.restart.spark) else claim.owner("spark")
+    for line, words in other_lines.refusals(scenario):
+        owner.wrong(f"{'.'.join(filter(None, (owner.path, 'spark')))} is {line}, which has no {words}", "spark")
 
 
 def by_time(claim: Claim) -> None:

@@ -128,5 +128,7 @@ def _test(scenario: Mapping[str, Any]) -> str:
     same["sinks"] = [{name: sink.get(name) for name in SINK} for sink in claims.mappings(scenario.get("sinks"))]
     same["folder"] = str(PurePosixPath(entry).parent)
     same["executors"] = pipeline.get("executors")
+    lines = [claims.mapping(scenario.get(part)).get("spark") for part in ("pipeline", "restart")]
+    same |= {"lines": lines} if any(lines) else {}
     text = json.dumps(same, sort_keys=True, default=str)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -39,7 +39,8 @@ from harness.sinks import SINKS
 from harness.sinks.table import load
 from harness.sources import SOURCES
 from harness.stack import Stack
-from harness.stacks.needed_parts import code, needed, parts
+from harness.stacks import other_lines
+from harness.stacks.needed_parts import code, parts
 from harness.workloads import WORKLOADS, make, read_files
 
 MOST = 3
@@ -100,7 +101,7 @@ def control(
     A program that does not work without faults is an outcome, not an error. Raises StackError, and HarnessError for a
     disk."""
     target = folder / FOLDER / str(number)
-    key = digest(scenario, stack.describe(needed([scenario])), seed=seed, root=root, excluded=folder.parent.parent)
+    key = digest(scenario, other_lines.described(stack, scenario), seed=seed, root=root, excluded=folder.parent.parent)
     kept, ours = cache.folder(FOLDER) / key / str(number), of_ours(scenario)
     journal.write("control", number=number, state="begins", digest=key)
     began = monotonic()

@@ -1,0 +1,78 @@
+"""Another line of Spark than the installed one: a standalone cluster of its own, with its Python and its jars.
+
+Drivers and executors of one line speak only to a master and a worker of the same. Nothing of the installed Spark is
+used: no class data archive, no jar, no driver that waits ready.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness import failpoint
+from harness.components.spark import launcher
+from harness.components.spark.driver_process import Machine
+from harness.components.spark.standalone_processes import SETTINGS, Spark
+from harness.machine import class_data, jars, spark_lines
+from harness.machine.java import Java
+from harness.machine.spark_lines import Line
+from harness.resources import RunResources
+from harness.session.session import Session
+
+
+@dataclass(frozen=True)
+class OtherLine:
+    """The cluster of a line, and what a driver on it runs on."""
+
+    line: Line
+    cluster: Spark
+    machine: Machine
+
+    def start(self) -> None:
+        """Return when the worker is registered. Raises StackError."""
+        install(self.cluster.modules)
+        self.cluster.start()
+
+    def given(self, own: RunResources) -> RunResources:
+        """What a run has, with this Spark."""
+        return replace(own, spark_master=self.cluster.master, spark_home=self.cluster.home)
+
+    def describe(self) -> dict[str, Any]:
+        """Versions and settings, for run.json. Holds no secret."""
+        return {
+            "version": self.line.version,
+            "home": self.cluster.home.name,
+            "cores": self.cluster.cores,
+            "jars": self.machine.jars.digest,
+            "flags": {"driver": list(self.machine.flags), "executor": list(self.machine.executor_flags)},
+            "settings": dict(SETTINGS),
+        }
+
+
+def other_line(name: str, session: Session, java: Java, *, logs: Path, executors: int, tuned: bool) -> OtherLine:
+    """The one of that name, not yet started; what it needs is made and fetched. Raises StackError."""
+    spark_lines.fits(name, java)
+    line = spark_lines.made(name)
+    found = jars.resolve(java, line)
+    flags = class_data.JIT if tuned else ()
+    cluster = Spark(session, java, logs=logs, executors=executors, flags=flags, line=line)
+    machine = Machine(
+        java=java,
+        jars=found,
+        flags=flags,
+        executor_flags=flags,
+        python=str(line.python),
+        program=str(line.python),
+        modules=cluster.modules,
+        added={} if line.name.startswith("3.") else launcher.ADDED,
+    )
+    return OtherLine(line, cluster, machine)
+
+
+def install(folder: Path) -> None:
+    """Put there what a program may import of ours; it is not in the environment of another line."""
+    package = folder / "harness"
+    package.mkdir(parents=True, exist_ok=True)
+    (package / "__init__.py").touch()
+    (package / "failpoint.py").write_bytes(Path(failpoint.__file__).read_bytes())

@@ -1,0 +1,163 @@
+"""The lines of Spark that a driver may run on: the installed one, and others, each with a Python of its own.
+
+Such an environment lies in our cache and is made when a line is first asked for, from a lock file beside this one
+(`spark-3.5.lock`). It is renamed into its place once it is whole and has been tried, so that nobody finds half of one;
+after that no network is needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import StackError, UsageError
+from harness.machine import cache
+from harness.machine.java import VARIABLE, Java
+from harness.wait import locked
+
+PINNED = {"3.5": "3.5.7"}
+"""By line the version that its environment has: the newest whose Kafka connector is whole on Maven Central."""
+JAVA = {"3.5": (17,)}
+"""By line those Javas of `java.FEATURES` that its Spark runs on."""
+MAKE_S = 1800.0
+LOCK_S = 2000.0
+ASTRAY = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_ROOT")
+"""Variables with which pip would find other packages, or put them elsewhere."""
+TRY = """
+import pyspark.sql.functions
+from pyspark import cloudpickle
+assert cloudpickle.loads(cloudpickle.dumps(lambda one: one + 1))(1) == 2
+print(pyspark.__version__)
+"""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of Spark: its name (`3.5`), its version, the Python of its drivers, and the package pyspark there."""
+
+    name: str
+    version: str
+    python: Path
+    wheel: Path
+
+
+def installed() -> str:
+    """The version of the pyspark beside us. Raises StackError where there is none."""
+    try:
+        return importlib.metadata.version("pyspark")
+    except importlib.metadata.PackageNotFoundError:
+        raise StackError("needs pyspark beside onceproof; found none; install it: pip install onceproof") from None
+
+
+def own() -> str:
+    """The name of the installed line."""
+    return ".".join(installed().split(".")[:2])
+
+
+def versions() -> dict[str, str]:
+    """By name, the version of each line that there is."""
+    return {**PINNED, own(): installed()}
+
+
+def chosen(text: str) -> str:
+    """The name of the line that `text` means: `3.5`, or the whole version of one. Raises UsageError if there is none
+    such."""
+    known = versions()
+    found = [name for name, version in known.items() if text in (name, version)]
+    if not found:
+        there = " and ".join(f"{name} ({version})" for name, version in sorted(known.items()))
+        raise UsageError(f"asked for Spark {text}; there are {there}. Take one of them")
+    return found[0]
+
+
+def is_other(name: str) -> bool:
+    """Is it another line than the installed one? Empty stands for that one."""
+    return name != "" and name != own()
+
+
+def fits(name: str, java: Java) -> None:
+    """Raise StackError if that Spark does not run on this Java."""
+    able = JAVA.get(name, (java.feature,))
+    if java.feature not in able:
+        wanted = " or ".join(map(str, able))
+        saw = f"found java {java.feature} at {java.home}"
+        raise StackError(f"Spark {name} needs Java {wanted}; {saw}. Install it, or set {VARIABLE} to one")
+
+
+def there(name: str) -> Line | None:
+    """Another line, if its environment has been made."""
+    return _line(name, _folder(name))
+
+
+def made(name: str, say: Callable[[str], object] = lambda words: None) -> Line:
+    """Another line; its environment is made when it is missing, and `say` is told so. Two at once: the second waits for
+    the first. Raises StackError."""
+    if (found := there(name)) is not None:
+        return found
+    folder = _folder(name)
+    cache.folder(folder.parent.name)
+    with locked(folder.parent / ".lock", within_s=LOCK_S):
+        if (found := there(name)) is None:
+            # What a maker that was killed has left.
+            for left in folder.parent.glob(f".{folder.name}.*"):
+                shutil.rmtree(left, ignore_errors=True)
+            say(f"making the Python environment of Spark {PINNED[name]} (some 700 MB, a minute or two, once)")
+            with cache.filling(folder) as temporary:
+                _make(name, temporary)
+            found = there(name)
+    if found is None:
+        raise StackError(f"made {folder}, and there is no pyspark in it; remove that folder and run again")
+    return found
+
+
+def lock(name: str) -> Path:
+    """What is installed there."""
+    return Path(__file__).with_name(f"spark-{name}.lock")
+
+
+def _folder(name: str) -> Path:
+    """Another lock, Python or place of Python is another environment."""
+    text = "\n".join([lock(name).read_text(encoding="utf-8"), sys.version, sys.base_prefix])
+    return cache.root() / f"spark-{PINNED[name]}" / hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _line(name: str, folder: Path) -> Line | None:
+    python = folder / "bin" / "python"
+    wheel = next(iter(sorted(folder.glob("lib/python*/site-packages/pyspark"))), None)
+    # The interpreter is a link, and what it points to may be gone.
+    return Line(name, PINNED[name], python, wheel) if wheel is not None and python.exists() else None
+
+
+def _make(name: str, folder: Path) -> None:
+    python = str(folder / "bin" / "python")
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    _run(name, [sys.executable, "-m", "venv", str(folder)])
+    _run(name, [*pip, "--require-hashes", "--no-deps", "-r", str(lock(name))])
+    if (said := _run(name, [python, "-c", TRY]).strip()) != PINNED[name]:
+        raise StackError(f"asked for an environment with pyspark {PINNED[name]}; its pyspark says it is {said}")
+
+
+def _run(name: str, command: list[str]) -> str:
+    environment = {key: value for key, value in os.environ.items() if key not in ASTRAY}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=MAKE_S, check=False, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StackError(_failed(name, str(error))) from error
+    if done.returncode != 0:
+        lines = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
+        raise StackError(_failed(name, " / ".join(lines[-3:])))
+    return done.stdout
+
+
+def _failed(name: str, saw: str) -> str:
+    asked = f"asked for the Python environment of Spark {name} (pyspark {PINNED[name]})"
+    return f"{asked}; saw: {saw}. It is needed once: run again with a network"

@@ -1,0 +1,117 @@
+"""Which lines of Spark a scenario asks for besides the installed one, and what of it they do not do, by name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.fields.paths import SPARK_HOME, project_root
+from harness.fields.placeholders import used
+from harness.machine import jars, spark_lines
+from harness.scenario import Pipeline, Scenario
+from harness.scenario.progress import DSTREAMS
+from harness.stack import RunsLines, Stack
+from harness.stacks.needed_parts import component_names, needed
+
+STACKS = ("processes",)
+"""The stacks that have other lines."""
+LATER = "spark from attempt 2 on"
+OF_OUR_OWN = ("spark.home", "spark.master")
+"""The placeholders that stand for the installed Spark."""
+PYTHON_SOURCE, STATEFUL = "Python data sources", "transformWithState"
+SINCE_4 = {
+    "pyspark.sql.datasource": PYTHON_SOURCE,
+    "dataSource": PYTHON_SOURCE,
+    "pyspark.sql.streaming.stateful_processor": STATEFUL,
+    "transformWithState": STATEFUL,
+    "transformWithStateInPandas": "transformWithStateInPandas",
+    "mergeInto": "DataFrame.mergeInto",
+    "toArrow": "DataFrame.toArrow",
+}
+"""What Spark has from 4.0 on, by the module that a program imports or the attribute that it reads."""
+
+
+def asked(scenario: Scenario) -> tuple[str, ...]:
+    """The other lines that attempts of it run on, the first attempt's first."""
+    named = (scenario.pipeline.spark, scenario.restart.spark)
+    return tuple(dict.fromkeys(name for name in named if spark_lines.is_other(name)))
+
+
+def on(scenario: Scenario, line: str) -> Scenario:
+    """The same on that line, unless it names one itself."""
+    named = scenario.pipeline.spark or scenario.restart.spark
+    return scenario if named or not line else replace(scenario, pipeline=replace(scenario.pipeline, spark=line))
+
+
+def program(pipeline: Pipeline, restart: str, number: int) -> Pipeline:
+    """The program of attempt `number`, on the line that it has then."""
+    return replace(pipeline, spark=restart) if restart and number > 1 else pipeline
+
+
+def described(stack: Stack, scenario: Scenario) -> dict[str, Any]:
+    """What a stack that has all that the scenario needs says of itself, and of the Spark that its attempts run on:
+    under `spark`, and under `spark from attempt 2 on` where that is another one."""
+    out = stack.describe(needed([scenario]))
+    if not asked(scenario) or not isinstance(stack, RunsLines):
+        return out
+    lines = {**stack.lines, "": out["spark"], spark_lines.own(): out["spark"]}
+    first = scenario.pipeline.spark
+    then = scenario.restart.spark or first
+    later = {name: part for name, part in lines[then].items() if name != "settings"}
+    return {**out, "spark": lines[first], **({LATER: later} if lines[then] != lines[first] else {})}
+
+
+def refusals(scenario: Scenario) -> list[tuple[str, str]]:
+    """Each line that it asks for with something that this one does not do of it, and the reason."""
+    return [(line, words) for line in asked(scenario) for words in _refusals(scenario, line)]
+
+
+def _refusals(scenario: Scenario, line: str) -> Iterator[str]:
+    own, pipeline = spark_lines.own(), scenario.pipeline
+    for name in component_names(scenario):
+        if found := jars.for_spark(name):
+            yield f"{name}: its jars are for Spark {own} ({found[0]})"
+    texts = (pipeline.entry, *pipeline.args, *pipeline.env.values(), *pipeline.conf.values())
+    for name in dict.fromkeys(each for text in texts for each in used(text) if each in OF_OUR_OWN):
+        yield f"{{{name}}}: it is that of Spark {own}"
+    if pipeline.progress == DSTREAMS:
+        yield f"progress: dstreams (its checkpoint files are read as Spark {own} writes them)"
+    if line.startswith("3."):
+        yield from (f"{what}: Spark has them from 4.0 on ({where})" for what, where in _newer(scenario).items())
+
+
+def _newer(scenario: Scenario) -> dict[str, str]:
+    """What the program and the modules beside it use that Spark has from 4.0 on, and where: `feed.py:12`."""
+    if scenario.pipeline.entry.startswith(SPARK_HOME):
+        return {}
+    first = project_root(Path(scenario.path)) / scenario.pipeline.entry
+    left, seen, out = [first], set[Path](), dict[str, str]()
+    while left:
+        path = left.pop()
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        try:
+            tree = ast.parse(path.read_bytes())
+        except (SyntaxError, ValueError, OSError):
+            continue  # Python says it, when it is run
+        for name, at in _names(tree):
+            if name in SINCE_4:
+                out.setdefault(SINCE_4[name], f"{path.name}:{at}")
+            left.append(first.parent / f"{name}.py")
+    return out
+
+
+def _names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """The modules that are imported and the attributes that are read, each with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((each.name, node.lineno) for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module, node.lineno
+            yield from ((f"{node.module}.{each.name}", node.lineno) for each in node.names)
+        elif isinstance(node, ast.Attribute):
+            yield node.attr, node.lineno
