@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Implies
+from harness.machine import spark_lines
 from harness.scenario import (
     CrashPoint,
     Expect,
@@ -109,6 +110,10 @@ def sinks(draw: st.DrawFn) -> Sink:
     )
 
 
+# Another line does not do all that is drawn.
+sparks = st.sampled_from(("", spark_lines.own()))
+
+
 @st.composite
 def pipelines(draw: st.DrawFn) -> Pipeline:
     """A program with settings of every kind."""
@@ -121,6 +126,7 @@ def pipelines(draw: st.DrawFn) -> Pipeline:
         progress=(progress := draw(st.sampled_from(PROGRESS))),
         progress_in=draw(st.sampled_from(("", "postgres.second"))) if progress.startswith("select") else "",
         interval_s=draw(times),
+        spark=draw(sparks),
     )
 
 
@@ -245,7 +251,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         together=len(shown) > 1 and len({sink.key for sink in shown}) == 1 and draw(st.booleans()),
         input=given,
         schedule=tuple(draw(st.lists(steps(**world), max_size=4))),
-        restart=Restart(delay_s=draw(st.just(0.0) | times), max_restarts=draw(st.integers(0, 1000))),
+        restart=Restart(
+            delay_s=draw(st.just(0.0) | times), max_restarts=draw(st.integers(0, 1000)), spark=draw(sparks)
+        ),
         expect=draw(expectations(guarantee=guarantee, ordered=any(sink.order for sink in shown))),
         timeout_s=within_s,
         quiet_period_s=draw(times),

@@ -22,7 +22,7 @@ from harness.component import COMPONENTS, Look, NeedsOfMachine
 from harness.errors import HarnessError
 from harness.fields.own_kinds import load_own_kinds
 from harness.load.models import REGISTRIES
-from harness.machine import cache, class_data, jars, java, spark_home
+from harness.machine import cache, class_data, jars, java, spark_home, spark_lines
 
 GIB = 1024**3
 DISK_GIB = 2.0
@@ -88,6 +88,13 @@ def _looks() -> list[Look]:
             "fetched when a scenario first asks for them",
             _more_jars,
             "run a scenario that has them, with a network",
+            optional=True,
+        ),
+        Look(
+            "more Sparks",
+            "made when a scenario first asks for them",
+            _more_sparks,
+            "run a scenario with --spark and its name, with a network",
             optional=True,
         ),
         Look(
@@ -165,6 +172,13 @@ def _more_jars() -> str:
     if lacking := [name for name, fetched in there.items() if not fetched]:
         raise _Unmet(f"{', '.join(name for name in there if name not in lacking) or 'none'}; not {', '.join(lacking)}")
     return ", ".join(there)
+
+
+def _more_sparks() -> str:
+    wanted = {name: version for name, version in spark_lines.PINNED.items() if spark_lines.is_other(name)}
+    if lacking := [version for name, version in wanted.items() if spark_lines.there(name) is None]:
+        raise _Unmet(f"no environment of pyspark {', '.join(lacking)}")
+    return ", ".join(f"pyspark {version}" for version in wanted.values()) or "none"
 
 
 def _class_archives() -> str:

@@ -61,10 +61,12 @@ def named(section: Section, names: dict[str, str]) -> dict[str, Any]:
 
 def pipeline(claim: Claim) -> Pipeline:
     """The program under test."""
-    keys = ("env", "conf", "executors", "progress", "progress_in", "checkpoint", "spark")
+    keys = ("env", "conf", "executors", "progress", "progress_in", "checkpoint")
     known = {key: claim.get(key) for key in keys if claim.get(key) is not None}
     args = tuple(claim.get("args", ()))
-    return Pipeline(entry=claim.pipeline.get("entry"), args=args, interval_s=claim.get("interval"), **known)
+    # No header says it: on which Spark a program is put to the test is no trait of the program.
+    own = named(claim.pipeline, {"entry": "entry", "spark": "spark"})
+    return Pipeline(args=args, interval_s=claim.get("interval"), **own, **known)
 
 
 def sink(section: Section) -> Sink:

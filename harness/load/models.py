@@ -56,7 +56,6 @@ class LaunchShape(Shape):
         v.Kept, Field(None, description="the component that {checkpoint} lies in, such as hdfs; else the run's folder")
     ]
     interval: Annotated[v.Duration, Field(None, description="the longest without a commit while records wait")]
-    spark: Annotated[v.SparkLine, Field(None, description="the line of Spark that it runs on, such as 3.5")]
 
 
 class PipelineShape(LaunchShape):
@@ -64,6 +63,7 @@ class PipelineShape(LaunchShape):
 
     short: ClassVar[str] = "entry"
     entry: Annotated[v.Template, Field(description="relative to the project root, or {spark.home}/...")]
+    spark: Annotated[v.SparkLine, Field(None, description="the line of Spark that it runs on, such as 3.5")]
 
 
 class OrderShape(Shape):

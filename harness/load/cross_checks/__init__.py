@@ -250,7 +250,7 @@ def on_its_line(claim: Claim) -> None:
     """The lines of Spark that the file names do all that it asks for."""
     scenario = build.scenario(claim, path=claim.top.file)
     restart = claim.top.section("restart")
-    owner = restart if spark_lines.is_other(scenario.restart.spark) else claim.owner("spark")
+    owner = restart if spark_lines.is_other(scenario.restart.spark) else claim.pipeline
     for line, words in other_lines.refusals(scenario):
         owner.wrong(f"{'.'.join(filter(None, (owner.path, 'spark')))} is {line}, which has no {words}", "spark")
 

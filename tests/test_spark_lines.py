@@ -1,0 +1,521 @@
+"""Another line of Spark beside the installed one: who asks for it, what is made once, what is refused by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.components.spark import driver_process, launcher, other_line
+from harness.components.spark.driver_process import Machine
+from harness.errors import ScenarioError, StackError, UsageError
+from harness.hosts.local import carrying
+from harness.load import dump, load
+from harness.machine import cache, jars, java, spark_lines
+from harness.report import claims
+from harness.resources import RunResources
+from harness.run.plan import in_its_file, plan, with_standby
+from harness.run.run_or_control import planned
+from harness.run.supervisor import Supervisor
+from harness.run_folder import journal as journals
+from harness.run_folder.journal import Journal
+from harness.scenario import Pipeline, Restart, Scenario
+from harness.session import reaper
+from harness.session.session import Session
+from harness.stacks import other_lines, processes
+from harness.stacks.processes import ProcessesStack
+from harness.stacks.supported import Named, refuse, unsupported
+from harness.suite.options import Options, fitted
+from harness.wait import until
+from harness.workloads import make
+from tests.limits import PROCESS_S
+from tests.strategies import project
+
+ROOT = Path(__file__).resolve().parent.parent
+OWN = spark_lines.own()
+FILE = """\
+name: n
+pipeline: {entry: pipelines/pay.py%s}
+sink: {postgres: t, effect: select id from ledger, key: [id]}
+input: {records: 9}
+schedule: [{when: {batch: 2}, do: crash before offset commit}]
+"""
+LINE = spark_lines.Line("3.5", "3.5.7", Path("there/bin/python"), Path("there/pyspark"))
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    return tmp_path
+
+
+@dataclass
+class Maker:
+    """In the place of venv and pip: leaves what they would, and notes what was asked."""
+
+    commands: list[list[str]] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+    says: str = "3.5.7"
+
+    def __call__(self, name: str, command: list[str]) -> str:
+        self.commands.append(command)
+        if "venv" in command:
+            python = Path(command[-1]) / "bin" / "python"
+            python.parent.mkdir(parents=True, exist_ok=True)
+            python.symlink_to(sys.executable)
+            self.folders.append(Path(command[-1]))
+        if "-r" in command:
+            (self.folders[-1] / "lib" / "python3.11" / "site-packages" / "pyspark").mkdir(parents=True)
+        return self.says if "-c" in command else ""
+
+
+@pytest.fixture
+def maker(empty: Path, monkeypatch: pytest.MonkeyPatch) -> Maker:
+    made = Maker()
+    monkeypatch.setattr(spark_lines, "_run", made)
+    return made
+
+
+class TestTheEnvironment:
+    def test_is_made_once_and_then_taken_as_it_is(self, maker: Maker) -> None:
+        told: list[object] = []
+        assert spark_lines.there("3.5") is None
+        first = spark_lines.made("3.5", told.append)
+        assert spark_lines.made("3.5", told.append) == first == spark_lines.there("3.5")
+        assert (first.name, first.version, first.python.exists()) == ("3.5", "3.5.7", True)
+        assert first.wheel.is_relative_to(cache.root() / "spark-3.5.7")
+        assert (len(maker.folders), len(told)) == (1, 1)
+
+    def test_is_made_once_by_two_at_once(self, maker: Maker) -> None:
+        gate = threading.Barrier(4)
+
+        def one(_: int) -> spark_lines.Line:
+            gate.wait(timeout=60)
+            return spark_lines.made("3.5")
+
+        with ThreadPoolExecutor(4) as pool:
+            assert len({line.python for line in pool.map(one, range(4))}) == 1
+        assert len(maker.folders) == 1
+
+    def test_is_not_there_where_it_was_made_by_half(self, maker: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fails(name: str, command: list[str]) -> str:
+            maker(name, command)
+            if "-r" in command:
+                raise StackError("no network")
+            return ""
+
+        monkeypatch.setattr(spark_lines, "_run", fails)
+        with pytest.raises(StackError, match="no network"):
+            spark_lines.made("3.5")
+        assert spark_lines.there("3.5") is None
+        # As a maker leaves it that was killed.
+        left = maker.folders[-1]
+        maker("3.5", ["venv", str(left)])
+        monkeypatch.setattr(spark_lines, "_run", maker)
+        found = spark_lines.made("3.5")
+        assert not left.exists()
+        assert [path.name for path in (cache.root() / "spark-3.5.7").iterdir() if path.is_dir()] == [
+            found.python.parents[1].name
+        ]
+
+    def test_is_made_anew_where_its_python_has_gone(self, maker: Maker) -> None:
+        python = spark_lines.made("3.5").python
+        python.unlink()
+        python.symlink_to("nowhere")
+        assert spark_lines.there("3.5") is None
+        assert spark_lines.made("3.5").python == python
+        assert python.exists()
+
+    def test_that_says_it_has_another_pyspark_is_refused(self, maker: Maker) -> None:
+        maker.says = "4.0.0"
+        with pytest.raises(StackError, match=r"with pyspark 3\.5\.7; its pyspark says it is 4\.0\.0"):
+            spark_lines.made("3.5")
+        assert spark_lines.there("3.5") is None
+
+    def test_has_nothing_that_is_not_locked(self) -> None:
+        for name, version in spark_lines.PINNED.items():
+            text = spark_lines.lock(name).read_text(encoding="utf-8")
+            wanted = re.split(r"(?m)^(?=[a-z0-9])", re.sub(r"(?m)^#.*\n", "", text))
+            assert all(re.match(r"[a-z0-9-]+==\S+( ; [^\\]+)? \\\n    --hash=", each) for each in wanted if each)
+            assert f"\npyspark=={version} \\" in text
+
+    def test_says_what_pip_said(self, empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(spark_lines, "_make", lambda name, folder: spark_lines._run(name, ["sh", "-c", "exit 3"]))
+        with pytest.raises(StackError, match=r"asked for .* Spark 3\.5 \(pyspark 3\.5\.7\); saw: it said nothing"):
+            spark_lines.made("3.5")
+
+    def test_is_made_without_the_packages_of_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in spark_lines.ASTRAY:
+            monkeypatch.setenv(name, "elsewhere")
+        assert "elsewhere" not in spark_lines._run("3.5", ["env"])
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("3.5", "3.5"), ("3.5.7", "3.5"), (OWN, OWN), (spark_lines.installed(), OWN)]
+)
+def test_a_line_goes_by_its_name_or_by_its_whole_version(text: str, name: str) -> None:
+    assert spark_lines.chosen(text) == name
+
+
+@pytest.mark.parametrize("text", ["3.4", "3", "", "3.5.6", "latest"])
+def test_a_line_that_there_is_none_of_is_refused_with_those_that_there_are(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        spark_lines.chosen(text)
+    assert str(refused.value).startswith(f"asked for Spark {text}; there are 3.5 (3.5.7) and {OWN} (")
+
+
+def test_spark_3_5_is_refused_on_a_java_that_it_does_not_run_on() -> None:
+    def found(feature: int) -> java.Java:
+        return java.Java(home=Path("/jdk"), executable=Path("/jdk/bin/java"), feature=feature, text="")
+
+    spark_lines.fits("3.5", found(17))
+    with pytest.raises(StackError, match=r"Spark 3\.5 needs Java 17; found java 21 at /jdk"):
+        spark_lines.fits("3.5", found(21))
+
+
+def wheel(folder: Path) -> spark_lines.Line:
+    """A line whose pyspark ships three jars."""
+    (folder / "jars").mkdir(parents=True)
+    for name in ("scala-library-2.12.18", "hadoop-client-api-3.3.4", "spark-tags_2.12-3.5.7"):
+        (folder / "jars" / f"{name}.jar").touch()
+    return replace(LINE, wheel=folder)
+
+
+def test_a_line_has_its_own_connector_and_shares_the_broker(tmp_path: Path) -> None:
+    (broker, own), (same, other) = jars.jar_folders(), jars.jar_folders(wheel(tmp_path / "pyspark"))
+    assert "org.apache.spark:spark-sql-kafka-0-10_2.12:3.5.7" in map(str, other.wanted)
+    assert broker.key() == same.key()
+    assert own.key() != other.key()
+
+
+def test_of_its_jars_none_comes_twice_that_its_own_pyspark_ships(tmp_path: Path) -> None:
+    line = wheel(tmp_path / "pyspark")
+    for name in ("spark-tags_2.12-3.5.7.jar", "spark-sql-kafka-0-10_2.12-3.5.7.jar"):
+        (tmp_path / name).touch()
+    jars._drop_shipped(tmp_path, line.wheel)
+    assert [path.name for path in tmp_path.glob("*.jar")] == ["spark-sql-kafka-0-10_2.12-3.5.7.jar"]
+
+
+class TestAScenario:
+    def read(self, tmp_path: Path, said: str = "", more: str = "", program: str = "") -> Scenario:
+        folder = tmp_path if tmp_path.name == "scenarios" else project(tmp_path)
+        (folder.parent / "pipelines" / "pay.py").write_text(program, encoding="utf-8")
+        (folder / "s.yaml").write_text(FILE % said + more, encoding="utf-8")
+        return load(folder / "s.yaml")
+
+    def test_names_the_line_of_its_first_attempt_and_of_those_after_it(self, tmp_path: Path) -> None:
+        found = self.read(tmp_path, ", spark: 3.5", f"restart: {{spark: '{OWN}'}}\n")
+        assert (found.pipeline.spark, found.restart.spark) == ("3.5", OWN)
+        assert other_lines.asked(found) == ("3.5",)
+        at = [other_lines.program(found.pipeline, found.restart.spark, number).spark for number in (1, 2, 3)]
+        assert at == ["3.5", OWN, OWN]
+        (tmp_path / "scenarios" / "s.yaml").write_text(dump(found), encoding="utf-8")
+        assert load(tmp_path / "scenarios" / "s.yaml") == found
+
+    def test_without_a_line_runs_on_the_installed_one(self, tmp_path: Path) -> None:
+        found = self.read(tmp_path)
+        assert other_lines.asked(found) == ()
+        assert other_lines.asked(other_lines.on(found, OWN)) == ()
+        assert other_lines.asked(other_lines.on(found, "3.5")) == ("3.5",)
+
+    def test_that_names_a_line_keeps_it(self, tmp_path: Path) -> None:
+        upgrade = self.read(tmp_path, more="restart: {spark: 3.5}\n")
+        assert other_lines.on(upgrade, OWN) == upgrade
+
+    def test_with_an_unknown_line_is_one_mistake(self, tmp_path: Path) -> None:
+        with pytest.raises(ScenarioError) as refused:
+            self.read(tmp_path, ", spark: 2.4")
+        (mistake,) = refused.value.mistakes
+        assert (mistake.line, mistake.column) == (2, 46)
+        assert mistake.text.startswith("pipeline.spark asked for Spark 2.4; there are 3.5 (3.5.7) and")
+
+    @pytest.mark.parametrize(
+        ("said", "program", "words"),
+        [
+            (", args: ['{delta.path}']", "", r"which has no delta: its jars are for Spark \S+ \(io.delta:delta-spark_"),
+            (", args: ['{spark.master}']", "", r"which has no \{spark.master\}: it is that of Spark "),
+            (", progress: dstreams", "", "which has no progress: dstreams "),
+            ("", "\n\ndf.toArrow()\n", r"which has no DataFrame.toArrow: Spark has them from 4.0 on \(pay.py:3\)"),
+            ("", "import beside\n", r"which has no Python data sources: .* \(beside.py:1\)"),
+        ],
+    )
+    def test_is_refused_by_name_what_its_line_does_not_do(
+        self, tmp_path: Path, said: str, program: str, words: str
+    ) -> None:
+        folder = project(tmp_path)
+        (tmp_path / "pipelines" / "beside.py").write_text("from pyspark.sql.datasource import DataSource\n")
+        source = "input: {records: 9, source: files}\n" if "dstreams" in said else ""
+        text = FILE.replace("input: {records: 9}\n", source) if source else FILE
+        (tmp_path / "pipelines" / "pay.py").write_text(program, encoding="utf-8")
+        path = folder / "s.yaml"
+        if "dstreams" in said:
+            text = text.replace(
+                "{batch: 2}, do: crash before offset commit", "{batch: 2, point: batch-planned}, do: kill driver"
+            )
+        path.write_text(text % (said + ", spark: 3.5"), encoding="utf-8")
+        with pytest.raises(ScenarioError, match=f"pipeline.spark is 3.5, {words}"):
+            load(path)
+        # Nobody but its file has asked for it: then the command is refused, before anything starts.
+        path.write_text(text % said, encoding="utf-8")
+        asked = other_lines.on(load(path), "3.5")
+        with pytest.raises(UsageError, match=f"asked for `Spark 3.5, {words}"):
+            refuse([asked], Named("processes"))
+
+    def test_is_refused_where_the_stack_has_one_spark_only(self, tmp_path: Path) -> None:
+        found = self.read(tmp_path, ", spark: 3.5")
+        assert unsupported(found, Named("processes")) == []
+        assert {name: unsupported(found, Named(name)) for name in ("containers", "external", "yarn")} == {
+            name: ["Spark 3.5"] for name in ("containers", "external", "yarn")
+        }
+
+    def test_has_no_standby_unless_somebody_asks_for_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("harness.machine.capacity.cores", lambda: 16)
+        own, other = self.read(tmp_path), other_lines.on(self.read(tmp_path / "scenarios"), "3.5")
+        assert [each.restart.standby for each in fitted(Options(jobs=1), [own, other])[1]] == [True, False]
+        assert fitted(Options(jobs=1, standby=True), [other])[1][0].restart.standby is True
+
+    def test_and_its_line_are_in_the_command_that_repeats_it(self, tmp_path: Path) -> None:
+        asked = with_standby(other_lines.on(self.read(tmp_path), "3.5"), standby=False)
+        assert in_its_file(asked)
+        stack: Any = SimpleNamespace(describe=lambda names: {"stack": "processes", "spark": {}})
+        workload = make(asked.input, seed=7, root=tmp_path)
+        told = planned(asked, workload, stack, seed=7, run_id="r1")
+        assert told["run"]["command"] == f"onceproof run {asked.path} --seed 7 --spark 3.5 --cold"
+        assert claims._typed(told["run"]) == told["run"]["command"]
+
+    def test_tells_its_lines_on_its_page(self, tmp_path: Path) -> None:
+        plain = self.read(tmp_path)
+        upgrade = replace(other_lines.on(plain, "3.5"), restart=Restart(spark=OWN))
+        told = {claims.spark(plan(each, seed=1)) for each in (plain, other_lines.on(plain, "3.5"), upgrade)}
+        assert told == {"", "3.5", f"3.5, {OWN} from attempt 2 on"}
+        assert claims.spark(plan(replace(plain, restart=Restart(spark="3.5")), seed=1)) == (
+            "the installed one, 3.5 from attempt 2 on"
+        )
+
+
+class TestADriver:
+    def own(self, folder: Path) -> RunResources:
+        return RunResources(
+            run_id="r1", parts={}, spark_master="spark://a:1", spark_home=folder, folder=folder,
+            checkpoint=folder / "checkpoint",
+        )  # fmt: skip
+
+    def machine(self, **more: Any) -> Machine:
+        jdk = java.Java(home=Path("/jdk"), executable=Path("/jdk/bin/java"), feature=17, text="")
+        return Machine(java=jdk, jars=jars.Jars((), (), ""), flags=(), **more)
+
+    def test_of_another_line_has_its_python_and_no_pyspark_of_the_users(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "packages" / "pyspark").mkdir(parents=True)
+        (tmp_path / "mine").mkdir()
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "packages"), str(tmp_path / "mine")]))
+        other = self.machine(python="/35/python", program="/35/python", modules=tmp_path / "modules")
+        found = driver_process.environment(self.own(tmp_path), Pipeline(entry="p.py"), other, 1)
+        assert {found[name] for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")} == {"/35/python"}
+        assert found["PYTHONPATH"] == os.pathsep.join([str(tmp_path / "modules"), str(tmp_path / "mine")])
+        installed = driver_process.environment(self.own(tmp_path), Pipeline(entry="p.py"), self.machine(), 1)
+        assert installed["PYSPARK_DRIVER_PYTHON"] == sys.executable
+        assert installed["PYTHONPATH"] == os.environ["PYTHONPATH"]
+
+    def test_of_another_line_is_run_by_its_python(self, tmp_path: Path) -> None:
+        said = "import os, sys; print(sys.argv[1], os.environ['SPARK_HOME'])"
+        (tmp_path / "p.py").write_text(said, encoding="utf-8")
+        python = tmp_path / "python"
+        python.write_text(f'#!/bin/sh\necho "by its python"\nexec {sys.executable} "$@"\n', encoding="utf-8")
+        python.chmod(0o755)
+        pipeline, log = Pipeline(entry=str(tmp_path / "p.py"), args=("word",)), tmp_path / "log"
+        with Session() as session:
+            machine = self.machine(program=str(python), python=str(python), modules=tmp_path)
+            driver = driver_process.launch(session, self.own(tmp_path), pipeline, machine, number=1, log=log)
+            until("the program to end", lambda: driver.poll() is not None, within_s=PROCESS_S)
+        assert log.read_text(encoding="utf-8").splitlines() == ["by its python", f"word {tmp_path}"]
+
+    def test_finds_the_failpoints_and_nothing_else_of_ours(self, tmp_path: Path) -> None:
+        other_line.install(tmp_path)
+        code = "from harness import failpoint; failpoint.reach('here'); import harness.errors"
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", code],
+            env={"PYTHONPATH": str(tmp_path)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PROCESS_S,
+            check=False,
+        )
+        assert "No module named 'harness.errors'" in done.stderr
+
+    def test_of_3_5_is_started_with_what_its_own_pyspark_adds(
+        self, tmp_path: Path, empty: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[dict[str, str]] = []
+        answer = launcher.Answer((launcher.MARK, launcher.MAIN), {})
+        monkeypatch.setattr(launcher, "_asked", lambda folder, reads, path, memory: asked.append(dict(reads)) or answer)
+        home = tmp_path / "home"
+        (home / "bin").mkdir(parents=True)
+        (home / launcher.SPARKS_OWN).touch()
+        environment = {"SPARK_HOME": str(home), "JAVA_HOME": "/jdk", launcher.OPTIONS: "", launcher.ARGUMENTS: "a"}
+        for added in (launcher.ADDED, {}):
+            launcher.prepare(tmp_path / "launch", environment, {launcher.CLASS_PATH: "a"}, "1g", added=added)
+        assert ["SPARK_CONNECT_MODE" in reads for reads in asked] == [True, False]
+
+
+@dataclass
+class Started:
+    """A driver of no process."""
+
+    number: int
+    log: Path
+    status: int | None = None
+
+    def poll(self) -> int | None:
+        return self.status
+
+    def processes(self, victim: object = None) -> list[Any]:
+        return []
+
+
+@dataclass
+class Cluster:
+    """A stack of no processes: notes on which Spark each attempt begins."""
+
+    sparks: list[str] = field(default_factory=list)
+    drivers: list[Started] = field(default_factory=list)
+    standbys: list[str] = field(default_factory=list)
+
+    def launch(self, own: Any, pipeline: Pipeline, *, number: int, log: Path) -> Started:
+        self.sparks.append(pipeline.spark)
+        self.drivers.append(Started(number, log))
+        return self.drivers[-1]
+
+    def standby(self, own: Any, pipeline: Pipeline, *, after: Started, log: Path) -> None:
+        self.standbys.append(pipeline.spark)
+
+    def executors(self, own: Any, *, attempt: int | None = None) -> list[Any]:
+        return []
+
+    processes = executors
+
+
+@pytest.mark.parametrize(
+    ("then", "sparks", "standbys"), [(OWN, ["3.5", OWN, OWN], [OWN]), ("", ["3.5", "3.5", "3.5"], ["3.5", "3.5"])]
+)
+def test_attempts_begin_on_the_line_that_is_theirs(
+    tmp_path: Path, then: str, sparks: list[str], standbys: list[str]
+) -> None:
+    stack, own = Cluster(), SimpleNamespace(folder=tmp_path)
+    journal = Journal(tmp_path / "journal.jsonl")
+    pipeline = Pipeline(entry="program", spark="3.5")
+    supervisor = Supervisor(stack, own, pipeline, journal=journal, logs=tmp_path)  # type: ignore[arg-type]
+    supervisor.start(Restart(spark=then), lambda number: None)
+    try:
+        for number in (1, 2):
+            supervisor.prepare()
+            stack.drivers[-1].status = -9
+            until("the next attempt", lambda: len(stack.drivers) > number, within_s=PROCESS_S)  # noqa: B023
+            until("it to be known", lambda: supervisor.driver is stack.drivers[-1], within_s=PROCESS_S)
+    finally:
+        supervisor.stop()
+        journal.close()
+    told = journals.read(tmp_path / "journal.jsonl")
+    assert stack.sparks == sparks == [each["spark"] for each in told if each["what"] == "launched"]
+    # One that was made ready on the Spark before would be the wrong one.
+    assert stack.standbys == standbys
+    refused = [each["why"] for each in told if each["what"] == "no standby" and "another Spark" in str(each["why"])]
+    assert refused == (["attempt 2 begins on another Spark"] if then else [])
+
+
+class Other:
+    """In the place of another line: what a stack asks of it."""
+
+    def __init__(self, name: str, *given: object, **more: object) -> None:
+        self.name, self.starts = name, 0
+        self.cluster = SimpleNamespace(check=lambda: None, close=lambda: None, executors=lambda *marks: [])
+        self.machine = SimpleNamespace(python=f"python of {name}")
+
+    def start(self) -> None:
+        self.starts += 1
+
+    def describe(self) -> dict[str, Any]:
+        return {"version": f"{self.name}.7", "settings": {"a": "b"}}
+
+
+@pytest.fixture
+def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProcessesStack:
+    """One that says it is up, and starts nothing."""
+    monkeypatch.setattr(processes, "other_line", Other)
+    made = ProcessesStack(tmp_path / "logs")
+    made._session, made._java = cast_any(object()), cast_any(None)
+    monkeypatch.setattr(made, "describe", lambda names: {"stack": "processes", "spark": {"version": "own"}})
+    return made
+
+
+def cast_any(value: object) -> Any:
+    return value
+
+
+def test_a_stack_starts_a_line_once_when_it_is_needed(stack: ProcessesStack) -> None:
+    wanted = Pipeline(entry="p", spark="3.5")
+    with pytest.raises(StackError, match=r"asked for a driver of Spark 3\.5; the stack has none up"):
+        stack._line(wanted)
+    stack.need(["3.5", "3.5"])
+    stack.need(["3.5"])
+    assert stack._line(wanted).starts == 1  # type: ignore[union-attr]
+    assert stack._line(Pipeline(entry="p")) is stack._line(Pipeline(entry="p", spark=OWN)) is None
+    with pytest.raises(StackError, match=r"a driver of Spark 3\.5 begins cold"):
+        stack.standby(cast_any(None), wanted, after=cast_any(Started(1, Path())), log=Path())
+
+
+def test_a_stack_tells_which_spark_each_attempt_has(stack: ProcessesStack, tmp_path: Path) -> None:
+    stack.need(["3.5"])
+    plain = Scenario(name="n", pipeline=Pipeline(entry="p"))
+    under = replace(plain, pipeline=Pipeline(entry="p", spark="3.5"))
+
+    def told(scenario: Scenario) -> tuple[str, str | None]:
+        found = other_lines.described(stack, scenario)
+        return found["spark"]["version"], found.get(other_lines.LATER, {}).get("version")
+
+    assert told(plain) == ("own", None)
+    assert told(under) == ("3.5.7", None)
+    assert told(replace(under, restart=Restart(spark=OWN))) == ("3.5.7", "own")
+    assert told(replace(plain, restart=Restart(spark="3.5"))) == ("own", "3.5.7")
+
+
+@pytest.mark.stack
+@pytest.mark.prove
+def test_a_real_driver_and_its_executors_have_the_python_the_jvm_and_the_jars_of_their_line(tmp_path: Path) -> None:
+    program = Pipeline(entry=str(ROOT / "tests" / "programs" / "versions.py"), spark="3.5")
+    with ProcessesStack(tmp_path / "logs") as stack:
+        stack.need(["3.5"])
+        own = stack.provide("r1", {})
+        log = tmp_path / "driver-1.log"
+        driver = stack.launch(own, program, number=1, log=log)
+        until("an executor", lambda: stack.executors(own) or driver.poll() is not None, within_s=PROCESS_S)
+        until("the program to end", lambda: driver.poll() is not None, within_s=PROCESS_S)
+        said = log.read_text(encoding="utf-8")
+        assert driver.poll() == 0, said
+        python = str(spark_lines.made("3.5").python)
+        (found,) = re.findall(r"^versions: (.*)$", said, re.MULTILINE)
+        told = json.loads(found)
+        assert told.pop("scala").startswith("2.12.")
+        assert told == {
+            "program": ["3.5.7", python],
+            "executor": ["3.5.7", python],
+            "spark": "3.5.7",
+            "connector": "org.apache.spark.sql.kafka010.KafkaSourceProvider",
+        }
+        assert stack.lines["3.5"]["version"] == "3.5.7"
+        session = stack.describe()["session"]
+        stack.release(own)
+    assert carrying(f"{reaper.MARKER}={session}") == []
