@@ -25,6 +25,7 @@ from harness.load.pipeline_header import header
 from harness.scenario import CrashPoint, Guarantee, Scenario
 from harness.scenario.progress import DSTREAMS
 from harness.stacks.addresses import STACKS
+from harness.stacks.other_lines import on
 from harness.stacks.supported import Named, unsupported
 
 ROOT = Path(__file__).parent.parent
@@ -104,11 +105,12 @@ def kept(run: dict[str, Any]) -> dict[str, Any]:
         ["git", "-C", run["folder"], "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
     told = {"scenario": name_of(run), "commit": commit, "as_expected": run["as_expected"], "seconds": run["seconds"]}
-    return {**told, "row": row_of(run)._asdict()}
+    line = line_of(run)
+    return {**told, **({"spark": line} if line else {}), "row": row_of(run)._asdict()}
 
 
 def merged(old: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Both, without the older runs that new ones of the same scenario and stack replace; by scenario."""
+    """Both, without the older runs that new ones of the same scenario, stack and line of Spark replace; by scenario."""
     fresh = [*new]
     latest = {_ran(each): each["commit"] for each in fresh}
     stay = [each for each in old if latest.get(_ran(each), each["commit"]) == each["commit"]]
@@ -121,8 +123,8 @@ def own(scenario: str) -> str:
     return folder if folder in STACKS else "processes"
 
 
-def _ran(each: Mapping[str, Any]) -> tuple[str, str]:
-    return each["scenario"], each["row"]["stack"]
+def _ran(each: Mapping[str, Any]) -> tuple[str, str, str]:
+    return each["scenario"], each["row"]["stack"], each.get("spark", "")
 
 
 def tables(rows: Iterable[tuple[Row, str]]) -> Iterator[str]:
@@ -151,9 +153,16 @@ def name_of(run: dict[str, Any]) -> str:
     return path.relative_to(path.parents[1]).with_suffix("").as_posix()
 
 
+def line_of(run: dict[str, Any]) -> str:
+    """The line of Spark that its command asked for; empty where it asked for none."""
+    told = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
+    words = str(told.get("command", "")).split()
+    return words[words.index("--spark") + 1] if "--spark" in words[:-1] else ""
+
+
 def row_of(run: dict[str, Any]) -> Row:
     """One run of a summary."""
-    scenario = load(ROOT / "scenarios" / f"{name_of(run)}.yaml")
+    scenario = on(load(ROOT / "scenarios" / f"{name_of(run)}.yaml"), line_of(run))
     found = ", ".join(run["findings"])
     missed = [] if all(fault["hit"] for fault in run["faults"]) else ["missed"]
     seen = "; ".join(dict.fromkeys([*map(_without_sink, run["points_hit"]), *missed]))

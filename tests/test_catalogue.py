@@ -62,6 +62,18 @@ def test_a_fault_that_missed_is_told_from_one_that_put_nothing_at_stake(tmp_path
     assert both.seen == "sink written in part (repetition; loss); missed"
 
 
+def test_a_run_on_another_line_of_spark_is_another_row(tmp_path: Path) -> None:
+    one = run(tmp_path, "scenarios/proving/append_before_offset_commit.yaml", "sink-committed", "violated")
+    assert row_of(one).asked == "-"
+    told = {"path": "/elsewhere/scenarios/proving/append_before_offset_commit.yaml", "command": "x --spark 3.5 --cold"}
+    (Path(one["folder"]) / "run.json").write_text(json.dumps(told))
+    assert row_of(one).asked == "spark: 3.5"
+    upgrade = "scenarios/upgrades/append_from_3_5_before_offset_commit.yaml"
+    assert row_of(run(tmp_path, upgrade, "sink-committed", "violated")).asked == "spark: 3.5, then 4.0"
+    known = {"scenario": "a/b", "commit": "1", "row": {"stack": "processes"}}
+    assert len(merged([known], [{**known, "commit": "2", "spark": "3.5"}])) == 2
+
+
 def test_equal_rows_are_one_with_the_scenarios_that_they_are_of(tmp_path: Path) -> None:
     one = run(tmp_path, "scenarios/sinks/files_uuid_mid_batch.yaml", "failpoint x", "violated", "duplicated")
     row, name = row_of(one), name_of(one)

@@ -50,6 +50,7 @@ sink: {postgres: t, effect: select id from ledger, key: [id]}
 input: {records: 9}
 schedule: [{when: {batch: 2}, do: crash before offset commit}]
 """
+POSTGRES = "postgresql-42.7.14.jar"
 LINE = spark_lines.Line("3.5", "3.5.7", Path("there/bin/python"), Path("there/pyspark"))
 
 
@@ -516,6 +517,8 @@ def test_a_real_driver_and_its_executors_have_the_python_the_jvm_and_the_jars_of
             "connector": "org.apache.spark.sql.kafka010.KafkaSourceProvider",
         }
         assert stack.lines["3.5"]["version"] == "3.5.7"
+        pinned = jars.pins(Path(jars.__file__).with_name("spark-3.5.sha256"))
+        assert {path.name for path in jars.resolve(line=spark_lines.made("3.5")).spark} == {*pinned, POSTGRES}
         session = stack.describe()["session"]
         stack.release(own)
     assert carrying(f"{reaper.MARKER}={session}") == []

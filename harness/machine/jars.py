@@ -18,6 +18,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import ChainMap
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ from xml.sax.saxutils import quoteattr
 
 from harness.errors import StackError
 from harness.machine import cache, java
-from harness.machine.spark_lines import Line
+from harness.machine.spark_lines import PINNED, Line
 from harness.run_folder.store import digest
 from harness.wait import locked
 
@@ -176,17 +177,19 @@ def _coordinates(class_path: str, line: Line | None = None) -> tuple[Coordinate,
     return tuple(coordinate(text.format(**versions)) for text in asked()[class_path])
 
 
-def pins() -> dict[str, str]:
-    """Name of a jar -> the sha256 it must have."""
-    lines = PINS.read_text(encoding="utf-8").splitlines() if PINS.exists() else []
+def pins(path: Path | None = None) -> dict[str, str]:
+    """Name of a jar -> the sha256 it must have; those of `path`, without it of the installed Spark and the servers."""
+    path = path or PINS
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return {name: digest for digest, name in (line.split() for line in lines if line.strip())}
 
 
 def verified(folder: Path) -> dict[Path, str]:
     """The jars of a fetched folder with their sha256, every byte read. Raises StackError when one differs."""
-    pinned, out = pins(), {}
+    others = (pins(Path(__file__).with_name(f"spark-{name}.sha256")) for name in PINNED)
+    pinned, out = dict(ChainMap(pins(), *others)), {}
     for name, first in json.loads((folder / MANIFEST).read_text(encoding="utf-8")).items():
-        # A jar that is not pinned (another Spark line) is held to what it was when it was fetched.
+        # A jar that is not pinned (another version of Spark) is held to what it was when it was fetched.
         wanted, path = pinned.get(name, first), folder / name
         seen = digest(path) if path.is_file() else "no such file"
         if seen != wanted:
