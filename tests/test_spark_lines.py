@@ -238,7 +238,7 @@ class TestAScenario:
         with pytest.raises(ScenarioError) as refused:
             self.read(tmp_path, ", spark: 2.4")
         (mistake,) = refused.value.mistakes
-        assert (mistake.line, mistake.column) == (2, 46)
+        assert (mistake.line, mistake.column) == (2, 44)
         assert mistake.text.startswith("pipeline.spark asked for Spark 2.4; there are 3.5 (3.5.7) and")
 
     @pytest.mark.parametrize(
@@ -429,7 +429,7 @@ def test_attempts_begin_on_the_line_that_is_theirs(
     finally:
         supervisor.stop()
         journal.close()
-    told = journals.read(tmp_path / "journal.jsonl")
+    told = [*journals.read(tmp_path / "journal.jsonl")]
     assert stack.sparks == sparks == [each["spark"] for each in told if each["what"] == "launched"]
     # One that was made ready on the Spark before would be the wrong one.
     assert stack.standbys == standbys
