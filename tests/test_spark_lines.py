@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from harness.components.spark import driver_process, launcher, other_line
@@ -155,6 +156,19 @@ class TestTheEnvironment:
         monkeypatch.setattr(spark_lines, "_make", lambda name, folder: spark_lines._run(name, ["sh", "-c", "exit 3"]))
         with pytest.raises(StackError, match=r"asked for .* Spark 3\.5 \(pyspark 3\.5\.7\); saw: it said nothing"):
             spark_lines.made("3.5")
+
+    def test_that_is_being_made_goes_with_who_makes_it(self, empty: Path) -> None:
+        code = "from harness.machine import spark_lines; spark_lines._run('3.5', ['sleep', '86.401'])"
+        maker = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+
+        def asleep() -> list[psutil.Process]:
+            found = psutil.process_iter(["cmdline"])
+            return [each for each in found if each.info["cmdline"] == ["sleep", "86.401"]]
+
+        until("what is run for it", asleep, within_s=PROCESS_S)
+        maker.kill()
+        maker.wait(PROCESS_S)
+        until("it to be gone", lambda: not asleep(), within_s=PROCESS_S)
 
     def test_is_made_without_the_packages_of_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in spark_lines.ASTRAY:

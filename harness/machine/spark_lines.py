@@ -20,6 +20,7 @@ from pathlib import Path
 from harness.errors import StackError, UsageError
 from harness.machine import cache
 from harness.machine.java import VARIABLE, Java
+from harness.session.session import Session
 from harness.wait import locked
 
 PINNED = {"3.5": "3.5.7"}
@@ -140,22 +141,27 @@ def _make(name: str, folder: Path) -> None:
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
     _run(name, [sys.executable, "-m", "venv", str(folder)])
     _run(name, [*pip, "--require-hashes", "--no-deps", "-r", str(lock(name))])
-    if (said := _run(name, [python, "-c", TRY]).strip()) != PINNED[name]:
-        raise StackError(f"asked for an environment with pyspark {PINNED[name]}; its pyspark says it is {said}")
+    # What it warns of comes first.
+    if (said := _run(name, [python, "-c", TRY]).splitlines()[-1:]) != [PINNED[name]]:
+        raise StackError(
+            f"asked for an environment with pyspark {PINNED[name]}; its pyspark says it is {' '.join(said)}"
+        )
 
 
 def _run(name: str, command: list[str]) -> str:
+    """What the command says. Raises StackError if it fails. It ends with us, however we end."""
     environment = {key: value for key, value in os.environ.items() if key not in ASTRAY}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=MAKE_S, check=False, env=environment
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise StackError(_failed(name, str(error))) from error
-    if done.returncode != 0:
-        lines = (done.stderr.strip() or done.stdout.strip() or "it said nothing").splitlines()
-        raise StackError(_failed(name, " / ".join(lines[-3:])))
-    return done.stdout
+    with Session() as session:
+        log = session.folder / "said.log"
+        child = session.spawn(command, name=f"spark-{name}", log=log, env=environment, cwd=session.folder)
+        try:
+            status = child.wait(MAKE_S)
+        except subprocess.TimeoutExpired as error:
+            raise StackError(_failed(name, f"it took over {MAKE_S:g} s")) from error
+        said = log.read_text(encoding="utf-8", errors="replace").strip()
+    if status != 0:
+        raise StackError(_failed(name, " / ".join((said or "it said nothing").splitlines()[-3:])))
+    return said
 
 
 def _failed(name: str, saw: str) -> str:
