@@ -308,6 +308,10 @@ class TestAScenario:
         told = planned(asked, workload, stack, seed=7, run_id="r1")
         assert told["run"]["command"] == f"onceproof run {asked.path} --seed 7 --spark 3.5 --cold"
         assert claims._typed(told["run"]) == told["run"]["command"]
+        # What its file says needs no option.
+        named = with_standby(self.read(tmp_path / "scenarios", ", spark: 3.5"), standby=False)
+        told = planned(named, workload, stack, seed=7, run_id="r1")
+        assert told["run"]["command"] == f"onceproof run {asked.path} --seed 7 --cold"
 
     def test_tells_its_lines_on_its_page(self, tmp_path: Path) -> None:
         plain = self.read(tmp_path)

@@ -32,14 +32,20 @@ def with_standby(scenario: Scenario, *, standby: bool = True) -> Scenario:
 
 
 def in_its_file(scenario: Scenario) -> bool:
-    """Does its file say this very scenario now? Not of one that was drawn from the file's, or of a stored one whose
+    """Does its file say this very scenario now?"""
+    return its_file(scenario) is not None
+
+
+def its_file(scenario: Scenario) -> Scenario | None:
+    """What its file says now, if that is this very scenario. Not of one that was drawn from the file's, or of a stored one whose
     file has changed. Seed and standby do not count, nor a line of Spark where the file names none: the command that
     repeats a run says them."""
     try:
         said = load(Path(scenario.path)) if scenario.path else None
     except ScenarioError:
-        return False
-    return said is not None and _bare(on(said, scenario.pipeline.spark)) == _bare(scenario)
+        return None
+    same = said is not None and _bare(on(said, scenario.pipeline.spark)) == _bare(scenario)
+    return said if same else None
 
 
 def _bare(scenario: Scenario) -> Scenario:

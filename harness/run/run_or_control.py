@@ -12,7 +12,7 @@ from harness import __version__
 from harness.load import dump
 from harness.run.drain import Drain
 from harness.run.live_run import Live
-from harness.run.plan import in_its_file, plan
+from harness.run.plan import its_file, plan
 from harness.run.schedule.evidence import ENDS_DRIVER
 from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
@@ -25,7 +25,7 @@ from harness.workloads.base import Workload
 def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:
     """What is known before anything starts: the parts of save 0. A scenario that its file does not say is kept as it
     ran, and names no file: a command with it would play another one."""
-    written = in_its_file(scenario)
+    written = its_file(scenario)
     columns = [{"name": c.name, "type": c.type, "expression": c.expression} for c in workload.columns]
     described = other_lines.described(stack, scenario)
     return {
@@ -38,14 +38,14 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
             "seed": seed,
             "stack": described,
             "versions": {"onceproof": __version__, "python": sys.version.split()[0]},
-            "command": _command(scenario, described, seed) if written else "",
+            "command": _command(scenario, described, seed, written) if written else "",
         },
     }
 
 
-def _command(scenario: Scenario, stack: Mapping[str, Any], seed: int) -> str:
+def _command(scenario: Scenario, stack: Mapping[str, Any], seed: int, written: Scenario) -> str:
     words = ["onceproof", "run", scenario.path, "--seed", str(seed)]
-    line = ["--spark", scenario.pipeline.spark] if scenario.pipeline.spark else []
+    line = ["--spark", scenario.pipeline.spark] if scenario.pipeline.spark != written.pipeline.spark else []
     return shlex.join([*words, *line, *_standby(scenario), *str(stack.get("asked", "")).split()])
 
 
