@@ -23,6 +23,7 @@ from harness.errors import ScenarioError, StackError, UsageError
 from harness.hosts.local import carrying
 from harness.load import dump, load
 from harness.machine import cache, jars, java, spark_lines
+from harness.machine.spark_home import SPARKS_OWN
 from harness.report import claims
 from harness.resources import RunResources
 from harness.run.plan import in_its_file, plan, with_standby
@@ -380,10 +381,15 @@ class TestADriver:
     ) -> None:
         asked: list[dict[str, str]] = []
         answer = launcher.Answer((launcher.MARK, launcher.MAIN), {})
-        monkeypatch.setattr(launcher, "_asked", lambda folder, reads, path, memory: asked.append(dict(reads)) or answer)
+
+        def ask(folder: Path, reads: dict[str, str], path: str, memory: str) -> launcher.Answer:
+            asked.append(reads)
+            return answer
+
+        monkeypatch.setattr(launcher, "_asked", ask)
         home = tmp_path / "home"
         (home / "bin").mkdir(parents=True)
-        (home / launcher.SPARKS_OWN).touch()
+        (home / SPARKS_OWN).touch()
         environment = {"SPARK_HOME": str(home), "JAVA_HOME": "/jdk", launcher.OPTIONS: "", launcher.ARGUMENTS: "a"}
         for added in (launcher.ADDED, {}):
             launcher.prepare(tmp_path / "launch", environment, {launcher.CLASS_PATH: "a"}, "1g", added=added)
