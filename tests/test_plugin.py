@@ -66,6 +66,7 @@ class World:
     answers: dict[str, Verdict | HarnessError] = field(default_factory=dict)
     asked: list[tuple[str, int | None]] = field(default_factory=list)
     standbys: list[bool | None] = field(default_factory=list)
+    sparks: list[str] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
     stacks: list[str] = field(default_factory=list)
     ups: int = 0
@@ -82,6 +83,7 @@ class World:
         self.stacks.append(stack.name)
         self.asked.append((scenario.name, seed))
         self.standbys.append(scenario.restart.standby)
+        self.sparks.append(scenario.pipeline.spark)
         answer = self.answers.get(scenario.name, sample.held())
         if isinstance(answer, HarnessError):
             raise answer
@@ -268,6 +270,7 @@ def test_options_win_over_environment_over_ini(
     [
         ("--harness-seed=x", "*--harness-seed must be a whole number, not 'x'"),
         ("--harness-keep=some", "*--harness-keep must be one of all, failed, none, not 'some'"),
+        ("--harness-spark=2.4", "*--harness-spark: asked for Spark 2.4; there are 3.5 (3.5.7) and *"),
     ],
 )
 def test_a_wrong_option_is_a_usage_error(pytester: pytest.Pytester, option: str, said: str) -> None:
@@ -334,6 +337,22 @@ def test_an_option_decides_about_a_standby_whatever_the_scenario_says(
     words = ["--harness-standby", option] if option else []
     run(pytester, "scenarios", *words).assert_outcomes(passed=2)
     assert world.standbys == played
+
+
+def test_a_line_of_spark_is_that_of_the_scenarios_that_name_none(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World
+) -> None:
+    project("scenarios/a.yaml")
+    own = project("scenarios/b.yaml")
+    own.write_text(own.read_text().replace("pipeline: ", "pipeline:\n  spark: 3.5\n  entry: "))
+    project("scenarios/c.yaml")
+    (pytester.path / "pipelines" / "append.py").write_text("print()\n")
+    run(pytester, "scenarios").assert_outcomes(passed=3)
+    run(pytester, "scenarios", "--harness-spark", "3.5.7").assert_outcomes(passed=3)
+    assert world.sparks == ["", "3.5", "", "3.5", "3.5", "3.5"]
+    (pytester.path / "pipelines" / "append.py").write_text("spark.dataSource\n")
+    own.unlink()
+    run(pytester, "scenarios", "--harness-spark", "3.5").assert_outcomes(skipped=2)
 
 
 def test_junit_knows_seed_verdict_folder_and_faults(

@@ -77,16 +77,17 @@ class ScenarioFile(pytest.File):
     def collect(self) -> Iterable[pytest.Item]:
         from harness.load import load
         from harness.stack import MEANS
+        from harness.stacks.other_lines import on
         from harness.stacks.supported import Named, unsupported
 
-        scenario = load(short(self.path))
+        chosen = self.config.stash[SUITE].settings
+        scenario = on(load(short(self.path)), chosen.spark)
         item = ScenarioItem.from_parent(self, name=self.path.stem, callobj=_proof(scenario))
         item.scenario = scenario
         for tag in dict.fromkeys(("stack", *scenario.tags)):
             _register(self.config, tag)
             item.add_marker(tag)
-        stack = self.config.stash[SUITE].settings.stack
-        if stack in MEANS and (steps := unsupported(scenario, Named(stack))):
+        if (stack := chosen.stack) in MEANS and (steps := unsupported(scenario, Named(stack))):
             why = f"not run: the stack {stack} does not support {', '.join(steps)}"
             item.add_marker(pytest.mark.skip(reason=why))
         yield item
