@@ -39,7 +39,7 @@ def test_a_section_says_cause_confirmation_and_repair(kind: str) -> None:
     assert LINK.search(text)
 
 
-TWINS = [Kind.DUPLICATED, Kind.LOST, Kind.WRONG_AGGREGATE]
+TWINS = [Kind.DUPLICATED, Kind.LOST, Kind.WRONG_AGGREGATE, Kind.STALLED]
 
 
 def test_the_page_says_which_kinds_have_scenarios_and_which_are_planted() -> None:
