@@ -47,6 +47,7 @@ ADD = """
 """
 
 
+@logs.stoppable
 def save(rows: Iterator[Row]) -> None:
     """Write one partition: all of it, once."""
     lines = list(rows)

@@ -37,6 +37,7 @@ LOGIN = logs.login()
 INSERT = "insert into error_lines (request, minute, message) values (%s, %s, %s)"
 
 
+@logs.stoppable
 def save(rows: Iterator[Row]) -> None:
     """Write the errors of one partition in one transaction."""
     with closing(pymysql.connect(**LOGIN)) as database, database.cursor() as cursor:

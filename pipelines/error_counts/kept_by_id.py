@@ -34,6 +34,7 @@ INSERT = """
 """
 
 
+@logs.stoppable
 def save(rows: Iterator[Row]) -> None:
     """Write the errors of one partition in one transaction."""
     with closing(pymysql.connect(**LOGIN)) as database, database.cursor() as cursor:

@@ -1,6 +1,7 @@
 """What the pipelines over an application's log share: arguments, session, the stream of lines, MariaDB's address.
 
-Only the driver imports this file.
+Only the driver imports this file. Executors never see it: `stoppable` returns an inner function, which Spark ships by
+value.
 """
 
 from __future__ import annotations
@@ -8,17 +9,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
 import pymysql
 from kafka import KafkaConsumer, TopicPartition
 from kafka.structs import OffsetAndMetadata
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 LINE = r"^(\S+ \S+) (\S+) +(.*)$"
 REQUEST = r"^request (\S+) "
+BATCH = "streaming.sql.batchId"
 Offsets = dict[int, int]
 """Next offset by partition."""
 
@@ -74,6 +78,22 @@ def login() -> dict[str, Any]:
 def connect(**more: Any) -> Any:
     """A connection of the driver's."""
     return pymysql.connect(**login(), **more)
+
+
+def stoppable(save: Callable[[Iterator[Row]], None]) -> Callable[[Iterator[Row]], None]:
+    """A writer for `foreachPartition` with a failpoint after its commit: no outside event says that the server has the
+    rows of a partition, and Spark does not know yet that its task is done."""
+    batch = BATCH
+
+    def saved(rows: Iterator[Row]) -> None:
+        from harness import failpoint
+
+        save(rows)
+        task = TaskContext.get()
+        number = task.getLocalProperty(batch) if task is not None else None
+        failpoint.reach("partition-committed", batch=int(number) if number else None)
+
+    return saved
 
 
 def complete(args: argparse.Namespace, start: Offsets) -> Offsets:

@@ -44,6 +44,7 @@ INSERT = "insert into payments (id, account, amount, currency, event_time) value
 def saver(number: int) -> Callable[[Iterator[Row]], None]:
     """The writer for batch `number`."""
 
+    @common.stoppable
     def save(rows: Iterator[Row]) -> None:
         payments = list(rows)
         if not payments:
