@@ -53,17 +53,20 @@ def checker(call_ms: int) -> Callable[[str, int], bool]:
     seen = 0
 
     def sound(value: str, partition: int) -> bool:
-        """Is it a payment that may go on? A stand-in for a call of some library; two places to stop a task at."""
+        """Is it a payment that may go on? A stand-in for a call of some library; three places to stop a task at."""
         from harness import failpoint
 
         nonlocal seen
         seen += 1
         threading.Event().wait(call_ms / 1000)
         task = TaskContext.get()
-        batch = task.getLocalProperty(BATCH) if task is not None else None
-        failpoint.reach(f"partition-{partition}", batch=int(batch) if batch else None)
+        number = task.getLocalProperty(BATCH) if task is not None else None
+        batch = int(number) if number else None
+        if seen == 1:
+            failpoint.reach("task-begun", batch=batch)
+        failpoint.reach(f"partition-{partition}", batch=batch)
         if seen == MIDDLE:
-            failpoint.reach("task-half-done", batch=int(batch) if batch else None)
+            failpoint.reach("task-half-done", batch=batch)
         return bool(value)
 
     return sound

@@ -1,0 +1,34 @@
+"""What AsyncProgressTracking does that the log of each batch does not: batches that were whole come again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.load import load
+from harness.run.loop import Result
+from harness.scenario import Kind, Scenario, Word
+
+SINKS = Path(__file__).parents[1] / "scenarios" / "sinks"
+
+
+@pytest.mark.stack
+@pytest.mark.prove
+def test_what_comes_twice_was_there_before_the_batch_that_was_hit(run_scenario: Callable[[Scenario], Result]) -> None:
+    result = run_scenario(load(SINKS / "kafka_logged_late_task_begun.yaml"))
+    assert result.verdict.word is Word.VIOLATED and result.verdict.as_expected
+    twice = {str(each.key["id"]) for each in result.verdict.findings if each.kind is Kind.DUPLICATED}
+    # The batch that was hit had its first task at its first record: no record of its own was in the topic.
+    at_hit = pq.read_table(result.folder / "snapshots" / "1-injection" / "sink" / "0.parquet")
+    there = {str(number) for number in at_hit["id"].to_pylist()}
+    assert twice and twice <= there
+
+
+@pytest.mark.stack
+@pytest.mark.prove
+def test_under_a_log_of_each_batch_the_same_hit_repeats_nothing(run_scenario: Callable[[Scenario], Result]) -> None:
+    verdict = run_scenario(load(SINKS / "kafka_logged_in_time_task_begun.yaml")).verdict
+    assert (verdict.word, verdict.findings) == (Word.HELD, ())
