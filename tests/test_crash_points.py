@@ -33,8 +33,10 @@ SINK_DONE = {
         "transactions/group_upsert",
         "transactions/offsets_after",
     )
+} | {
+    f"pipelines/{name}.py": "committed" for name in ("error_counts/added_with_offsets", "transactions/offsets_together")
 }
-"""By program, a failpoint behind the sink's commit and before the offsets are noted."""
+"""By program, a failpoint behind the sink's commit, and before the offsets are noted where they are not in it."""
 
 NO_SINK_OF_ITS_OWN = "what is broken, or repaired, is the checkpoint or the start; its sink is that of another row"
 NO_PLACE = "a server is away, and what counts is what the program does about the error"
