@@ -128,6 +128,33 @@ def test_a_file_in_place_is_half_until_a_batch_has_taken_it(tmp_path: Path) -> N
     assert file.read_bytes() == b"a\nb\nc\nd\n"
 
 
+@pytest.mark.parametrize("many", [1, 2, 5])
+def test_a_file_that_is_torn_ends_within_a_record_until_a_batch_has_taken_it(
+    tmp_path: Path, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = OpenFolder(Dropped(tmp_path), many, in_place=True, torn=True)
+    values = [b'{"id": %d}' % seq for seq in range(many)]
+    sender = source.sender()
+    sender.send([sender.placed(Record(seq, None, value)) for seq, value in enumerate(values)])
+    *lines, last = (tmp_path / named(0)).read_bytes().split(b"\n")
+    assert lines == values[: many // 2]
+    assert last and last != values[many // 2] and values[many // 2].startswith(last)
+    monkeypatch.setattr(dropped, "TAKEN_S", 0.1)
+    sender.close()
+    assert source.read_back(tmp_path.parent / "source.parquet", within_s=1.0) == {0: many}
+    assert pq.read_table(tmp_path.parent / "source.parquet")["value"].to_pylist() == values
+
+
+def test_a_file_is_torn_only_where_it_is_seen_before_it_is_whole(tmp_path: Path) -> None:
+    written = (SCENARIOS / "files_torn_kept_by_id.yaml").read_text()
+    text = written.replace("in_place: true, ", "").replace("pipelines/", f"{HOUSE}/pipelines/")
+    (tmp_path / "s.yaml").write_text(text)
+    with pytest.raises(
+        ScenarioError, match=r"s\.yaml:5:\d+: input\.torn is for a file that is seen before it is whole"
+    ):
+        load(tmp_path / "s.yaml")
+
+
 @given(batches=st.lists(st.integers(1, 3), min_size=1, max_size=12), compact=st.integers(0, 12), data=st.data())
 def test_a_line_of_the_offset_log_counts_the_files_up_to_it(
     batches: list[int], compact: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

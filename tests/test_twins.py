@@ -30,6 +30,7 @@ class Meant(NamedTuple):
 AS_ITS_SINK = "the same append sink: what is repaired is the checkpoint, which alone gives at least once"
 READ_ONCE = "a socket cannot be asked again, so no program over it gives exactly once: what is repaired is the claim"
 NO_STAKE = "a repair that is hit there, or a weaker guarantee, has nothing at stake: its verdict has to be void"
+RENAMED = "what is repaired is the writer, which renames a whole file into place"
 MEANT = {
     "examples/orders": Meant("proving/upsert_before_offset_commit", "a user's own program, whose sink is append.py's"),
     "proving/checkpoint_missing": Meant("proving/checkpoint_kept", AS_ITS_SINK, frozenset({"guarantee"})),
@@ -39,8 +40,12 @@ MEANT = {
         "under a log that is written late no verdict is held (docs/scenarios.md): what is repaired is the log",
         frozenset({"--late-log"}),
     ),
-    "sources/files_written_in_place": Meant(
-        "sources/files_dropped_whole_kept_by_id", "what is repaired is the writer", frozenset({"in_place"})
+    "sources/files_written_in_place": Meant("sources/files_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place"})),
+    "sources/files_torn_kept_by_id": Meant(
+        "sources/files_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place", "torn"})
+    ),
+    "sources/files_text_torn_kept_by_id": Meant(
+        "sources/files_text_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place", "torn"})
     ),
     "sources/python_source_counter_in_memory_after_offset_commit": Meant(
         "sources/python_source_counter_taken_up_after_offset_commit", NO_STAKE, word=Word.VOID

@@ -33,7 +33,7 @@ def arguments(about: str | None) -> argparse.Namespace:
 
 
 def stream(args: argparse.Namespace, name: str) -> DataFrame:
-    """The files as a stream of payments."""
+    """The files as a stream of payments. To Spark a line that is cut off is a row of NULLs; such a row is left out."""
     spark = SparkSession.builder.appName(name).getOrCreate()
     reader = spark.readStream.option("maxFilesPerTrigger", args.max_files).option("cleanSource", args.clean)
     if args.text:
@@ -41,8 +41,9 @@ def stream(args: argparse.Namespace, name: str) -> DataFrame:
     elif args.parquet:
         text = reader.schema("value binary").parquet(args.folder).selectExpr("cast(value as string) as value")
     else:
-        return reader.schema(PAYMENT).json(args.folder)
-    return text.selectExpr(f"from_json(value, '{PAYMENT}') as payment").select("payment.*")
+        return reader.schema(PAYMENT).json(args.folder).where("id is not null")
+    parsed = text.selectExpr(f"from_json(value, '{PAYMENT}') as payment").select("payment.*")
+    return parsed.where("id is not null")
 
 
 def into(sql: str) -> Callable[[Iterator[Row]], None]:

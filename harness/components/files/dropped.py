@@ -58,12 +58,19 @@ def newest(checkpoint: Path) -> int:
 class FileSender:
     """Drops files of at most `per_file` records; one that a call has begun takes no records of the next. `in_place`:
     half of a file at first, under its name already, and the rest at the next call, or at the end, once a batch has
-    taken it. Then also comes what its writer does `afterwards`."""
+    taken it; `torn`: with half of the next record. Then also comes what its writer does `afterwards`."""
 
     def __init__(
-        self, into: Dropped, per_file: int, *, in_place: bool = False, afterwards: Afterwards = Afterwards.NOTHING
+        self,
+        into: Dropped,
+        per_file: int,
+        *,
+        in_place: bool = False,
+        torn: bool = False,
+        afterwards: Afterwards = Afterwards.NOTHING,
     ) -> None:
-        self._into, self._per_file, self._in_place, self._afterwards = into, per_file, in_place, afterwards
+        self._into, self._per_file, self._in_place, self._torn = into, per_file, in_place, torn
+        self._afterwards = afterwards
         self._number, self._placed = 0, 0
         self._later: dict[int, Callable[[Path], object]] = {}
 
@@ -119,22 +126,28 @@ class FileSender:
 
     def _write(self, number: int, values: list[bytes]) -> str:
         """Why there is no such file; empty if it is there."""
-        file, written = self._into.file(number), self._into.form.written
-        half = len(values) // 2 if self._in_place else len(values)
+        file, whole = self._into.file(number), self._into.form.written(values)
+        seen = self._at_first(values) if self._in_place else whole
         # Spark may list it at once.
         self._into.values[number] = values
         try:
-            _replace(file, written(values[:half]))
+            _replace(file, seen)
         except OSError as refused:
             del self._into.values[number]
             return f"the file {file.name} could not be written: {refused.strerror}"
-        if half < len(values):
-            self._later[number] = partial(_append, data=written(values[half:]))
+        if len(seen) < len(whole):
+            self._later[number] = partial(_append, data=whole[len(seen) :])
         elif self._afterwards is Afterwards.RENAMED:
             self._later[number] = _rename
         elif self._afterwards is Afterwards.REWRITTEN:
-            self._later[number] = partial(_replace, data=written(values))
+            self._later[number] = partial(_replace, data=whole)
         return ""
+
+    def _at_first(self, values: Sequence[bytes]) -> bytes:
+        """What of a file of lines is there before the rest: its first half, and half of a record where it is torn."""
+        half = len(values) // 2
+        torn = values[half][: len(values[half]) // 2] if self._torn else b""
+        return self._into.form.written(values[:half]) + torn
 
 
 def _rename(file: Path) -> None:

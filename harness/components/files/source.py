@@ -50,6 +50,10 @@ class Cut(Shape):
         v.Flag,
         Field(False, description="true: a file is seen when half of it is written (a writer that does not rename)"),
     ]
+    torn: Annotated[
+        v.Flag,
+        Field(False, description="true, with `in_place`: what is seen ends in the middle of a record"),
+    ]
     format: FormatOf
     afterwards: Annotated[
         Afterwards,
@@ -65,6 +69,7 @@ class OpenFolder:
     dropped: Dropped
     per_file: int = PER_FILE
     in_place: bool = False
+    torn: bool = False
     afterwards: Afterwards = Afterwards.NOTHING
     begins_with_input = True
 
@@ -97,7 +102,9 @@ class OpenFolder:
         """Who writes the files."""
         from harness.components.files.dropped import FileSender
 
-        return FileSender(self.dropped, self.per_file, in_place=self.in_place, afterwards=self.afterwards)
+        return FileSender(
+            self.dropped, self.per_file, in_place=self.in_place, torn=self.torn, afterwards=self.afterwards
+        )
 
     def ends(self) -> Offsets:
         """How many records each file has that was dropped."""
@@ -140,6 +147,8 @@ class Files:
     def refusals(self, options: Mapping[str, Any], records: int | None) -> Refusals:
         """Half of a Parquet file is none, and a file that is written in place has no second writing."""
         if not options.get("in_place"):
+            if options.get("torn"):
+                yield Refusal("torn", "is for a file that is seen before it is whole: say `in_place: true` as well")
             return
         if options.get("format", Format.LINES) != Format.LINES:
             yield Refusal("in_place", "is for lines: half of a Parquet file has no footer, and Spark's query fails")
@@ -150,7 +159,7 @@ class Files:
         """A text file is taken whole, and nobody waits until it is."""
         if options.get("format", Format.LINES) != Format.LINES:
             yield Refusal("format", "must be lines: DStreams read text files")
-        for key in ("in_place", "afterwards"):
+        for key in ("in_place", "torn", "afterwards"):
             if options.get(key, Afterwards.NOTHING) not in (False, Afterwards.NOTHING):
                 yield Refusal(key, "is for files that Structured Streaming takes")
 
@@ -159,10 +168,11 @@ class Files:
         from harness.components.files.dropped import Dropped
 
         asked, folder = given.source_options, part(own, LABEL).at.folder
-        per_file, in_place = int(asked.get("records_per_file", PER_FILE)), bool(asked.get("in_place", False))
+        per_file = int(asked.get("records_per_file", PER_FILE))
+        in_place, torn = bool(asked.get("in_place", False)), bool(asked.get("torn", False))
         form = FORMS[Format(str(asked.get("format", Format.LINES)))]
         afterwards = Afterwards(str(asked.get("afterwards", Afterwards.NOTHING)))
-        return OpenFolder(Dropped(folder, form), per_file, in_place, afterwards)
+        return OpenFolder(Dropped(folder, form), per_file, in_place, torn, afterwards)
 
 
 KIND = Files()
