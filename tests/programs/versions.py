@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import pyspark
 from pyspark.sql import Row, SparkSession
 
 
-def there(rows: Iterator[Row]) -> Iterator[tuple[str, str]]:
+def there(rows: Iterable[Row]) -> Iterable[tuple[str, str]]:
     """The PySpark of the worker that has these rows, and its Python."""
     import sys
 
