@@ -102,7 +102,7 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
             only=_only(run, number, step, injection.at),
             worked=step.attempt in worked,
             paused=_impact(run, number) is Impact.DRIVER_PAUSED and step.attempt not in alone,
-            waited=_impact(run, number) is Impact.SERVER_AWAY and step.attempt not in alone,
+            waited=_impact(run, number) is Impact.SERVER_AWAY and not died(step) and step.attempt not in alone,
             retried=_impact(run, number) in EXECUTORS and not died(step) and step.attempt not in alone,
             lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
             beside=beside,
