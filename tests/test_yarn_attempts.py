@@ -402,6 +402,7 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
         ),
         tripwire=None,
         look=lambda hit: story.append("looked"),
+        release=lambda hit: None,
         only_checkpoint="",
         stop=threading.Event(),
     )
@@ -414,6 +415,13 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     assert FAULTS[kind].inject(elsewhere, step, hit).signalled == {}
 
 
+@pytest.fixture
+def without_jars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hadoop is not fetched: what is started stands in for it."""
+    monkeypatch.setattr("harness.components.hadoop.daemon.class_path", lambda java: ())
+
+
+@pytest.mark.usefixtures("without_jars")
 def test_a_resourcemanager_that_comes_back_finds_a_nodemanager_that_goes_on(tmp_path: Path, starts: Starts) -> None:
     """It is held still meanwhile, and would never join."""
     session: Any = SimpleNamespace(id="s-1", folder=tmp_path)
@@ -430,6 +438,7 @@ def test_a_resourcemanager_that_comes_back_finds_a_nodemanager_that_goes_on(tmp_
         yarn.close()
 
 
+@pytest.mark.usefixtures("without_jars")
 def test_a_nodemanager_that_comes_back_while_nobody_may_be_started_stands_still(tmp_path: Path, starts: Starts) -> None:
     """YARN would start the next attempt while the one before it still writes."""
     session: Any = SimpleNamespace(id="s-1", folder=tmp_path, spawn=lambda *argv, **more: starts("java"))

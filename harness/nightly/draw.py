@@ -147,7 +147,9 @@ def draw(random: Random, target: Target, means: Collection[Means], number: int) 
     """One plan."""
     scenario = replace(target.base, input=given(random, target.base), expect=Expect(), tags=(), known=None)
     steps: list[Step] = []
-    drawn = batches(random, LAST_BATCH)
+    records = scenario.input.records
+    # The loader refuses a batch that so few records cannot make.
+    drawn = batches(random, min(LAST_BATCH, 2 * records - 1) if records else LAST_BATCH)
     for at, batch in enumerate(drawn, 1):
         idle = at == len(drawn) and not any(stakes(step.when) for step in steps)
         steps += _step(random, target, scenario, batch, means=means, idle=idle)
