@@ -153,7 +153,7 @@ def unlike(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def test_a_program_sees_no_launcher(
     place: Place, cold: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launcher, "prepare", lambda *given: {})
+    monkeypatch.setattr(launcher, "prepare", lambda *given, **more: {})
     asked = place.seen(place.cold(tmp_path / "asked.log"))
     assert not unlike(asked, cold)
     assert asked["modules"] == cold["modules"]
