@@ -4,6 +4,7 @@ The only module of the harness that a pipeline may import, and none has to. It i
 
     from harness import failpoint
     failpoint.reach("offsets-saved", batch=7)
+    failpoint.reach_in_task("row-written")
 
 Armed means: the environment variable `ONCEPROOF_FAILPOINTS` names a folder, and a file `NAME` (any batch) or
 `NAME@BATCH` lies in it. Whoever reaches an armed failpoint leaves a file `reached.NAME.PID` that holds the batch,
@@ -18,6 +19,8 @@ from pathlib import Path
 from time import monotonic
 
 FOLDER = "ONCEPROOF_FAILPOINTS"
+BATCH = "streaming.sql.batchId"
+"""The local property by which a task of Spark's knows its batch."""
 HOLD_S = 60.0
 
 
@@ -38,3 +41,14 @@ def reach(name: str, *, batch: int | None = None) -> None:
     pause = threading.Event()
     while armed.exists() and monotonic() < end:
         pause.wait(0.01)
+
+
+def reach_in_task(name: str) -> None:
+    """`reach`, called in a task of Spark's: in its batch, or in any where it has none."""
+    if not os.environ.get(FOLDER):
+        return
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    number = task.getLocalProperty(BATCH) if task is not None else None
+    reach(name, batch=int(number) if number else None)

@@ -14,7 +14,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 PAYMENT = "id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz"
-BATCH = "streaming.sql.batchId"
 LAST = 2
 """The last of three partitions: with two cores its task begins when another one has written its file."""
 
@@ -58,15 +57,14 @@ def stream(spark: SparkSession, args: argparse.Namespace) -> DataFrame:
 def gate() -> Callable[[str], Column]:
     """A column as it is, with a failpoint at each row of the last partition: no outside event says that some tasks of a
     batch have written their files and others have not."""
-    last, batch = LAST, BATCH
+    last = LAST
 
     def passed(value: int) -> int:
         task = TaskContext.get()
         if task is not None and task.partitionId() == last:
             from harness import failpoint
 
-            number = task.getLocalProperty(batch)
-            failpoint.reach("task-begun", batch=int(number) if number else None)
+            failpoint.reach_in_task("task-begun")
         return value
 
     return f.udf(passed, "bigint")

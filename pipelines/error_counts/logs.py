@@ -16,13 +16,11 @@ from typing import Any
 import pymysql
 from kafka import KafkaConsumer, TopicPartition
 from kafka.structs import OffsetAndMetadata
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 LINE = r"^(\S+ \S+) (\S+) +(.*)$"
 REQUEST = r"^request (\S+) "
-BATCH = "streaming.sql.batchId"
 Offsets = dict[int, int]
 """Next offset by partition."""
 
@@ -83,15 +81,12 @@ def connect(**more: Any) -> Any:
 def stoppable(save: Callable[[Iterator[Row]], None]) -> Callable[[Iterator[Row]], None]:
     """A writer for `foreachPartition` with a failpoint after its commit: no outside event says that the server has the
     rows of a partition, and Spark does not know yet that its task is done."""
-    batch = BATCH
 
     def saved(rows: Iterator[Row]) -> None:
         from harness import failpoint
 
         save(rows)
-        task = TaskContext.get()
-        number = task.getLocalProperty(batch) if task is not None else None
-        failpoint.reach("partition-committed", batch=int(number) if number else None)
+        failpoint.reach_in_task("partition-committed")
 
     return saved
 

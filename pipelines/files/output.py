@@ -15,7 +15,6 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 
 PAYMENT = "id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz"
-BATCH = "streaming.sql.batchId"
 LAST = 2
 """The last of three partitions."""
 
@@ -48,15 +47,14 @@ def stream(args: argparse.Namespace) -> DataFrame:
 def gate() -> Callable[[str], Column]:
     """A column as it is, with a failpoint at each row of the last partition: no outside event says that some tasks of a
     batch have written their files and others have not."""
-    last, batch = LAST, BATCH
+    last = LAST
 
     def passed(value: int) -> int:
         task = TaskContext.get()
         if task is not None and task.partitionId() == last:
             from harness import failpoint
 
-            number = task.getLocalProperty(batch)
-            failpoint.reach("task-begun", batch=int(number) if number else None)
+            failpoint.reach_in_task("task-begun")
         return value
 
     return f.udf(passed, "bigint")
@@ -66,7 +64,6 @@ def writer(folder: str) -> Callable[[Sequence[Row], str], None]:
     """What writes payments into a Parquet file of that name, which appears whole, by a rename. After it there is a
     failpoint: the file is there, and Spark does not know yet that its task is done."""
     Path(folder).mkdir(parents=True, exist_ok=True)
-    batch = BATCH
 
     def write(rows: Sequence[Row], name: str) -> None:
         import pyarrow as pa
@@ -85,8 +82,6 @@ def writer(folder: str) -> Callable[[Sequence[Row], str], None]:
         hidden = Path(folder, f".{name}")
         pq.write_table(table, hidden)
         hidden.rename(Path(folder, name))
-        task = TaskContext.get()
-        number = task.getLocalProperty(batch) if task is not None else None
-        failpoint.reach("file-written", batch=int(number) if number else None)
+        failpoint.reach_in_task("file-written")
 
     return write

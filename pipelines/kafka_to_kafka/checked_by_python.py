@@ -38,11 +38,7 @@ import threading
 from collections.abc import Callable
 
 import payment_records
-from pyspark import TaskContext
 from pyspark.sql import functions as f
-
-BATCH = "streaming.sql.batchId"
-
 
 MIDDLE = 150
 """The first 100 records of a task have gone to the sink by then, the second hundred have not."""
@@ -59,14 +55,11 @@ def checker(call_ms: int) -> Callable[[str, int], bool]:
         nonlocal seen
         seen += 1
         threading.Event().wait(call_ms / 1000)
-        task = TaskContext.get()
-        number = task.getLocalProperty(BATCH) if task is not None else None
-        batch = int(number) if number else None
         if seen == 1:
-            failpoint.reach("task-begun", batch=batch)
-        failpoint.reach(f"partition-{partition}", batch=batch)
+            failpoint.reach_in_task("task-begun")
+        failpoint.reach_in_task(f"partition-{partition}")
         if seen == MIDDLE:
-            failpoint.reach("task-half-done", batch=batch)
+            failpoint.reach_in_task("task-half-done")
         return bool(value)
 
     return sound

@@ -31,10 +31,8 @@ from collections.abc import Callable, Iterable
 
 import payment_records
 from kafka import KafkaProducer
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
 
-BATCH = "streaming.sql.batchId"
 ANSWER_S = 30.0
 
 
@@ -44,15 +42,14 @@ def into(bootstrap: str, to: str) -> Callable[[Iterable[Row]], None]:
     def save(rows: Iterable[Row]) -> None:
         from harness import failpoint
 
-        task, producer, answers = TaskContext.get(), KafkaProducer(bootstrap_servers=bootstrap), []
-        batch = task.getLocalProperty(BATCH) if task is not None else None
+        producer, answers = KafkaProducer(bootstrap_servers=bootstrap), []
         found = list(rows)
         for place, row in enumerate(found, 1):
             headers = [(header["key"], bytes(header["value"])) for header in row["headers"]]
             answers.append(producer.send(to, key=row["key"].encode(), value=row["value"].encode(), headers=headers))
             if place == len(found) // 2:
                 producer.flush()
-                failpoint.reach("half-sent", batch=int(batch) if batch else None)
+                failpoint.reach_in_task("half-sent")
         for answer in answers:
             answer.get(ANSWER_S)
         producer.close()

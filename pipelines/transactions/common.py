@@ -13,14 +13,12 @@ from typing import Any
 
 import psycopg2
 from psycopg2.extras import execute_values
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row, SparkSession
 
 PAYMENT = "id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz"
 COLUMNS = ("id", "account", "amount", "currency", "event_time")
 SOURCE = ("partition", "offset")
 SECURED = ("SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_JAAS_CONFIG", "SSL_TRUSTSTORE_TYPE", "SSL_TRUSTSTORE_LOCATION")
-BATCH = "streaming.sql.batchId"
 LIBPQ = {
     "PGHOST": "host",
     "PGPORT": "port",
@@ -99,14 +97,11 @@ def into(sql: str, columns: Sequence[str] = COLUMNS, **address: Any) -> Callable
 def stoppable(save: Callable[[Iterator[Row]], None]) -> Callable[[Iterator[Row]], None]:
     """The same with a failpoint after the commit: no outside event says that the server has the rows of a partition,
     and Spark does not know yet that its task is done."""
-    batch = BATCH
 
     def saved(rows: Iterator[Row]) -> None:
         from harness import failpoint
 
         save(rows)
-        task = TaskContext.get()
-        number = task.getLocalProperty(batch) if task is not None else None
-        failpoint.reach("partition-committed", batch=int(number) if number else None)
+        failpoint.reach_in_task("partition-committed")
 
     return saved
