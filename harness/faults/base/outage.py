@@ -154,7 +154,6 @@ class KillServer:
 def _go_on(run: RunContext, step: Step, hit: TriggerHit) -> None:
     """Let everybody work on without the server, the writer too that the trigger holds: it would notice nothing. Who was
     held by the server that is gone is not held any more, and cannot be asked for."""
-    signals.thaw(hit.frozen)
     with suppress(StackError):
         release(run, step, hit)
 
