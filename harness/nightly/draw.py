@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import count
+from math import inf
 from random import Random
 
 from harness.fields import values as v
@@ -20,6 +21,7 @@ from harness.scenario import Expect, Input, Scenario, Step
 from harness.sources import SOURCES
 from harness.sources.base import RefusesOptions
 from harness.stack import Means
+from harness.triggers.base import most_batches
 from harness.workloads import WORKLOADS
 from harness.workloads.base import RECORDS_MAX
 
@@ -147,9 +149,7 @@ def draw(random: Random, target: Target, means: Collection[Means], number: int) 
     """One plan."""
     scenario = replace(target.base, input=given(random, target.base), expect=Expect(), tags=(), known=None)
     steps: list[Step] = []
-    records = scenario.input.records
-    # The loader refuses a batch that so few records cannot make.
-    drawn = batches(random, min(LAST_BATCH, 2 * records - 1) if records else LAST_BATCH)
+    drawn = batches(random, int(min(LAST_BATCH, most_batches(scenario.input.records or inf) - 1)))
     for at, batch in enumerate(drawn, 1):
         idle = at == len(drawn) and not any(stakes(step.when) for step in steps)
         steps += _step(random, target, scenario, batch, means=means, idle=idle)

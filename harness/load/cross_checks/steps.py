@@ -9,7 +9,7 @@ from harness.load.models import keys, own
 from harness.load.reader import Section
 from harness.scenario import Fault, Trigger
 from harness.triggers import TRIGGERS
-from harness.triggers.base import Planned, Trait, has
+from harness.triggers.base import Planned, Trait, has, most_batches
 
 
 def check_step(step: Section, planned: Planned) -> None:
@@ -31,11 +31,11 @@ def check_step(step: Section, planned: Planned) -> None:
 
 
 def beyond(trigger: Trigger, planned: Planned) -> Refusals:
-    """There are not so many batches: each has a record, and one without any may follow it. Those of DStreams come by
-    time, a program counts its own as it likes, and a query that is named may read more records than are sent."""
+    """There are not so many batches. Those of DStreams come by time, a program counts its own as it likes, and a query
+    that is named may read more records than are sent."""
     if planned.by_time or trigger.query is not None or has(TRIGGERS[trigger.kind], Trait.IN_PROGRAM):
         return
-    most = 2 * planned.records
+    most = most_batches(planned.records)
     if trigger.batch is not None and trigger.batch >= most:
         yield Refusal("batch", f"never comes: {planned.records:g} records make batches 0 to {most - 1:g} at the most")
 

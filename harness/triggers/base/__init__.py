@@ -41,6 +41,11 @@ class Planned:
     by_time: bool = False
 
 
+def most_batches(records: float) -> float:
+    """How many so many records can make: each batch has a record, and one without any may follow it."""
+    return 2 * records
+
+
 class Trait(Enum):
     """What else may be so of a kind of trigger, for whoever has to know it without knowing the kind."""
 
