@@ -133,8 +133,8 @@ def tables(rows: Iterable[tuple[Row, str]]) -> Iterator[str]:
     for row, scenario in rows:
         ran.setdefault(row, Counter())[scenario] += 1
     for sink, own in groupby(sorted(ran), key=lambda row: row.sink):
-        yield from ["", f"## {sink}", _line(HEADER), _line("---" for _ in HEADER)]
-        yield from (_line([*row[1:], "<br>".join(_times(ran[row]))]) for row in own)
+        yield from ["", f"## {sink}", table_line(HEADER), table_line("---" for _ in HEADER)]
+        yield from (table_line([*row[1:], "<br>".join(_times(ran[row]))]) for row in own)
 
 
 def _times(ran: Mapping[str, int]) -> Iterator[str]:
@@ -240,7 +240,8 @@ def _window(point: str, words: Mapping[CrashPoint, str]) -> str:
     return words[CrashPoint(point)] if point in [*CrashPoint] else f"batch being written ({point})"
 
 
-def _line(cells: Iterable[str]) -> str:
+def table_line(cells: Iterable[str]) -> str:
+    """A row of a table in Markdown."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from bench.catalogue import link
+from bench.catalogue import link, table_line
 from harness.scenario import Guarantee
 
 ROOT = Path(__file__).parents[1]
@@ -41,14 +41,14 @@ def page(told: Mapping[str, Any], found: Runs) -> Iterator[str]:
     """The lines of the page."""
     yield from [HEAD, "", "The articles:"]
     yield from (f"- *{name}*: {title}" for name, title in told["articles"].items())
-    yield from ["", "## Points of failure", "", _line(["point of failure", *Guarantee]), _line(["---"] * 4)]
+    yield from ["", "## Points of failure", "", table_line(["point of failure", *Guarantee]), table_line(["---"] * 4)]
     for each in told["points"]:
-        yield _line([each["point"], *("<br>".join(_cell(each[promise], found)) for promise in Guarantee)])
-    yield from ["", "## Claims", "", _line(["the article's claim", "article", "our scenario, what happened"])]
-    yield _line(["---"] * 3)
+        yield table_line([each["point"], *("<br>".join(_cell(each[promise], found)) for promise in Guarantee)])
+    yield from ["", "## Claims", "", table_line(["the article's claim", "article", "our scenario, what happened"])]
+    yield table_line(["---"] * 3)
     for each in told["claims"]:
         words = [f"*{each['so']}*"] if "so" in each else []
-        yield _line([each["claim"], ", ".join(each["of"]), "<br>".join([*_cell(each, found), *words])])
+        yield table_line([each["claim"], ", ".join(each["of"]), "<br>".join([*_cell(each, found), *words])])
 
 
 def runs(catalogue: str) -> Runs:
@@ -76,10 +76,6 @@ def _shown(name: str, found: Runs) -> str:
         return f"{link(name)}: {NOT_RUN}no row in the catalogue"
     table = f"catalogue.md#{section.replace(' ', '-')}"
     return f"{link(name)}: " + ", ".join(f"[{verdict}]({table})" for verdict in verdicts)
-
-
-def _line(cells: list[Any]) -> str:
-    return f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 if __name__ == "__main__":
