@@ -6,7 +6,7 @@ A Python program that starts a child called `java`; the child writes `offsets/N`
 `commits/N` by temporary file and rename, slowly enough that every crash point can be hit, quickly enough for a test.
 `--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM; `polite` finishes its batch
 first; `late` finds no record in batches 0 and 3; `hop` has a second query that reads another topic and follows the
-first; `slow` goes on after a restart only once a file `go` lies beside its sink. At a crash point that a file
+first; `logged` names each batch in a log of the sink's own, `table/log/N` beside it; `slow` goes on after a restart only once a file `go` lies beside its sink. At a crash point that a file
 in the folder `holds` names it stands until the file `NAME.held`, which it makes of that, is gone: once, so not after a
 restart.
 """
@@ -65,6 +65,10 @@ def jvm(checkpoint: Path, sink: Path, batches: int, broken: str) -> None:
             rest(STEP_S)
         with sink.open("a") as rows:
             rows.write(f"{batch}\n")
+        if broken == "logged":
+            log = sink.parent / "table" / "log"
+            log.mkdir(parents=True, exist_ok=True)
+            appear(log, batch, "v1")
         appear(commits, batch, "v1\n{}")
         if broken == "hop":
             hop(checkpoint.with_name("hop"), batch)
