@@ -90,7 +90,9 @@ class LocalProcess:
     def threads(self) -> frozenset[str]:
         """What its threads are called, the first 15 bytes of each; empty where nobody can see them."""
         try:
-            return frozenset((task / "comm").read_text().rstrip("\n") for task in Path(f"/proc/{self.pid}/task").iterdir())
+            return frozenset(
+                (task / "comm").read_text().rstrip("\n") for task in Path(f"/proc/{self.pid}/task").iterdir()
+            )
         except OSError:
             return frozenset()
 
