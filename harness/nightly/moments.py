@@ -21,8 +21,7 @@ from harness.fields import values as v
 from harness.load.models import annotated
 from harness.scenario import CrashPoint, Fault, Impact, Scenario, Trigger, Victim
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
-from harness.sinks import SINKS, counted
-from harness.sinks.base import CommitsByRename
+from harness.sinks import counted
 from harness.stack import Means
 from harness.stacks.needed_parts import component_names
 from harness.triggers import TRIGGERS
@@ -56,7 +55,6 @@ def planned(scenario: Scenario) -> Planned:
         checkpoint=scenario.pipeline.progress in IN_CHECKPOINT,
         late_log=scenario.pipeline.progress == ASYNC,
         by_time=scenario.pipeline.progress == DSTREAMS,
-        sink_log=any(isinstance(SINKS[sink.kind], CommitsByRename) for sink in scenario.sinks),
     )
 
 

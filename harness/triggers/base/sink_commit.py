@@ -24,9 +24,15 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
     lowest = (when.batch or 0) + later
     jvms: list[Process] = []
 
+    lock = threading.Lock()
+
     def hook(commit: SinkCommit) -> None:
-        if met.is_set() or (when.query is None and run.observer.newest_batch() < lowest):
-            return
+        # Each sink has a watch of its own.
+        with lock:
+            if not met.is_set() and (when.query is not None or run.observer.newest_batch() >= lowest):
+                meet(commit)
+
+    def meet(commit: SinkCommit) -> None:
         hit.frozen = signals.freeze(jvms)
         try:
             found = _at_work(run, when, lowest)
