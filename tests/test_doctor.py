@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -44,8 +46,8 @@ def test_doctor_tells_client_and_server_apart(tmp_path: Path, monkeypatch: pytes
 def test_mariadb_is_refused_where_its_binaries_cannot_run(
     system: str, machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binaries.sys, "platform", system)
-    monkeypatch.setattr(binaries.platform, "machine", lambda: machine)
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
     with pytest.raises(StackError, match=f"for Linux on x86_64, and this is {system} on {machine}; take --stack"):
         binaries.fits()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,6 @@ from harness.components.files.sink import becomes as of_files
 from harness.components.iceberg.sink import becomes as of_iceberg
 from harness.context import SinkCommit
 from harness.errors import HarnessError
-from harness.run.progress import checkpoint_watch
 from harness.run.sink_commits import SinkCommits
 from harness.scenario import CrashPoint, Word
 from harness.sinks.base import CommitLog
@@ -82,7 +82,7 @@ def test_a_commit_is_told_once_and_what_a_dead_attempt_left_is_none(
     tmp_path: Path, polling: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if polling:
-        monkeypatch.setattr(checkpoint_watch.sys, "platform", "elsewhere")
+        monkeypatch.setattr(sys, "platform", "elsewhere")
     log, seen, met = log_in(tmp_path), list[SinkCommit](), threading.Event()
     log.folder.mkdir(parents=True)
     (log.folder / ".2.dead.tmp").touch()

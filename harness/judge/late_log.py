@@ -32,8 +32,8 @@ def late_log(run: Run, injections: Sequence[Injection]) -> str:
 
 
 def undeclared(run: Run, injections: Sequence[Injection]) -> str:
-    """Why a log that nobody said to be late says nothing of it: a batch is missing in it, or the driver had a thread that
-    writes it beside the batches; empty if neither is so."""
+    """Why a log that nobody said to be late says nothing of it: a batch is missing in it, or the driver had a thread
+    that writes it beside the batches; empty if neither is so."""
     if run.scenario.pipeline.progress != CHECKPOINT:
         return ""
     if any(each.at is not None and each.at.snapshot.late_log for each in injections):

@@ -202,7 +202,8 @@ class Snapshots:
         queries = look.at(parts.observer.states, _NONE)
         position, sent = look.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
         rows, empty = self._counted(look, before, blocked)
-        writers, late_log = self._writing(look, empty), None
+        writers = self._writing(look, empty)
+        late_log: bool | None = None
         if moment == INJECTION:
             writers = _both(self._glanced, writers)
             # A dead JVM has no threads: they were looked at while it stood still.
