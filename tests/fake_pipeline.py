@@ -6,9 +6,10 @@ A Python program that starts a child called `java`; the child writes `offsets/N`
 `commits/N` by temporary file and rename, slowly enough that every crash point can be hit, quickly enough for a test.
 `--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM; `polite` finishes its batch
 first; `late` finds no record in batches 0 and 3; `hop` has a second query that reads another topic and follows the
-first; `async` has the thread by which Spark logs offsets late; `logged` names each batch in a log of the sink's own, `table/log/N` beside it; `slow` goes on after a restart
-only once a file `go` lies beside its sink. At a crash point that a file in the folder `holds` names it stands until the
-file `NAME.held`, which it makes of that, is gone: once, so not after a restart.
+first; `async` has the thread by which Spark logs offsets late; `logged` names each batch in a log of the sink's own,
+`table/log/N` beside it; `slow` goes on after a restart only once a file `go` lies beside its sink. At a crash point
+that a file in the folder `holds` names it stands until the file `NAME.held`, which it makes of that, is gone: once, so
+not after a restart.
 """
 
 from __future__ import annotations

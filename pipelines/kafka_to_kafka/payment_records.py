@@ -41,8 +41,9 @@ def secured(prefix: str) -> dict[str, str]:
 
 
 def stream(args: argparse.Namespace, *, poll_ms: int = 120_000) -> DataFrame:
-    """Each payment as a record of the topic that is written: its account, itself as JSON, and where it came from (topic,
-    partition, offset), also as partition and offset. A task waits `poll_ms` for the broker, by default as long as Spark does by itself."""
+    """Each payment as a record of the topic that is written: its account, itself as JSON, and where it came from
+    (topic, partition, offset), also as partition and offset. A task waits `poll_ms` for the broker, by default as long
+    as Spark does by itself."""
     spark = SparkSession.builder.appName("kafka to kafka").config("spark.sql.shuffle.partitions", "3").getOrCreate()
     records = (
         spark.readStream.format("kafka")
