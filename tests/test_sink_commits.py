@@ -15,9 +15,11 @@ from harness.components.files.sink import becomes as of_files
 from harness.components.iceberg.sink import becomes as of_iceberg
 from harness.context import SinkCommit
 from harness.errors import HarnessError
+from harness.faults import FAULTS, fault
 from harness.run.sink_commits import SinkCommits
 from harness.scenario import CrashPoint, Word
 from harness.sinks.base import CommitLog
+from harness.triggers.base import Planned
 from tests.test_verdict import GOOD, HIT
 from tests.worlds import WITHIN_S, World, at, step, world
 
@@ -132,6 +134,18 @@ def test_a_sink_without_a_query_in_the_file_names_none(tmp_path: Path) -> None:
     log = log_in(tmp_path)
     assert SinkCommits([("one", log), (None, log)]).queries() == ()
     assert SinkCommits([("one", log)]).queries() == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "words"),
+    [
+        ("kill driver", {"victim": "python"}, "commits the sink all the same"),
+        ("kill executor", {}, "no executor has anything in flight"),
+    ],
+)
+def test_who_cannot_stop_the_commit_is_refused_there(kind: str, options: dict[str, str], words: str) -> None:
+    refused = FAULTS[kind].refusals(fault(kind, **options), at(CrashPoint.SINK_COMMITTING, 3), Planned())
+    assert [words in each.words for each in refused] == [True]
 
 
 def watched(w: World, folder: Path, query: str | None = None) -> None:
