@@ -162,8 +162,9 @@ class Checkpoints(Protocol):
 class SinkCommits(Protocol):
     """The sinks of a run that commit by renaming a file: `harness.run.sink_commits`."""
 
-    def armed(self, hook: Callable[[SinkCommit], None]) -> AbstractContextManager[None]:
-        """Call `hook` in the watching thread with every commit that begins."""
+    def armed(self, hook: Callable[[SinkCommit], None], *, first: bool) -> AbstractContextManager[None]:
+        """Call `hook` in the watching thread with every commit that begins; in the `first` attempt also with one that
+        is being written already: no dead one can have left it."""
 
     def queries(self) -> Sequence[str]:
         """The queries that feed them, as the file names them; empty where it does not."""

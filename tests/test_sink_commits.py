@@ -93,7 +93,7 @@ def test_a_commit_is_told_once_and_what_a_dead_attempt_left_is_none(
         seen.append(commit)
         met.set()
 
-    with SinkCommits([(None, log)]).armed(hook):
+    with SinkCommits([(None, log)]).armed(hook, first=False):
         (log.folder / "part-0.parquet").touch()
         (log.folder / ".3.0a-1b.tmp").touch()
         assert met.wait(WITHIN_S)
@@ -111,10 +111,24 @@ def test_a_commit_is_told_once_and_what_a_dead_attempt_left_is_none(
 
 def test_a_table_that_is_made_later_is_seen(tmp_path: Path) -> None:
     log, met = log_in(tmp_path), threading.Event()
-    with SinkCommits([(None, log)]).armed(lambda commit: met.set()):
+    with SinkCommits([(None, log)]).armed(lambda commit: met.set(), first=False):
         log.folder.mkdir(parents=True)
         (log.folder / ".0.0a-1b.tmp").touch()
         assert met.wait(WITHIN_S)
+
+
+def test_in_the_first_attempt_one_that_is_being_written_already_is_told(tmp_path: Path) -> None:
+    log, seen, met = log_in(tmp_path), list[str](), threading.Event()
+    log.folder.mkdir(parents=True)
+    (log.folder / ".2.0a-1b.tmp").touch()
+
+    def hook(commit: SinkCommit) -> None:
+        seen.append(commit.temporary.name)
+        met.set()
+
+    with SinkCommits([(None, log)]).armed(hook, first=True):
+        assert met.wait(WITHIN_S)
+    assert seen == [".2.0a-1b.tmp"]
 
 
 def test_a_watch_that_dies_ends_the_wait_with_its_reason(tmp_path: Path) -> None:
@@ -125,7 +139,10 @@ def test_a_watch_that_dies_ends_the_wait_with_its_reason(tmp_path: Path) -> None
         called.set()
         raise ValueError("the disk is gone")
 
-    with pytest.raises(HarnessError, match="the disk is gone"), SinkCommits([(None, log)]).armed(hook) as _:
+    with (
+        pytest.raises(HarnessError, match="the disk is gone"),
+        SinkCommits([(None, log)]).armed(hook, first=False) as _,
+    ):
         (log.folder / ".0.0a-1b.tmp").touch()
         assert called.wait(WITHIN_S)
 

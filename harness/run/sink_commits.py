@@ -30,13 +30,13 @@ class SinkCommits:
         return named if len(named) == len(self._logs) else ()
 
     @contextmanager
-    def armed(self, hook: Callable[[SinkCommit], None]) -> Iterator[None]:
-        """Call `hook` in the watching thread with every commit that begins from now on. Raises HarnessError if the
-        watch died."""
+    def armed(self, hook: Callable[[SinkCommit], None], *, first: bool) -> Iterator[None]:
+        """Call `hook` in the watching thread with every commit that begins from now on; in the `first` attempt also
+        with one that is being written already. Raises HarnessError if the watch died."""
         watches: list[CheckpointWatch] = []
         try:
             with ExitStack() as stack:
-                watches += [stack.enter_context(_watched(log, hook)) for _, log in self._logs]
+                watches += [stack.enter_context(_watched(log, hook, first=first)) for _, log in self._logs]
                 yield
         finally:
             # Else a commit that was not seen would be one that never came.
@@ -55,9 +55,9 @@ def sink_commits(scenario: Scenario, own: RunResources) -> SinkCommits | None:
 
 
 @contextmanager
-def _watched(log: CommitLog, hook: Callable[[SinkCommit], None]) -> Iterator[CheckpointWatch]:
+def _watched(log: CommitLog, hook: Callable[[SinkCommit], None], *, first: bool) -> Iterator[CheckpointWatch]:
     # What a dead attempt left is no commit of this one.
-    known = set(_files(log.folder))
+    known = set[Path]() if first else set(_files(log.folder))
 
     def look(path: Path) -> Sequence[CheckpointEvent]:
         final = log.becomes(path) if path.parent == log.folder and path not in known else None

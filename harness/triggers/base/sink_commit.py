@@ -29,7 +29,7 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
     def hook(commit: SinkCommit) -> None:
         # Each sink has a watch of its own. Who watches the checkpoint may not have told of the batch yet: the disk does.
         with lock:
-            if not met.is_set():
+            if run.supervisor.alive and not met.is_set():
                 meet(commit)
 
     def meet(commit: SinkCommit) -> None:
@@ -56,8 +56,10 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
     if run.commits is None:
         raise WaitError(f"{when} never came: no sink has a log of its own that is watched")
     look()
+    driver = run.supervisor.driver
+    first = run.supervisor.last_ended_by_fault == 0 and (driver is None or driver.number == 1)
     try:
-        with run.commits.armed(hook):
+        with run.commits.armed(hook, first=first):
             wait_until(run, when, look)
     except WaitError:
         signals.thaw(hit.frozen)
