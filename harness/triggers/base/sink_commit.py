@@ -27,7 +27,7 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
     lock = threading.Lock()
 
     def hook(commit: SinkCommit) -> None:
-        # Each sink has a watch of its own. Who watches the checkpoint may not have told of the batch yet: the disk does.
+        # Each sink has a watch of its own. Which batch it is, the disk says: who watches the checkpoint may be behind.
         with lock:
             if run.supervisor.alive and not met.is_set():
                 meet(commit)
