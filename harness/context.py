@@ -16,7 +16,7 @@ from typing import Protocol
 from harness.hosts import signals
 from harness.resources import RunResources
 from harness.run_folder.journal import Journal
-from harness.scenario import CrashPoint, Victim
+from harness.scenario import COMMITTING, CrashPoint, Victim
 from harness.stack import Driver, Process, Stack
 
 Listing = dict[str, tuple[int, ...]]
@@ -46,10 +46,22 @@ class BlockedWriter:
     rows: int
 
 
+@dataclass(frozen=True)
+class SinkCommit:
+    """A sink's commit that is being written: a temporary file, and what it is renamed to."""
+
+    temporary: Path
+    final: Path
+
+    def pending(self) -> bool:
+        """Is the one there, and the other one not? Asked of the disk."""
+        return self.temporary.exists() and not self.final.exists()
+
+
 @dataclass
 class TriggerHit:
     """The trigger was met: in which checkpoint, where the protocol stood, who was frozen there, which writer was held
-    at which row. `step` counts the schedule's steps from 1."""
+    at which row, which commit of the sink was being written. `step` counts the schedule's steps from 1."""
 
     batch: int | None
     folder: Path | None = None
@@ -57,6 +69,13 @@ class TriggerHit:
     frozen: list[Process] = field(default_factory=list)
     blocked: BlockedWriter | None = None
     step: int = 0
+    commit: SinkCommit | None = None
+
+    def with_sink(self, listing: Listing) -> Listing:
+        """A listing, and whether the sink's commit that was met is being written right now."""
+        if self.commit is None or self.batch is None:
+            return listing
+        return {**listing, COMMITTING: (self.batch,) if self.commit.pending() else ()}
 
 
 class Drivers(Protocol):
@@ -140,6 +159,17 @@ class Checkpoints(Protocol):
         """Seconds since the last event of any query."""
 
 
+class SinkCommits(Protocol):
+    """The sinks of a run that commit by renaming a file: `harness.run.sink_commits`."""
+
+    def armed(self, hook: Callable[[SinkCommit], None], *, first: bool) -> AbstractContextManager[None]:
+        """Call `hook` in the watching thread with every commit that begins; in the `first` attempt also with one that
+        is being written already: no dead one can have left it."""
+
+    def queries(self) -> Sequence[str]:
+        """The queries that feed them, as the file names them; empty where it does not."""
+
+
 class Tripwire(Protocol):
     """Counts the rows that a sink is handed, and holds their writer: such as the sink `postgres` does."""
 
@@ -184,7 +214,8 @@ class RunContext:
     `in_flight`: words for the records that are in the source and not committed by the pipeline, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
     `has_progress`: the driver lives and has done something in this attempt; before that there is nothing to hit.
-    `feeds`: the folder name of the checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
+    `commits`: what tells of its sinks' own commits; None where no step asks for them. `feeds`: the folder name of the
+    checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
     `watched`: how a checkpoint that lies on a server is watched, in words; empty for a local one. `only_checkpoint`:
     the component that keeps it, if it is neither the source's nor a sink's; else empty. `began_s`: when the schedule
     began, by the monotonic clock. `stop` ends every wait of the schedule."""
@@ -200,6 +231,7 @@ class RunContext:
     hopeless: Callable[[], str]
     has_progress: Callable[[], bool]
     snapshots: Snapshots | None = None
+    commits: SinkCommits | None = None
     feeds: str | None = None
     watched: str = ""
     only_checkpoint: str = ""

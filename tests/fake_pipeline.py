@@ -6,14 +6,16 @@ A Python program that starts a child called `java`; the child writes `offsets/N`
 `commits/N` by temporary file and rename, slowly enough that every crash point can be hit, quickly enough for a test.
 `--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM; `polite` finishes its batch
 first; `late` finds no record in batches 0 and 3; `hop` has a second query that reads another topic and follows the
-first; `slow` goes on after a restart only once a file `go` lies beside its sink. At a crash point that a file
-in the folder `holds` names it stands until the file `NAME.held`, which it makes of that, is gone: once, so not after a
-restart.
+first; `async` has the thread by which Spark logs offsets late; `logged` names each batch in a log of the sink's own,
+`table/log/N` beside it; `slow` goes on after a restart only once a file `go` lies beside its sink. At a crash point
+that a file in the folder `holds` names it stands until the file `NAME.held`, which it makes of that, is gone: once, so
+not after a restart.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
@@ -52,6 +54,8 @@ def jvm(checkpoint: Path, sink: Path, batches: int, broken: str) -> None:
     for folder in (offsets, commits):
         folder.mkdir(parents=True, exist_ok=True)
     batch = max((int(p.name) for p in commits.iterdir() if p.name.isdecimal()), default=-1) + 1
+    if broken == "async":
+        threading.Thread(target=log_writer, daemon=True).start()
     while broken == "slow" and batch and not (sink.parent / "go").exists():
         rest(STEP_S)
     if broken == "late" and not batch:
@@ -65,11 +69,21 @@ def jvm(checkpoint: Path, sink: Path, batches: int, broken: str) -> None:
             rest(STEP_S)
         with sink.open("a") as rows:
             rows.write(f"{batch}\n")
+        if broken == "logged":
+            log = sink.parent / "table" / "log"
+            log.mkdir(parents=True, exist_ok=True)
+            appear(log, batch, "v1")
         appear(commits, batch, "v1\n{}")
         if broken == "hop":
             hop(checkpoint.with_name("hop"), batch)
         batch += 1
     rest(60)
+
+
+def log_writer() -> None:
+    # As the kernel calls it: Python's own name of a thread stays in Python.
+    ctypes.CDLL(None).prctl(15, b"async-log-write")
+    rest(HELD_S)
 
 
 def hop(checkpoint: Path, batch: int) -> None:

@@ -19,7 +19,6 @@ from harness.cli import doctor, main
 from harness.cli.doctor import Requirement
 from harness.errors import Interrupted, StackError
 from harness.load import load
-from harness.machine import cache, jars
 from harness.suite.options import Options
 from tests.limits import PROCESS_S
 from tests.strategies import project
@@ -325,16 +324,3 @@ def test_doctor_tells_which_packages_containers_lack(monkeypatch: pytest.MonkeyP
     (told,) = [each for each in doctor.check() if each.name == "containers"]
     assert (told.found, told.ok, told.optional) == ("no docker", False, True)
     assert told.cure == "pip install 'onceproof[containers]'"
-
-
-def test_doctor_tells_which_jars_a_scenario_would_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
-
-    def told() -> str:
-        return next(each.found for each in doctor.check() if each.name == "more jars")
-
-    assert told() == "none; not hadoop, mariadb, opensearch, s3, spark-azure, spark-delta, spark-iceberg, spark-s3"
-    monkeypatch.setattr(jars, "on_demand", lambda: {"mariadb": True, "opensearch": False})
-    assert told() == "mariadb; not opensearch"
-    monkeypatch.setattr(jars, "on_demand", lambda: {"mariadb": True, "opensearch": True})
-    assert told() == "mariadb, opensearch"

@@ -130,10 +130,13 @@ def test_an_address_waits_for_a_container_that_is_off_the_network(boxes: Contain
         boxes.engine.forget("away")
 
 
-def test_a_server_that_dies_by_itself_is_missed(engine: docker.DockerClient, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "postgres" else pytest.mark.prove) for name in RESTARTED]
+)
+def test_a_server_that_dies_by_itself_is_missed(name: str, engine: docker.DockerClient, tmp_path: Path) -> None:
     before = left(engine)
-    with ContainersStack(tmp_path, needs=["postgres"]) as stack:
-        server = stack.servers["postgres"]
+    with ContainersStack(tmp_path, needs=[name]) as stack:
+        server = stack.servers[name]
         assert isinstance(server, Boxed) and server.container is not None
         # The child of the process that keeps the container.
         server.container.processes()[1].send(signal.SIGKILL)
@@ -145,7 +148,7 @@ def test_a_server_that_dies_by_itself_is_missed(engine: docker.DockerClient, tmp
             return True
 
         until("the stack to say so", missed, within_s=60)
-        with pytest.raises(StackError, match=r"postgres ended with signal 9; its log ends:"):
+        with pytest.raises(StackError, match=rf"{name} ended with signal 9; its log ends:"):
             stack.health()
     assert left(engine) == before
 

@@ -92,6 +92,7 @@ def tried_again(entry: str, step: Step) -> bool:
 
 def before_its_commit(entry: str, step: Step) -> bool:
     there = step.when.kind == "failpoint" and step.when.value in BEFORE_A_COMMIT
+    there = there or step.when.point == CrashPoint.SINK_COMMITTING
     return there and SINK_DONE.get(entry) != step.when.value and driver_dies(step)
 
 

@@ -548,10 +548,17 @@ CASES = [
         ],
     ),
     Case(
+        "commit of a sink that keeps no log of its own",
+        GOOD + "schedule: [{when: {point: sink-committing, batch: 1}, do: kill driver}]\n",
+        [
+            "4:27: schedule[0].when.point cannot be seen: no sink here has a log of its own in a folder of this machine, to which it commits by renaming a file; use rows, or a failpoint before the program's own commit"
+        ],
+    ),
+    Case(
         "point that is not one",
         GOOD + "schedule: [{when: {point: sink-comitted, batch: -1}, do: kill driver}]\n",
         [
-            "4:27: schedule[0].when.point must be one of batch-planned, batch-checkpointed, sink-committed, batch-committed, not 'sink-comitted'; did you mean 'sink-committed'?",
+            "4:27: schedule[0].when.point must be one of batch-planned, batch-checkpointed, sink-committing, sink-committed, batch-committed, not 'sink-comitted'; did you mean 'sink-committed'?",
             "4:49: schedule[0].when.batch must be a whole number from 0 to 1000000, not '-1'",
         ],
     ),

@@ -92,6 +92,18 @@ def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_pa
         assert w.copies()[batch] == 2
 
 
+@pytest.mark.parametrize("kind", ["kill driver", "stop driver", "pause driver"])
+@pytest.mark.parametrize("broken", ["", "async"])
+def test_the_thread_by_which_spark_logs_late_is_seen_before_it_dies(
+    tmp_path: Path, database: Database, broken: str, kind: str
+) -> None:
+    options = {"for_s": 0.3} if kind == "pause driver" else {}
+    with world(tmp_path, *(["--broken", broken] if broken else []), snapshots=True) as w:
+        (outcome,) = w.play(step(HERE, kind, **options), held=[HERE])
+        assert outcome.hit
+        assert snapshot(w, "1-injection").late_log is bool(broken)
+
+
 def test_a_second_hit_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: Path, database: Database) -> None:
     windows = [at(CrashPoint.SINK_COMMITTED, batch) for batch in (1, 3)]
     with world(tmp_path, snapshots=True) as w:

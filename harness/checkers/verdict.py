@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from harness.scenario import (
+    COMMITTING,
     CrashPoint,
     Evidence,
     Expect,
@@ -40,6 +41,8 @@ from harness.scenario import (
     Word,
 )
 
+IN_BATCH = (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTING, CrashPoint.SINK_COMMITTED)
+"""The crash points at which a batch is planned and not committed."""
 SEVERITY = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
 
 
@@ -261,12 +264,14 @@ def _missed(step: StepOutcome) -> str:
     if step.evidence == Evidence():
         return "says that it hit and has no evidence"
     logs = _stood(step.evidence)
-    if step.batch is None or step.crash_point not in (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED):
+    if step.batch is None or step.crash_point not in IN_BATCH:
         return ""
     if step.batch in logs.get("commits", ()):
         return f"came too late: batch {step.batch} is in the commit log"
     if "offsets" in logs and step.batch not in logs["offsets"]:
         return f"came too early: batch {step.batch} is not in the offset log"
+    if step.crash_point is CrashPoint.SINK_COMMITTING and step.batch not in logs.get(COMMITTING, ()):
+        return f"came too late: the sink's commit of batch {step.batch} was no longer being written"
     return ""
 
 

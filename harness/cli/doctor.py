@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from harness.component import COMPONENTS, Look, NeedsOfMachine
+from harness.component import COMPONENTS, AsContainer, Look, NeedsOfMachine
 from harness.errors import HarnessError
 from harness.fields.own_kinds import load_own_kinds
 from harness.load.models import REGISTRIES
@@ -84,13 +84,6 @@ def _looks() -> list[Look]:
         *_of_components(),
         Look("jars", "fetched, each with its sha256", _jars, "python -m harness.machine.jars (needs a network once)"),
         Look(
-            "more jars",
-            "fetched when a scenario first asks for them",
-            _more_jars,
-            "run a scenario that has them, with a network",
-            optional=True,
-        ),
-        Look(
             "more Sparks",
             "made when a scenario first asks for them",
             _more_sparks,
@@ -116,6 +109,7 @@ def _looks() -> list[Look]:
             "pip install 'onceproof[containers]'",
             optional=True,
         ),
+        Look("images", "one for each part (containers stack only)", _images, IMAGES_CURE, optional=True),
     ]
 
 
@@ -138,6 +132,9 @@ def _unknown(name: str, failure: Exception) -> Look:
         raise failure
 
     return Look(name, "to say what it needs of this machine", see, f"mend or remove the package that has {name}")
+
+
+IMAGES_CURE = "docker pull each that is missing, or build stand-ins: python docker/build.py"
 
 
 class _Unmet(HarnessError):
@@ -165,13 +162,6 @@ def _jars() -> str:
     if found is None:
         raise _Unmet("not fetched yet")
     return f"{len(found.broker)} for the broker, {len(found.spark)} for Spark, in {cache.root() / 'jars'}"
-
-
-def _more_jars() -> str:
-    there = jars.on_demand()
-    if lacking := [name for name, fetched in there.items() if not fetched]:
-        raise _Unmet(f"{', '.join(name for name in there if name not in lacking) or 'none'}; not {', '.join(lacking)}")
-    return ", ".join(there)
 
 
 def _more_sparks() -> str:
@@ -251,3 +241,26 @@ def _docker() -> str:
     if done.returncode != 0:
         raise _Unmet((done.stderr.strip().splitlines() or ["the engine does not answer"])[0])
     return f"engine {done.stdout.strip()}"
+
+
+def _images() -> str:
+    tool = shutil.which("docker")
+    if tool is None or not _version("docker"):
+        raise _Unmet("no docker" if tool is None else "no Python package docker")
+    from harness.components.spark.standalone_containers import IMAGE
+
+    wanted = [*(each.image for each in COMPONENTS if isinstance(each, AsContainer)), IMAGE]
+    there = {image.name: _pulled(tool, image.name) for image in wanted}
+    if lacking := [name for name, found in there.items() if not found]:
+        raise _Unmet(f"{', '.join(name for name in there if name not in lacking) or 'none'}; not {', '.join(lacking)}")
+    return ", ".join(there)
+
+
+def _pulled(tool: str, image: str) -> bool:
+    """Has the engine it? Raises _Unmet where it does not answer."""
+    command = [tool, "image", "inspect", "--format", "{{.Id}}", image]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_S, check=False)
+    said = (done.stderr.strip().splitlines() or [""])[-1]
+    if done.returncode != 0 and "no such image" not in said.lower():
+        raise _Unmet(said or "the engine does not answer")
+    return done.returncode == 0

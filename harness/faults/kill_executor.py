@@ -24,7 +24,8 @@ from harness.wait import until
 TOLD_WITHIN_S = 10.0
 LOST_TASK = re.compile(rb"Lost task .*ExecutorLostFailure")
 IDLE = "the driver's log names no task that was lost: the executor may have had none. Kill it at `rows` instead"
-
+ALONE = (CrashPoint.SINK_COMMITTING, CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED)
+"""The crash points at which the driver works alone."""
 BY_TIME = "{path}.do is kill executor, and progress is dstreams: nobody knows what its receiver loses; kill the driver"
 
 
@@ -61,7 +62,7 @@ class KillExecutor:
         """Not at a crash point at which the driver works alone, nor of a program of DStreams."""
         if planned.by_time:
             yield Refusal("", BY_TIME, whole=True)
-        if trigger is not None and trigger.point in (CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED):
+        if trigger is not None and trigger.point in ALONE:
             words = f"at {trigger.point} no executor has anything in flight: kill it at rows"
             yield Refusal(trigger.kind, words, whole=True)
 

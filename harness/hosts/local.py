@@ -87,6 +87,15 @@ class LocalProcess:
         states = {found.state for found in map(reaper.parse, tasks) if found}
         return "T" in states and states <= {"T", "Z", "X"} and self.process.is_running()
 
+    def threads(self) -> frozenset[str]:
+        """What its threads are called, the first 15 bytes of each; empty where nobody can see them."""
+        try:
+            return frozenset(
+                (task / "comm").read_text().rstrip("\n") for task in Path(f"/proc/{self.pid}/task").iterdir()
+            )
+        except OSError:
+            return frozenset()
+
     def reaches(self, port: int) -> bool:
         """Has it a TCP connection to that port, of whatever machine?"""
         return self._holds(lambda socket: socket.to_port == port and socket.state == ESTABLISHED)

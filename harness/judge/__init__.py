@@ -23,7 +23,7 @@ from harness.judge.cause.mismatch import mismatched
 from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.injections import Injection, ended, numbered, read_injections
-from harness.judge.late_log import declared, skipping
+from harness.judge.late_log import declared, undeclared
 from harness.judge.producer import examine_producer
 from harness.judge.progress_at_hit import feeders, reaches, taken
 from harness.judge.read_folder import Run, read_run
@@ -64,7 +64,7 @@ def judged(folder: Path) -> Judged:
     drained, reasons = _drained(run, examined)
     controls = read_controls(run, _findings)
     hung = stalled(run, injections, controls)
-    late, skips = declared(run), skipping(run)
+    late, skips = declared(run), undeclared(run, injections)
     found = [f for sink in examined for f in sink.findings]
     unmatched = {sink.position: sink.name for sink in examined if sink.unmatched}
     asked = drained and not _of(examined, "error")

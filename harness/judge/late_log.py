@@ -6,12 +6,18 @@ is weighed by such a log may have put nothing at stake, so no verdict may rest o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
+from harness.judge.injections import Injection
 from harness.judge.read_folder import Run
 from harness.scenario.progress import ASYNC, CHECKPOINT
 
 DECLARED = "progress is async: Spark logs offsets late, and not for every batch"
+THREAD = (
+    "the driver had Spark's thread `async-log-write` when a fault hit: it logs offsets late, and not for every batch"
+)
+CURE = "With asyncProgressTrackingEnabled, say `progress: async`"
 UNPROVEN = "so nothing says what a hit had in flight"
 
 
@@ -20,19 +26,26 @@ def declared(run: Run) -> str:
     return f"{DECLARED}, {UNPROVEN}" if run.scenario.pipeline.progress == ASYNC else ""
 
 
-def late_log(run: Run) -> str:
+def late_log(run: Run, injections: Sequence[Injection]) -> str:
     """Why the offset log says nothing of what was in flight; empty if it does, or if the pipeline keeps its own."""
-    return declared(run) or skipping(run)
+    return declared(run) or undeclared(run, injections)
 
 
-def skipping(run: Run) -> str:
-    """Why a log that nobody said to be late says nothing of it: a batch is missing in it; empty if none is."""
+def undeclared(run: Run, injections: Sequence[Injection]) -> str:
+    """Why a log that nobody said to be late says nothing of it: a batch is missing in it, or the driver had a thread
+    that writes it beside the batches; empty if neither is so."""
     if run.scenario.pipeline.progress != CHECKPOINT:
         return ""
+    if any(each.at is not None and each.at.snapshot.late_log for each in injections):
+        return f"{THREAD}, {UNPROVEN}. {CURE}"
+    return _skipping(run)
+
+
+def _skipping(run: Run) -> str:
     for query in run.progressed.queries:
         numbers = sorted(batch.batch for batch in query.batches) if query.ours else []
         for before, after in pairwise(numbers):
             if after > before + 1:
                 seen = f"the offset log of {query.checkpoint} goes from batch {before} to batch {after}, {UNPROVEN}"
-                return f"{seen}. With asyncProgressTrackingEnabled, say `progress: async`"
+                return f"{seen}. {CURE}"
     return ""

@@ -43,7 +43,7 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     ]:
         return _failed(words, controls) or Decided(unknown=[f"{words}; what {gone[0]} took away {lasting}"])
     labels = tuple(injection.label for injection in since)
-    if not dead and (late := late_log(run)):
+    if not dead and (late := late_log(run, injections)):
         return Decided(unknown=[f"{words}; {late}"])
     sure = len(since) == 1 and (since[0].died or _planned(since[0]) is not None)
     blamed = replace(finding, faults=labels) if sure else replace(finding, fits=labels)

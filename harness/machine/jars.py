@@ -118,11 +118,13 @@ def cached() -> Jars | None:
     return _jars(*map(verified, folders))
 
 
-def on_demand() -> dict[str, bool]:
-    """The class paths that are fetched when a scenario first asks for them, and whether each is there."""
-    always = [each.name for each in jar_folders()]
-    names = [name for name in sorted(asked()) if name not in always]
-    return {name: (cache.root() / "jars" / _jar_folder(name).key() / MANIFEST).is_file() for name in names}
+def there(name: str) -> str:
+    """What was fetched of one more class path: the version of what it asks for first. Raises StackError where it is not
+    there yet."""
+    jars = _jar_folder(name)
+    if not (cache.root() / "jars" / jars.key() / MANIFEST).is_file():
+        raise StackError(f"{jars.wanted[0].version} is not fetched yet")
+    return jars.wanted[0].version
 
 
 def fetched(name: str, found: java.Java | None = None) -> tuple[Path, ...]:

@@ -25,6 +25,7 @@ from harness.run.progress.reported import Progress, progress
 from harness.run.progress.stall_detector import StallDetector
 from harness.run.schedule import Schedule
 from harness.run.schedule.evidence import ENDS_DRIVER
+from harness.run.sink_commits import sink_commits
 from harness.run.snapshots import Parts, Snapshots
 from harness.run.supervisor import Supervisor, tail
 from harness.run_folder.journal import Journal
@@ -204,6 +205,7 @@ class Live:
             hopeless=self._hopeless,
             has_progress=self.has_progress,
             snapshots=self.snapshots,
+            commits=sink_commits(self.scenario, self.own),
             feeds=None if self._counted is None else self.scenario.sinks[self._counted].query,
             watched=self._mirror.told if self._mirror else "",
             only_checkpoint=only_checkpoint(self.scenario),

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from harness.checkpoint import Offsets
 from harness.context import BlockedWriter, CheckpointEvent, Tripwire
@@ -26,7 +26,7 @@ from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import INJECTION, OFFSETS, RESTART, QueryState, Snapshot
 from harness.run_folder.store import save_snapshot
-from harness.scenario import CrashPoint, Sink
+from harness.scenario import CrashPoint, Sink, Victim
 from harness.sinks.base import ShowsWriters, Writer, statements
 from harness.sinks.reading import busy, keep, opened
 from harness.sinks.table import SinkTable, save
@@ -38,6 +38,8 @@ SNAPSHOT_ROWS_MAX = 200_000
 """Beyond this many rows of a sink only their fingerprints are kept."""
 WAIT_MS = 2_000
 LAUNCH_WITHIN_S = 120.0
+LATE_LOG = "async-log-write"
+"""What Spark calls the one thread that writes the logs of a query with AsyncProgressTracking: it has no other."""
 LATE_S = 3.0
 """How long after a restart the dead attempt's orphans are waited for; never longer than half of what a start takes."""
 JOIN_S = 15.0
@@ -68,6 +70,14 @@ class Parts:
     counted: int | None = None
 
 
+@runtime_checkable
+class NamesThreads(Protocol):
+    """A process whose threads can be seen."""
+
+    def threads(self) -> frozenset[str]:
+        """What they are called, the first 15 bytes of each."""
+
+
 class Snapshots:
     """Takes the snapshots of one run."""
 
@@ -78,6 +88,7 @@ class Snapshots:
         self._threads: list[threading.Thread] = []
         self._rows: dict[tuple[Path, int], int] = {}
         self._glanced: dict[str, tuple[str, ...]] = {}
+        self._late_log: bool | None = None
         self._handed = 0
         if parts.tripwire is not None:
             parts.observer.listen(self._count)
@@ -85,7 +96,7 @@ class Snapshots:
     def glance(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
         _, empty = self._counted(_Look(), self._own(folder, batch), blocked)
-        self._glanced = self._writing(_Look(), empty)
+        self._glanced, self._late_log = self._writing(_Look(), empty), self._logs_late()
 
     def injection(
         self, step: int, attempt: int, *, folder: Path | None, batch: int | None, blocked: BlockedWriter | None
@@ -192,9 +203,12 @@ class Snapshots:
         position, sent = look.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
         rows, empty = self._counted(look, before, blocked)
         writers = self._writing(look, empty)
+        late_log: bool | None = None
         if moment == INJECTION:
             writers = _both(self._glanced, writers)
-            self._glanced = {}
+            # A dead JVM has no threads: they were looked at while it stood still.
+            late_log = look.at(self._logs_late, None) if self._late_log is None else self._late_log
+            self._glanced, self._late_log = {}, None
         folder = self._folder(step, moment)
         kept = [self._sink(look, folder, index) for index in range(len(parts.sinks))]
         late = _Look()
@@ -214,6 +228,7 @@ class Snapshots:
             alive=look.at(self._alive, None),
             error="; ".join(look.failures),
             left=None if late.failures else left,
+            late_log=late_log,
         )
         look.at(lambda: save_snapshot(folder, taken), None)
         seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
@@ -230,6 +245,12 @@ class Snapshots:
     def _alive(self) -> tuple[str, ...]:
         """Asked of the process table, not of who signalled."""
         return tuple(dict.fromkeys(process.name for process in self._parts.supervisor.living()))
+
+    def _logs_late(self) -> bool | None:
+        """Has a JVM of the driver the thread that logs offsets late? None where no thread can be seen."""
+        jvms = self._parts.supervisor.processes(Victim.JVM)
+        seen = [found for jvm in jvms if isinstance(jvm, NamesThreads) and (found := jvm.threads())]
+        return any(LATE_LOG in found for found in seen) if seen else None
 
     def _writing(self, look: _Look, empty: int | None) -> dict[str, tuple[str, ...]]:
         """Who writes, by the sink's position; `empty` is a server's process that stands before its first row."""

@@ -48,7 +48,8 @@ class Snapshot:
     batch began. `alive` names
     the run's processes that the process table still showed, None if it could not be read. `error` says what could not
     be looked at; empty if all could. `left` is `writing` once more, of those that were still there when all had been
-    read; None if nobody looked."""
+    read; None if nobody looked. `late_log`: a JVM of the driver had the thread by which Spark logs offsets beside the
+    batches; None if nobody could look."""
 
     step: int
     moment: str
@@ -64,6 +65,7 @@ class Snapshot:
     alive: tuple[str, ...] | None = ()
     error: str = ""
     left: Mapping[str, tuple[str, ...]] | None = None
+    late_log: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

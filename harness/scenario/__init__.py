@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from harness.scenario.crash_point import COMMITTING as COMMITTING
 from harness.scenario.crash_point import CrashPoint as CrashPoint
 from harness.scenario.disagreement import Disagreement as Disagreement
 from harness.scenario.known import Known as Known

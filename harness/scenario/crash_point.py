@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+COMMITTING = "committing"
+"""In a listing of a checkpoint, the batch whose sink's own commit was being written."""
+
 
 class CrashPoint(StrEnum):
     """A place in the micro-batch protocol, in the order in which a batch passes them.
     `BATCH_PLANNED`: `offsets/N` is there, the batch has not begun to write.
+    `SINK_COMMITTING`: all tasks of batch N are done, and its sink's own commit is being written and not visible; of
+    sinks that commit by renaming a file.
     `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
     `BATCH_COMMITTED`: `commits/N` is there, the next batch is not planned.
     A batch of DStreams is planned once its blocks are allocated; then `BATCH_CHECKPOINTED`: `checkpoint-T` is there,
@@ -17,5 +22,6 @@ class CrashPoint(StrEnum):
 
     BATCH_PLANNED = "batch-planned"
     BATCH_CHECKPOINTED = "batch-checkpointed"
+    SINK_COMMITTING = "sink-committing"
     SINK_COMMITTED = "sink-committed"
     BATCH_COMMITTED = "batch-committed"

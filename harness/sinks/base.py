@@ -141,6 +141,25 @@ class CountsRows(Protocol):
         """Can they, of this one?"""
 
 
+@dataclass(frozen=True)
+class CommitLog:
+    """Where a sink's commits are files: in `folder`, which lies below `root` and need not be there yet. `becomes` gives
+    the name that a temporary file is renamed to; None for a file that is none."""
+
+    root: Path
+    folder: Path
+    becomes: Callable[[Path], str | None]
+
+
+@runtime_checkable
+class CommitsByRename(Protocol):
+    """A kind whose commits show as they are written: all tasks are done, and a file that names what they wrote is
+    renamed."""
+
+    def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
+        """Of one run. Raises NotGiven where it was given none."""
+
+
 @runtime_checkable
 class KeepsRows(Protocol):
     """A sink that may never lose or change a row that is committed: one that cannot be read exactly now never can."""

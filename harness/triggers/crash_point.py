@@ -14,7 +14,12 @@ from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Step, Trigger, Victim
 from harness.stack import Process
 from harness.triggers.base import BY_TIME, LATE_LOG, POINT, Planned, Trait, at_point, wait_until
+from harness.triggers.base.sink_commit import committing, wait_for_commit
 
+NO_SINK_LOG = (
+    "no sink here has a log of its own in a folder of this machine, to which it commits by renaming a file; "
+    "use rows, or a failpoint before the program's own commit"
+)
 OTHERWISE = "only DStreams write `checkpoint-T`; say `progress: dstreams` if it is such a program"
 
 
@@ -23,7 +28,8 @@ class CrashPointTrigger:
 
     about = About(
         name=POINT,
-        summary="a crash point of one batch: batch-planned, sink-committed, batch-checkpointed, batch-committed",
+        summary="a crash point of one batch: batch-planned, sink-committing, sink-committed, batch-checkpointed, "
+        "batch-committed",
         example="{point: sink-committed, batch: 3}",
         options=v.Place,
     )
@@ -34,8 +40,10 @@ class CrashPointTrigger:
         return at_point(CrashPoint(value), batch=batch, query=query)
 
     def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
-        """Each crash point of the batch."""
-        return (self.trigger(point, batch=batch) for point in CrashPoint if not _foreign(point, planned))
+        """Each crash point of the batch but the sink's own commit: whether the program writes to such a log, no file
+        says, and a point that never comes would waste a run."""
+        seen = [point for point in CrashPoint if point is not CrashPoint.SINK_COMMITTING]
+        return (self.trigger(point, batch=batch) for point in seen if not _foreign(point, planned))
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """It needs a batch, and a checkpoint."""
@@ -46,6 +54,8 @@ class CrashPointTrigger:
             yield Refusal(self.about.name, words)
         if trigger.point is not None and _foreign(trigger.point, planned):
             yield Refusal(self.about.name, f"never comes: {BY_TIME if planned.by_time else OTHERWISE}")
+        elif trigger.point is CrashPoint.SINK_COMMITTING and not planned.sink_log:
+            yield Refusal(self.about.name, f"cannot be seen: {NO_SINK_LOG}")
         if planned.late_log:
             words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
             yield Refusal(self.about.name, words)
@@ -53,6 +63,8 @@ class CrashPointTrigger:
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
         """Met in the thread that watches: the JVM is stopped there first, and looked at afterwards."""
         when = step.when
+        if when.point is CrashPoint.SINK_COMMITTING:
+            return wait_for_commit(run, step, later=later, freeze=freeze)
         met = threading.Event()
         hit = TriggerHit(None)
         lowest = (when.batch or 0) + later
@@ -93,6 +105,8 @@ class CrashPointTrigger:
                 # Of DStreams: done, and to be done again.
                 return batch in listing["commits"] and batch not in listing["settled"]
             return batch in listing.get("commits", ()) and batch + 1 not in listing.get("offsets", ())
+        if trigger.point is CrashPoint.SINK_COMMITTING:
+            return committing(hit, listing)
         if trigger.point is CrashPoint.BATCH_PLANNED and hit.batch in listing.get("begun", ()):
             return False
         return running(hit.batch, listing)
@@ -100,7 +114,8 @@ class CrashPointTrigger:
 
 def _foreign(point: CrashPoint, planned: Planned) -> bool:
     """Is it a point of the other protocol?"""
-    return point is (CrashPoint.SINK_COMMITTED if planned.by_time else CrashPoint.BATCH_CHECKPOINTED)
+    own = (CrashPoint.SINK_COMMITTING, CrashPoint.SINK_COMMITTED)
+    return point in own if planned.by_time else point is CrashPoint.BATCH_CHECKPOINTED
 
 
 KIND = CrashPointTrigger()

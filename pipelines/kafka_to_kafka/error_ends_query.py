@@ -21,7 +21,7 @@ Broken twin: batch_passed_over.py
 #     id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz,
 #     key string of key, origin string of header origin
 #   effect: |
-#     select id, account, amount, currency, event_time, account as key, concat(_partition, ':', _offset) as origin
+#     select id, account, amount, currency, event_time, account as key, concat('0:', _partition, ':', _offset) as origin
 #     from ledger
 #   key: [id]
 # ///

@@ -41,8 +41,9 @@ def secured(prefix: str) -> dict[str, str]:
 
 
 def stream(args: argparse.Namespace, *, poll_ms: int = 120_000) -> DataFrame:
-    """Each payment as a record of the topic that is written: its account, itself as JSON, and where it came from, also
-    as partition and offset. A task waits `poll_ms` for the broker, by default as long as Spark does by itself."""
+    """Each payment as a record of the topic that is written: its account, itself as JSON, and where it came from
+    (topic, partition, offset), also as partition and offset. A task waits `poll_ms` for the broker, by default as long
+    as Spark does by itself."""
     spark = SparkSession.builder.appName("kafka to kafka").config("spark.sql.shuffle.partitions", "3").getOrCreate()
     records = (
         spark.readStream.format("kafka")
@@ -56,7 +57,9 @@ def stream(args: argparse.Namespace, *, poll_ms: int = 120_000) -> DataFrame:
         .load()
     )
     payment = f.from_json(records.value.cast("string"), PAYMENT)
-    origin = f.concat_ws(":", "partition", "offset")
+    # Two topics have equal partitions and offsets. A topic goes by its place in --topic, which no name of it changes.
+    topics = f.array(*(f.lit(name) for name in args.topic.split(",")))
+    origin = f.concat_ws(":", f.array_position(topics, records.topic) - 1, "partition", "offset")
     header = f.struct(f.lit("origin").alias("key"), origin.cast("binary").alias("value"))
     key, value = payment.account.alias("key"), f.to_json(payment, WRITTEN).alias("value")
     return records.select("partition", "offset", key, value, f.array(header).alias("headers"))

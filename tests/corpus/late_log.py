@@ -28,3 +28,11 @@ def a_log_that_is_said_to_be_late(run: RunBuilder) -> Iterator[str]:
     run.claim(pipeline=replace(run.scenario.pipeline, progress="async"))
     yield "Spark logs offsets before a batch begins"
     run.claim(pipeline=replace(run.scenario.pipeline, progress="checkpoint"))
+
+
+@adversary(2, void("async-log-write"), twin=held("1 repetition"))
+def a_log_without_a_gap_that_a_thread_writes(run: RunBuilder) -> Iterator[str]:
+    """Batches were slow, so that Spark logged the offsets of each, and nobody said that it does so beside them."""
+    run.injection(1, late_log=True)
+    yield "Spark has no such thread"
+    run.found(late_log=False)

@@ -60,6 +60,7 @@ class Moment(Injected):
 
     states: tuple[QueryState, ...] | None = None
     error: str = ""
+    late_log: bool | None = None
 
 
 @dataclass
@@ -231,6 +232,7 @@ class RunBuilder(Folder):
             rows_before=injected.rows_before,
             left=injected.left,
             error=injected.error,
+            late_log=injected.late_log,
         )
         (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")
         tables = injected.tables

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Look, Started
+from harness.component import Look, Started, server
 from harness.components.azure.node import CURE, program
+from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CheckpointInPart
@@ -36,8 +37,11 @@ class Azure(CheckpointInPart):
 
     @property
     def looks(self) -> tuple[Look, ...]:
-        """What runs it; the emulator itself is fetched by who asks for it."""
-        return (Look("azure", "node and npm", _node, CURE, optional=True),)
+        """What runs it, the emulator, and what Spark reaches it by."""
+        return (
+            Look("azure runtime", "node and npm", _node, CURE, optional=True),
+            server("azure", "Azurite 3.37 and hadoop-azure", _server),
+        )
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From npm."""
@@ -49,6 +53,16 @@ class Azure(CheckpointInPart):
 
 def _node() -> str:
     return " and ".join(str(program(name)) for name in ("node", "npm"))
+
+
+def _server() -> str:
+    from harness.components.azure.process import VERSION
+    from harness.machine import cache, jars
+
+    connector = jars.there("spark-azure")
+    if not (cache.root() / "azurite" / VERSION).is_dir():
+        raise StackError(f"{VERSION} is not fetched yet")
+    return f"Azurite {VERSION}, hadoop-azure {connector}"
 
 
 KIND = Azure()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Look, Started, installed
+from harness.component import FETCH, Look, Started, installed
 from harness.fields.shape import Shape
 from harness.kinds import About
 
@@ -32,8 +32,12 @@ class Delta:
 
     @property
     def looks(self) -> tuple[Look, ...]:
-        """What reads the tables back; the jars are fetched by who asks for them."""
-        return (Look("delta", f"the Python package {READER}", _reader, INSTALL, optional=True),)
+        """What reads the tables back, and what Spark writes them by."""
+        wanted = "Delta's jars for Spark, fetched when a scenario first asks for them"
+        return (
+            Look("delta reader", f"the Python package {READER}", _reader, INSTALL, optional=True),
+            Look("delta jars", wanted, _jars, FETCH, optional=True),
+        )
 
     def as_processes(self, host: ProcessHost) -> Started:
         """A folder of the session."""
@@ -46,6 +50,12 @@ class Delta:
 
 def _reader() -> str:
     return installed("delta", READER)
+
+
+def _jars() -> str:
+    from harness.machine import jars
+
+    return jars.there("spark-delta")
 
 
 KIND = Delta()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Server, Started
+from harness.component import Addressed, Look, Server, Started, server
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CheckpointInPart
@@ -35,6 +35,11 @@ class HdfsComponent(CheckpointInPart):
     bare = ()
     on_demand = True
 
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """NameNode and DataNode; YARN's daemons are of the same jars."""
+        return (server("hdfs and yarn", "Hadoop's minicluster 3.4", _server),)
+
     def as_processes(self, host: ProcessHost) -> Started:
         """From the jars of Hadoop's minicluster."""
         from harness.components.hdfs.process import Hdfs
@@ -52,6 +57,12 @@ class HdfsComponent(CheckpointInPart):
         from harness.components.hdfs.address import HdfsThere
 
         return HdfsThere(text, ours=True)
+
+
+def _server() -> str:
+    from harness.machine import jars
+
+    return jars.there("hadoop")
 
 
 KIND = HdfsComponent()

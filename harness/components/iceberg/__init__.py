@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Look, Started, installed
+from harness.component import FETCH, Look, Started, installed
 from harness.fields.shape import Shape
 from harness.kinds import About
 
@@ -33,8 +33,12 @@ class Iceberg:
 
     @property
     def looks(self) -> tuple[Look, ...]:
-        """What reads the tables back; the jars are fetched by who asks for them."""
-        return (Look("iceberg", f"the Python package {READER}", _reader, INSTALL, optional=True),)
+        """What reads the tables back, and what Spark writes them by."""
+        wanted = "Iceberg's jars for Spark, fetched when a scenario first asks for them"
+        return (
+            Look("iceberg reader", f"the Python package {READER}", _reader, INSTALL, optional=True),
+            Look("iceberg jars", wanted, _jars, FETCH, optional=True),
+        )
 
     def as_processes(self, host: ProcessHost) -> Started:
         """A folder of the session."""
@@ -47,6 +51,12 @@ class Iceberg:
 
 def _reader() -> str:
     return installed("iceberg", READER)
+
+
+def _jars() -> str:
+    from harness.machine import jars
+
+    return jars.there("spark-iceberg")
 
 
 KIND = Iceberg()

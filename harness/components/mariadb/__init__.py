@@ -1,6 +1,7 @@
 """MariaDB, a database server that speaks MySQL's protocol: each part of a run is a database of its own.
 
 process       one as a child process
+binaries      the server's programs, for one kind of machine
 container     one in a container
 address       one that is there already
 database      asks a server, by its address
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Server, Started, installed
+from harness.component import Addressed, Boxed, Followed, Look, Server, Started, installed, server
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -43,8 +44,14 @@ class MariaDB:
 
     @property
     def looks(self) -> tuple[Look, ...]:
-        """Its client; the server itself is fetched by who asks for it."""
-        return (Look("mariadb", "the Python package pymysql", _client, INSTALL, optional=True),)
+        """Its client, and the server."""
+        # Whoever reads scenario files need not know how jars are fetched.
+        from harness.components.mariadb.binaries import seen
+
+        return (
+            Look("mariadb client", "the Python package pymysql", _client, INSTALL, optional=True),
+            server("mariadb", "10.11, Linux on x86_64 with libsystemd", seen),
+        )
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From the binaries that are fetched as a jar."""

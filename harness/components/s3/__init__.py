@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Server, Started
+from harness.component import Addressed, Look, Server, Started, server
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CheckpointInPart
@@ -36,6 +36,11 @@ class S3(CheckpointInPart):
     bare = ()
     on_demand = True
 
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """The server, and what Spark reaches it by."""
+        return (server("s3", "S3Proxy 4.1 and hadoop-aws", _server),)
+
     def as_processes(self, host: ProcessHost) -> Started:
         """S3Proxy, from its jar."""
         # Scenario files are read without what runs anything.
@@ -54,6 +59,12 @@ class S3(CheckpointInPart):
         from harness.components.s3.address import S3There
 
         return S3There(text, ours=True)
+
+
+def _server() -> str:
+    from harness.machine import jars
+
+    return f"S3Proxy {jars.there('s3')}, hadoop-aws {jars.there('spark-s3')}"
 
 
 KIND = S3()

@@ -22,6 +22,7 @@ DIES_WITHIN_S = 20.0
 """How long a driver takes at most from a query that has failed to its end."""
 
 
+WRITES = Refusal("victim", "{path}.victim: the JVM lives on for a while and commits the sink all the same", whole=True)
 COMMITS = Refusal(
     "victim", "{path}.victim: the JVM lives on for a while and commits the offsets all the same", whole=True
 )
@@ -59,6 +60,8 @@ def python_alone(fault: Fault, trigger: Trigger | None) -> Refusals:
     """Without its program the JVM goes on for a moment."""
     if victim_of(fault) is Victim.PYTHON and trigger is not None and trigger.point is CrashPoint.SINK_COMMITTED:
         yield COMMITS
+    if victim_of(fault) is Victim.PYTHON and trigger is not None and trigger.point is CrashPoint.SINK_COMMITTING:
+        yield WRITES
 
 
 def freezes(fault: Fault) -> bool:

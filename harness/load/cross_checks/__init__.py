@@ -25,7 +25,7 @@ from harness.machine import spark_lines
 from harness.scenario import Guarantee, Kind, Pipeline, Scenario
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS
-from harness.sinks.base import CallsCode, CountsRows, DropsRows, MakesPart, Queries, SinkKind
+from harness.sinks.base import CallsCode, CommitsByRename, CountsRows, DropsRows, MakesPart, Queries, SinkKind
 from harness.sources import SOURCES
 from harness.sources.base import ForDStreams, RefusesOptions
 from harness.stacks import other_lines
@@ -203,11 +203,9 @@ def outcome(claim: Claim) -> None:
 
 def planned(claim: Claim) -> Planned:
     """What the file says of the run that bears on its steps."""
+    named = [(sink, kind) for sink in claim.sinks for kind in SINKS if sink.has(kind.about.name)]
     counted = [
-        kind.countable(str(sink.get(kind.about.name, "")))
-        for sink in claim.sinks
-        for kind in SINKS
-        if isinstance(kind, CountsRows) and sink.has(kind.about.name)
+        kind.countable(str(sink.get(kind.about.name, ""))) for sink, kind in named if isinstance(kind, CountsRows)
     ]
     progress = claim.get("progress") if claim.owner("progress").has("progress") else None
     return Planned(
@@ -217,6 +215,7 @@ def planned(claim: Claim) -> Planned:
         checkpoint=progress in (None, *IN_CHECKPOINT),
         late_log=progress == ASYNC,
         by_time=progress == DSTREAMS,
+        sink_log=any(isinstance(kind, CommitsByRename) for _, kind in named) or not claim.sinks_are_known,
     )
 
 

@@ -20,6 +20,7 @@ from harness.scenario import CrashPoint
 
 TEMPORARY = re.compile(r"^\.(\d+)\.[^.]+\.tmp$")
 DEEPEST = 6
+LOGS = ("sources/*", "offsets", "commits")
 POLL_S = 0.002
 SWITCH_S = 0.0005
 """After so long a thread that computes lets another one in; Python's 5 ms, by several runs, are too many here."""
@@ -46,7 +47,8 @@ def _events_of(path: Path) -> list[CheckpointEvent]:
 class CheckpointWatch:
     """Watches `root` in a thread of its own until `close()`. Each event is told once per appearance: again where a
     pipeline has deleted its checkpoint and begun another in the same place. `events` gives what the appearance of a
-    file means; one that `grows` is asked for anew whenever it has."""
+    file means; one that `grows` is asked for anew whenever it has. `folders` are those whose files a poll looks at, and
+    no folder more than `deepest` below the root is watched."""
 
     def __init__(
         self,
@@ -56,11 +58,14 @@ class CheckpointWatch:
         events: Callable[[Path], Sequence[CheckpointEvent]] = _events_of,
         grows: Callable[[Path], bool] | None = None,
         polling: bool = False,
+        folders: Sequence[str] = LOGS,
+        deepest: int = DEEPEST,
     ) -> None:
         sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_S))
         self._root = root
         self._listener = listener
         self._events, self._grows = events, grows
+        self._folders, self._deepest = folders, deepest
         self._stop = threading.Event()
         self.failure: BaseException | None = None
         self._seen: set[Path] = set()
@@ -131,7 +136,7 @@ class CheckpointWatch:
                     raise HarnessError(f"the kernel has no watch left for {folder}; {cure}") from failure
                 # What appeared before the watch stood would otherwise never be told.
                 for entry in entries:
-                    if entry.is_dir() and depth < DEEPEST:
+                    if entry.is_dir() and depth < self._deepest:
                         add(entry, depth + 1)
                     else:
                         self._tell(entry)
@@ -157,7 +162,7 @@ class CheckpointWatch:
                             self._tell(path)
                     elif event.mask & flags.ISDIR:
                         depth = len(path.relative_to(self._root).parts)
-                        if depth <= DEEPEST:
+                        if depth <= self._deepest:
                             add(path, depth)
                     else:
                         self._tell(path)
@@ -166,7 +171,7 @@ class CheckpointWatch:
         self._ready.set()
         while not self._stop.wait(POLL_S):
             asked = self._asked.is_set()
-            for name in ("sources/*", "offsets", "commits"):
+            for name in self._folders:
                 try:
                     paths = sorted(self._root.glob(f"**/{name}/*"))
                 except OSError:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from harness.context import Listing, RunContext, TriggerHit, running
 from harness.faults import FAULTS
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof, killing
-from harness.scenario import CrashPoint, Evidence, Impact, Step, StepOutcome
+from harness.scenario import COMMITTING, CrashPoint, Evidence, Impact, Step, StepOutcome
 from harness.triggers import TRIGGERS, release
 
 NOBODY = Injection(signalled={})
@@ -29,7 +29,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
                 done = _injected(run, step, hit, attempt)
             # Before anything is released: this is how the fault left it.
             ended = run.supervisor.ended(attempt)
-            after = run.observer.settled(hit.folder) if ended else run.observer.listing(hit.folder)
+            after = hit.with_sink(run.observer.settled(hit.folder) if ended else run.observer.listing(hit.folder))
             if done.signalled and not done.looked:
                 run.look(hit)
         finally:
@@ -133,6 +133,8 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
         words.append(f"batch {step.when.batch} was missed, batch {hit.batch} was tried instead")
     if step.when.point is CrashPoint.SINK_COMMITTED and hit.batch in after.get("begun", ()):
         words.append(f"commits/.{hit.batch}.*.tmp was begun and never renamed")
+    if hit.commit is not None and hit.batch in after.get(COMMITTING, ()):
+        words.append(f"{hit.commit.temporary.name} was written and never renamed to {hit.commit.final.name}")
     if done.note:
         words.append(done.note)
     if done.lived:

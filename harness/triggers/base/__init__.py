@@ -30,8 +30,8 @@ one's output may be its input."""
 class Planned:
     """What the file says of the run that a step belongs to: how many records are sent and how long it may take
     (infinity where the file says it wrongly), whether some sink's rows can be counted, whether the pipeline's progress
-    is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each, and
-    whether they are those of DStreams."""
+    is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each,
+    whether they are those of DStreams, and whether some sink's own commits can be seen as they are written."""
 
     records: float = inf
     timeout_s: float = inf
@@ -39,6 +39,7 @@ class Planned:
     checkpoint: bool = True
     late_log: bool = False
     by_time: bool = False
+    sink_log: bool = True
 
 
 def most_batches(records: float) -> float:

@@ -5,7 +5,9 @@ rows   reads a version of it whole and exactly
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -17,7 +19,10 @@ from harness.kinds import About
 from harness.resources import Resources, labelled, part
 from harness.scenario import Sink
 from harness.sinks.any_table import AnyTable
-from harness.sinks.base import OpenSink
+from harness.sinks.base import CommitLog, OpenSink
+
+TEMPORARY = re.compile(r"\.([0-9]{20}\.json)\.[^.]+\.tmp")
+"""What the file is called that Delta renames to a version of the log."""
 
 
 class Place(Shape):
@@ -40,6 +45,11 @@ class Delta(AnyTable):
     component = "delta"
     start = Merge()
 
+    def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
+        """The table's log. Raises NotGiven for a folder that the run was not given."""
+        there = part(own, labelled(self.component, sink.part))
+        return CommitLog(there.at.folder, there.at.folder / sink.target / "_delta_log", becomes)
+
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Raises NotGiven for a folder that the run was not given."""
         there = part(own, labelled(self.component, sink.part))
@@ -48,6 +58,12 @@ class Delta(AnyTable):
         from harness.sinks.table_format import OpenTable
 
         return OpenTable(there.at.folder / sink.target, rows)
+
+
+def becomes(file: Path) -> str | None:
+    """What Delta calls the version that it writes to a temporary file; None for one that is none."""
+    found = TEMPORARY.fullmatch(file.name)
+    return found[1] if found else None
 
 
 KIND = Delta()

@@ -10,8 +10,10 @@ json_rows     reads files of JSON lines whole and exactly
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -23,10 +25,14 @@ from harness.kinds import About, Refusal, Refusals
 from harness.resources import Resources, labelled, part
 from harness.scenario import Sink
 from harness.sinks import json_columns as c
-from harness.sinks.base import OpenSink
+from harness.sinks.base import CommitLog, OpenSink
 
 if TYPE_CHECKING:
     from harness.components.files.sink.open_folder import Rows
+
+
+TEMPORARY = re.compile(r"\.([0-9]+(?:\.compact)?)\.[^.]+\.tmp")
+"""What the file is called that Spark renames to `N` or `N.compact`."""
 
 
 class Format(StrEnum):
@@ -93,6 +99,11 @@ class Files(Folder):
     component = "files"
     start = Overwrite()
 
+    def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
+        """The manifest of Spark's file sink. Raises NotGiven for a folder that the run was not given."""
+        root = part(own, labelled(self.component, sink.part)).at.folder
+        return CommitLog(root, root / sink.target / "_spark_metadata", becomes)
+
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Raises NotGiven for a folder that the run was not given."""
         there = part(own, labelled(self.component, sink.part))
@@ -128,6 +139,12 @@ def rows_of(sink: Sink) -> Rows:
 def by_manifest(sink: Sink) -> bool:
     """Are they those that Spark's file sink has committed?"""
     return sink.options.get("reader") == Reader.MANIFEST
+
+
+def becomes(file: Path) -> str | None:
+    """What Spark calls the manifest that it writes to a temporary file; None for one that is none."""
+    found = TEMPORARY.fullmatch(file.name)
+    return found[1] if found else None
 
 
 KIND = Files()

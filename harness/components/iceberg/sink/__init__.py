@@ -5,7 +5,9 @@ rows   reads a snapshot of it whole and exactly
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -17,7 +19,11 @@ from harness.kinds import About
 from harness.resources import Resources, labelled, part
 from harness.scenario import Sink
 from harness.sinks.any_table import AnyTable
-from harness.sinks.base import OpenSink
+from harness.sinks.base import CommitLog, OpenSink
+
+TEMPORARY = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}((?:\.gz)?\.metadata\.json)")
+VERSION = re.compile(r"v([0-9]+)\.")
+"""What the file is called that a Hadoop catalog renames to the next version, and what it calls versions."""
 
 
 class Place(Shape):
@@ -40,6 +46,11 @@ class Iceberg(AnyTable):
     component = "iceberg"
     start = Merge()
 
+    def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
+        """The table's metadata. Raises NotGiven for a folder that the run was not given."""
+        there = part(own, labelled(self.component, sink.part))
+        return CommitLog(there.at.folder, there.at.folder.joinpath(*sink.target.split(".")) / "metadata", becomes)
+
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Raises NotGiven for a warehouse that the run was not given."""
         there = part(own, labelled(self.component, sink.part))
@@ -48,6 +59,15 @@ class Iceberg(AnyTable):
         from harness.sinks.table_format import OpenTable
 
         return OpenTable(there.at.folder.joinpath(*sink.target.split(".")), rows)
+
+
+def becomes(file: Path) -> str | None:
+    """The next version's name for the metadata that Iceberg writes to a temporary file; None for one that is none."""
+    found = TEMPORARY.fullmatch(file.name)
+    if not found:
+        return None
+    numbers = [int(version[1]) for name in file.parent.iterdir() if (version := VERSION.match(name.name))]
+    return f"v{max(numbers, default=0) + 1}{found[1]}"
 
 
 KIND = Iceberg()

@@ -44,8 +44,9 @@ class Repeats:
         self._seen.close()
 
     def first(self, row: Row, *, partition: int) -> bool:
-        """Is it the first of its identity? Raises UsageError if another partition has another one: no reader of the
-        topic could tell which of them came first. Raises StackError if the disk is full."""
+        """Is it the first of its identity? Raises UsageError for another record under the same one: a reader that drops
+        it would lose it, and of two partitions none could tell which came first. Raises StackError if the disk is
+        full."""
         found = [row[at] for at in self._places]
         if not found or None in found:
             return True
@@ -53,9 +54,11 @@ class Repeats:
         first = self._before(_print(found), partition, print_)
         if first is None:
             return True
-        if first[0] != partition and first[1] != print_:
+        if first[1] != print_:
             same = ", ".join(f"{name}={cell}" for name, cell in zip(self._identity, found, strict=True))
-            saw = f"partitions {first[0]} and {partition} have two different records with {same}"
+            here = first[0] == partition
+            where = f"partition {partition} has" if here else f"partitions {first[0]} and {partition} have"
+            saw = f"{where} two different records with {same}"
             raise UsageError(f"asked to drop records that repeat {', '.join(self._identity)}; {saw}")
         if self.dropped is not None:
             self.dropped.append(row)

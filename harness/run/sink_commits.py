@@ -1,0 +1,85 @@
+"""Sees a sink's own commit being written: all tasks of the batch are done, and a file is about to be renamed.
+
+Such a log is written as Spark's checkpoint is, so the same watch sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from harness.context import CheckpointEvent, SinkCommit
+from harness.errors import HarnessError
+from harness.resources import RunResources
+from harness.run.progress.checkpoint_watch import CheckpointWatch
+from harness.scenario import CrashPoint, Scenario
+from harness.sinks import SINKS
+from harness.sinks.base import CommitLog, CommitsByRename
+
+
+class SinkCommits:
+    """Those of one run's sinks."""
+
+    def __init__(self, logs: Sequence[tuple[str | None, CommitLog]]) -> None:
+        self._logs = logs
+
+    def queries(self) -> Sequence[str]:
+        """The queries that feed the sinks, as the file names them; empty where one has no name."""
+        named = [query for query, _ in self._logs if query is not None]
+        return named if len(named) == len(self._logs) else ()
+
+    @contextmanager
+    def armed(self, hook: Callable[[SinkCommit], None], *, first: bool) -> Iterator[None]:
+        """Call `hook` in the watching thread with every commit that begins from now on; in the `first` attempt also
+        with one that is being written already. Raises HarnessError if the watch died."""
+        watches: list[CheckpointWatch] = []
+        try:
+            with ExitStack() as stack:
+                watches += [stack.enter_context(_watched(log, hook, first=first)) for _, log in self._logs]
+                yield
+        finally:
+            # Else a commit that was not seen would be one that never came.
+            for watch in watches:
+                if watch.failure is not None:
+                    raise HarnessError(f"the watch on the sink's commits died: {watch.failure!r}")
+
+
+def sink_commits(scenario: Scenario, own: RunResources) -> SinkCommits | None:
+    """Those that the steps of a scenario ask for; None if none does."""
+    if not any(step.when.point is CrashPoint.SINK_COMMITTING for step in scenario.schedule):
+        return None
+    kinds = [(sink, SINKS[sink.kind]) for sink in scenario.sinks]
+    logs = [(sink.query, kind.commit_log(sink, own.parts)) for sink, kind in kinds if isinstance(kind, CommitsByRename)]
+    return SinkCommits(logs) if logs else None
+
+
+@contextmanager
+def _watched(log: CommitLog, hook: Callable[[SinkCommit], None], *, first: bool) -> Iterator[CheckpointWatch]:
+    # What a dead attempt left is no commit of this one.
+    known = set[Path]() if first else set(_files(log.folder))
+
+    def look(path: Path) -> Sequence[CheckpointEvent]:
+        final = log.becomes(path) if path.parent == log.folder and path not in known else None
+        if final is not None:
+            known.add(path)
+            hook(SinkCommit(path, log.folder / final))
+        return ()
+
+    depth = len(log.folder.relative_to(log.root).parts)
+    watch = CheckpointWatch(log.root, _nothing, events=look, folders=(log.folder.name,), deepest=depth)
+    try:
+        yield watch
+    finally:
+        watch.close()
+
+
+def _nothing(seen: CheckpointEvent) -> None:
+    """What a commit means, `look` has told already."""
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,88 @@
+"""A batch whose sink's own commit is being written: all its tasks are done, and no reader of the sink's log sees them.
+
+The file that is about to be renamed says so. Of which batch it is, the checkpoint says: the one that is planned and not
+committed.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from harness.context import Listing, RunContext, SinkCommit, TriggerHit, running
+from harness.errors import WaitError
+from harness.hosts import signals
+from harness.scenario import COMMITTING, Step, Trigger, Victim
+from harness.stack import Process
+from harness.triggers.base import wait_until
+
+
+def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+    """Met in the thread that watches the sink: the JVM is stopped there first, and looked at afterwards. Raises
+    WaitError once it cannot come."""
+    when, met, hit = step.when, threading.Event(), TriggerHit(None)
+    lowest = (when.batch or 0) + later
+    jvms: list[Process] = []
+
+    lock = threading.Lock()
+
+    def hook(commit: SinkCommit) -> None:
+        # Each sink has a watch of its own. Which batch it is, the disk says: who watches the checkpoint may be behind.
+        with lock:
+            if run.supervisor.alive and not met.is_set():
+                meet(commit)
+
+    def meet(commit: SinkCommit) -> None:
+        hit.frozen = signals.freeze(jvms)
+        try:
+            found = _at_work(run, when, lowest)
+        except BaseException:
+            signals.thaw(hit.frozen)
+            raise
+        if found is None:
+            signals.thaw(hit.frozen)
+            return
+        hit.folder, hit.batch, hit.commit = *found, commit
+        seen = run.observer.settled(hit.folder) if hit.frozen else run.observer.listing(hit.folder)
+        hit.before = hit.with_sink(seen)
+        met.set()
+
+    def look() -> bool:
+        # A restarted driver has another JVM.
+        if freeze and not any(jvm.alive() for jvm in jvms):
+            jvms[:] = run.supervisor.processes(Victim.JVM)
+        return met.is_set()
+
+    if run.commits is None:
+        raise WaitError(f"{when} never came: no sink has a log of its own that is watched")
+    look()
+    driver = run.supervisor.driver
+    first = run.supervisor.last_ended_by_fault == 0 and (driver is None or driver.number == 1)
+    try:
+        with run.commits.armed(hook, first=first):
+            wait_until(run, when, look)
+    except WaitError:
+        signals.thaw(hit.frozen)
+        raise
+    return hit
+
+
+def committing(hit: TriggerHit, listing: Listing) -> bool:
+    """Is the batch planned, and its sink's commit still being written?"""
+    return running(hit.batch, listing) and hit.batch in listing.get(COMMITTING, ())
+
+
+def _at_work(run: RunContext, when: Trigger, lowest: int) -> tuple[Path, int] | None:
+    """The checkpoint and the batch whose commit it is: from `lowest` on, with records. None where it is another one, or
+    where several queries are at work: nothing tells which of them commits."""
+    assert run.commits is not None
+    names = run.commits.queries()
+    busy = []
+    for folder in run.observer.folders(when.query):
+        listing = run.observer.listing(folder)
+        batch = max(listing.get("offsets", ()), default=-1)
+        if running(batch, listing) and (when.query or not names or folder.name in names):
+            busy.append((folder, batch))
+    if len(busy) != 1 or busy[0][1] < lowest or run.observer.took_nothing(*busy[0]):
+        return None
+    return busy[0]
