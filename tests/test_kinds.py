@@ -454,7 +454,8 @@ OTHERWISE = {
 OF_KAFKA = {f"components/eventhubs/{name}.py" for name in ("__init__", "connection", "process", "sink", "source")}
 # Every stack runs Spark, and a training run starts one: no kind, which could be left out.
 RUN_SPARK = {  # doctor asks for the image of its containers
-    "cli/doctor.py", "components/yarn/submission.py", "stacks/containers.py", "stacks/external.py", "stacks/processes.py",
+    "cli/doctor.py", "components/yarn/submission.py", "stacks/containers.py", "stacks/external.py",
+    "stacks/processes.py",
     "stacks/shared.py", "stacks/yarn.py", "training/containers.py", "training/processes.py",
 }  # fmt: skip
 # What Hadoop's daemons have in common; the stack that YARN is.
