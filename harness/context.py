@@ -48,10 +48,12 @@ class BlockedWriter:
 
 @dataclass(frozen=True)
 class SinkCommit:
-    """A sink's commit that is being written: a temporary file, and what it is renamed to."""
+    """A sink's commit that is being written: a temporary file, and what it is renamed to. `query`: the one that feeds
+    that sink, as the file names it; None where it names none."""
 
     temporary: Path
     final: Path
+    query: str | None = None
 
     def pending(self) -> bool:
         """Is the one there, and the other one not? Asked of the disk."""
@@ -165,9 +167,6 @@ class SinkCommits(Protocol):
     def armed(self, hook: Callable[[SinkCommit], None], *, first: bool) -> AbstractContextManager[None]:
         """Call `hook` in the watching thread with every commit that begins; in the `first` attempt also with one that
         is being written already: no dead one can have left it."""
-
-    def queries(self) -> Sequence[str]:
-        """The queries that feed them, as the file names them; empty where it does not."""
 
 
 class Tripwire(Protocol):

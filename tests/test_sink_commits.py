@@ -19,6 +19,7 @@ from harness.faults import FAULTS, fault
 from harness.run.sink_commits import SinkCommits
 from harness.scenario import CrashPoint, Word
 from harness.sinks.base import CommitLog
+from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned
 from tests.test_verdict import GOOD, HIT
 from tests.worlds import WITHIN_S, World, at, step, world
@@ -147,10 +148,24 @@ def test_a_watch_that_dies_ends_the_wait_with_its_reason(tmp_path: Path) -> None
         assert called.wait(WITHIN_S)
 
 
-def test_a_sink_without_a_query_in_the_file_names_none(tmp_path: Path) -> None:
-    log = log_in(tmp_path)
-    assert SinkCommits([("one", log), (None, log)]).queries() == ()
-    assert SinkCommits([("one", log)]).queries() == ["one"]
+@pytest.mark.parametrize(
+    ("asked", "logs", "refused"),
+    [
+        (None, [None], False),
+        (None, ["totals"], False),
+        ("totals", [None], False),
+        ("totals", ["other", "totals"], False),
+        ("totals", ["other"], True),
+        (None, [], True),
+        ("totals", None, False),
+    ],
+)
+def test_a_query_that_feeds_no_sink_with_such_a_log_is_refused(
+    asked: str | None, logs: list[str | None] | None, refused: bool
+) -> None:
+    trigger = replace(at(CrashPoint.SINK_COMMITTING, 3), query=asked)
+    words = [each.words for each in TRIGGERS["point"].refusals(trigger, Planned(sink_logs=logs))]
+    assert ["no sink here has a log of its own" in each for each in words] == [True] * refused
 
 
 @pytest.mark.parametrize(
@@ -209,10 +224,11 @@ def test_a_commit_that_was_done_when_the_driver_stood_still_is_missed_and_the_ne
         assert outcome.hit and outcome.batch == 3, outcome
 
 
-def test_the_commit_of_another_query_is_not_met(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("fed_by", "asked"), [("totals", None), ("totals", "checkpoint"), (None, "totals")])
+def test_the_commit_of_another_query_is_not_met(tmp_path: Path, fed_by: str | None, asked: str | None) -> None:
     with world(tmp_path, "--broken", "logged") as w:
-        watched(w, tmp_path / "run", query="totals")
-        (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTING, 2), "kill driver"))
+        watched(w, tmp_path / "run", query=fed_by)
+        (outcome,) = w.play(step(replace(at(CrashPoint.SINK_COMMITTING, 2), query=asked), "kill driver"))
         assert not outcome.hit and "never came" in outcome.evidence.note
 
 

@@ -24,11 +24,6 @@ class SinkCommits:
     def __init__(self, logs: Sequence[tuple[str | None, CommitLog]]) -> None:
         self._logs = logs
 
-    def queries(self) -> Sequence[str]:
-        """The queries that feed the sinks, as the file names them; empty where one has no name."""
-        named = [query for query, _ in self._logs if query is not None]
-        return named if len(named) == len(self._logs) else ()
-
     @contextmanager
     def armed(self, hook: Callable[[SinkCommit], None], *, first: bool) -> Iterator[None]:
         """Call `hook` in the watching thread with every commit that begins from now on; in the `first` attempt also
@@ -36,7 +31,7 @@ class SinkCommits:
         watches: list[CheckpointWatch] = []
         try:
             with ExitStack() as stack:
-                watches += [stack.enter_context(_watched(log, hook, first=first)) for _, log in self._logs]
+                watches += [stack.enter_context(_watched(*each, hook, first=first)) for each in self._logs]
                 yield
         finally:
             # Else a commit that was not seen would be one that never came.
@@ -55,7 +50,9 @@ def sink_commits(scenario: Scenario, own: RunResources) -> SinkCommits | None:
 
 
 @contextmanager
-def _watched(log: CommitLog, hook: Callable[[SinkCommit], None], *, first: bool) -> Iterator[CheckpointWatch]:
+def _watched(
+    query: str | None, log: CommitLog, hook: Callable[[SinkCommit], None], *, first: bool
+) -> Iterator[CheckpointWatch]:
     # What a dead attempt left is no commit of this one.
     known = set[Path]() if first else set(_files(log.folder))
 
@@ -63,7 +60,7 @@ def _watched(log: CommitLog, hook: Callable[[SinkCommit], None], *, first: bool)
         final = log.becomes(path) if path.parent == log.folder and path not in known else None
         if final is not None:
             known.add(path)
-            hook(SinkCommit(path, log.folder / final))
+            hook(SinkCommit(path, log.folder / final, query))
         return ()
 
     depth = len(log.folder.relative_to(log.root).parts)

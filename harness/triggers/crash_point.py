@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from random import Random
 
 from harness.context import CheckpointEvent, Listing, RunContext, TriggerHit, running
@@ -54,7 +54,7 @@ class CrashPointTrigger:
             yield Refusal(self.about.name, words)
         if trigger.point is not None and _foreign(trigger.point, planned):
             yield Refusal(self.about.name, f"never comes: {BY_TIME if planned.by_time else OTHERWISE}")
-        elif trigger.point is CrashPoint.SINK_COMMITTING and not planned.sink_log:
+        elif trigger.point is CrashPoint.SINK_COMMITTING and not _seen(trigger.query, planned.sink_logs):
             yield Refusal(self.about.name, f"cannot be seen: {NO_SINK_LOG}")
         if planned.late_log:
             words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
@@ -110,6 +110,11 @@ class CrashPointTrigger:
         if trigger.point is CrashPoint.BATCH_PLANNED and hit.batch in listing.get("begun", ()):
             return False
         return running(hit.batch, listing)
+
+
+def _seen(query: str | None, logs: Collection[str | None] | None) -> bool:
+    """Has a sink that this query may feed a log of its own?"""
+    return logs is None or any(None in (query, log) or query == log for log in logs)
 
 
 def _foreign(point: CrashPoint, planned: Planned) -> bool:

@@ -207,6 +207,7 @@ def planned(claim: Claim) -> Planned:
     counted = [
         kind.countable(str(sink.get(kind.about.name, ""))) for sink, kind in named if isinstance(kind, CountsRows)
     ]
+    logs = [sink.get("query") for sink, kind in named if isinstance(kind, CommitsByRename)]
     progress = claim.get("progress") if claim.owner("progress").has("progress") else None
     return Planned(
         records=limit(claim),
@@ -215,7 +216,7 @@ def planned(claim: Claim) -> Planned:
         checkpoint=progress in (None, *IN_CHECKPOINT),
         late_log=progress == ASYNC,
         by_time=progress == DSTREAMS,
-        sink_log=any(isinstance(kind, CommitsByRename) for _, kind in named) or not claim.sinks_are_known,
+        sink_logs=logs if claim.sinks_are_known else None,
     )
 
 

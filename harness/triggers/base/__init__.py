@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from math import inf
@@ -39,7 +39,8 @@ class Planned:
     checkpoint: bool = True
     late_log: bool = False
     by_time: bool = False
-    sink_log: bool = True
+    sink_logs: Collection[str | None] | None = None
+    """The queries of the sinks that commit by renaming a file, None for a sink that names none; None: nobody knows."""
 
 
 def most_batches(records: float) -> float:

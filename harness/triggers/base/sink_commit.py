@@ -35,7 +35,7 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
     def meet(commit: SinkCommit) -> None:
         hit.frozen = signals.freeze(jvms)
         try:
-            found = _at_work(run, when, lowest)
+            found = _at_work(run, when, lowest, commit.query)
         except BaseException:
             signals.thaw(hit.frozen)
             raise
@@ -72,17 +72,16 @@ def committing(hit: TriggerHit, listing: Listing) -> bool:
     return running(hit.batch, listing) and hit.batch in listing.get(COMMITTING, ())
 
 
-def _at_work(run: RunContext, when: Trigger, lowest: int) -> tuple[Path, int] | None:
-    """The checkpoint and the batch whose commit it is: from `lowest` on, with records. None where it is another one, or
-    where several queries are at work: nothing tells which of them commits."""
-    assert run.commits is not None
-    names = run.commits.queries()
+def _at_work(run: RunContext, when: Trigger, lowest: int, query: str | None) -> tuple[Path, int] | None:
+    """The checkpoint and the batch whose commit it is: from `lowest` on, with records. `query` feeds the sink, as the
+    file says; where it does not, each that is at work may. None where it is another one's commit, or where nothing
+    tells whose it is."""
     busy = []
-    for folder in run.observer.folders(when.query):
+    for folder in run.observer.folders(query):
         listing = run.observer.listing(folder)
         batch = max(listing.get("offsets", ()), default=-1)
-        if running(batch, listing) and (when.query or not names or folder.name in names):
+        if running(batch, listing):
             busy.append((folder, batch))
     if len(busy) != 1 or busy[0][1] < lowest or run.observer.took_nothing(*busy[0]):
         return None
-    return busy[0]
+    return busy[0] if when.query in (None, busy[0][0].name) else None
