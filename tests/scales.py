@@ -26,7 +26,8 @@ from harness.judge.examine import Examined
 from harness.judge.injections import Injection, Seen
 from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.scale import Scale
-from harness.judge.stakes.weigh import Weighed, weigh
+from harness.judge.stakes.weigh import weigh
+from harness.judge.stakes.weighed import Weighed
 from harness.run_folder import ledger
 from harness.run_folder.snapshot import Snapshot
 from harness.scenario import Finding, Sink, StepOutcome

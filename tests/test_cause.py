@@ -16,7 +16,8 @@ from harness.judge.cause.mismatch import mismatched
 from harness.judge.injections import Injection
 from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.scale import Scale
-from harness.judge.stakes.weigh import Weighed, weigh
+from harness.judge.stakes.weigh import weigh
+from harness.judge.stakes.weighed import Weighed
 from harness.scenario import Finding, Kind
 from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, values
 from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, injection, reach, upto

@@ -13,7 +13,8 @@ from harness.checkers.compare import Key
 from harness.checkers.offset_ranges import Span, Spans
 from harness.judge.injections import Injection, Seen
 from harness.judge.progress_at_hit import Reach
-from harness.judge.stakes.weigh import PLANNED, WRITING, Known, Weighed, weigh
+from harness.judge.stakes.weigh import weigh
+from harness.judge.stakes.weighed import PLANNED, WRITING, Known, Weighed
 from harness.run_folder.snapshot import RESTART, QueryState
 from harness.scenario import Finding, Harm, Kind
 from harness.sinks.table import SinkTable

@@ -17,7 +17,7 @@ from harness.checkers.verdict import violates
 from harness.judge.cause.certain import certainly
 from harness.judge.injections import Injection
 from harness.judge.progress_at_hit import Reach
-from harness.judge.stakes.weigh import Weighed
+from harness.judge.stakes.weighed import Weighed
 from harness.scenario import Finding, Guarantee, Harm, Kind
 from tests.folders import HIT, PER_RECORD, TOTALS, values
 from tests.scales import Bench, Make, batch, benches, hit, reach, upto

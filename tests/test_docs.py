@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge.stakes.weigh import COMMITTED, EARLY, POINTS
+from harness.judge.stakes.weighed import COMMITTED, EARLY, POINTS
 from harness.load import load
 from harness.scenario import CrashPoint, Guarantee, Harm, Kind, Word
 from harness.stack import Start

@@ -16,7 +16,7 @@ from harness.dstreams.java_stream import NoJavaStreamError
 from harness.dstreams.written import Allocated, Block, events, of_checkpoint, written
 from harness.errors import HarnessError, ScenarioError
 from harness.judge.progress_at_hit import Reach, reaches
-from harness.judge.stakes.weigh import PLANNED
+from harness.judge.stakes.weighed import PLANNED
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
 from harness.run_folder.journal import Journal

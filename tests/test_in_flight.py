@@ -15,7 +15,8 @@ from harness.checkers.offset_ranges import Span
 from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.in_flight import in_flight
 from harness.judge.stakes.sink_state import sink_state
-from harness.judge.stakes.weigh import PLANNED, WRITING, WRITTEN, Known, weigh
+from harness.judge.stakes.weigh import weigh
+from harness.judge.stakes.weighed import PLANNED, WRITING, WRITTEN, Known
 from harness.scenario import Harm
 from tests.folders import TOTALS
 from tests.scales import Bench, Make, batch, benches, hit, injection, reach, upto

@@ -833,27 +833,58 @@ def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
     assert (verdict.word, verdict.stakes) == (Word.VOID, ())
 
 
+def away(folder: Folder, server: str, *, holds: int, again: int | None, point: str = "batch-planned") -> Verdict:
+    """Batch 1 is in flight when a server is killed, and the sink holds `holds` records; no driver dies of it. `again`
+    is the first batch of the next attempt, None where there is none."""
+    folder.claim(schedule=(replace(STEP, do=fault(f"kill {server}", for_s=3.0)),))
+    killed = replace(HIT.evidence, signalled={server: "gone after SIGKILL, back after 3 s"}, driver_status=None)
+    folder.steps = [replace(at_point(HIT, point), name=f"kill {server}", evidence=killed)]
+    folder.injections = [Injected(holds=holds, again=again)]
+    return judge(folder.write())
+
+
 @pytest.mark.parametrize(
     ("holds", "again", "harms"),
     [
         pytest.param(14, None, {Harm.LOSS}, id="waited for in the middle of a batch"),
         pytest.param(14, 1, {Harm.LOSS, Harm.REPETITION}, id="an attempt ended of it"),
+        pytest.param(14, 2, {Harm.LOSS}, id="an attempt ended later"),
         pytest.param(20, None, set(), id="waited for when all was written"),
     ],
 )
 def test_a_broker_that_was_waited_for_puts_no_repetition_at_stake(
     folder: Folder, holds: int, again: int | None, harms: set[Harm]
 ) -> None:
-    away = replace(STEP, do=fault("kill kafka", for_s=3.0))
-    killed = replace(HIT.evidence, signalled={"kafka": "gone after SIGKILL, back after 3 s"}, driver_status=None)
-    folder.claim(schedule=(away,))
-    folder.steps, folder.injections = (
-        [replace(BEFORE, name="kill kafka", evidence=killed)],
-        [Injected(holds=holds, again=again)],
-    )
-    verdict = judge(folder.write())
+    verdict = away(folder, "kafka", holds=holds, again=again)
     assert {stake.harm for stake in verdict.stakes} == harms
     assert verdict.word is (Word.HELD if harms else Word.VOID)
+
+
+@pytest.mark.parametrize("server", ["kafka", "postgres", "mariadb", "opensearch", "s3", "namenode"])
+@pytest.mark.parametrize("again", [pytest.param(None, id="it lives"), pytest.param(2, id="it ended behind the batch")])
+@pytest.mark.parametrize("point", ["batch-planned", "sink-committed", "failpoint all-sent"])
+def test_what_is_whole_is_not_done_again_by_a_driver_that_lives(
+    folder: Folder, server: str, again: int | None, point: str
+) -> None:
+    verdict = away(folder, server, holds=20, again=again, point=point)
+    assert (verdict.word, [stake for stake in verdict.stakes if stake.counts]) == (Word.VOID, [])
+
+
+@pytest.mark.parametrize("server", ["postgres", "mariadb", "opensearch"])
+@pytest.mark.parametrize(
+    ("holds", "again"),
+    [
+        pytest.param(14, None, id="asked again for the rest"),
+        pytest.param(14, 2, id="and ended behind the batch"),
+        pytest.param(20, 1, id="whole, and the next attempt began with it"),
+    ],
+)
+def test_what_a_sink_that_was_away_got_again_is_at_stake(
+    folder: Folder, server: str, holds: int, again: int | None
+) -> None:
+    verdict = away(folder, server, holds=holds, again=again)
+    assert verdict.word is Word.HELD
+    assert Harm.REPETITION in {stake.harm for stake in verdict.stakes if stake.counts}
 
 
 def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -> None:

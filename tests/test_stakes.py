@@ -18,7 +18,8 @@ from harness.judge import judge
 from harness.judge.injections import Injection, Seen
 from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.sink_state import named_by, sink_state
-from harness.judge.stakes.weigh import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed, weigh
+from harness.judge.stakes.weigh import weigh
+from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed
 from harness.run_folder.snapshot import RESTART, QueryState
 from harness.scenario import Evidence, Guarantee, Harm, Word
 from harness.sinks.table import SinkTable

@@ -27,7 +27,8 @@ from harness.judge.late_log import declared, undeclared
 from harness.judge.producer import examine_producer
 from harness.judge.progress_at_hit import feeders, reaches, taken
 from harness.judge.read_folder import Run, read_run
-from harness.judge.stakes.weigh import EARLY, POINTS, SAFE, weigh_all
+from harness.judge.stakes.weigh import weigh_all
+from harness.judge.stakes.weighed import EARLY, POINTS, SAFE
 from harness.judge.stalled import stalled
 from harness.judge.windows import by_writing, unclear
 from harness.scenario import Finding, Kind, Verdict

@@ -18,7 +18,7 @@ from harness.checkers.wrong_total import Totals, only_rounding, single
 from harness.effect import Effects, Table
 from harness.errors import UsageError
 from harness.judge.stakes.scale import Scale, Slice
-from harness.judge.stakes.weigh import Weighed
+from harness.judge.stakes.weighed import Weighed
 from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
 from harness.sinks.table import SinkTable
 

@@ -47,12 +47,14 @@ class Injection:
     """The checkpoint whose query alone is known to have been hit; empty if all of them were, None if nobody knows."""
     worked: bool = True
     """Its attempt had been seen at work."""
+    spared: bool = False
+    """The driver did not die of it, and was not to."""
     paused: bool = False
-    """Nobody died: what was in flight is done once."""
+    """It stood still for a while: it does nothing again."""
     waited: bool = False
-    """Nobody died while a server was away: what had been written is not done again."""
+    """A server was away whose clients wait for it: nobody is known to do anything again."""
     retried: bool = False
-    """An executor died, and its driver did not: it retries the tasks that had not finished, and no others."""
+    """An executor died: the driver retries the tasks that had not finished, and no others."""
     lasts: bool = False
     """It went on to do harm when the snapshot had been taken."""
     beside: bool = False
@@ -92,7 +94,7 @@ def died(step: StepOutcome) -> bool:
 def read_injections(run: Run) -> tuple[Injection, ...]:
     """The hits of a run in order. Raises HarnessError or UsageError for a snapshot that is damaged."""
     hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
-    alone, worked, beside = ended(run), _worked(run), len(_folders(run.progressed)) > 1
+    worked, beside = _worked(run), len(_folders(run.progressed)) > 1
     made = [(number, step, _injection(run, number, step)) for number, step in hits]
     return tuple(
         replace(
@@ -101,9 +103,10 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
             running=_impact(run, number) in FREE,
             only=_only(run, number, step, injection.at),
             worked=step.attempt in worked,
-            paused=_impact(run, number) is Impact.DRIVER_PAUSED and step.attempt not in alone,
-            waited=_impact(run, number) is Impact.SERVER_AWAY and not died(step) and step.attempt not in alone,
-            retried=_impact(run, number) in EXECUTORS and not died(step) and step.attempt not in alone,
+            spared=_impact(run, number) in (*SPARES, Impact.DRIVER_PAUSED) and not died(step),
+            paused=_impact(run, number) is Impact.DRIVER_PAUSED,
+            waited=_impact(run, number) is Impact.SERVER_AWAY,
+            retried=_impact(run, number) in EXECUTORS,
             lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
             beside=beside,
         )

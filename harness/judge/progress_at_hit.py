@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.checkers.offset_ranges import Offsets, Span, Spans, between, highest, joined, lowest
+from harness.checkers.offset_ranges import Offsets, Span, Spans, between, covers, highest, joined, lowest
 from harness.judge.injections import Injection, lasting
 from harness.judge.read_folder import done
 from harness.run_folder.snapshot import Batch, Progressed, Query, QueryState, Snapshot
@@ -20,7 +20,8 @@ from harness.scenario import CrashPoint, Sink
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """How far one query was when a fault hit. `next` is where the next attempt began, None if the driver lived;
+    """How far one query was when a fault hit. `next` is where the next attempt began, None if the driver lived, which
+    may have ended by itself later: then the next one began at `resumed`;
     `last` what was committed last, `since` what of that a driver that went on had committed after the trigger. `after`
     says that the sink was committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `early` that
     it had saved those of the slice in flight, which then lies before `high`. `partial` is what only some of a query's
@@ -34,6 +35,7 @@ class Reach:
     low: Offsets
     high: Offsets
     next: Offsets | None = None
+    resumed: Offsets | None = None
     last: Spans = ()
     since: Spans = ()
     batch: int | None = None
@@ -63,6 +65,13 @@ class Reach:
     def skipped(self) -> Spans:
         """Not committed, and the next attempt began beyond it."""
         return between(self.low, self.next) if self.next is not None else ()
+
+    @property
+    def restarted(self) -> bool:
+        """The driver lived, and ended later: did the next attempt begin with some of what was in flight?"""
+        if self.resumed is None or not self.taken:
+            return False
+        return not covers(between(self.low, self.resumed), self.taken)
 
     @property
     def passed(self) -> Spans:
@@ -156,7 +165,8 @@ def _reach(
     done_once = [_ends(batch) for batch in query.batches if batch.batch <= max(state.commits, default=-1)]
     low = highest([at, state.committed_most, *done_once])
     high, most = highest([low, state.planned]), highest([slowest, state.planned_most])
-    next_, new = _next(query, step.attempt, progressed, sink) if injection.died else (None, False)
+    began, new = _next(query, step.attempt, progressed, sink)
+    next_, other = began if injection.died else None, new and done(query, progressed.end)
     planned = max(state.offsets, default=None)
     batch = planned if planned not in state.commits else None
     last = _spans(newest.ranges) if newest else ()
@@ -166,9 +176,10 @@ def _reach(
         low=low,
         high=high,
         next=low if next_ is not None and _same(next_, slowest) else next_,
+        resumed=None if injection.died or other else began,
         partial=joined(between(slowest, low), between(high, most)),
         anew=between(slowest, highest([at, *done_once])),
-        other=new and done(query, progressed.end),
+        other=other and injection.died,
         last=last,
         since=last if committed else (),
         batch=batch,
@@ -245,11 +256,12 @@ def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach
     moves = [p.next for p in before if p.next != low or p.attempt < snapshot.attempt]
     after = [p.next for p in progressed.positions if p.at_s > snapshot.at_s and p.next != low]
     taken = lowest([after[0], highest([low, snapshot.sent])]) if after else dict(low)
-    launched = [p.next for p in progressed.positions if died and p.attempt > snapshot.attempt]
+    launched = next((p.next for p in progressed.positions if p.attempt > snapshot.attempt), None)
     return Reach(
         low=low,
         high=highest([low, taken]),
-        next=launched[0] if launched else None,
+        next=launched if died else None,
+        resumed=None if died else launched,
         last=between(moves[-1] if moves else {}, low),
         own=True,
     )

@@ -28,7 +28,7 @@ from harness.judge.cause.hit_of_total import Told, Totals
 from harness.judge.cause.shown import copies
 from harness.judge.stakes.scale import SLICES_MAX, Scale
 from harness.judge.stakes.sink_state import named_by
-from harness.judge.stakes.weigh import WRITING, Known, Weighed
+from harness.judge.stakes.weighed import WRITING, Known, Weighed
 from harness.scenario import Finding, Harm, Kind
 
 

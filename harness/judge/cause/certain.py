@@ -19,7 +19,7 @@ from harness.checkers.offset_ranges import Cut, Spans, joined
 from harness.checkers.wrong_total import EXACT, decimal, single
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.sink_state import RowsByKey, named_by, whole
-from harness.judge.stakes.weigh import Weighed
+from harness.judge.stakes.weighed import Weighed
 from harness.scenario import Finding, Harm, Kind
 
 ROWS = (Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE)

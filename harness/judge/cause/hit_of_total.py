@@ -13,7 +13,7 @@ from harness.checkers.offset_ranges import Cut, Span, Spans, between, joined, me
 from harness.judge.cause.shown import Shown
 from harness.judge.stakes.scale import SLICES_MAX
 from harness.judge.stakes.sink_state import whole
-from harness.judge.stakes.weigh import Known
+from harness.judge.stakes.weighed import Known
 from harness.scenario import Harm
 
 HITS_MAX = 5

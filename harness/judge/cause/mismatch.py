@@ -15,7 +15,7 @@ from harness.checkers.compare import Key
 from harness.checkers.offset_ranges import Cut, between
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, held
-from harness.judge.stakes.weigh import Known, Weighed
+from harness.judge.stakes.weighed import Known, Weighed
 
 
 def mismatched(scale: Scale, hit: Weighed) -> int:

@@ -11,7 +11,7 @@ from harness.checkers.compare import Key
 from harness.checkers.offset_ranges import Cut, Spans
 from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, held, same, whole
-from harness.judge.stakes.weigh import Known
+from harness.judge.stakes.weighed import Known
 
 
 class Shown:

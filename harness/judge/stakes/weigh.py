@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -25,64 +25,8 @@ from harness.judge.stakes.scale import Scale, changed
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, whole
 from harness.judge.stakes.traces import Traces
 from harness.judge.stakes.visible import Visibility
+from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed
 from harness.scenario import Harm, Stake
-
-EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
-    "offsets committed, sink not written",
-    "batch planned, sink not written",
-    "sink written in part",
-    "sink written, batch not committed",
-    "batch committed",
-)
-POINTS = (PLANNED, WRITING, WRITTEN)
-"""The crash points at which a pipeline can be hit with something at stake; one that keeps its offsets itself may
-save them too early as well."""
-SAFE: dict[Harm | None, tuple[str, ...]] = {Harm.REPETITION: (WRITTEN,), Harm.LOSS: (EARLY, PLANNED)}
-"""Those at which only this harm is at stake, while the checkpoint stays."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Weighed:
-    """One hit against one sink. `why` says why nothing was at stake. `again` and `missing` are the records that
-    repetition and loss would touch, `late` those that were committed and not in the sink; `at` and `last` what the sink
-    held when the fault hit, and before the next attempt worked. What is None is not known."""
-
-    injection: Injection
-    point: str = ""
-    stakes: tuple[Stake, ...] = ()
-    why: str = ""
-    reach: Reach | None = None
-    again: Spans = ()
-    missing: Spans = ()
-    late: Spans = ()
-    at: SinkState | None = None
-    last: SinkState | None = None
-    idle: bool = False
-    """No query had begun when the fault hit: nothing was at stake for certain."""
-    untold: bool = False
-    """Nobody knows what was at stake."""
-
-    @property
-    def open(self) -> Spans:
-        """What may be missing after it: what was in flight, what saved offsets call done, and what a driver that went
-        on had committed between the trigger and the snapshot."""
-        if self.reach is None:
-            return self.missing
-        return joined(self.missing, self.reach.last if self.reach.own else self.reach.since)
-
-    @property
-    def counting(self) -> tuple[Stake, ...]:
-        """What was at stake that the guarantee forbids, and would have been seen."""
-        return tuple(stake for stake in self.stakes if stake.counts)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Known(Weighed):
-    """One of which snapshots tell how far its query was, and what the sink held."""
-
-    reach: Reach
-    at: SinkState
-    last: SinkState
 
 
 def weigh_all(scale: Scale, hits: Sequence[tuple[Injection, Sequence[Reach]]], *, many: int) -> list[Weighed]:
@@ -185,8 +129,10 @@ class _Weighing:
     def weighed(self) -> Known:
         """The stakes, and why there are none."""
         again, missing = self._again(), self._missing()
-        # What another query may begin before is not known to be at stake; if it comes again, that one did it.
-        stakes = [*self._repetition(self._redone() if self.reach.other else again), *self._loss(missing)]
+        # What another query may begin before, or a client that waits may ask for anew, is not known to be at stake; if
+        # it comes again, that one did it.
+        known = self._redone() if self.reach.other else self.reach.again if self._waited else again
+        stakes = [*self._repetition(known), *self._loss(missing)]
         return Known(
             injection=self.injection,
             point=self.point,
@@ -228,19 +174,35 @@ class _Weighing:
 
     def _redone(self) -> Spans:
         """What of the batch in flight may be done again, and would be there twice: not if whoever had it in flight was
-        only paused or waited for a server, nor if all of it was rolled back before the next attempt worked."""
+        only paused, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
-        nobody = self.injection.paused or self.injection.waited or self.reach.volatile
+        nobody = self._paused or self.reach.volatile
         return self.reach.taken if self._stays() and not (nobody or unseen or self._left) else ()
 
+    @property
+    def _lived(self) -> bool:
+        """Did whoever had the batch in flight go on with it? Not if the driver died, of the hit or, later, by itself:
+        then the next attempt may have begun with it."""
+        return self.injection.spared and not self.reach.restarted
+
+    @property
+    def _paused(self) -> bool:
+        return self.injection.paused and self._lived
+
+    @property
+    def _waited(self) -> bool:
+        return self.injection.waited and self._lived
+
     def _retried(self, spans: Spans) -> Spans:
-        """Of these, what is known to be written once more. When an executor dies, the driver retries the tasks that had
-        not finished: one whose rows are all in the sink may have, one that got half of a partition in has not. Which
-        task wrote to a total, nothing says."""
-        if not self.injection.retried or not self.begun:
+        """Of these, what is known to be written once more. A driver that lives retries the tasks that had not finished:
+        one whose rows are all in the sink may have, one that got half of a partition in has not. Which task wrote to a
+        total, nothing says, nor what a program asks a server for again that was away."""
+        if not self._lived or not self.begun:
             return spans
         if self.whole:
             return ()
+        if not self.injection.retried:
+            return spans
         return spans if self.scale.case.aggregate else tuple(s for s in spans if self._half(self.scale.keys((s,))))
 
     def _half(self, keys: Collection[Key]) -> bool:
@@ -282,7 +244,7 @@ class _Weighing:
         """The same of what was planned, and of what the next attempt has skipped."""
         known = self._in_flight() and not (self.whole or self._vague())
         open_ = self.scale.allows is not Harm.REPETITION if self._unseen() else known
-        taken = self.reach.taken if open_ and not self.injection.paused else ()
+        taken = self.reach.taken if open_ and not self._paused else ()
         skipped = () if self.reach.other else self.reach.skipped
         if skipped and not self.reach.early and self._came(skipped):
             # The rest of the batch, which the next attempt began with, is as it would be without that.
@@ -328,9 +290,9 @@ class _Weighing:
         if self.reach.batch is not None and not self.reach.taken:
             what = "held no record" if self.scale.sink.watermark is None else "wrote no window"
             return f"batch {self.reach.batch} {what}"
-        if self.reach.taken and self.injection.paused:
+        if self.reach.taken and self._paused:
             return "the driver was paused, and went on with what it had in flight"
-        if self.reach.taken and self.injection.waited and self.whole:
+        if self.reach.taken and self._waited and self.whole:
             return "no driver ended while the server was away, so nothing was done again, and all of it is in the sink"
         if self.reach.taken:
             return "nothing shows that a slice was in flight: no row beyond the saved offsets, no open transaction"
