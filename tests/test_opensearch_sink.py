@@ -17,7 +17,7 @@ from harness.components.opensearch.sink.documents import row_of
 from harness.components.opensearch.sink.mapping import Index, columns_of, described, fields_of
 from harness.errors import StackError, UsageError
 from harness.sinks.base import Missing
-from harness.sinks.json_columns import parsed
+from harness.sinks.json_columns import Wanted, parsed
 from harness.sinks.json_values import fields as exactly
 
 PLAIN = {"type": "keyword"}
@@ -155,6 +155,16 @@ def test_columns_have_the_decimals_that_the_index_keeps() -> None:
 
 def answer(**mapping: Any) -> dict[str, Any]:
     return {"run-r.t": {"mappings": mapping, "settings": {"index": {"uuid": "u", "number_of_shards": "2"}}}}
+
+
+@pytest.mark.parametrize("dynamic", [False, "false"])
+def test_a_column_that_no_search_finds_is_refused(dynamic: object) -> None:
+    closed = described("run-r.t", answer(properties={"x": PLAIN}, dynamic=dynamic))
+    named = [Wanted(name=name, type="string", source=name) for name in ("x", "_id", "y")]
+    assert [each.wanted.name for each in fields_of(closed, named[:2])] == ["x", "_id"]
+    with pytest.raises(UsageError, match=r"a field y that cannot be read exactly: its mapping lacks the field"):
+        fields_of(closed, named)
+    assert len(fields_of(described("run-r.t", answer(properties={"x": PLAIN})), named)) == 3, "one may come yet"
 
 
 def test_an_alias_or_documents_kept_in_part_are_refused() -> None:

@@ -37,12 +37,14 @@ BESIDE = ("_id", "_version")
 
 @dataclass(frozen=True, kw_only=True)
 class Index:
-    """One index as its server describes it. `mapping` is that of its fields, by name."""
+    """One index as its server describes it. `mapping` is that of its fields, by name; is it `closed`, a field that it
+    lacks is kept in the document alone, and no search finds it."""
 
     name: str
     uuid: str
     shards: int
     mapping: Mapping[str, Any]
+    closed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +73,7 @@ def described(name: str, answer: Mapping[str, Any]) -> Index:
         uuid=str(settings["uuid"]),
         shards=int(settings["number_of_shards"]),
         mapping=mapping.get("properties", {}),
+        closed=str(mapping.get("dynamic", True)).lower() == "false",
     )
 
 
@@ -97,6 +100,8 @@ def fields_of(index: Index, wanted: Sequence[Wanted]) -> tuple[Field, ...]:
 
 def _named(index: Index, wanted: Wanted) -> Field:
     kept = index.mapping.get(wanted.source, {})
+    if not kept and index.closed and wanted.source not in BESIDE:
+        raise _refusal(index, wanted.source, "its mapping lacks the field and adds none (`dynamic: false`)")
     if kept and wanted.source not in BESIDE:
         why = _altered(kept) or _other(kept, wanted)
         if why:
