@@ -238,6 +238,28 @@ def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_pa
         schedule.stop()
 
 
+@pytest.mark.parametrize(("batch", "met"), [(None, ""), (3, "3")])
+def test_a_failpoint_is_not_met_by_what_the_step_before_left_nor_in_another_batch(
+    tmp_path: Path, batch: int | None, met: str
+) -> None:
+    with world(tmp_path, batches=60, step_s=SLOW_S) as w:
+        here = trigger("failpoint", "here", batch=batch)
+        schedule, folder = Schedule((step(here, "kill driver"),), w.world), w.world.own.folder / "failpoints"
+        folder.mkdir()
+        (folder / "reached.here.77").write_text("1", encoding="utf-8")
+        w.supervisor.start(Restart(), w.attempt)
+        schedule.start()
+        armed = folder / (here.value if batch is None else f"here@{batch}")
+        until("the failpoint to be armed", armed.exists, within_s=WITHIN_S)
+        if batch is not None:
+            (folder / "reached.here.78").write_text("2", encoding="utf-8")
+        assert not (folder / "reached.here.77").exists()
+        (folder / "reached.here.79").write_text(met, encoding="utf-8")
+        until("the step", lambda: schedule.outcomes, within_s=WITHIN_S)
+        assert schedule.outcomes[0].batch == batch
+        schedule.stop()
+
+
 def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 99), "kill driver"))

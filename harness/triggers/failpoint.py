@@ -37,14 +37,16 @@ class Failpoint:
         alone(run, when)
         folder = _folder(run)
         folder.mkdir(exist_ok=True)
+        # Who came to it as the last step let it go says so only now.
+        for old in folder.glob(f"reached.{when.value}.*"):
+            old.unlink(missing_ok=True)
         (folder / (f"{when.value}" if when.batch is None else f"{when.value}@{when.batch}")).touch()
-        pattern = f"reached.{when.value}.*"
         try:
-            wait_until(run, when, lambda: any(folder.glob(pattern)))
+            wait_until(run, when, lambda: bool(_reached(folder, when)))
         except WaitError:
             self.release(run, when)
             raise
-        word = next(folder.glob(pattern)).read_text(encoding="utf-8")
+        word = _reached(folder, when)[0]
         return TriggerHit(int(word) if word else when.batch, before=run.observer.listing())
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
@@ -56,6 +58,13 @@ class Failpoint:
         folder = _folder(run)
         for path in [*folder.glob(f"{trigger.value}*"), *folder.glob(f"reached.{trigger.value}.*")]:
             path.unlink(missing_ok=True)
+
+
+def _reached(folder: Path, when: Trigger) -> list[str]:
+    """The batches in which it was reached, empty texts for unnumbered ones; of a step that names a batch that one
+    alone."""
+    words = [path.read_text(encoding="utf-8") for path in sorted(folder.glob(f"reached.{when.value}.*"))]
+    return [word for word in words if when.batch is None or word in ("", str(when.batch))]
 
 
 def _folder(run: RunContext) -> Path:
