@@ -224,14 +224,16 @@ def test_a_driver_that_lives_retries_the_partitions_that_are_there_in_part(
     make: Make, there: Spans, shown: bool, records: int
 ) -> None:
     bench = make()
-    injected = replace(injection(bench.held(bench.rows(*batch(0), *there))), retried=True)
+    injected = replace(injection(bench.held(bench.rows(*batch(0), *there))), retried=True, spared=True)
     stake, _ = weigh(bench.scale(), injected, [reach(next=None)]).stakes
     assert (stake.harm, stake.shown, stake.records) == (AGAIN, shown, records)
 
 
 def test_which_task_wrote_to_a_total_nothing_says(make: Make) -> None:
     bench = make(TOTALS)
-    injected = replace(injection(bench.held(bench.rows(*batch(0), Span(0, 5, 7), Span(1, 5, 7)))), retried=True)
+    injected = replace(
+        injection(bench.held(bench.rows(*batch(0), Span(0, 5, 7), Span(1, 5, 7)))), retried=True, spared=True
+    )
     stake, _ = weigh(bench.scale(), injected, [reach(next=None)]).stakes
     assert (stake.harm, stake.shown, stake.records) == (AGAIN, True, 10)
 

@@ -145,7 +145,7 @@ def test_a_slice_that_is_whole_puts_no_loss_at_stake(make: Make) -> None:
 
 def test_a_driver_that_stood_still_puts_nothing_at_stake_and_says_so(make: Make) -> None:
     bench = make()
-    still = replace(injection(bench.held(bench.first(1))), paused=True)
+    still = replace(injection(bench.held(bench.first(1))), paused=True, spared=True)
     out = weigh(bench.scale(), still, [reach()])
     assert (out.point, out.stakes, out.missing) == (PLANNED, (), ())
     assert out.why == "the driver was paused, and went on with what it had in flight"

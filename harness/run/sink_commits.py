@@ -1,4 +1,4 @@
-"""Sees a sink's own commit being written: all tasks of the batch are done, and a file is about to be renamed.
+"""Sees a sink's own commit being written: its tasks are done, and a file is about to be renamed.
 
 Such a log is written as Spark's checkpoint is, so the same watch sees it.
 """

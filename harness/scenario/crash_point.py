@@ -11,8 +11,8 @@ COMMITTING = "committing"
 class CrashPoint(StrEnum):
     """A place in the micro-batch protocol, in the order in which a batch passes them.
     `BATCH_PLANNED`: `offsets/N` is there, the batch has not begun to write.
-    `SINK_COMMITTING`: all tasks of batch N are done, and its sink's own commit is being written and not visible; of
-    sinks that commit by renaming a file.
+    `SINK_COMMITTING`: the tasks of a commit of batch N are done, and that commit of its sink is being written and not
+    visible; of sinks that commit by renaming a file.
     `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
     `BATCH_COMMITTED`: `commits/N` is there, the next batch is not planned.
     A batch of DStreams is planned once its blocks are allocated; then `BATCH_CHECKPOINTED`: `checkpoint-T` is there,

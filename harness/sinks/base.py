@@ -153,7 +153,7 @@ class CommitLog:
 
 @runtime_checkable
 class CommitsByRename(Protocol):
-    """A kind whose commits show as they are written: all tasks are done, and a file that names what they wrote is
+    """A kind whose commits show as they are written: their tasks are done, and a file that names what they wrote is
     renamed."""
 
     def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:

@@ -1,4 +1,5 @@
-"""A batch whose sink's own commit is being written: all its tasks are done, and no reader of the sink's log sees them.
+"""A batch whose sink's own commit is being written: the tasks of that commit are done, and no reader
+of the sink's log sees them.
 
 The file that is about to be renamed says so. Of which batch it is, the checkpoint says: the one that is planned and not
 committed.
