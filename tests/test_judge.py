@@ -860,6 +860,14 @@ def test_a_broker_that_was_waited_for_puts_no_repetition_at_stake(
     assert verdict.word is (Word.HELD if harms else Word.VOID)
 
 
+def test_what_came_again_while_a_broker_was_away_has_its_outage(folder: Folder) -> None:
+    """A task whose records could not be delivered in time is tried again by the same driver."""
+    folder.tables = [payments(folder.records) + payments(folder.records[10:14])]
+    verdict = away(folder, "kafka", holds=14, again=None)
+    assert verdict.word is Word.VIOLATED
+    assert {each.faults for each in verdict.findings} == {("kill kafka at batch-planned of batch 1, attempt 1",)}
+
+
 @pytest.mark.parametrize("server", ["kafka", "postgres", "mariadb", "opensearch", "s3", "namenode"])
 @pytest.mark.parametrize("again", [pytest.param(None, id="it lives"), pytest.param(2, id="it ended behind the batch")])
 @pytest.mark.parametrize("point", ["batch-planned", "sink-committed", "failpoint all-sent"])
