@@ -94,14 +94,17 @@ def into(sql: str, columns: Sequence[str] = COLUMNS, **address: Any) -> Callable
     return save
 
 
-def stoppable(save: Callable[[Iterator[Row]], None]) -> Callable[[Iterator[Row]], None]:
+def stoppable(save: Callable[[Iterator[Row]], None], batch: int | None = None) -> Callable[[Iterator[Row]], None]:
     """The same with a failpoint after the commit: no outside event says that the server has the rows of a partition,
-    and Spark does not know yet that its task is done."""
+    and Spark does not know yet that its task is done. Spark knows the batch, unless the program counts them itself."""
 
     def saved(rows: Iterator[Row]) -> None:
         from harness import failpoint
 
         save(rows)
-        failpoint.reach_in_task("partition-committed")
+        if batch is None:
+            failpoint.reach_in_task("partition-committed")
+        else:
+            failpoint.reach("partition-committed", batch=batch)
 
     return saved

@@ -39,7 +39,7 @@ def main() -> None:
     while True:
         batch, start = topic.committed()
         end = topic.next_end(start)
-        topic.read(spark, start, end).foreachPartition(SAVE)
+        topic.read(spark, start, end).foreachPartition(common.stoppable(SAVE, batch))
         failpoint.reach("sink-written", batch=batch)
         topic.commit(batch, end)
 
