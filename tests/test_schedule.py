@@ -249,7 +249,7 @@ def test_a_failpoint_is_not_met_by_what_the_step_before_left_nor_in_another_batc
         (folder / "reached.here.77").write_text("1", encoding="utf-8")
         w.supervisor.start(Restart(), w.attempt)
         schedule.start()
-        armed = folder / (here.value if batch is None else f"here@{batch}")
+        armed = folder / ("here" if batch is None else f"here@{batch}")
         until("the failpoint to be armed", armed.exists, within_s=WITHIN_S)
         if batch is not None:
             (folder / "reached.here.78").write_text("2", encoding="utf-8")
