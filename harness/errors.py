@@ -63,6 +63,10 @@ class StackError(HarnessError):
     """A component of the stack could not come up, or died on its own. Cure: `onceproof doctor`."""
 
 
+class OwnCodeError(StackError):
+    """Code of the user's own raised, died or was late. It fails its own run, and no other one."""
+
+
 class WaitError(HarnessError):
     """A bounded wait ran out. The message ends with what was last seen."""
 

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harness import suite
-from harness.errors import HarnessError, SetupError, StackError, UsageError
+from harness.errors import HarnessError, OwnCodeError, SetupError, StackError, UsageError
 from harness.report import render
 from harness.report.summary import Run, error
 from harness.run.loop import Result
@@ -222,9 +222,27 @@ def test_ci_is_told_of_each_run_once_and_how_to_repeat_one_whose_folder_is_gone(
     assert data["exit_code"] == 3
 
 
+def test_code_of_the_users_own_that_fails_ends_its_own_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_one(scenario: Scenario, stack: Any, *, reports: Path, **rest: Any) -> Result:
+        if scenario.name == "a":
+            raise OwnCodeError("asked readers:rows for its rows; it raised OSError")
+        return Result(verdict=sample.held(), folder=sample.stored(reports, sample.held()).path, seconds=1.0)
+
+    stack: Any = SimpleNamespace(name="processes", health=lambda: None)
+    monkeypatch.setattr(suite, "run_one", run_one)
+    monkeypatch.setattr(suite, "stack_of", lambda options, work: stack)
+    monkeypatch.setattr(suite, "up", nullcontext)
+    work = [replace(SCENARIO, name=name) for name in "ab"]
+    assert suite.run_all(work, Options(reports=tmp_path, jobs=1)) == 4
+    summary = json.loads((tmp_path / "latest" / "summary.json").read_text())
+    assert [(each["scenario"], each["verdict"]) for each in summary["runs"]] == [("a", "error"), ("b", "held")]
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_suite_that_is_cut_short_has_shown_what_was_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], jobs: int
 ) -> None:
     """With two jobs the third run is ended at its next wait, and the fourth never begins."""
     over, begun = threading.Event(), list[str]()
@@ -258,11 +276,17 @@ def test_a_suite_that_is_cut_short_has_shown_what_was_over(
     with pytest.raises(StackError, match="the broker died"):
         suite.run_all(work, Options(reports=tmp_path, jobs=jobs, junit=tmp_path / "junit.xml"))
     cases = [each.get("name") for each in ElementTree.parse(tmp_path / "junit.xml").iter("testcase")]
-    assert cases == ["a", "the rest of the suite"]
+    assert cases == ["a", "b", "c", "d"]
     assert sorted(begun) == ["a", "b", "c"][: jobs + 1]
     summary = json.loads((tmp_path / "latest" / "summary.json").read_text())
-    assert len(summary["runs"]) == 1
-    assert (tmp_path / "latest" / "index.html").is_file()
+    told = [(each["scenario"], each["verdict"], each["reasons"]) for each in summary["runs"]]
+    lost = ["it was not judged: the broker died"]
+    assert (told[0][:2], told[1:]) == (("a", "held"), [(name, "error", lost) for name in "bcd"])
+    assert summary["exit_code"] == 4
+    page = (tmp_path / "latest" / "index.html").read_text(encoding="utf-8")
+    assert "4 runs: 1 as expected, 3 not (3 error)" in page
+    out = capsys.readouterr().out
+    assert "1 run: 1 as expected" in out and "not judged: b, c, d" in out
     # It is none of the suites that are over.
     assert not (tmp_path / "latest" / "trend.jsonl").exists()
 

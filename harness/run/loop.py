@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, Interrupted
 from harness.judge import judge, judged, wants
 from harness.load import project_root
 from harness.run.controls.runs import controls
@@ -89,7 +89,7 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
         folder.save(2, run={"seconds": round(monotonic() - began, 3)})
         journal.write("verdict", word=verdict.word, as_expected=verdict.as_expected, findings=verdict.kinds())
     except BaseException as failure:
-        words = str(failure) if isinstance(failure, HarnessError) else repr(failure)
+        words = str(failure) if isinstance(failure, HarnessError | Interrupted) else repr(failure)
         outcome = {"error": redactor.text(words)}
         folder.save(1, run={"outcome": outcome, "seconds": round(monotonic() - began, 3)})
         if isinstance(failure, HarnessError):

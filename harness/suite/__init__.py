@@ -21,8 +21,9 @@ from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import HarnessError, Interrupted, StackError, UsageError
+from harness.errors import HarnessError, Interrupted, OwnCodeError, StackError, UsageError
 from harness.report.ci import github, junit
+from harness.report.escape import visible
 from harness.report.many import about as abouts
 from harness.report.many import trend
 from harness.report.summary import Run, brief, error
@@ -78,6 +79,10 @@ class Suite:
                 junit.write(self.options.junit, self.runs)
         self.progress.ended(number, run)
 
+    def judged(self, number: int) -> bool:
+        """Is a run of the scenario with that number over?"""
+        return any(number == each for each, _ in self._runs)
+
     @property
     def runs(self) -> list[Run]:
         """Those that are over, in the order that was asked for."""
@@ -109,7 +114,6 @@ def supported(scenarios: Sequence[Scenario], stack: Able) -> list[Scenario]:
 
 def run_all(work: Sequence[Scenario], options: Options) -> int:
     """Run each scenario on one stack."""
-    from harness.report import render
     from harness.suite.progress import progress
 
     if (options.jobs or 1) > 1 and options.stack in ONE_AT_A_TIME:
@@ -148,11 +152,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
                         play(number, scenario)
         except BaseException as failure:
             # What ended it is what is told.
-            if suite.runs:
-                with suppress(Exception):
-                    render.index(options.reports, suite.runs)
             with suppress(Exception):
-                cut_short(suite.runs, failure, options)
+                cut_short(suite, work, failure)
             raise
         index = ended(options.reports, suite.runs) if suite.runs else None
     with github.no_commands():
@@ -169,13 +170,35 @@ def ended(reports: Path, runs: Sequence[Run]) -> Path:
     return render.index(reports, runs)
 
 
-def cut_short(runs: Sequence[Run], failure: BaseException, options: Options) -> None:
-    """Tell CI that the rest did not run: its silence would be taken for a pass."""
-    words = str(failure) if isinstance(failure, HarnessError) else type(failure).__name__
-    rest = Run(scenario="the rest of the suite", verdict=error(f"it did not run: {words}"), stack=options.stack)
+def cut_short(suite: Suite, work: Sequence[Scenario], failure: BaseException) -> None:
+    """Say of each scenario that has no verdict that it has none: silence would be taken for a pass."""
+    from harness.report import render
+
+    options, why = suite.options, str(failure) or type(failure).__name__
+    left = [each for number, each in enumerate(work, 1) if not suite.judged(number)]
+    lost = [unjudged(each, options, stack=options.stack, why=f"it was not judged: {why}") for each in left]
+    runs = [*suite.runs, *lost]
+    write_summary(options.reports, runs)
     if options.junit is not None:
-        junit.write(options.junit, [*runs, rest])
-    github.tell([*runs, rest])
+        junit.write(options.junit, runs)
+    index = render.index(options.reports, runs)
+    with github.no_commands():
+        show(suite.runs, index)
+        print(f"\nnot judged: {', '.join(visible(each.name) for each in left) or 'what was to be run again'}")
+    github.tell(runs)
+
+
+def unjudged(scenario: Scenario, options: Options, *, stack: str, why: str = "") -> Run:
+    """A run of that scenario before it has a verdict."""
+    return Run(
+        scenario=scenario.name,
+        verdict=error(why, expect=str(scenario.expect)),
+        stack=stack,
+        # Of what the file does not say no command may name it. One that is gone says nothing else.
+        file=scenario.path if in_its_file(scenario) or not Path(scenario.path).is_file() else "",
+        seed=scenario.seed if options.seed is None else options.seed,
+        about=abouts.planned(scenario),
+    )
 
 
 def confirmed(
@@ -218,22 +241,13 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
     from harness.report import render
 
     began = monotonic()
-    seed = scenario.seed if options.seed is None else options.seed
-    about = abouts.planned(scenario)
-    asked_for = Run(
-        scenario=scenario.name,
-        verdict=error(""),
-        stack=stack.name,
-        # Of what the file does not say no command may name it. One that is gone says nothing else.
-        file=scenario.path if in_its_file(scenario) or not Path(scenario.path).is_file() else "",
-        seed=seed,
-        about=about,
-    )
+    asked_for = unjudged(scenario, options, stack=stack.name)
+    about = asked_for.about
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
-    except StackError:
-        raise
     except HarnessError as failure:
+        if isinstance(failure, StackError) and not isinstance(failure, OwnCodeError):
+            raise
         if failure.folder is not None:
             render.write(failure.folder)
         failed = error(str(failure), expect=str(scenario.expect))

@@ -24,7 +24,7 @@ from typing import Any
 
 from harness.components.python import callee
 from harness.components.python.places import located, split
-from harness.errors import StackError, UsageError, WaitError
+from harness.errors import OwnCodeError, StackError, UsageError, WaitError
 from harness.session import reaper
 from harness.wait import until
 
@@ -80,7 +80,7 @@ def call(spawn: Spawn, code: Called, room: Room, do: str, *, scratch: Path) -> I
     """What the function gave, and the folder that holds it until the block ends. `do` is `read` for that of the target,
     `check` for whether it is there, or another one of its module, which need not be there.
 
-    Raises StackError where it raises, dies or is late; UsageError for what it should not give; NothingThere."""
+    Raises OwnCodeError where it raises, dies or is late; UsageError for what it should not give; NothingThere."""
     with _told(code, do):
         folder = Path(tempfile.mkdtemp(prefix="call-", dir=scratch))
     try:
@@ -112,7 +112,7 @@ def _said(spawn: Spawn, code: Called, room: Room, do: str, folder: Path) -> str:
     try:
         until(asked, lambda: process.poll() is not None, within_s=code.within_s, every_s=EVERY_S)
     except WaitError as late:
-        raise StackError(f"{asked}; it had not come to its end after {code.within_s:g} s{_printed(folder)}") from late
+        raise OwnCodeError(f"{asked}; it had not come to its end after {code.within_s:g} s{_printed(folder)}") from late
     finally:
         _end(process, f"{MARK}={mark}")
     return _died(process.returncode)
@@ -130,10 +130,10 @@ def _told(code: Called, do: str) -> Iterator[None]:
 def _answer(folder: Path, died: str, asked: str) -> dict[str, Any]:
     said = folder / "said.json"
     if not said.is_file():
-        raise StackError(f"{asked}; its process {died} before it had come to its end{_printed(folder)}")
+        raise OwnCodeError(f"{asked}; its process {died} before it had come to its end{_printed(folder)}")
     ((what, words),) = json.loads(said.read_text(encoding="utf-8")).items()
     if what == "raised":
-        raise StackError(f"{asked}; it raised {words}")
+        raise OwnCodeError(f"{asked}; it raised {words}")
     if what == "wrong":
         raise UsageError(f"{asked}; {words}")
     if what == "nothing":
