@@ -331,9 +331,14 @@ CASES = [
         ["3:29: sink.effect must be a query (select or with), not 'drop table ledger'"],
     ),
     Case(
-        "view of a table",
-        PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id], view: deduplicated}\n",
-        ["3:69: sink.view means nothing for a table: only a query can fold rows that are equal"],
+        "view of a table of a kind that has no views",
+        PIPELINE + "sink: {delta: t, effect: select id from ledger, key: [id], view: deduplicated}\n",
+        ["3:66: sink.view means nothing for a table: only a query, or a view, can fold rows that are equal"],
+    ),
+    Case(
+        "key that a count's effect lacks",
+        PIPELINE + "sink: {postgres: t, effect: 'select id, count(*) as n from ledger group by id', key: [ids]}\n",
+        ["3:87: sink.key 'ids' is no column of the effect"],
     ),
     Case(
         "a query that is said to give every row",

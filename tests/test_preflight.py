@@ -222,7 +222,7 @@ def test_a_sink_that_does_not_fit_is_told_when_it_appears(tmp_path: Path, monkey
     said = (
         r"postgres public\.kept \(sink 2\): column amount is DECIMAL\(18,2\) in the effect and numeric\(12,1\) in the"
     )
-    with pytest.raises(SetupError, match=said + r" sink.*\. Mend `effect`, or the table in `setup`"):
+    with pytest.raises(SetupError, match=said + r" sink.*\. Mend `effect`, `key`, or the table in `setup`"):
         late.look()
 
 
