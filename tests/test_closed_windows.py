@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.checkers.closed_windows import NEVER, WRITTEN, Timed, closed
-from tests.windows import played
+from harness.scenario.watermark import OutputMode
+from tests.windows import played, updated
 
 S = 1_000_000
 WINDOW = 10 * S
@@ -94,3 +95,42 @@ def test_it_is_what_a_state_store_does_batch_by_batch(drawn: list[tuple[int, flo
     wrote = [sorted(p.offset for p in found.places if p.batch == batch) for batch in range(6)]
     assert wrote == [sorted(offset for window in each.values() for offset in window) for each in story.written]
     assert {p.offset for p in found.places if p.open} <= {number for each in story.open.values() for number in each}
+
+
+def test_in_update_mode_a_record_is_written_by_its_own_batch_unless_it_is_late() -> None:
+    records = [timed(0, 0, 30), timed(1, 1, 3), timed(2, 2, 3), timed(3, 3, 29.9), Timed(0, 4, 3, None, None)]
+    found = closed(range(4), records, 0, OutputMode.UPDATE)
+    assert {p.offset: (p.batch, p.late, p.open) for p in found.places} == {
+        0: (0, False, False),
+        1: (1, False, False),  # batch 1 runs under 30 s, and drops by the watermark of batch 0
+        2: (None, True, False),
+        3: (None, True, False),
+        4: (None, False, True),  # it has no window
+    }
+    assert (found.ends, found.due, found.nowhere) == ({0: 1, 1: 2, 2: 2, 3: 2}, 0, 1)
+
+
+@given(RECORDS, st.integers(0, 20_000))
+def test_in_update_mode_it_is_what_a_state_store_does_batch_by_batch(
+    drawn: list[tuple[int, float]], delay_ms: int
+) -> None:
+    records = [timed(offset, batch, second) for offset, (batch, second) in enumerate(sorted(drawn, key=lambda d: d[0]))]
+    found = closed(range(6), records, delay_ms, OutputMode.UPDATE)
+    taken = [[r for r in records if r.batch == batch] for batch in range(6)]
+    story = updated([[(r.offset, (r.time_us or 0) // 1000) for r in each] for each in taken], delay_ms)
+    assert found.watermarks == dict(enumerate(story.watermarks))
+    assert {p.offset for p in found.places if p.late} == set(story.dropped)
+    there: dict[int, set[int]] = {}
+    for batch, written in enumerate(story.written):
+        mine = {p.offset for p in found.places if p.batch == batch}
+        for window, numbers in written.items():
+            there[window] = there.get(window, set()) | {
+                n for n in mine if (records[n].closes_us or 0) == closes(window)
+            }
+            assert there[window] == set(numbers)
+        assert mine <= {n for numbers in written.values() for n in numbers}
+    assert not any(p.open for p in found.places)
+
+
+def closes(window: int) -> int:
+    return (window + 1) * WINDOW

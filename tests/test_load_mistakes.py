@@ -418,6 +418,11 @@ CASES = [
         ],
     ),
     Case(
+        "a watermark in a mode in which Spark drops nothing",
+        CLOSING + "{of: event_time, closes: event_time, mode: complete}}\n",
+        ["3:117: sink.watermark.mode must be one of append, update, not 'complete'"],
+    ),
+    Case(
         "a watermark without batches",
         "name: n\npipeline: {entry: pipelines/pay.py, progress: group}\n"
         + CLOSING.removeprefix(PIPELINE)

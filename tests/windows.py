@@ -1,5 +1,5 @@
-"""Windows in append mode as Spark's state store makes them, batch by batch, and run folders of such a query: an
-implementation of its own, to hold the judge against."""
+"""Windows in append and update mode as Spark's state store makes them, batch by batch, and run folders of such a query:
+an implementation of its own, to hold the judge against."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from harness.checkers.cells import Row
 from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Sink
-from harness.scenario.watermark import Watermark
+from harness.scenario.watermark import OutputMode, Watermark
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder
 from tests.folders import COLUMNS, SCENARIO
 
@@ -32,6 +32,11 @@ class Story:
     open: dict[int, list[int]] = field(default_factory=dict)
 
 
+CLOSING = Watermark(
+    of="event_time", closes="time_bucket(interval '10 seconds', event_time) + interval '10 seconds'", delay_s=2.0
+)
+
+
 def played(batches: Sequence[Sequence[Record]], delay_ms: int) -> Story:
     """What Spark does with these batches."""
     story, before, now = Story(), 0, 0
@@ -49,15 +54,33 @@ def played(batches: Sequence[Sequence[Record]], delay_ms: int) -> Story:
     return story
 
 
+def updated(batches: Sequence[Sequence[Record]], delay_ms: int) -> Story:
+    """What Spark does with these batches in update mode: a window is written with all its records so far."""
+    story, before, now = Story(), 0, 0
+    for records in batches:
+        story.watermarks.append(now)
+        taken = [each for each in records if (each[1] // WINDOW_MS + 1) * WINDOW_MS > before]
+        story.dropped += [number for number, at_ms in records if (number, at_ms) not in taken]
+        for number, at_ms in taken:
+            story.open.setdefault(at_ms // WINDOW_MS, []).append(number)
+        story.written.append({at_ms // WINDOW_MS: [*story.open[at_ms // WINDOW_MS]] for _, at_ms in taken})
+        story.open = {window: each for window, each in story.open.items() if (window + 1) * WINDOW_MS > now}
+        before, now = now, max([now, *(at_ms - delay_ms for _, at_ms in records)])
+    return story
+
+
 SINK = Sink(
     kind="postgres",
     target="windows",
     effect="select ms // 10000 as w, count(*) as n, sum(amount) as total from ledger where not (_late or _open) "
     "group by 1",
     key=("w",),
-    watermark=Watermark(
-        of="event_time", closes="time_bucket(interval '10 seconds', event_time) + interval '10 seconds'", delay_s=2.0
-    ),
+    watermark=CLOSING,
+)
+UPDATED = replace(
+    SINK,
+    effect="select ms // 10000 as w, count(*) as n, sum(amount) as total from ledger where not _late group by 1",
+    watermark=replace(CLOSING, mode=OutputMode.UPDATE),
 )
 TIMES = [
     {"name": "ms", "type": "BIGINT", "expression": "value ->> '$.ms'"},
@@ -80,6 +103,7 @@ class WindowRun(RunBuilder):
     """The offset at which the query begins to read."""
     committed: int = 10**9
     """The batches before it are committed."""
+    holds: Sink = SINK
 
     @property
     def story(self) -> Story:
@@ -88,12 +112,14 @@ class WindowRun(RunBuilder):
         for each in self.times:
             out.append([(at + place, ms) for place, ms in enumerate(each)])
             at += len(each)
-        return played(out, DELAY_MS)
+        return (updated if self.holds is UPDATED else played)(out, DELAY_MS)
 
     def wrote(self, *batches: int) -> list[Row]:
-        """The rows that these batches wrote."""
-        story = self.story
-        return [self.row(window, numbers) for batch in batches for window, numbers in story.written[batch].items()]
+        """The rows that these batches wrote, a later one over an earlier one."""
+        story, there = self.story, dict[int, list[int]]()
+        for batch in batches:
+            there |= story.written[batch]
+        return [self.row(window, numbers) for window, numbers in there.items()]
 
     def row(self, window: int, numbers: Sequence[int]) -> Row:
         """One window of these records: every amount is another one."""
@@ -108,7 +134,7 @@ class WindowRun(RunBuilder):
             for n, ms in enumerate(flat)
         ]
         self.columns = [*COLUMNS, *TIMES]
-        self.sink(SINK, types=TYPES)
+        self.sink(self.holds, types=TYPES)
         self.ends = [sum(len(each) for each in self.times[: place + 1]) for place in range(len(self.times))]
         self.marks = list(self.story.watermarks)
         self.rows_ = self.wrote(*range(len(self.times)))
@@ -170,8 +196,8 @@ TOLD = ((1_000, 4_000, 8_000), (12_000, 5_000), (9_500, 23_500), (31_000, 24_000
 window 1, the last one windows 2 and 3. Window 4 stays open."""
 
 
-def windowed(path: Path, times: Sequence[Sequence[int]] = TOLD) -> WindowRun:
+def windowed(path: Path, times: Sequence[Sequence[int]] = TOLD, holds: Sink = SINK) -> WindowRun:
     """An honest run in which nothing was hit yet."""
-    run = WindowRun(path, scenario=replace(SCENARIO, schedule=()), times=times)
+    run = WindowRun(path, scenario=replace(SCENARIO, schedule=()), times=times, holds=holds)
     run.made()
     return run

@@ -1,8 +1,9 @@
 """Which batch wrote the window of each record, by the batches that took the records and the watermark between them.
 
-Spark's rules (append mode, one watermark): batch N runs under the latest time of the batches before it, less the delay,
-never lower than before, 0 at first. A record of batch N is dropped if its window had ended by the watermark of batch
-N-1. A window is written by the first batch by whose watermark it has ended, with the records of that batch. Pure.
+Spark's rules (one watermark): batch N runs under the latest time of the batches before it, less the delay, never lower
+than before, 0 at first. A record of batch N is dropped if its window had ended by the watermark of batch N-1. In append
+mode a window is written by the first batch by whose watermark it has ended, with the records of that batch. In update
+mode each batch writes the windows of the records that it does not drop. Pure.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from harness.scenario.watermark import OutputMode
 
 WRITTEN, NEVER = 0, 1
 """The made-up partitions: records in the order in which they were written, and those that no batch wrote."""
@@ -51,7 +54,9 @@ class Closed:
     nowhere: int = 0
 
 
-def closed(batches: Sequence[int], records: Iterable[Timed], delay_ms: int) -> Closed:
+def closed(
+    batches: Sequence[int], records: Iterable[Timed], delay_ms: int, mode: OutputMode = OutputMode.APPEND
+) -> Closed:
     """`batches` are those of one query, from 0 and without a gap; also those that took no record."""
     known = list(records)
     watermarks, next_ms = _watermarks(batches, known, delay_ms)
@@ -61,7 +66,7 @@ def closed(batches: Sequence[int], records: Iterable[Timed], delay_ms: int) -> C
     due = 0
     for record in known:
         late = _late(record, watermarks)
-        at = len(marks) if late or record.batch is None else _closing(record, record.batch, marks)
+        at = len(marks) if late or record.batch is None else _writing(record, record.batch, marks, mode)
         if at < len(marks):
             written.append((batches[at], record))
             continue
@@ -102,8 +107,9 @@ def _late(record: Timed, watermarks: Mapping[int, int]) -> bool:
     return record.closes_us <= watermarks.get(record.batch - 1, 0) * 1000
 
 
-def _closing(record: Timed, batch: int, marks: Sequence[int]) -> int:
-    """The place of the batch that writes it: the first one from its own on whose watermark is not before the end."""
+def _writing(record: Timed, batch: int, marks: Sequence[int], mode: OutputMode) -> int:
+    """The place of the batch that writes it: in append mode the first one from its own on whose watermark is not before
+    the end, in update mode its own."""
     if record.closes_us is None:
         return len(marks)
-    return max(bisect_left(marks, record.closes_us), batch)
+    return batch if mode is OutputMode.UPDATE else max(bisect_left(marks, record.closes_us), batch)

@@ -1,6 +1,7 @@
-"""A sink whose query writes windows in append mode, judged by what its batches wrote and not by what they took.
+"""A sink whose query writes windows under a watermark, judged by what its batches wrote and not by what they took.
 
-A window is written by a later batch than those that took its records: the first one whose watermark has passed its end.
+In append mode a window is written by a later batch than those that took its records: the first one whose watermark has
+passed its end. In update mode each batch writes the windows of its records, without those that the watermark drops.
 So the records are put into the order in which they were written, and every batch, snapshot and next offset is told in
 places of that order. The rest of the judge sees a source that was read in that order, and goes by the same rules.
 
@@ -55,7 +56,8 @@ def by_writing(run: Run, injections: tuple[Injection, ...], source: Source, plac
     taken = replace(source, batches=_ranges(query))
     with Effects(taken, where=f"scenario `{run.scenario.name}`") as effects:
         records = effects.timed(sink.watermark)
-    found = closed([batch.batch for batch in query.batches], records, round(sink.watermark.delay_s * 1000))
+    numbers, delay_ms = [batch.batch for batch in query.batches], round(sink.watermark.delay_s * 1000)
+    found = closed(numbers, records, delay_ms, sink.watermark.mode)
     written = replace(query, batches=tuple(_ranged(batch, found) for batch in query.batches))
     unlike = _unlike(query, found)
     return ByWriting(

@@ -25,7 +25,7 @@ from harness.scenario import (
     Trigger,
     Word,
 )
-from harness.scenario.watermark import Watermark
+from harness.scenario.watermark import OutputMode, Watermark
 from harness.sinks import SINKS
 from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
@@ -93,7 +93,10 @@ def sink(section: Section) -> Sink:
 def watermark(section: Section) -> Watermark | None:
     """What closes the windows of a sink, if it has any."""
     values = section.section("watermark").values
-    return Watermark(of=values["of"], closes=values["closes"], delay_s=values.get("delay", 0.0)) if values else None
+    if not values:
+        return None
+    mode = OutputMode(values.get("mode", OutputMode.APPEND))
+    return Watermark(of=values["of"], closes=values["closes"], delay_s=values.get("delay", 0.0), mode=mode)
 
 
 def given(section: Section) -> Input:

@@ -21,6 +21,7 @@ from harness.fields import values as v
 from harness.kinds import About
 from harness.load.models import annotated, own, unsaid
 from harness.scenario import Expect, Input, Known, Pipeline, Restart, Scenario, Sink, Step, Trigger
+from harness.scenario.watermark import OutputMode, Watermark
 from harness.sinks import SINKS
 from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
@@ -132,11 +133,15 @@ def sink(s: Sink) -> CommentedMap:
         return flow(where)
     order = s.order and flow({"by": s.order.by, "follows": s.order.follows, "per": flows(s.order.per)})
     view = "deduplicated" if s.folds else "complete" if s.complete else None
-    closing = s.watermark and block(
-        of=s.watermark.of, closes=s.watermark.closes, delay=lasting(s.watermark.delay_s or None)
-    )
+    closing = s.watermark and watermark(s.watermark)
     more = {"part": s.part or None, "query": s.query, "watermark": closing, "view": view}
     return block(where, effect=s.effect, key=flows(s.key), order=order, **more)
+
+
+def watermark(w: Watermark) -> CommentedMap:
+    """What closes the windows of a sink."""
+    mode = None if w.mode is OutputMode.APPEND else str(w.mode)
+    return block(of=w.of, closes=w.closes, delay=lasting(w.delay_s or None), mode=mode)
 
 
 def given(i: Input) -> CommentedMap:

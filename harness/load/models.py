@@ -19,6 +19,7 @@ from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Registry
+from harness.scenario.watermark import OutputMode
 from harness.sinks import SINKS
 from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
@@ -75,11 +76,15 @@ class OrderShape(Shape):
 
 
 class WatermarkShape(Shape):
-    """How a query in append mode writes windows: each once, by the first batch whose watermark has passed its end."""
+    """How a query writes windows. In append mode each is written once, by the first batch whose watermark is not before
+    its end; in update mode by each batch that takes a record of it."""
 
     of: Annotated[v.Line, Field(description="the time that the watermark follows: SQL over `ledger`")]
     closes: Annotated[v.Line, Field(description="where the window of a record ends: SQL over `ledger`")]
     delay: Annotated[v.Pause, Field(None, description="how far the watermark lies behind the latest time")]
+    mode: Annotated[
+        OutputMode, v.choice(OutputMode), Field(None, description="the query's output mode; append if it is left out")
+    ]
 
 
 class EffectShape(Shape):
@@ -91,7 +96,8 @@ class EffectShape(Shape):
     part: Annotated[v.Part, Field(None, description="another part of its component: second for postgres.second")]
     query: Annotated[v.Folder, Field(None, description="the query that feeds it, by its checkpoint's folder")]
     watermark: Annotated[
-        WatermarkShape, Field(None, description="its query writes windows, in append mode, as a watermark closes them")
+        WatermarkShape,
+        Field(None, description="its query writes windows, and a watermark drops what comes after their end"),
     ]
     view: Annotated[View, v.choice(View), Field(None, description=VIEWS)]
 

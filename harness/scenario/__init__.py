@@ -128,7 +128,7 @@ class Sink:
 
     `part` is the name of another part of its component than the plain one (`second` for `postgres.second`), `query` the
     checkpoint's folder of the query that feeds it, where several read the source. `folds`: it folds equal rows on
-    purpose; `complete`: own code gives every row; `watermark`: windows are written in append mode."""
+    purpose; `complete`: own code gives every row; `watermark`: it holds windows that a watermark closes."""
 
     kind: str
     target: str

@@ -1,12 +1,20 @@
-"""How a query in append mode writes its windows: data only.
+"""How a query writes windows that a watermark closes: data only.
 
-Each record falls into one window. The window is written once, by the first batch whose watermark is not before its end,
-and not by the batches that took its records.
+Each record falls into one window. In append mode the window is written once, by the first batch whose watermark is not
+before its end, and not by the batches that took its records. In update mode each batch writes its records' windows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class OutputMode(StrEnum):
+    """Of Spark's output modes, those in which a watermark drops records."""
+
+    APPEND = "append"
+    UPDATE = "update"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,3 +25,4 @@ class Watermark:
     of: str
     closes: str
     delay_s: float = 0.0
+    mode: OutputMode = OutputMode.APPEND
