@@ -5,7 +5,8 @@
 
 The runs are kept in bench/records/runs.jsonl, a line each, so that a suite can be played in parts: those of a summary
 take the place of earlier ones of the same scenario and stack, unless they are of the same commit. Their run folders
-have to be there, in a checkout of that commit. A row of the page is what runs agree in, with their scenarios.
+have to be there, in a checkout of that commit. A row of the page is what runs agree in, with their scenarios. A line
+has the digest of what was run (bench/ran.py), so that the page names what has changed since.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.ran import digest
 from harness.fields.paths import SPARK_HOME
 from harness.load import load
 from harness.load.pipeline_header import header
@@ -44,6 +46,7 @@ why each of them breaks or holds."""
 
 
 NOT_RUN = "## Not run yet"
+CHANGED = "## Changed since their run"
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
 
@@ -98,6 +101,7 @@ def page(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The lines of the page below its head."""
     yield from tables((Row(**each["row"]), each["scenario"]) for each in told)
     yield from not_run(lacking({each["scenario"] for each in told if each["row"]["stack"] == own(each["scenario"])}))
+    yield from changed(told)
 
 
 def kept(run: dict[str, Any]) -> dict[str, Any]:
@@ -105,8 +109,9 @@ def kept(run: dict[str, Any]) -> dict[str, Any]:
     commit = subprocess.run(
         ["git", "-C", run["folder"], "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    told = {"scenario": name_of(run), "commit": commit, "as_expected": run["as_expected"], "seconds": run["seconds"]}
-    line = line_of(run)
+    name, line = name_of(run), line_of(run)
+    told = {"scenario": name, "commit": commit, "as_expected": run["as_expected"], "seconds": run["seconds"]}
+    told["ran"] = digest(ROOT, name)
     return {**told, **({"spark": line} if line else {}), "row": row_of(run)._asdict()}
 
 
@@ -192,6 +197,13 @@ def not_run(names: Sequence[str]) -> Iterator[str]:
     """The lines that name them, at the end of the page."""
     if names:
         yield from ["", NOT_RUN, "Their predictions are committed; none of them has a verdict."]
+        yield from (f"- {link(name)}" for name in names)
+
+
+def changed(told: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The lines that name the scenarios of which a run was of another scenario or program than are there now."""
+    if names := sorted({each["scenario"] for each in told if each["ran"] != digest(ROOT, each["scenario"])}):
+        yield from ["", CHANGED, "Their rows are of a scenario or a program that has been changed since."]
         yield from (f"- {link(name)}" for name in names)
 
 

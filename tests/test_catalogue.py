@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bench.catalogue import HEAD, lacking, link, merged, name_of, page, read, row_of, tables
+from bench.catalogue import CHANGED, HEAD, changed, lacking, link, merged, name_of, page, read, row_of, tables
+from bench.ran import digest
 from bench.seeds import runs
 from harness.load import load
 from harness.scenario import Word
@@ -102,6 +103,54 @@ def test_the_page_is_the_one_that_is_made() -> None:
     assert PAGE.read_text(encoding="utf-8") == f"{made}\n", "PYTHONPATH=. python bench/catalogue.py > docs/catalogue.md"
     names = {path.relative_to(ROOT / "scenarios").with_suffix("").as_posix() for path in SCENARIOS}
     assert {each["scenario"] for each in read()} <= names and lacking(()) != []
+
+
+SCENARIO = "name: {name}\npipeline: pipelines/own/{program}.py\ninput: {{workload: transactions, records: {records}}}\n"
+PROGRAM = '''"""{about}"""
+# /// onceproof
+# sink: {{python: reads:rows, key: [{key}]}}
+# ///
+import helper
+
+helper.go({number})
+'''
+HELPER = 'import deeper  # {about}\n\n\ndef go(n):\n    """{about}"""\n    deeper.go(n, {number})\n'
+
+
+def tree(root: Path, **changes: str) -> str:
+    """The digest of a scenario whose program imports a module that imports another one, and has a reader of its own."""
+    given = {"name": "a", "records": "6", "about": "a", "key": "id", "program": "main", "number": "1"} | changes
+    helper, deeper, reads = (changes.get(name, "1") for name in ("helper", "deeper", "reads"))
+    texts = {
+        "scenarios/own/it.yaml": SCENARIO.format(**given),
+        f"pipelines/own/{given['program']}.py": PROGRAM.format(**given),
+        "pipelines/own/helper.py": HELPER.format(about=given["about"], number=helper),
+        "pipelines/other/deeper.py": f"def go(n, m):\n    return {deeper}\n",
+        "pipelines/own/reads.py": f"def rows():\n    yield {reads}\n",
+        "pipelines/own/apart.py": f"NUMBER = {changes.get('apart', '1')}\n",
+    }
+    for place, text in texts.items():
+        path = root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return digest(root, "own/it")
+
+
+def test_a_digest_tells_what_is_run_and_not_how_it_is_worded(tmp_path: Path) -> None:
+    first = tree(tmp_path / "first")
+    for place, same in enumerate(({}, {"name": "b"}, {"about": "b"}, {"apart": "2"})):
+        assert tree(tmp_path / f"same-{place}", **same) == first, same
+    names = ("records", "number", "key", "program", "helper", "deeper", "reads")
+    others = {tree(tmp_path / name, **{name: "2"}) for name in names}
+    assert len(others | {first}) == 1 + len(names)
+
+
+def test_the_page_names_what_has_changed_since_its_run() -> None:
+    name = "sinks/files_uuid_mid_batch"
+    now = {"scenario": name, "ran": digest(ROOT, name)}
+    assert [*changed([now, now])] == []
+    lines = [*changed([{**now, "ran": "0" * 12}, now, {**now, "ran": "1" * 12}])]
+    assert lines[1] == CHANGED and lines[3:] == [f"- {link(name)}"]
 
 
 def test_a_run_takes_the_place_of_earlier_ones_unless_they_are_of_its_commit() -> None:
