@@ -202,7 +202,7 @@ def not_run(names: Sequence[str]) -> Iterator[str]:
 
 def changed(told: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The lines that name the scenarios of which a run was of another scenario or program than are there now."""
-    if names := sorted({each["scenario"] for each in told if each["ran"] != digest(ROOT, each["scenario"])}):
+    if names := sorted({each["scenario"] for each in told if each.get("ran") != digest(ROOT, each["scenario"])}):
         yield from ["", CHANGED, "Their rows are of a scenario or a program that has been changed since."]
         yield from (f"- {link(name)}" for name in names)
 

@@ -103,6 +103,7 @@ def test_the_page_is_the_one_that_is_made() -> None:
     assert PAGE.read_text(encoding="utf-8") == f"{made}\n", "PYTHONPATH=. python bench/catalogue.py > docs/catalogue.md"
     names = {path.relative_to(ROOT / "scenarios").with_suffix("").as_posix() for path in SCENARIOS}
     assert {each["scenario"] for each in read()} <= names and lacking(()) != []
+    assert [each["scenario"] for each in read() if not each.get("ran")] == []
 
 
 SCENARIO = "name: {name}\npipeline: pipelines/own/{program}.py\ninput: {{workload: transactions, records: {records}}}\n"
