@@ -41,8 +41,10 @@ HEAD = """\
 # What happens
 Made by `bench/catalogue.py` from [runs](../bench/records/runs.jsonl) of the scenarios here; run it again rather than
 edit this page. *Seen at the hit* is what the snapshot taken at the hit showed: what the sink held, how far Spark's logs
-were, what that put at stake; *missed* is a fault that did not hit. [The programs](../pipelines/README.md) say
-why each of them breaks or holds."""
+were, what that put at stake; *missed* is a fault that did not hit. *Asked* is what the scenario sets beside the
+program: how the sink is read, a weaker guarantee, where the checkpoint lies. [The programs](../pipelines/README.md) say
+why each of them breaks or holds; [crash-points.md](crash-points.md) goes by the kind of sink and the place in a
+batch."""
 
 
 NOT_RUN = "## Not run yet"
@@ -106,12 +108,11 @@ def page(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def kept(run: dict[str, Any]) -> dict[str, Any]:
     """What is kept of a run of a summary: scenario, commit, whether it was as expected, seconds, and its row."""
-    commit = subprocess.run(
-        ["git", "-C", run["folder"], "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    asked = ["git", "-C", run["folder"], "rev-parse", "--show-toplevel", "--short", "HEAD"]
+    there, commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
     name, line = name_of(run), line_of(run)
     told = {"scenario": name, "commit": commit, "as_expected": run["as_expected"], "seconds": run["seconds"]}
-    told["ran"] = digest(ROOT, name)
+    told["ran"] = digest(Path(there), name)
     return {**told, **({"spark": line} if line else {}), "row": row_of(run)._asdict()}
 
 

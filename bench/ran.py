@@ -1,4 +1,4 @@
-"""What a run was of, as one digest: the scenario, and the program with the modules of pipelines/ that it imports.
+"""What a run was of, as one digest: the scenario, the program, and what that uses of other modules of pipelines/.
 
 Prose is left out: comments, docstrings, a scenario's name, its `why`, and what it expects. Of a file it is the tree of
 its syntax, and its header block.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +19,7 @@ from harness.load.yaml_tree import grow
 
 PROSE = ("name", "why", "expect")
 """Keys of a scenario that say nothing to the program."""
+IMPORTS = (ast.Import, ast.ImportFrom)
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -28,19 +29,77 @@ def digest(root: Path, scenario: str) -> str:
     said = {key: each for key, each in _tree(text).items() if key not in PROSE}
     pipeline = said["pipeline"]
     entry = root / (pipeline if isinstance(pipeline, str) else pipeline["entry"])
+    readers = {*_readers(said), *(_readers(_header(entry)) if entry.is_file() else ())}
     # A program of Spark's own is no file here.
-    files = [entry] if entry.is_file() else []
-    files += _modules(root, entry, {*_readers(said), *(name for path in files for name in _readers(_header(path)))})
-    for path in files:
-        files += [each for each in _modules(root, path, _imports(path)) if each not in files]
-    told = {path.relative_to(root).as_posix(): [_header(path), _shape(_parsed(path))] for path in files}
+    whole = [*([entry] if entry.is_file() else []), *filter(None, (_module(root, entry, name) for name in readers))]
+    parts = {path: _tops(path) for path in whole}
+    left = [*whole]
+    while left:
+        path = left.pop()
+        for module, names in _asked(root, path, parts[path]).items():
+            found = _closure(module, names) | parts.get(module, set())
+            if found != parts.get(module):
+                parts[module] = found
+                left.append(module)
+    told = {path.relative_to(root).as_posix(): _told(path, parts[path]) for path in parts}
     return sha256(json.dumps([said, told], sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _modules(root: Path, beside: Path, names: set[str]) -> list[Path]:
-    """Where modules lie that a file names: beside it, or elsewhere in pipelines/; those that are not ours left out."""
-    near = {path.stem: path for path in beside.parent.glob("*.py")}
-    return [path for name in sorted(names) if (path := near.get(name) or _named(root).get(name))]
+def _module(root: Path, beside: Path, name: str) -> Path | None:
+    """Where a module lies that a file names: beside it, or elsewhere in pipelines/; None for one that is not ours."""
+    near = beside.parent / f"{name}.py"
+    return near if near.is_file() else _named(root).get(name)
+
+
+def _told(path: Path, places: set[int]) -> Any:
+    """The header block of a file, and the statements at those places."""
+    return [_header(path), [_shape(_parsed(path).body[place]) for place in sorted(places)]]
+
+
+def _tops(path: Path) -> set[int]:
+    """The places of all statements of a file but its docstring and what it imports."""
+    body = _parsed(path).body
+    documented = ast.get_docstring(_parsed(path)) is not None
+    return {at for at, each in enumerate(body) if not isinstance(each, IMPORTS) and not (documented and at == 0)}
+
+
+def _closure(path: Path, names: set[str]) -> set[int]:
+    """The places of the statements of a file that make these names, and of those that they use themselves."""
+    body = _parsed(path).body
+    made = {name: at for at, each in enumerate(body) for name in _makes(each)}
+    found, left = set[int](), [made[name] for name in names if name in made]
+    while left:
+        at = left.pop()
+        if at not in found:
+            found.add(at)
+            left += [made[each.id] for each in ast.walk(body[at]) if isinstance(each, ast.Name) and each.id in made]
+    return found
+
+
+def _makes(node: ast.stmt) -> set[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+
+
+def _asked(root: Path, path: Path, places: set[int]) -> dict[Path, set[str]]:
+    """What the statements at those places use of the project's own modules."""
+    tree, asked = _parsed(path), dict[Path, set[str]]()
+    used = [node for at in places for node in ast.walk(tree.body[at])]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (module := _module(root, path, node.module or "")):
+            asked.setdefault(module, set()).update(alias.name for alias in node.names)
+        for alias in node.names if isinstance(node, ast.Import) else ():
+            if module := _module(root, path, alias.name):
+                asked.setdefault(module, set()).update(_attributes(used, alias.asname or alias.name))
+    return asked
+
+
+def _attributes(nodes: Iterable[ast.AST], name: str) -> Iterator[str]:
+    for each in nodes:
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == name:
+            yield each.attr
 
 
 @cache
@@ -70,12 +129,6 @@ def _readers(said: Any) -> Iterator[str]:
 @cache
 def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def _imports(path: Path) -> set[str]:
-    nodes = [*ast.walk(_parsed(path))]
-    names = {alias.name for each in nodes if isinstance(each, ast.Import) for alias in each.names}
-    return names | {each.module or "" for each in nodes if isinstance(each, ast.ImportFrom)}
 
 
 def _shape(node: Any) -> Any:

@@ -117,16 +117,19 @@ helper.go({number})
 '''
 HELPER = 'import deeper  # {about}\n\n\ndef go(n):\n    """{about}"""\n    deeper.go(n, {number})\n'
 
+DEEPER = "LIMIT = {limit}\n\n\ndef go(n, m):\n    return LIMIT, {deeper}\n\n\ndef other():\n    return {other}\n"
+
 
 def tree(root: Path, **changes: str) -> str:
     """The digest of a scenario whose program imports a module that imports another one, and has a reader of its own."""
     given = {"name": "a", "records": "6", "about": "a", "key": "id", "program": "main", "number": "1"} | changes
-    helper, deeper, reads = (changes.get(name, "1") for name in ("helper", "deeper", "reads"))
+    helper, reads = (changes.get(name, "1") for name in ("helper", "reads"))
+    deeper = {name: changes.get(name, "1") for name in ("limit", "deeper", "other")}
     texts = {
         "scenarios/own/it.yaml": SCENARIO.format(**given),
         f"pipelines/own/{given['program']}.py": PROGRAM.format(**given),
         "pipelines/own/helper.py": HELPER.format(about=given["about"], number=helper),
-        "pipelines/other/deeper.py": f"def go(n, m):\n    return {deeper}\n",
+        "pipelines/other/deeper.py": DEEPER.format(**deeper),
         "pipelines/own/reads.py": f"def rows():\n    yield {reads}\n",
         "pipelines/own/apart.py": f"NUMBER = {changes.get('apart', '1')}\n",
     }
@@ -139,9 +142,9 @@ def tree(root: Path, **changes: str) -> str:
 
 def test_a_digest_tells_what_is_run_and_not_how_it_is_worded(tmp_path: Path) -> None:
     first = tree(tmp_path / "first")
-    for place, same in enumerate(({}, {"name": "b"}, {"about": "b"}, {"apart": "2"})):
+    for place, same in enumerate(({}, {"name": "b"}, {"about": "b"}, {"apart": "2"}, {"other": "2"})):
         assert tree(tmp_path / f"same-{place}", **same) == first, same
-    names = ("records", "number", "key", "program", "helper", "deeper", "reads")
+    names = ("records", "number", "key", "program", "helper", "deeper", "limit", "reads")
     others = {tree(tmp_path / name, **{name: "2"}) for name in names}
     assert len(others | {first}) == 1 + len(names)
 
