@@ -185,7 +185,7 @@ class Look:
 FETCH = "run a scenario that asks for it, with a network"
 
 
-def server(name: str, wanted: str, see: Callable[[], str], *, cure: str = FETCH) -> Look:
+def server_look(name: str, wanted: str, see: Callable[[], str], *, cure: str = FETCH) -> Look:
     """How to find out about a server of ours that is fetched once a scenario asks for it. `see` raises where it is not
     there, or cannot run here."""
     return Look(f"{name} server", f"{wanted}, fetched when a scenario first asks for it", see, cure, optional=True)

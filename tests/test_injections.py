@@ -291,7 +291,7 @@ def test_offsets_kept_by_hand_have_planned_what_was_taken_next() -> None:
     assert found == Reach(low={0: 10}, high={0: 25}, next={0: 10}, last=(Span(0, 5, 10),), own=True)
     assert by_hand(moves, {0: 10}, sent={0: 18}).high == {0: 18}, "no more than was sent by then"
     assert by_hand(moves, {0: 10}, sent={0: 4}).high == {0: 10}
-    assert by_hand(moves, {0: 10}, died=False) == replace(found, next=None)
+    assert by_hand(moves, {0: 10}, died=False) == replace(found, next=None, resumed={0: 10})
 
 
 def test_offsets_kept_by_hand_at_the_very_moment_of_the_hit_were_before() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Look, Started, server
+from harness.component import Look, Started, server_look
 from harness.components.azure.node import CURE, program
 from harness.errors import StackError
 from harness.fields.shape import Shape
@@ -40,7 +40,7 @@ class Azure(CheckpointInPart):
         """What runs it, the emulator, and what Spark reaches it by."""
         return (
             Look("azure runtime", "node and npm", _node, CURE, optional=True),
-            server("azure", "Azurite 3.37 and hadoop-azure", _server),
+            server_look("azure", "Azurite 3.37 and hadoop-azure", _server),
         )
 
     def as_processes(self, host: ProcessHost) -> Started:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Look, Server, Started, server
+from harness.component import Addressed, Look, Server, Started, server_look
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CheckpointInPart
@@ -38,7 +38,7 @@ class HdfsComponent(CheckpointInPart):
     @property
     def looks(self) -> tuple[Look, ...]:
         """NameNode and DataNode; YARN's daemons are of the same jars."""
-        return (server("hdfs and yarn", "Hadoop's minicluster 3.4", _server),)
+        return (server_look("hdfs and yarn", "Hadoop's minicluster 3.4", _server),)
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From the jars of Hadoop's minicluster."""

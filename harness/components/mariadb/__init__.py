@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Server, Started, installed, server
+from harness.component import Addressed, Boxed, Followed, Look, Server, Started, installed, server_look
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -50,7 +50,7 @@ class MariaDB:
 
         return (
             Look("mariadb client", "the Python package pymysql", _client, INSTALL, optional=True),
-            server("mariadb", "10.11, Linux on x86_64 with libsystemd", seen),
+            server_look("mariadb", "10.11, Linux on x86_64 with libsystemd", seen),
         )
 
     def as_processes(self, host: ProcessHost) -> Started:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Look, Server, Started, installed, server
+from harness.component import Addressed, Boxed, Look, Server, Started, installed, server_look
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -45,7 +45,7 @@ class OpenSearch:
         """Its client, and the server."""
         return (
             Look("opensearch client", "the Python package urllib3", _client, INSTALL, optional=True),
-            server("opensearch", "2.19, any machine with Java", _server),
+            server_look("opensearch", "2.19, any machine with Java", _server),
         )
 
     def as_processes(self, host: ProcessHost) -> Started:

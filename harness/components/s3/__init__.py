@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Look, Server, Started, server
+from harness.component import Addressed, Look, Server, Started, server_look
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CheckpointInPart
@@ -39,7 +39,7 @@ class S3(CheckpointInPart):
     @property
     def looks(self) -> tuple[Look, ...]:
         """The server, and what Spark reaches it by."""
-        return (server("s3", "S3Proxy 4.1 and hadoop-aws", _server),)
+        return (server_look("s3", "S3Proxy 4.1 and hadoop-aws", _server),)
 
     def as_processes(self, host: ProcessHost) -> Started:
         """S3Proxy, from its jar."""
