@@ -6,7 +6,8 @@ import json
 import shutil
 import sys
 import threading
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -238,6 +239,26 @@ def test_code_of_the_users_own_that_fails_ends_its_own_run_alone(
     assert suite.run_all(work, Options(reports=tmp_path, jobs=1)) == 4
     summary = json.loads((tmp_path / "latest" / "summary.json").read_text())
     assert [(each["scenario"], each["verdict"]) for each in summary["runs"]] == [("a", "error"), ("b", "held")]
+
+
+def test_a_suite_that_fails_at_its_end_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_one(scenario: Scenario, stack: Any, *, reports: Path, **rest: Any) -> Result:
+        return Result(verdict=sample.held(), folder=sample.stored(reports, sample.held()).path, seconds=1.0)
+
+    @contextmanager
+    def up(stack: Any) -> Iterator[None]:
+        yield
+        raise StackError("the broker did not end")
+
+    stack: Any = SimpleNamespace(name="processes", health=lambda: None)
+    monkeypatch.setattr(suite, "run_one", run_one)
+    monkeypatch.setattr(suite, "stack_of", lambda options, work: stack)
+    monkeypatch.setattr(suite, "up", up)
+    with pytest.raises(StackError, match="did not end"):
+        suite.run_all([replace(SCENARIO, name="a")], Options(reports=tmp_path, jobs=1))
+    summary = json.loads((tmp_path / "latest" / "summary.json").read_text())
+    assert [each["scenario"] for each in summary["runs"]] == ["a", "the end of the suite"]
+    assert summary["exit_code"] == 4
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

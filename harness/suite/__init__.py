@@ -46,6 +46,8 @@ from harness.suite.suite_stack import stack_of, up
 if TYPE_CHECKING:
     from harness.suite.progress import Progress
 
+END = "the end of the suite"
+
 
 @dataclass
 class Suite:
@@ -177,14 +179,16 @@ def cut_short(suite: Suite, work: Sequence[Scenario], failure: BaseException) ->
     options, why = suite.options, str(failure) or type(failure).__name__
     left = [each for number, each in enumerate(work, 1) if not suite.judged(number)]
     lost = [unjudged(each, options, stack=options.stack, why=f"it was not judged: {why}") for each in left]
-    runs = [*suite.runs, *lost]
+    # Each has a verdict, and some were to be confirmed, or the stack did not end.
+    over = [Run(scenario=END, verdict=error(f"it failed: {why}"), stack=options.stack)] if not left else []
+    runs = [*suite.runs, *lost, *over]
     write_summary(options.reports, runs)
     if options.junit is not None:
         junit.write(options.junit, runs)
     index = render.index(options.reports, runs)
     with github.no_commands():
         show(suite.runs, index)
-        print(f"\nnot judged: {', '.join(visible(each.name) for each in left) or 'what was to be run again'}")
+        print(f"\nnot judged: {', '.join(visible(each.name) for each in left) or END}")
     github.tell(runs)
 
 
