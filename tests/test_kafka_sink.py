@@ -419,14 +419,14 @@ def test_what_cannot_be_read_is_said_by_its_place(own: Own) -> None:
 @pytest.mark.stack
 def test_repeated_identities_are_dropped_and_never_silently(own: Own) -> None:
     put(own, [("1", "a", "1"), ("2", "b", "2")])
-    put(own, [("1", "a", "1"), ("2", "c", "2"), ("3", "d", "3")])
+    put(own, [("1", "a", "1"), ("2", "b", "2"), ("3", "d", "3")])
     wanted = "id bigint, account string, origin string of header origin"
     plain, once = sink(wanted), sink(wanted, drop="origin")
     assert len(read(plain, own).rows) == 5
     table = read(once, own)
     assert [row[0] for row in sorted(table.rows)] == ["1", "2", "3"]
     assert ("2", "b", "2:1") in table.rows, "the first one stays"
-    assert table.dropped is not None and sorted(table.dropped) == [("1", "a", "1:0"), ("2", "c", "2:1")]
+    assert table.dropped is not None and sorted(table.dropped) == [("1", "a", "1:0"), ("2", "b", "2:1")]
     assert read(plain, own).dropped is None, "a reader that keeps all drops none"
     there = opened(once, own)
     assert isinstance(there, MayFold) and there.now() is None
@@ -434,6 +434,8 @@ def test_repeated_identities_are_dropped_and_never_silently(own: Own) -> None:
     assert (folds.folds, folds.folding) == (True, "a record that repeats the origin of one before it is dropped")
     assert "folds equal rows" in folded(once, folds) and folding_note(sink(wanted, drop="origin", folds=True), folds)
     assert tried(plain, read(plain, own), own, after={}).folds is None
+    put(own, [("1", "a", "1"), ("2", "c", "2")])
+    assert "two different records with origin=2:1" in read(once, own).unreadable
 
 
 @pytest.mark.stack
