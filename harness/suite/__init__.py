@@ -187,8 +187,10 @@ def cut_short(suite: Suite, work: Sequence[Scenario], failure: BaseException) ->
         junit.write(options.junit, runs)
     index = render.index(options.reports, runs)
     with github.no_commands():
-        show(suite.runs, index)
-        print(f"\nnot judged: {', '.join(visible(each.name) for each in left) or END}")
+        if suite.runs:
+            show(suite.runs, index)
+        # What ended the suite is told behind it, on the other stream.
+        print(f"\nnot judged: {', '.join(visible(each.name) for each in left) or END}", flush=True)
     github.tell(runs)
 
 
