@@ -203,7 +203,9 @@ def not_run(names: Sequence[str]) -> Iterator[str]:
 
 def changed(told: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The lines that name the scenarios of which a run was of another scenario or program than are there now."""
-    if names := sorted({each["scenario"] for each in told if each.get("ran") != digest(ROOT, each["scenario"])}):
+    ran = {(each["scenario"], each.get("ran")) for each in told}
+    now = {name: digest(ROOT, name) for name, _ in ran}
+    if names := sorted({name for name, then in ran if then != now[name]}):
         yield from ["", CHANGED, "Their rows are of a scenario or a program that has been changed since."]
         yield from (f"- {link(name)}" for name in names)
 

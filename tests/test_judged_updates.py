@@ -11,18 +11,14 @@ from hypothesis import strategies as st
 
 from harness.judge import judge
 from harness.scenario import Kind, Word
-from tests.corpus.case import Right, error, held, look, unknown, violated, void
+from tests.corpus.case import error, held, unknown, violated, void
 from tests.corpus.run_builder import blame
-from tests.windows import SINK, TOLD, UPDATED, WindowRun, windowed
+from tests.windows import SINK, TOLD, UPDATED, WindowRun, marked, says, windowed
 
 AT_3 = blame(3)
 LATE = (TOLD[0], TOLD[1], (9_500, 33_500), (31_000, 9_000, 25_000), *TOLD[4:])
 """In batch 3, a record of window 0, which the watermark of batch 2 has closed, and the only one of window 2, which that
 of batch 3 has closed: it is taken, since a batch drops by the watermark of the one before it."""
-
-
-def says(run: WindowRun, right: Right) -> None:
-    assert look(run.written()).misses(right) == {}
 
 
 def hit(path: Path, *, written: bool = True) -> WindowRun:
@@ -83,11 +79,6 @@ def test_a_batch_of_late_records_alone_puts_nothing_at_stake(tmp_path: Path) -> 
     run = windowed(tmp_path / "run", (*TOLD[:4], (9_000, 8_000), ()), UPDATED)
     run.hit(4, written=True)
     says(run, void("batch 4 wrote no window"))
-
-
-def marked(run: WindowRun, batch: int) -> None:
-    """Spark's log tells another watermark from there on."""
-    run.marks = [mark if n < batch or mark is None else mark + 1 for n, mark in enumerate(run.marks)]
 
 
 def test_another_watermark_in_the_log_is_never_held(tmp_path: Path) -> None:

@@ -16,15 +16,11 @@ from harness.judge import judge
 from harness.run_folder.snapshot import Query
 from harness.scenario import Kind, Word
 from harness.scenario.watermark import Watermark
-from tests.corpus.case import Right, error, held, look, unknown, violated, void
+from tests.corpus.case import error, held, look, unknown, violated, void
 from tests.corpus.run_builder import CHECKPOINT, blame
-from tests.windows import SINK, TOLD, WindowRun, windowed
+from tests.windows import SINK, TOLD, WindowRun, marked, says, windowed
 
 DONE, BEFORE = blame(3), blame(5, point="batch-planned")
-
-
-def says(run: WindowRun, right: Right) -> None:
-    assert look(run.written()).misses(right) == {}
 
 
 def done(path: Path, **changes: Any) -> WindowRun:
@@ -134,11 +130,6 @@ def test_a_batch_that_wrote_no_window_puts_nothing_at_stake(tmp_path: Path) -> N
     run = windowed(tmp_path / "run")
     run.hit(1, written=True)
     says(run, void("batch 1 wrote no window"))
-
-
-def marked(run: WindowRun, batch: int) -> None:
-    """Spark's log tells another watermark from there on."""
-    run.marks = [mark if n < batch or mark is None else mark + 1 for n, mark in enumerate(run.marks)]
 
 
 def test_another_watermark_before_any_hit_is_a_scenario_that_does_not_fit(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from harness.checkers.cells import Row
 from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Sink
 from harness.scenario.watermark import OutputMode, Watermark
+from tests.corpus.case import Right, look
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder
 from tests.folders import COLUMNS, SCENARIO
 
@@ -201,3 +202,13 @@ def windowed(path: Path, times: Sequence[Sequence[int]] = TOLD, holds: Sink = SI
     run = WindowRun(path, scenario=replace(SCENARIO, schedule=()), times=times, holds=holds)
     run.made()
     return run
+
+
+def says(run: WindowRun, right: Right) -> None:
+    """The judge says so of it."""
+    assert look(run.written()).misses(right) == {}
+
+
+def marked(run: WindowRun, batch: int) -> None:
+    """Spark's log tells another watermark from there on."""
+    run.marks = [mark if n < batch or mark is None else mark + 1 for n, mark in enumerate(run.marks)]
