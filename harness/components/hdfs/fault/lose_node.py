@@ -14,13 +14,13 @@ from harness.triggers.base import Planned
 
 
 class LoseNode:
-    """Whoever is started again finds the names of what was in HDFS, and can read nothing of it: of a checkpoint there, not
-    where it was."""
+    """Whoever is started again finds the names of what was in HDFS, and can read nothing of it: not even where it was, if
+    its checkpoint was there."""
 
     about = About(
         name="lose node",
-        summary="SIGKILL to driver, executors and the DataNode of HDFS, which comes back without its blocks, whose only "
-        "replica it had",
+        summary="SIGKILL to driver, executors and the DataNode of HDFS, which comes back without its blocks, "
+        "whose only replica it had",
         example="{when: {point: sink-committed, batch: 3}, do: lose node}",
         options=NoOptions,
     )
