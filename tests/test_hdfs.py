@@ -15,6 +15,7 @@ from harness.components.hdfs.process import Hdfs
 from harness.components.hdfs.webhdfs import Refused
 from harness.errors import StackError, UsageError
 from harness.machine import java
+from harness.remote import Gone
 from harness.session.session import Session
 from tests.provided import running
 
@@ -86,6 +87,9 @@ def test_without_its_datanode_names_are_there_and_no_file(server: Hdfs, own: Hdf
     assert [entry.name for entry in own.entries("")] == ["kept"]
     with pytest.raises(StackError):
         own.write("more", b"two")
+    with pytest.raises(StackError) as unread:
+        own.read("kept")
+    assert not isinstance(unread.value, Gone), "it comes back"
     server.datanode.start()
     assert own.read("kept") == b"one"
 
@@ -95,7 +99,7 @@ def test_a_file_whose_blocks_are_lost_is_there_by_name_alone(server: Hdfs, own: 
     own.write("kept", b"one")
     assert server.lose_blocks() >= 1
     assert [entry.name for entry in own.entries("")] == ["kept"]
-    with pytest.raises(StackError):
+    with pytest.raises(Gone):
         own.read("kept")
     own.write("kept", b"two")
     assert own.read("kept") == b"two"

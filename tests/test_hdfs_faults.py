@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from harness.components.hdfs.fault import enter_safe_mode, lose_blocks
+from harness.components.hdfs.fault import enter_safe_mode, lose_blocks, lose_node
 from harness.context import TriggerHit
-from harness.faults.base import killing
-from harness.scenario import Fault, Impact, Step, Trigger
+from harness.faults.base import Injection, Proof, killing
+from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger
 
 WHEN = Trigger(kind="point", value="sink-committed", place="sink-committed")
 
@@ -60,6 +61,55 @@ def test_lost_blocks_do_not_come_back_and_are_felt_by_a_driver_that_dies(dies_at
     run = world(Hdfs(), dies_at_look=dies_at_look)
     done = lose_blocks.KIND.inject(run, step("lose blocks"), TriggerHit(batch=3))
     assert (done.unfelt, bool(done.why), done.unhealed) == (unfelt, unfelt, True)
+
+
+@pytest.mark.parametrize(
+    ("point", "parts", "unfelt"),
+    [
+        (CrashPoint.BATCH_PLANNED, {"hdfs.input": None}, False),
+        (CrashPoint.BATCH_PLANNED, {"hdfs": None}, True),
+        (CrashPoint.SINK_COMMITTED, {"hdfs.input": None}, True),
+    ],
+)
+def test_a_driver_that_lives_feels_it_if_it_has_just_planned_what_is_gone(
+    point: CrashPoint, parts: dict[str, None], unfelt: bool
+) -> None:
+    run = world(Hdfs(), dies_at_look=0)
+    run.own = SimpleNamespace(parts=parts)
+    planned = replace(step("lose blocks"), when=replace(WHEN, point=point))
+    assert lose_blocks.KIND.inject(run, planned, TriggerHit(batch=3)).unfelt == unfelt
+
+
+def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    killed = Injection(signalled={"driver": "gone after SIGKILL"}, driver_status=-9, proof=Proof.AFTER)
+    server = Hdfs()
+    run = world(server, dies_at_look=1)
+    run.look = lambda hit: done.append("looked")
+
+    def lose() -> int:
+        done.append("lost")
+        return server.blocks
+
+    def kill(*_: Any, executors: bool) -> Injection:
+        assert executors
+        done.append("killed")
+        return killed
+
+    monkeypatch.setattr(server, "lose_blocks", lose)
+    monkeypatch.setattr(killing, "kill_driver", kill)
+    injection = lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3))
+    assert done == ["killed", "looked", "lost"]
+    assert (injection.unhealed, injection.looked, injection.driver_status, injection.proof) == (
+        True, True, -9, Proof.AFTER,
+    )  # fmt: skip
+    assert set(injection.signalled) == {"driver", "datanode"}
+    server.blocks = 0
+    assert not lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3)).unhealed
+    killed = replace(killed, lived=True)
+    done.clear()
+    assert not lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3)).unhealed
+    assert done == ["killed"], "what lives on keeps its blocks"
 
 
 def test_a_datanode_without_a_block_has_lost_none() -> None:

@@ -21,6 +21,7 @@ from harness.context import CheckpointEvent
 from harness.errors import HarnessError, ScenarioError, StackError
 from harness.load import load
 from harness.load.dump import dump
+from harness.remote import Gone
 from harness.remote import checkpoint as remote
 from harness.remote import mirror as mirrors
 from harness.remote.mirror import Mirror
@@ -323,6 +324,27 @@ def test_files_on_a_server_are_read_by_listing_and_by_manifest(server: LocalRemo
     assert [column.name for column in listed.columns()] == ["id"]
     assert listed.mark() != before
     assert not list(server.scratch.iterdir())
+
+
+def test_what_a_server_has_lost_of_its_input_is_read_back_as_it_was_dropped(
+    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = RemoteSource(Dropped(Path("/onceproof/run")), 1, remote=server)
+    sender = source.sender()
+    sender.send([sender.placed(Record(seq, b"k", b"v%d" % seq)) for seq in range(2)])
+    read, lost = server.read, next(path.name for path in server.path.iterdir())
+
+    def lose(place: str) -> bytes | None:
+        if place == lost:
+            raise Gone("no DataNode has a block of it")
+        return read(place)
+
+    monkeypatch.setattr(server, "read", lose)
+    assert source.read_back(tmp_path / "source.parquet", within_s=10) == {0: 1, 1: 1}
+    assert pq.read_table(tmp_path / "source.parquet")["value"].to_pylist() == [b"v0", b"v1"]
+    monkeypatch.setattr(server, "read", lambda place: b"another")
+    with pytest.raises(StackError, match="it was changed"):
+        source.read_back(tmp_path / "source.parquet", within_s=10)
 
 
 @pytest.mark.parametrize("back", [True, False])

@@ -25,7 +25,7 @@ from harness.load import dump, load
 from harness.machine import cache, jars, java, spark_lines
 from harness.machine.spark_home import SPARKS_OWN
 from harness.report import claims
-from harness.resources import RunResources
+from harness.resources import Resources, RunResources
 from harness.run.plan import in_its_file, plan, with_standby
 from harness.run.run_or_control import planned
 from harness.run.supervisor import Supervisor
@@ -52,7 +52,6 @@ sink: {postgres: t, effect: select id from ledger, key: [id]}
 input: {records: 9}
 schedule: [{when: {batch: 2}, do: crash before offset commit}]
 """
-POSTGRES = "postgresql-42.7.14.jar"
 LINE = spark_lines.Line("3.5", "3.5.7", Path("there/bin/python"), Path("there/pyspark"))
 
 
@@ -223,6 +222,41 @@ def test_of_its_jars_none_comes_twice_that_its_own_pyspark_ships(tmp_path: Path)
     assert [path.name for path in tmp_path.glob("*.jar")] == ["spark-sql-kafka-0-10_2.12-3.5.7.jar"]
 
 
+def test_a_line_has_its_own_of_what_spark_reaches_components_by(tmp_path: Path) -> None:
+    line = wheel(tmp_path / "pyspark")
+    found = {name: jars.coordinates(f"spark-{name}", line) for name in ("delta", "iceberg", "s3", "azure")}
+    assert found["delta"] == ["io.delta:delta-spark_2.12:3.3.2"]
+    assert found["iceberg"] == ["org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0"]
+    assert {"org.apache.hadoop:hadoop-aws:3.3.4@jar", "org.apache.spark:spark-hadoop-cloud_2.12:3.5.7@jar"} < {
+        *found["s3"]
+    }
+    assert "org.apache.hadoop:hadoop-azure:3.3.4@jar" in found["azure"]
+    assert all(jars.for_spark(name, "3.5") == jars.for_spark(name, OWN) == [f"spark-{name}"] for name in found)
+    assert jars.for_spark("kafka", "3.5") == jars.for_spark("no_component", "3.5") == []
+
+
+def test_a_program_is_told_of_the_jars_of_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetched(name: str, found: java.Java, line: spark_lines.Line) -> tuple[Path, ...]:
+        return tuple(Path(f"/{line.name}/{name}-{part}.jar") for part in (1, 2))
+
+    monkeypatch.setattr(jars, "fetched", fetched)
+    machine: Any = SimpleNamespace(java=None)
+    cluster: Any = SimpleNamespace()
+    parts = {
+        "delta.tables": Resources(label="delta.tables", at=None, placeholders={"path": "/t", "jars": "/4.0/a.jar"}),
+        "kafka": Resources(label="kafka", at=None, placeholders={"bootstrap": "b"}),
+    }
+    own = RunResources(
+        run_id="r1", parts=parts, spark_master="", spark_home=tmp_path, folder=tmp_path, checkpoint=tmp_path
+    )  # fmt: skip
+    asked = Pipeline(
+        entry="p.py", args=("--to", "/t"), env={"JARS": "/4.0/a.jar"}, conf={"spark.jars": "/4.0/a.jar,/mine.jar"}
+    )
+    told = other_line.OtherLine(LINE, cluster, machine).told(own, asked)
+    theirs = "/3.5/spark-delta-1.jar,/3.5/spark-delta-2.jar"
+    assert told == replace(asked, env={"JARS": theirs}, conf={"spark.jars": f"{theirs},/mine.jar"})
+
+
 class TestAScenario:
     def read(self, tmp_path: Path, said: str = "", more: str = "", program: str = "") -> Scenario:
         folder = tmp_path if tmp_path.name == "scenarios" else project(tmp_path)
@@ -259,7 +293,6 @@ class TestAScenario:
     @pytest.mark.parametrize(
         ("said", "program", "words"),
         [
-            (", args: ['{delta.path}']", "", r"which has no delta: its jars are for Spark \S+ \(io.delta:delta-spark_"),
             (", args: ['{spark.master}']", "", r"which has no \{spark.master\}: it is that of Spark "),
             (", progress: dstreams", "", "which has no progress: dstreams "),
             ("", "\n\ndf.toArrow()\n", r"which has no DataFrame.toArrow: Spark has them from 4.0 on \(pay.py:3\)"),
@@ -287,6 +320,19 @@ class TestAScenario:
         asked = other_lines.on(load(path), "3.5")
         with pytest.raises(UsageError, match=f"asked for `Spark 3.5, {words}"):
             refuse([asked], Named("processes"))
+
+    def test_is_refused_where_a_component_has_jars_for_the_installed_spark_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "asked" / "delta").mkdir(parents=True)
+        only = '{"spark-delta": ["io.delta:delta-spark_{scala}:4.0.0"], "spark-delta@3.4": ["a:b:1"]}'
+        (tmp_path / "asked" / "delta" / "jars.json").write_text(only, encoding="utf-8")
+        said = ", args: ['{delta.path}']"
+        assert other_lines.refusals(other_lines.on(self.read(tmp_path, said), "3.5")) == []
+        monkeypatch.setattr(jars, "ASKED", tmp_path / "asked")
+        words = r"which has no delta: its jars are for Spark \S+ \(io.delta:delta-spark_2.13:4.0.0\)"
+        with pytest.raises(ScenarioError, match=f"pipeline.spark is 3.5, {words}"):
+            self.read(tmp_path / "scenarios", f"{said}, spark: 3.5")
 
     def test_is_refused_where_the_stack_has_one_spark_only(self, tmp_path: Path) -> None:
         found = self.read(tmp_path, ", spark: 3.5")
@@ -542,7 +588,8 @@ def test_a_real_driver_and_its_executors_have_the_python_the_jvm_and_the_jars_of
         }
         assert stack.lines["3.5"]["version"] == "3.5.7"
         pinned = jars.pins(Path(jars.__file__).with_name("spark-3.5.sha256"))
-        assert {path.name for path in jars.resolve(line=spark_lines.made("3.5")).spark} == {*pinned, POSTGRES}
+        names = {path.name for path in jars._all("3.5")}
+        assert {*pinned} <= names <= {*pinned, *jars.pins()}
         session = stack.describe()["session"]
         stack.release(own)
     assert carrying(f"{reaper.MARKER}={session}") == []

@@ -40,6 +40,11 @@ MEANT = {
         "under a log that is written late no verdict is held (docs/scenarios.md): what is repaired is the log",
         frozenset({"--late-log"}),
     ),
+    "hadoop/hdfs_source_blocks_lost_swallowed": Meant(
+        "hadoop/hdfs_source_blocks_lost_before_the_batch",
+        "no program can read a block that is lost: what is repaired is that it stops",
+        word=Word.UNKNOWN,
+    ),
     "sources/files_written_in_place": Meant("sources/files_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place"})),
     "sources/files_torn_kept_by_id": Meant(
         "sources/files_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place", "torn"})

@@ -6,6 +6,7 @@ no JVM is needed. `jars.sha256` beside this file pins what each jar must be.
 
     python -m harness.machine.jars            fetch what is missing and print the folders
     python -m harness.machine.jars --pin      every component's, and print the lines for jars.sha256
+    python -m harness.machine.jars --pin 3.5  those of another line of Spark, for spark-3.5.sha256
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from harness.errors import StackError
-from harness.machine import cache, java
+from harness.machine import cache, java, spark_lines
 from harness.machine.spark_lines import PINNED, Line
 from harness.run_folder.store import digest
 from harness.wait import locked
@@ -38,6 +39,8 @@ FETCH_S = 600.0
 LOCK_S = 900.0
 ALONE = "@jar"
 """What the text of a coordinate ends with that means the jar alone."""
+OF_LINE = "@"
+"""What parts the name of a class path in a `jars.json` from the line of Spark that it is for (`spark-delta@3.5`)."""
 # What the pyspark wheel ships itself, or what is only annotations. A second copy would shadow Spark's own.
 SHIPPED = (
     "com.github.luben",
@@ -127,9 +130,10 @@ def there(name: str) -> str:
     return jars.wanted[0].version
 
 
-def fetched(name: str, found: java.Java | None = None) -> tuple[Path, ...]:
-    """The jars of one more class path, which only those need who ask for it. Raises StackError as `resolve` does."""
-    return tuple(_ready(_jar_folder(name), found))
+def fetched(name: str, found: java.Java | None = None, line: Line | None = None) -> tuple[Path, ...]:
+    """The jars of one more class path, which only those need who ask for it; without a `line` those for the installed
+    Spark. Raises StackError as `resolve` does."""
+    return tuple(_ready(_jar_folder(name, line), found))
 
 
 def spark_home() -> Path:
@@ -140,11 +144,16 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def for_spark(component: str) -> list[str]:
-    """The coordinates of what a component puts beside the jars of the installed Spark, for that one alone."""
+def for_spark(component: str, line: str) -> list[str]:
+    """The class paths that a component puts beside the jars of a Spark of that line. Raises StackError where it has one
+    for the installed Spark, and none for that line."""
     path = ASKED / component / "jars.json"
     said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return [str(each) for name in said if name.startswith("spark-") for each in _coordinates(name)]
+    names = [name for name in said if name.startswith("spark-") and OF_LINE not in name]
+    for name in names:
+        if line != spark_lines.own() and f"{name}{OF_LINE}{line}" not in said:
+            raise StackError(f"its jars are for Spark {spark_lines.own()} ({_coordinates(name)[0]})")
+    return names
 
 
 def jar_folders(line: Line | None = None) -> tuple[JarFolder, JarFolder]:
@@ -161,14 +170,23 @@ def _jar_folder(name: str, line: Line | None = None) -> JarFolder:
     return JarFolder(name, wanted, left_out if name.partition("-")[0] == "spark" else (), line)
 
 
-def asked() -> dict[str, list[str]]:
+def coordinates(class_path: str, line: Line) -> list[str]:
+    """What is asked for by that name for a Spark of that line."""
+    return list(map(str, _coordinates(class_path, line)))
+
+
+def asked(line: str = "") -> dict[str, list[str]]:
     """By class path the coordinates that the components ask for, each in its folder's `jars.json`: data, since this
-    lies below them. `{spark}`, `{scala}` and `{hadoop}` in them stand for the versions of the installed Spark."""
-    out: dict[str, list[str]] = {}
+    lies below them. `{spark}`, `{scala}` and `{hadoop}` in them stand for the versions of the Spark that they are for:
+    the installed one, or that of another `line`. What is said for a line by name stands in the place of the rest."""
+    plain, own = dict[str, list[str]](), dict[str, list[str]]()
+    line = line or spark_lines.own()
     for path in sorted(ASKED.glob("*/jars.json")):
-        for name, texts in json.loads(path.read_text(encoding="utf-8")).items():
-            out.setdefault(name, []).extend(texts)
-    return out
+        for text, coordinates in json.loads(path.read_text(encoding="utf-8")).items():
+            name, _, of = text.partition(OF_LINE)
+            if of in ("", line):
+                (own if of else plain).setdefault(name, []).extend(coordinates)
+    return {**plain, **own}
 
 
 def _coordinates(class_path: str, line: Line | None = None) -> tuple[Coordinate, ...]:
@@ -176,7 +194,8 @@ def _coordinates(class_path: str, line: Line | None = None) -> tuple[Coordinate,
     version = line.version if line else importlib.metadata.version("pyspark")
     versions = {"spark": version, "scala": scala_version(home)}
     versions["hadoop"] = shipped_version(home, "hadoop-client-api")
-    return tuple(coordinate(text.format(**versions)) for text in asked()[class_path])
+    texts = asked(line.name if line else "")[class_path]
+    return tuple(coordinate(text.format(**versions)) for text in texts)
 
 
 def pins(path: Path | None = None) -> dict[str, str]:
@@ -317,17 +336,27 @@ def shipped_version(home: Path, name: str) -> str:
     raise StackError(f"needs {name} of pyspark; found none in {home / 'jars'}; reinstall pyspark")
 
 
+def _all(line: str = "") -> set[Path]:
+    """Every jar that some component asks for, or of those for Spark that of another line."""
+    if line:
+        other = spark_lines.made(line)
+        names = [name for name in asked(line) if name.startswith("spark")]
+        return {path for name in names for path in fetched(name, line=other)}
+    jars = resolve()
+    more = (path for name in asked() if name not in ("broker", "spark") for path in fetched(name))
+    return {*jars.broker, *jars.spark, *more}
+
+
 def main(arguments: list[str]) -> int:
     """Fetch, check, print; 0, or 4 with one line."""
     try:
+        if "--pin" in arguments:
+            print("\n".join(f"{digest(path)}  {path.name}" for path in sorted(_all(*arguments[1:]))))
+            return 0
         jars = resolve()
     except StackError as error:
         print(f"onceproof: {error}", file=sys.stderr)
         return error.exit_code
-    if "--pin" in arguments:
-        more = [path for name in asked() if name not in ("broker", "spark") for path in fetched(name)]
-        print("\n".join(f"{digest(path)}  {path.name}" for path in sorted({*jars.broker, *jars.spark, *more})))
-        return 0
     for name, part in (("broker", jars.broker), ("spark", jars.spark)):
         print(f"{name}: {len(part)} jars in {part[0].parent}")
     return 0

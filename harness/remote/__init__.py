@@ -13,6 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness.errors import StackError
+
+
+class Gone(StackError):
+    """A file is named there, and what it held is nowhere any more."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -46,7 +52,7 @@ class RemoteFolder(Protocol):
         """The names in a folder, as they were at one moment; none where it is not there."""
 
     def read(self, place: str) -> bytes | None:
-        """A file, whole; None where it is not there any more."""
+        """A file, whole; None where it is not there any more. Raises Gone where the server has lost what it held."""
 
     def write(self, place: str, data: bytes) -> None:
         """Make a file, or another one in its place, which nobody sees before it is whole. Its folder is made."""

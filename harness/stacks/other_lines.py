@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.errors import StackError
 from harness.fields.paths import SPARK_HOME, project_root
 from harness.fields.placeholders import used
 from harness.machine import jars, spark_lines
@@ -60,8 +61,26 @@ def described(stack: Stack, scenario: Scenario) -> dict[str, Any]:
     lines = {**stack.lines, "": out["spark"], spark_lines.own(): out["spark"]}
     first = scenario.pipeline.spark
     then = scenario.restart.spark or first
-    later = {name: part for name, part in lines[then].items() if name != "settings"}
-    return {**out, "spark": lines[first], **({LATER: later} if lines[then] != lines[first] else {})}
+    later = {name: part for name, part in lines[then].items() if name != "settings"} | _connectors(scenario, then)
+    told = {**lines[first], **_connectors(scenario, first)}
+    return {**out, "spark": told, **({LATER: later} if lines[then] != lines[first] else {})}
+
+
+def _connectors(scenario: Scenario, name: str) -> dict[str, list[str]]:
+    """By what another line reaches components in the place of the jars that these tell of themselves."""
+    line = spark_lines.there(name) if spark_lines.is_other(name) else None
+    paths = [path for each in component_names(scenario) for path in jars.for_spark(each, name)] if line else []
+    return {"connectors": [text for path in paths for text in jars.coordinates(path, line)]} if line and paths else {}
+
+
+def provide(work: Sequence[Scenario], say: Callable[[str], object]) -> None:
+    """Make the environments that the scenarios ask for, and fetch what their Spark reaches components by; `say` is told
+    what takes long. Raises StackError."""
+    for name in dict.fromkeys(line for scenario in work for line in asked(scenario)):
+        line = spark_lines.made(name, say)
+        for component in needed([scenario for scenario in work if name in asked(scenario)]):
+            for class_path in jars.for_spark(component, name):
+                jars.fetched(class_path, line=line)
 
 
 def refusals(scenario: Scenario) -> list[tuple[str, str]]:
@@ -72,8 +91,10 @@ def refusals(scenario: Scenario) -> list[tuple[str, str]]:
 def _refusals(scenario: Scenario, line: str) -> Iterator[str]:
     own, pipeline = spark_lines.own(), scenario.pipeline
     for name in component_names(scenario):
-        if found := jars.for_spark(name):
-            yield f"{name}: its jars are for Spark {own} ({found[0]})"
+        try:
+            jars.for_spark(name, line)
+        except StackError as failure:
+            yield f"{name}: {failure}"
     texts = (pipeline.entry, *pipeline.args, *pipeline.env.values(), *pipeline.conf.values())
     for name in dict.fromkeys(each for text in texts for each in used(text) if each in OF_OUR_OWN):
         yield f"{{{name}}}: it is that of Spark {own}"

@@ -124,8 +124,9 @@ class ProcessesStack(ChildProcessesStack):
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one attempt of the driver. Its placeholders are already filled in."""
         line, machine = self._line(pipeline), self._machine(pipeline)
-        given = line.given(own) if line else own
-        driver = driver_process.launch(self._up(), given, pipeline, machine, number=number, log=log)
+        if line:
+            own, pipeline = line.given(own), line.told(own, pipeline)
+        driver = driver_process.launch(self._up(), own, pipeline, machine, number=number, log=log)
         if pipeline.progress == DSTREAMS:
             self._inheriting[own.run_id] = number, reaper.identify(driver.process.pid)
         return driver

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
-from harness.machine import spark_lines
 from harness.run_folder import store
 from harness.scenario import Scenario
 from harness.stack import Stack
@@ -58,8 +57,7 @@ def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection
         options.stack, options.reports, options.where, needs=needs
     )
     refuse(work, stack)
-    for line in dict.fromkeys(line for each in work for line in other_lines.asked(each)):
-        spark_lines.made(line, say)
+    other_lines.provide(work, say)
     return stack
 
 

@@ -22,7 +22,7 @@ from harness.components.files.source import PER_FILE, FormatOf, OpenFolder, PerF
 from harness.errors import StackError, WaitError
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.remote import RemoteFolder
+from harness.remote import Gone, RemoteFolder
 from harness.resources import Resources, labelled, part
 from harness.scenario import Input
 from harness.sources.base import OpenSource, Sender
@@ -59,9 +59,14 @@ class RemoteOpenFolder(OpenFolder):
         return {number: end for number, end in super().ends().items() if number not in absent}
 
     def there(self, number: int) -> bytes | None:
-        """A file as it lies there; None if it does not. Raises StackError."""
+        """A file as it lies there, and as it was dropped where its server has lost what it held; None if it does not.
+        Raises StackError."""
         assert self.remote is not None
-        return self.remote.read(self.dropped.file(number).name)
+        try:
+            return self.remote.read(self.dropped.file(number).name)
+        except Gone:
+            # Whoever took its records promised to keep them: what became of them is what the run is about.
+            return self.dropped.form.written(self.dropped.values[number])
 
     def _absent(self) -> set[int]:
         """The doubtful ones that are not there, so far."""

@@ -16,7 +16,7 @@ from typing import Any
 from harness.components.hadoop.daemon import Daemon, Room
 from harness.components.hadoop.settings import lay_out
 from harness.components.hdfs.run_folders import Provides, version
-from harness.components.hdfs.webhdfs import WebHdfs
+from harness.components.hdfs.webhdfs import OPERATIONAL, WebHdfs
 from harness.errors import StackError
 from harness.hosts.in_parallel import together
 from harness.hosts.ports import LOOPBACK, Port
@@ -29,7 +29,6 @@ NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 HEAP = "-Xmx160m"
-OPERATIONAL = "Operational"
 SETTINGS: Mapping[str, str] = {
     "dfs.replication": "1",
     "dfs.permissions.enabled": "false",

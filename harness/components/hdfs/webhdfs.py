@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from harness.errors import StackError
+from harness.remote import Gone
 from harness.remote.http import Answer, Http, NoAnswer
 
 ANSWER_S = 60.0
@@ -16,6 +17,8 @@ USUAL_PORT = 80
 PREFIX = "/webhdfs/v1"
 HEADERS = {"Content-Type": "application/octet-stream"}
 MISSING = "FileNotFoundException"
+OPERATIONAL = "Operational"
+"""What the NameNode calls itself out of its safe mode."""
 
 
 class Refused(StackError):
@@ -51,15 +54,24 @@ class WebHdfs:
             return None
 
     def read(self, path: str) -> bytes | None:
-        """A file, whole; None where there is none. Raises StackError, also where no DataNode has a block of it."""
+        """A file, whole; None where there is none. Raises Gone where no DataNode has a block of it, and StackError."""
         try:
             place = urlsplit(self.ask("GET", "OPEN", path, noredirect="true")["Location"])
             answer = self._request(place.netloc, "GET", f"{place.path}?{place.query}")
             return _good(f"asked the DataNode at {place.netloc} for {path}", answer)
         except Refused as refused:
-            if refused.kind != MISSING:
-                raise
-            return None
+            if refused.kind == MISSING:
+                return None
+            if self._gone(path):
+                raise Gone(str(refused)) from refused
+            raise
+
+    def _gone(self, path: str) -> bool:
+        """Has a block of it no place, though a DataNode is there and has told its blocks?"""
+        state, said = self.jmx("FSNamesystemState"), self.there("GET_BLOCK_LOCATIONS", path)
+        if not said or not state or state["FSState"] != OPERATIONAL or not state["NumLiveDataNodes"]:
+            return False
+        return any(not block["locations"] for block in said["LocatedBlocks"]["locatedBlocks"])
 
     def create(self, path: str, data: bytes, *, overwrite: bool = True) -> None:
         """Write a file, which others see at once, and grow. Raises StackError."""

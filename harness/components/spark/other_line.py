@@ -17,8 +17,12 @@ from harness.components.spark.standalone_processes import SETTINGS, Spark
 from harness.machine import class_data, jars, spark_lines
 from harness.machine.java import Java
 from harness.machine.spark_lines import Line
-from harness.resources import RunResources
+from harness.resources import RunResources, component_of
+from harness.scenario import Pipeline
 from harness.session.session import Session
+
+JARS = "jars"
+"""What the placeholder is called under which a component gives what Spark reaches it by (`{delta.jars}`)."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,27 @@ class OtherLine:
     def given(self, own: RunResources) -> RunResources:
         """What a run has, with this Spark."""
         return replace(own, spark_master=self.cluster.master, spark_home=self.cluster.home)
+
+    def told(self, own: RunResources, pipeline: Pipeline) -> Pipeline:
+        """The same program, which is told of this line's jars wherever it is told of those for the installed Spark.
+        Raises StackError."""
+        theirs: dict[str, str] = {}
+        for label, part in own.parts.items():
+            names = jars.for_spark(component_of(label), self.line.name) if part.placeholders.get(JARS) else ()
+            found = [str(path) for name in names for path in jars.fetched(name, self.machine.java, self.line)]
+            theirs |= {part.placeholders[JARS]: ",".join(found)} if found else {}
+
+        def swapped(text: str) -> str:
+            for installed, own_jars in theirs.items():
+                text = text.replace(installed, own_jars)
+            return text
+
+        return replace(
+            pipeline,
+            args=tuple(map(swapped, pipeline.args)),
+            env={name: swapped(text) for name, text in pipeline.env.items()},
+            conf={name: swapped(text) for name, text in pipeline.conf.items()},
+        )
 
     def describe(self) -> dict[str, Any]:
         """Versions and settings, for run.json. Holds no secret."""

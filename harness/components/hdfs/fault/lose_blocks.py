@@ -9,7 +9,8 @@ from harness.faults.base import Injection, NoOptions, killing
 from harness.faults.base.outage import everyone
 from harness.hosts import signals
 from harness.kinds import About, Refusals
-from harness.scenario import Fault, Impact, Step, Trigger
+from harness.resources import labelled
+from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger
 from harness.stack import Means
 from harness.triggers.base import Planned
 
@@ -26,7 +27,7 @@ class HasBlocks(Protocol):
 
 class LoseBlocks:
     """Names are there, and no file that had anything in it can be read; new ones can be written. It shows once somebody
-    reads, as a driver does that is started again."""
+    reads, as a driver does that is started again, or that has planned a batch of files there."""
 
     about = About(
         name="lose blocks",
@@ -55,14 +56,20 @@ class LoseBlocks:
             signals.thaw(hit.frozen)
         if not lost:
             return Injection(signalled={}, looked=True, note="it had no block")
-        died, words = killing.dies(run, driver), f"back after SIGKILL without its {lost} blocks"
+        felt, words = _to_read(run, step) or killing.dies(run, driver), f"back after SIGKILL without its {lost} blocks"
         return Injection(
-            signalled={"datanode": words}, looked=True, why="" if died else UNFELT, unfelt=not died, unhealed=True
+            signalled={"datanode": words}, looked=True, why="" if felt else UNFELT, unfelt=not felt, unhealed=True
         )
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the loss."""
         return True
+
+
+def _to_read(run: RunContext, step: Step) -> bool:
+    """Is the input of the batch in flight gone, and still to be read? The driver was stopped when it had planned that
+    batch: it may fail over it, or pass over it, and live."""
+    return step.when.point is CrashPoint.BATCH_PLANNED and labelled("hdfs", "input") in run.own.parts
 
 
 KIND = LoseBlocks()

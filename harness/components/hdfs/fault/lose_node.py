@@ -1,0 +1,53 @@
+"""The fault `lose node`: the one machine of driver, executors and DataNode is gone for good, and its disk with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from harness.components.hdfs.fault.lose_blocks import HasBlocks
+from harness.context import RunContext, TriggerHit
+from harness.faults.base import Injection, NoOptions, killing
+from harness.kinds import About, Refusals
+from harness.scenario import Fault, Impact, Step, Trigger
+from harness.stack import Means
+from harness.triggers.base import Planned
+
+
+class LoseNode:
+    """Whoever is started again finds the names of what was in HDFS, and can read nothing of it: of its checkpoint, if
+    that was there, not even how far it was."""
+
+    about = About(
+        name="lose node",
+        summary="SIGKILL to driver, executors and the DataNode of HDFS, which comes back without its blocks, "
+        "whose only replica it had",
+        example="{when: {point: sink-committed, batch: 3}, do: lose node}",
+        options=NoOptions,
+    )
+    impact = Impact.DRIVER_KILLED
+    needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS, Means.RESTART_COMPONENTS})
+    components = ("hdfs",)
+
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
+        """At any trigger."""
+        return iter(())
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Kill the pipeline, look, and take its blocks before it is started again."""
+        server = run.stack.servers.get("hdfs")
+        if not isinstance(server, HasBlocks):
+            return Injection(signalled={}, note="the stack has no HDFS of its own")
+        done = killing.kill_driver(run, step.do, hit, executors=True)
+        if not done.signalled or done.lived:
+            return done
+        run.look(hit)
+        lost = server.lose_blocks()
+        words = {**done.signalled, "datanode": f"back after SIGKILL without its {lost} blocks"}
+        return replace(done, signalled=words, looked=True, unhealed=bool(lost))
+
+    def freezes(self, fault: Fault) -> bool:
+        """Nothing moves between the trigger and the kill."""
+        return True
+
+
+KIND = LoseNode()
