@@ -71,13 +71,17 @@ def told(seen: list[CheckpointEvent]) -> list[tuple[str | None, int]]:
 
 
 def test_what_a_server_shows_is_told_in_the_order_of_the_protocol(server: LocalRemote, tmp_path: Path) -> None:
+    def appear(place: str) -> None:
+        """All at once as a slow look finds it: in the look's own thread, before it lists anything."""
+        if place == "" and not (server.path / "sources").exists():
+            put(server.path / "sources" / "0" / "0", b"v1\n{}")
+            for batch in (0, 1):
+                put(server.path / "offsets" / str(batch), PLAN % (batch + 5))
+            put(server.path / "commits" / "0")
+            put(server.path / "commits" / ".1.some.tmp")
+
     with observed(server, tmp_path) as (observer, seen):
-        put(server.path / "sources" / "0" / "0", b"v1\n{}")
-        # All at once, as a slow look finds it.
-        for batch in (0, 1):
-            put(server.path / "offsets" / str(batch), PLAN % (batch + 5))
-        put(server.path / "commits" / "0")
-        put(server.path / "commits" / ".1.some.tmp")
+        server.before = appear
         until("the commit of batch 1 to be begun", lambda: len(seen) >= 5, within_s=20)
         assert told(seen) == [
             (None, 0),
