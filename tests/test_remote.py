@@ -108,7 +108,8 @@ def test_a_commit_that_is_renamed_is_told_and_what_grows_meanwhile_is_not_told_t
         hidden.rename(hidden.with_name("0"))
         until("the commit", lambda: len(seen) >= 3, within_s=20)
         assert told(seen) == [("batch-planned", 0), ("sink-committed", 0), ("batch-committed", 0)]
-        assert not list((tmp_path / "run" / "checkpoint" / "commits").glob(".*"))
+        commits = tmp_path / "run" / "checkpoint" / "commits"
+        until("the begun commit to be gone", lambda: not list(commits.glob(".*")), within_s=20)
 
 
 def test_a_checkpoint_that_was_deleted_and_begun_anew_is_another_one(server: LocalRemote, tmp_path: Path) -> None:
