@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -11,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import HarnessError
-from harness.run.feed import PORTIONS, SPREAD, Feeder, enough, portions, portions_of
+from harness.run.feed import PORTIONS, SPREAD, Alone, Feeder, Patience, alone, enough, portions, portions_of
 from harness.run.progress.reported import Progress
 from harness.run_folder.journal import Journal
-from harness.scenario import Fault, Impact, Step, Trigger
+from harness.scenario import Fault, Impact, Pipeline, Step, Trigger
 from harness.wait import until
+from harness.workloads.transactions import Transactions
 
 STEP = Step(
     when=Trigger(kind="point", value="sink-committed", place="sink-committed"),
@@ -166,14 +168,63 @@ def test_a_driver_that_is_not_there_yet_is_waited_for_longer(
         return False
 
     feeder = Feeder(
-        sender, nothing, Journal(None), rate_per_s=None, sizes=(10, 20, 30), patience_s=patience_s, at_work=at_work,
-        begins_s=begins_s,
+        sender, nothing, Journal(None), rate_per_s=None, sizes=(10, 20, 30), at_work=at_work,
+        patience=Patience(patience_s, begins_s),
     )  # fmt: skip
     feeder.start()
     # The first portion is waited for as long as two of its own patience.
     until("it to have waited", lambda: feeder.done or len(asked) > 40, within_s=60.0)
     feeder.stop()
     assert sender.calls == sent
+
+
+def test_at_a_rate_the_last_record_waits_until_all_before_it_are_planned() -> None:
+    sender: Any = Sender(30)
+    late, asked = threading.Event(), threading.Event()
+
+    def planned() -> dict[int, int]:
+        asked.set()
+        return {0: sender.sent if late.is_set() else 5}
+
+    progress = Progress("checkpoint", planned, planned, lambda: None)
+    feeder = Feeder(sender, progress, Journal(None), rate_per_s=1e6, patience=Patience(60.0), alone=Alone(1))
+    feeder.start()
+    assert asked.wait(60.0) and sender.sent == 29
+    late.set()
+    until("the last record to be sent", lambda: feeder.done, within_s=60.0)
+    feeder.stop()
+    assert sender.calls[-1] == 1
+
+
+def test_where_the_log_is_late_the_last_record_waits_until_the_newest_attempt_has_logged_nothing_for_so_long() -> None:
+    sender: Any = Sender(30)
+    times = list[float]()
+
+    def planned() -> dict[int, int]:
+        times.append(monotonic())
+        # The second attempt logs its first batch anew.
+        return {0: 1 if len(times) < 8 else 2}
+
+    progress = Progress("checkpoint", planned, planned, lambda: None)
+    quiet_s = 0.3
+    feeder = Feeder(
+        sender, progress, Journal(None), rate_per_s=1e6, patience=Patience(60.0), alone=Alone(1, quiet_s),
+        finished=lambda: len(times) >= 4, at_work=lambda: len(times) >= 12,
+    )  # fmt: skip
+    feeder.start()
+    until("the last record to be sent", lambda: feeder.done, within_s=60.0)
+    ended = monotonic()
+    feeder.stop()
+    assert sender.calls[-1] == 1
+    assert ended - times[10] > quiet_s, "until then no attempt was at work"
+
+
+@pytest.mark.parametrize(("progress", "quiet_s"), [("async", 30.0), ("checkpoint", 0.0)])
+def test_the_interval_of_a_late_log_is_what_the_last_record_waits_for(progress: str, quiet_s: float) -> None:
+    pipeline = Pipeline(entry="it.py", progress=progress, interval_s=30.0)
+    closing = Transactions(10, keys=2, skew=0.0, seed=1, last_after_s=3600.0)
+    assert alone(closing, pipeline) == Alone(1, quiet_s)
+    assert alone(Transactions(10, keys=2, skew=0.0, seed=1), pipeline) == Alone(0, quiet_s)
 
 
 def test_a_workload_that_gives_fewer_records_than_it_said_is_an_error() -> None:
@@ -192,7 +243,7 @@ def test_a_workload_that_gives_fewer_records_than_it_said_is_an_error() -> None:
 
 
 def test_exact_sizes_are_sent_as_they_stand_whatever_the_rate() -> None:
-    sender, looks = fed(100, rate_per_s=1.0, exact=(10, 60), patience_s=1.0)
+    sender, looks = fed(100, rate_per_s=1.0, exact=(10, 60), patience=Patience(1.0))
     assert sender.calls == [10, 60, 30]
     assert looks[:4] == [0, 10, 10, 70], "before and after each"
 
@@ -206,7 +257,7 @@ def test_an_exact_portion_waits_until_all_before_it_is_planned() -> None:
         return {0: 9}
 
     progress = Progress("checkpoint", planned, planned, lambda: None)
-    feeder = Feeder(sender, progress, Journal(None), rate_per_s=None, exact=(10, 90), patience_s=60.0)
+    feeder = Feeder(sender, progress, Journal(None), rate_per_s=None, exact=(10, 90), patience=Patience(60.0))
     feeder.start()
     assert asked.wait(60.0)
     feeder.stop()

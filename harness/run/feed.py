@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from time import monotonic
 from typing import Any
@@ -12,8 +13,10 @@ from harness.checkpoint import count
 from harness.errors import HarnessError
 from harness.run.progress.reported import Progress
 from harness.run_folder.journal import Journal
-from harness.scenario import Step
+from harness.scenario import Pipeline, Step
+from harness.scenario.progress import ASYNC
 from harness.sources.producer import Producer
+from harness.workloads.base import ClosesWindows
 
 PORTIONS = 6
 SPARE = 2
@@ -23,6 +26,31 @@ SPREAD = 0.3
 PATIENCE_S = 20.0
 TICK_S = 0.05
 CHUNK = 5000
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a pipeline that shows no progress is waited for with each portion, and how much longer at the most while
+    its driver is not at work yet."""
+
+    each_s: float = PATIENCE_S
+    begins_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The last `records` of a workload, which are sent by themselves. `quiet_s`: for how long the newest attempt has to
+    have logged nothing before. Where Spark logs late, it logs a batch that comes so long after its last log: the end of
+    the input would be in no log otherwise."""
+
+    records: int = 0
+    quiet_s: float = 0.0
+
+
+def alone(workload: object, pipeline: Pipeline) -> Alone:
+    """What of the workload is sent last, to this pipeline."""
+    late_s = pipeline.interval_s or 0.0 if pipeline.progress == ASYNC else 0.0
+    return Alone(workload.apart if isinstance(workload, ClosesWindows) else 0, late_s)
 
 
 def enough(schedule: Iterable[Step]) -> int:
@@ -65,9 +93,8 @@ class Feeder:
     schedule has `finished`: there are as many batches as portions then, so that the batch that a step names comes, and
     a fault at it finds the next records on their way. Afterwards, and where the pipeline keeps its offsets itself (it
     plans nothing that can be seen), it stays one portion ahead. With `exact` sizes it sends each of them when all
-    before it is planned, whatever the rate. What the sizes leave waits for that as well. A pipeline that shows no
-    progress is waited for `patience_s` with each portion, and while its driver is not `at_work` yet, for `begins_s`
-    more at most."""
+    before it is planned, whatever the rate. What the sizes leave waits for that as well, and so does what is sent
+    `alone`."""
 
     def __init__(
         self,
@@ -79,9 +106,9 @@ class Feeder:
         sizes: Sequence[int] = (),
         finished: Callable[[], bool] = lambda: False,
         exact: Sequence[int] = (),
-        patience_s: float = PATIENCE_S,
+        patience: Patience = Patience(),
         at_work: Callable[[], bool] = lambda: True,
-        begins_s: float = 0.0,
+        alone: Alone = Alone(),
     ) -> None:
         self._producer = producer
         self._progress = progress
@@ -90,9 +117,9 @@ class Feeder:
         self._sizes = tuple(sizes)
         self._finished = finished
         self._exact = tuple(exact)
-        self._patience_s = patience_s
+        self._patience = patience
         self._at_work = at_work
-        self._begins_s = begins_s
+        self._alone = alone
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._guarded, name="feeder", daemon=True)
         self.failure: BaseException | None = None
@@ -148,17 +175,38 @@ class Feeder:
             before = self._planned()
             self._send(portion)
             self._wait(lambda last=portion, before=before: self._goes_on(last, before))  # type: ignore[misc]
-        left = self._producer.total - self._producer.sent
-        if left and (self._exact or self._sizes):
-            self._wait(lambda: self._planned() >= self._producer.acknowledged)
-        self._send(left)
+        if self._exact or self._sizes:
+            self._wait_for_all()
+        self._send(self._producer.total - self._producer.sent)
 
-    def _wait(self, reached: Callable[[], bool]) -> None:
-        end = monotonic() + self._patience_s
-        last = end + self._begins_s
+    def _wait_for_all(self) -> None:
+        """Before the records that are left are sent."""
+        if self._producer.done:
+            return
+        if self._alone.quiet_s:
+            self._wait(self._quiet(), more_s=2 * self._alone.quiet_s)
+        else:
+            self._wait(lambda: self._planned() >= self._producer.acknowledged)
+
+    def _quiet(self) -> Callable[[], bool]:
+        """Has what is planned stayed as it is, under an attempt that goes on after the schedule?"""
+        seen, since = self._planned(), monotonic()
+
+        def quiet() -> bool:
+            nonlocal seen, since
+            planned = self._planned()
+            if planned != seen or not self._finished() or not self._at_work():
+                seen, since = planned, monotonic()
+            return monotonic() - since > self._alone.quiet_s
+
+        return quiet
+
+    def _wait(self, reached: Callable[[], bool], *, more_s: float = 0.0) -> None:
+        end = monotonic() + self._patience.each_s + more_s
+        last = end + self._patience.begins_s
         while not reached() and monotonic() < end and not self._stop.wait(TICK_S):
             if not self._at_work():
-                end = min(last, monotonic() + self._patience_s)
+                end = min(last, monotonic() + self._patience.each_s)
 
     def _goes_on(self, portion: int, before: int) -> bool:
         """Is the next portion due, after the last one and what was planned `before` it?"""
@@ -177,6 +225,9 @@ class Feeder:
 
     def _at_rate(self) -> None:
         began, rate = monotonic(), self._rate or 1.0
-        while not self._producer.done and not self._stop.wait(TICK_S):
-            due = int((monotonic() - began) * rate) + 1 - self._producer.sent
+        many = self._producer.total - self._alone.records
+        while self._producer.sent < many and not self._stop.wait(TICK_S):
+            due = min(many, int((monotonic() - began) * rate) + 1) - self._producer.sent
             self._send(due)
+        self._wait_for_all()
+        self._send(self._producer.total - self._producer.sent)

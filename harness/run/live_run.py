@@ -16,7 +16,7 @@ from harness.fields.placeholders import filled
 from harness.remote.mirror import Mirror
 from harness.resources import RunResources
 from harness.run import preflight
-from harness.run.feed import PATIENCE_S, Feeder, enough, portions
+from harness.run.feed import PATIENCE_S, Feeder, Patience, alone, enough, portions
 from harness.run.progress.batch_times import BatchTimes
 from harness.run.progress.commit_gaps import Rhythm
 from harness.run.progress.observer import Observer
@@ -44,7 +44,7 @@ from harness.stacks.needed_parts import code, only_checkpoint, parts
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 from harness.wait import Deadline, Waiting, until
-from harness.workloads.base import ClosesWindows, Workload
+from harness.workloads.base import Workload
 
 BEGINS_S, COMMITS_S = 180.0, 240.0
 """How long the query may take to begin, and then to commit its first batch: on a busy machine a minute."""
@@ -141,18 +141,18 @@ class Live:
         self._exit.callback(self.attempts.close)
         self.producer = Producer(workload, self.attempts, self.source.sender())
         self._exit.callback(self.producer.close)
-        apart = workload.apart if isinstance(workload, ClosesWindows) else 0
+        last = alone(workload, self.scenario.pipeline)
         self.feeder = Feeder(
             self.producer,
             self.progress,
             journal,
             rate_per_s=self.scenario.input.rate_per_s,
-            sizes=portions(workload.count - apart, self._seed, enough(self.scenario.schedule)),
+            sizes=portions(workload.count - last.records, self._seed, enough(self.scenario.schedule)),
             finished=lambda: self.schedule.done,
             exact=self._portions,
-            patience_s=PATIENCE_S + (self.scenario.pipeline.interval_s or 0.0),
+            patience=Patience(PATIENCE_S + (self.scenario.pipeline.interval_s or 0.0), self._begins_s),
             at_work=self.has_progress,
-            begins_s=self._begins_s,
+            alone=last,
         )
         self._exit.callback(self.feeder.stop)
         pipeline = resolved(self.scenario.pipeline, own, self.root)
