@@ -2,7 +2,8 @@
 
 BROKEN as spark_sink.py is. When the driver dies while its tasks write, the partitions that are done are in the topic,
 and come again with the batch. When an executor dies in the middle of a task, what the task has sent is in the topic,
-and the next try sends it again. With `--late-log` Spark tracks its progress asynchronously: whole batches come again
+and the next try sends it again; so does the next try of a task whose producer has given up on a broker that is away
+(after `DELIVERY_TIMEOUT_MS`, or two minutes). With `--late-log` Spark tracks its progress asynchronously: whole batches come again
 that no log knows.
 
 A task sends only what Python has given back. In Spark 4.0.0 that is 100 records at a time
@@ -34,6 +35,7 @@ Repair: read the topic without repeated origins (`drop_duplicates: origin`)
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
@@ -69,6 +71,14 @@ def checker(call_ms: int) -> Callable[[str], bool]:
     return sound
 
 
+def delivery() -> dict[str, str]:
+    """Spark's options for how long the producer tries to send a record; one request may take half of that."""
+    timeout_ms = os.environ.get("DELIVERY_TIMEOUT_MS")
+    if timeout_ms is None:
+        return {}
+    return {"kafka.delivery.timeout.ms": timeout_ms, "kafka.request.timeout.ms": str(int(timeout_ms) // 2)}
+
+
 def main() -> None:
     args = payment_records.arguments(__doc__, call_ms=True)
     checked = payment_records.stream(args).where(f.udf(checker(args.call_ms), "boolean")("value"))
@@ -76,7 +86,7 @@ def main() -> None:
         checked.writeStream.format("kafka")
         .option("kafka.bootstrap.servers", args.bootstrap)
         .option("topic", args.to)
-        .options(**payment_records.secured(args.login))
+        .options(**payment_records.secured(args.login), **delivery())
         .option("checkpointLocation", args.checkpoint)
         .option("asyncProgressTrackingEnabled", args.late_log is not None)
         .option("asyncProgressTrackingCheckpointIntervalMs", args.late_log or 0)
