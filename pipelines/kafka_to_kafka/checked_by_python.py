@@ -3,8 +3,8 @@
 BROKEN as spark_sink.py is. When the driver dies while its tasks write, the partitions that are done are in the topic,
 and come again with the batch. When an executor dies in the middle of a task, what the task has sent is in the topic,
 and the next try sends it again; so does the next try of a task whose producer has given up on a broker that is away
-(after `DELIVERY_TIMEOUT_MS`, or two minutes). With `--late-log` Spark tracks its progress asynchronously: whole batches come again
-that no log knows.
+(after `DELIVERY_TIMEOUT_MS`, or two minutes). With `--late-log` Spark tracks its progress asynchronously: whole batches
+come again that no log knows.
 
 A task sends only what Python has given back. In Spark 4.0.0 that is 100 records at a time
 (`spark.sql.execution.python.udf.maxRecordsPerBatch` is for what Python is given), and only once a buffer of
