@@ -335,10 +335,18 @@ def test_an_input_that_was_not_sent_whole_is_not_drained(
     sent: int, gave_up: str, drained: bool, reasons: list[str], stalled: dict[str, str] | None
 ) -> None:
     asked = live(has_progress=False, gave_up=gave_up)
-    asked.producer = SimpleNamespace(sent=sent, total=10, done=sent == 10)
+    asked.producer = SimpleNamespace(sent=sent, total=10, done=sent == 10, unmet="")
     asked.stalls = SimpleNamespace(gave_up=lambda words: {"kind": "gave up", "words": words})
     waiting = Drain(asked)
     assert (waiting._all_sent(), waiting._reasons, waiting._stalled) == (drained, reasons, stalled)
+
+
+def test_an_input_that_was_not_as_it_was_asked_for_is_not_drained() -> None:
+    asked = live(has_progress=False)
+    asked.producer = SimpleNamespace(sent=10, total=10, done=True, unmet="no file was renamed once it was taken")
+    waiting = Drain(asked)
+    assert not waiting._all_sent()
+    assert waiting._reasons == ["not drained: no file was renamed once it was taken"]
 
 
 class Large:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.components.files import dropped
-from harness.components.files.dropped import Dropped
+from harness.components.files.dropped import Dropped, FileSender
 from harness.components.files.forms import FORMS, Afterwards, Format
 from harness.components.files.source import OpenFolder
 from harness.errors import ScenarioError, StackError
@@ -125,11 +125,55 @@ def test_a_file_in_place_is_half_until_a_batch_has_taken_it(tmp_path: Path) -> N
     assert file.read_bytes() == b"a\nb\n" and thread.is_alive(), "no batch is done since"
     (commits / "5").touch()
     thread.join(60.0)
-    assert file.read_bytes() == b"a\nb\nc\nd\n"
+    assert file.read_bytes() == b"a\nb\nc\nd\n" and not sender.unmet
+
+
+def in_place(folder: Path, many: int) -> FileSender:
+    """Who has written half of each of so many files of two records."""
+    sender = OpenFolder(Dropped(folder / "in"), 2, in_place=True).sender()
+    (folder / "in").mkdir()
+    sender.send([sender.placed(Record(seq, None, bytes([97 + seq]))) for seq in range(2 * many)])
+    assert isinstance(sender, FileSender)
+    return sender
+
+
+def test_the_next_portion_completes_no_file_that_no_batch_has_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dropped, "TAKEN_S", 0.1)
+    sender = in_place(tmp_path, 1)
+    sender.send([sender.placed(Record(2, None, b"c")), sender.placed(Record(3, None, b"d"))])
+    assert [file.read_bytes() for file in sorted((tmp_path / "in").iterdir())] == [b"a\n", b"c\n"]
+    sender.close()
+    assert [file.read_bytes() for file in sorted((tmp_path / "in").iterdir())] == [b"a\nb\n", b"c\nd\n"]
+    assert sender.unmet == "no file was seen before it was whole: none of 2 was in a batch that was committed by then"
+    sender.close()
+    assert sender.unmet
+
+
+def test_one_file_that_was_taken_before_it_was_whole_is_what_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dropped, "TAKEN_S", 0.1)
+    sender = in_place(tmp_path, 3)
+    monkeypatch.setattr(Dropped, "taken", lambda self, number: number == 1)
+    sender.close()
+    assert not sender.unmet
+
+
+def test_a_file_that_is_gone_before_its_rest_is_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sender = in_place(tmp_path, 2)
+    (tmp_path / "in" / named(1)).unlink()
+    monkeypatch.setattr(Dropped, "taken", lambda self, number: True)
+    sender.close()
+    assert sender.unmet == "1 files were gone before the rest of their records was written"
+    assert not (tmp_path / "in" / named(1)).exists()
 
 
 @pytest.mark.parametrize("many", [1, 2, 5])
-def test_a_file_that_is_torn_ends_within_a_record_until_a_batch_has_taken_it(
+def test_a_file_that_is_torn_ends_within_a_record_until_it_is_completed(
     tmp_path: Path, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = OpenFolder(Dropped(tmp_path), many, in_place=True, torn=True)
@@ -261,12 +305,15 @@ def test_a_file_whose_batch_is_not_done_yet_is_not_renamed(tmp_path: Path, monke
     sender.send([sender.placed(Record(1, None, b"b"))])
     sender.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == [named(0), named(1)]
+    assert isinstance(sender, FileSender)
+    assert sender.unmet == "no file was renamed once it was taken: none of 2 was in a batch that was committed by then"
     checkpoint = tmp_path / "c"
     (checkpoint / "commits").mkdir(parents=True)
     source.dropped.is_planned(0, checkpoint)
     (checkpoint / "commits" / "0").touch()
     sender.close()
     assert (tmp_path / f"moved-{named(0)}").exists() and (tmp_path / named(1)).exists()
+    assert not sender.unmet
 
 
 @pytest.mark.parametrize("other", ["format: parquet", "afterwards: renamed"])

@@ -219,6 +219,18 @@ def test_a_field_that_was_left_out_as_malformed_is_refused(own: Own) -> None:
     assert "its index has left it out" in read(sink("t"), own).unreadable
 
 
+def test_a_text_that_no_search_finds_since_it_is_too_long_is_refused(own: Own) -> None:
+    field = "type: keyword\n        ignore_above: 4"
+    make(own, f"t:\n  mappings:\n    properties:\n      x:\n        {field}\n")
+    sent(own, "t", '{"x": "1234"}')
+    assert read(sink("t"), own).rows == [("1234",)]
+    sent(own, "t", '{"x": "12345"}')
+    assert "cannot be read exactly: column x: its index" in read(sink("t"), own).unreadable
+    # The index has been refreshed to be read.
+    found = [ask(own, "GET", "t", f"/_search?q={query}")["hits"]["total"]["value"] for query in ("*:*", "x:12345")]
+    assert found == [1, 0]
+
+
 def test_setup_makes_indexes_and_says_what_it_cannot(own: Own) -> None:
     for wrong in ("payments", "payments: 1", "a: [", "Payments:", "t:\n  mappings:\n    nonsense: 1"):
         with pytest.raises(SetupError, match=r"asked opensearch to run the scenario's setup; .* Mend `setup`"):

@@ -58,6 +58,9 @@ EXACT = [
     (None, "x bigint", "5", "5"),
     ({"type": "long"}, "", "null", None),
     ({"type": "long"}, "x int of field _version", "5", "3"),
+    ({"type": "keyword", "ignore_above": 4}, "", '"\U0001f600\U0001f600"', "\U0001f600\U0001f600"),
+    ({"type": "keyword", "ignore_above": 4, "index": False}, "", '"1234"', "1234"),
+    ({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 4}}}, "", '"12345"', "12345"),
     ({"type": "long"}, "x string of field _id", "5", "7"),
     ({"type": "long"}, "x bigint of field _id", "5", "7"),
 ]  # fmt: skip
@@ -82,6 +85,11 @@ INEXACT = [
     ({"type": "date"}, "x timestamp_ntz", '"2026-01-31T10:00:00.1234"', "its index keeps 3 decimals of the second"),
     ({"type": "date"}, "x timestamp", '"2026-01-31T10:00:00.1234Z"', "its index keeps 3 decimals of the second"),
     ({"type": "date"}, "x timestamp_ntz", '"31/01/2026 10:00:00"', "is no timestamp_ntz"),
+    ({"type": "keyword", "ignore_above": 4}, "", '"12345"', "leaves out what is longer than 4, and it has 5"),
+    ({"type": "keyword", "ignore_above": 4}, "x decimal(12,2)", "100.00", "leaves out what is longer than 4"),
+    # Two units of UTF-16 each.
+    ({"type": "keyword", "ignore_above": 4}, "", '"\U0001f600\U0001f600\U0001f600"', "longer than 4, and it has 6"),
+    ({"type": "wildcard", "ignore_above": 4}, "", '"12345"', "leaves out what is longer than 4"),
     ({"type": "scaled_float", "scaling_factor": 100}, "x decimal(18,2)", "90071992547409.93", "its index rounds 9"),
     ({"type": "scaled_float", "scaling_factor": 100}, "x decimal(18,2)", "1.505", "it has more decimals"),
 ]
@@ -133,6 +141,9 @@ REFUSED = [
     ({"type": "long", "null_value": 0}, "x bigint", "its index keeps 0 for null"),
     ({"type": "keyword", "normalizer": "lowercase"}, "", "its index keeps what the normalizer lowercase makes of it"),
     ({"type": "keyword", "normalizer": "own"}, "x string", "its index keeps what the normalizer own makes of it"),
+    ({"type": "keyword", "index": False, "doc_values": False}, "", "(`index` and `doc_values` are off)"),
+    ({"type": "long", "index": "false", "doc_values": "false"}, "x bigint", "(`index` and `doc_values` are off)"),
+    ({"type": "text", "index": False}, "", "(`index` and `doc_values` are off)"),
 ]  # fmt: skip
 
 

@@ -102,6 +102,9 @@ class Drain:
     def _all_sent(self) -> bool:
         """Was the whole input sent? A pipeline too slow to take it in time was not tried with all of it."""
         producer, gave_up = self._live.producer, self._live.supervisor.gave_up
+        if producer.unmet:
+            self._reasons.append(f"not drained: {producer.unmet}")
+            return False
         if producer.done:
             return True
         if gave_up:

@@ -32,6 +32,15 @@ class Sender(Protocol):
         """Disconnect. Safe to call twice."""
 
 
+@runtime_checkable
+class TellsUnmet(Protocol):
+    """A sender that was asked for more than to send records: to change what it has sent, say."""
+
+    @property
+    def unmet(self) -> str:
+        """Once it is closed: why the input was not as it was asked for; empty if it was."""
+
+
 class OpenSource(Protocol):
     """The source of one run."""
 

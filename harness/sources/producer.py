@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from harness.run_folder.ledger import Answer, Attempts, State
-from harness.sources.base import Sender
+from harness.sources.base import Sender, TellsUnmet
 from harness.workloads.base import Record, Workload
 
 PORTION = 2000
@@ -68,6 +68,11 @@ class Producer:
         """Disconnect, and take no more records. Read the source back only after this. Safe to call twice."""
         self._closed = True
         self._sender.close()
+
+    @property
+    def unmet(self) -> str:
+        """Once it is closed: why the input was not as the scenario asks for it; empty if it was."""
+        return self._sender.unmet if isinstance(self._sender, TellsUnmet) else ""
 
     def _portion(self, portion: Sequence[Record]) -> None:
         self._attempts.meant(portion)

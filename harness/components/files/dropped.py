@@ -57,8 +57,9 @@ def newest(checkpoint: Path) -> int:
 
 class FileSender:
     """Drops files of at most `per_file` records; one that a call has begun takes no records of the next. `in_place`:
-    half of a file at first, under its name already, and the rest at the next call, or at the end, once a batch has
-    taken it; `torn`: with half of the next record. Then also comes what its writer does `afterwards`."""
+    half of a file at first, under its name already, and the rest at a later call, once a batch that has it is
+    committed; `torn`: with half of the next record. Then also comes what its writer does `afterwards`. At the end a
+    file in place is completed that no batch has taken, so that the input is what the ledger says."""
 
     def __init__(
         self,
@@ -73,6 +74,17 @@ class FileSender:
         self._afterwards = afterwards
         self._number, self._placed = 0, 0
         self._later: dict[int, Callable[[Path], object]] = {}
+        self._asked, self._changed, self._gone = 0, 0, 0
+
+    @property
+    def unmet(self) -> str:
+        """After `close`: why the input was not changed as it was asked for; empty if it was."""
+        if self._gone and self._in_place:
+            return f"{self._gone} files were gone before the rest of their records was written"
+        if not self._asked or self._changed:
+            return ""
+        how = "seen before it was whole" if self._in_place else f"{self._afterwards} once it was taken"
+        return f"no file was {how}: none of {self._asked} was in a batch that was committed by then"
 
     def placed(self, record: Record) -> Record:
         """With the number of its file."""
@@ -93,21 +105,28 @@ class FileSender:
     def close(self) -> None:
         """Write what is left."""
         self._go_on()
+        for number in list(self._later) if self._in_place else ():
+            change, file = self._later.pop(number), self._into.file(number)
+            if file.exists():
+                change(file)
 
     def _go_on(self) -> None:
+        """Change each file that a batch has taken. One whose batch is still to be done stays as it is: it would be
+        gone for that batch, or whole."""
         deadline = Deadline(TAKEN_S)
-        left: dict[int, Callable[[Path], object]] = {}
-        for number, change in self._later.items():
+        for number, change in list(self._later.items()):
             file = self._into.file(number)
             with suppress(WaitError):
                 until(f"{file.name} to be taken", partial(self._into.taken, number), within_s=deadline.left_s())
-            # One whose batch is still to be done would be gone for it; a writer in place goes on all the same.
-            if self._afterwards is not Afterwards.NOTHING and not self._into.taken(number):
-                left[number] = change
+            if not self._into.taken(number):
+                continue
+            del self._later[number]
             # Who takes files away does so once their batch is committed.
-            elif file.exists():
+            if file.exists():
                 change(file)
-        self._later = left
+                self._changed += 1
+            else:
+                self._gone += 1
 
     def _next(self) -> None:
         self._number, self._placed = self._number + 1, 0
@@ -135,6 +154,7 @@ class FileSender:
         except OSError as refused:
             del self._into.values[number]
             return f"the file {file.name} could not be written: {refused.strerror}"
+        self._asked += int(self._in_place or self._afterwards is not Afterwards.NOTHING)
         if len(seen) < len(whole):
             self._later[number] = partial(_append, data=whole[len(seen) :])
         elif self._afterwards is Afterwards.RENAMED:

@@ -16,6 +16,8 @@ from harness.sinks.json_columns import WHOLE, Wanted
 from harness.sinks.table import SinkColumn
 
 TEXTS = ("keyword", "text", "constant_keyword", "wildcard", "match_only_text", "ip")
+ONLY_INDEXED = ("text", "match_only_text")
+"""Texts that have no values by column (`doc_values`) beside their terms."""
 WHOLES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 MOMENTS = {"date": 3, "date_nanos": 9}
 """The decimals of a second that each keeps."""
@@ -125,7 +127,16 @@ def _altered(kept: Mapping[str, Any]) -> str:
     """Why an index does not keep what a document says, whatever its type; empty if it does."""
     if "null_value" in kept:
         return f"its index keeps {kept['null_value']!r} for null"
-    return f"its index keeps what the normalizer {kept['normalizer']} makes of it" if "normalizer" in kept else ""
+    if "normalizer" in kept:
+        return f"its index keeps what the normalizer {kept['normalizer']} makes of it"
+    by_column = kept.get("doc_values", kept.get("type") not in ONLY_INDEXED)
+    if not _true(kept.get("index", True)) and not _true(by_column):
+        return "its index keeps nothing of it that a search would find (`index` and `doc_values` are off)"
+    return ""
+
+
+def _true(said: object) -> bool:
+    return str(said).lower() != "false"
 
 
 def _other(kept: Mapping[str, Any], wanted: Wanted) -> str:
