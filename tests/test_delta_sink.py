@@ -30,7 +30,7 @@ from harness.sinks.reading import busy, columns, keep, mark, opened, read
 from harness.sinks.table import load
 from harness.sinks.table_folders import TableFolders
 from harness.sinks.table_format import OpenTable
-from tests import arrow_values
+from tests import arrow_values, read_ahead
 from tests.arrow_values import Value, arrives, payments, table_of
 from tests.laws import FAULTS
 from tests.planted import is_found, plant
@@ -122,6 +122,12 @@ def test_more_rows_than_one_fetch_in_bounded_parts(own: Own) -> None:
         parts = [len(part) for part in found.parts]
     assert sum(parts) == 45_001 and max(parts) <= FETCH_ROWS
     assert len(set(rows(own))) == 45_001
+
+
+def test_a_file_is_read_when_its_rows_are_asked_for(own: Own) -> None:
+    for number in range(read_ahead.FILES):
+        write(own, read_ahead.file(number))
+    assert read_ahead.decoded(delta_rows.scanned(delta_rows.opened(folder(own)))) < 3
 
 
 def test_rows_are_those_of_one_version_and_files_without_a_version_are_none(own: Own) -> None:

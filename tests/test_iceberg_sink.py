@@ -27,7 +27,7 @@ from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, read
 from harness.sinks.table import load
 from harness.sinks.table_format import OpenTable
-from tests import arrow_values
+from tests import arrow_values, read_ahead
 from tests.arrow_values import DAY, Value, arrives, payments, table_of
 from tests.laws import FAULTS
 from tests.planted import is_found, plant
@@ -111,6 +111,12 @@ def test_more_rows_than_one_fetch_in_bounded_parts(lake: Lake) -> None:
         parts = [len(part) for part in found.parts]
     assert sum(parts) == 45_001 and max(parts) <= FETCH_ROWS
     assert len(set(lake.rows())) == 45_001
+
+
+def test_a_file_is_read_when_its_rows_are_asked_for(lake: Lake) -> None:
+    for number in range(read_ahead.FILES):
+        lake.write(read_ahead.file(number))
+    assert read_ahead.decoded(iceberg_rows.scanned(iceberg_rows.opened(lake.table))) < 3
 
 
 def test_rows_are_those_of_one_snapshot_and_files_without_one_are_none(lake: Lake) -> None:

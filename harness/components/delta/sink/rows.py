@@ -71,14 +71,17 @@ def schema(table: DeltaTable) -> pa.Schema:
 
 
 def scanned(table: DeltaTable) -> pa.RecordBatchReader:
-    """Its rows."""
+    """Its rows; where Arrow reads them, one data file after the other: a scan of them all reads ahead of who asks."""
     if _engine(table):
         return pa.RecordBatchReader.from_stream(table.scan())
     read = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
-    scanner = table.to_pyarrow_dataset(parquet_read_options=read).scanner(
-        batch_size=arrow.FETCH_ROWS, batch_readahead=1, fragment_readahead=1
+    files = table.to_pyarrow_dataset(parquet_read_options=read)
+    batches = (
+        batch
+        for file in files.get_fragments()
+        for batch in file.to_batches(files.schema, batch_size=arrow.FETCH_ROWS, batch_readahead=1)
     )
-    return scanner.to_reader()
+    return pa.RecordBatchReader.from_batches(files.schema, batches)
 
 
 def named(folder: Path) -> arrow.Table:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyiceberg.exceptions import NoSuchTableError, NotInstalledError, ValidationError
+from pyiceberg.io.pyarrow import ArrowScan, schema_to_pyarrow
 from pyiceberg.table import StaticTable
 
 from harness.errors import UsageError
@@ -53,8 +54,12 @@ def schema(table: StaticTable) -> pa.Schema:
 
 
 def scanned(table: StaticTable) -> pa.RecordBatchReader:
-    """Its rows."""
-    return table.scan().to_arrow_batch_reader()
+    """Its rows, one data file after the other; pyiceberg's own reader decodes all of them ahead of who asks."""
+    scan = table.scan()
+    wanted = schema_to_pyarrow(scan.projection())
+    rows = ArrowScan(table.metadata, scan.io, scan.projection(), scan.row_filter)
+    batches = (batch for task in scan.plan_files() for batch in rows.to_record_batches([task]))
+    return pa.RecordBatchReader.from_batches(wanted, batches).cast(wanted)
 
 
 def _names(folder: Path) -> list[str]:
