@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from harness.components.python.sink.start import TYPES
 from harness.errors import UsageError
 from harness.load import load
 from harness.sinks.starts.shapes import SHAPES
@@ -19,7 +24,7 @@ EACH = [(sink, shape) for sink, start in starts().items() for shape in start.sha
 
 @pytest.mark.parametrize(("sink", "shape"), EACH)
 def test_each_start_is_a_valid_scenario_of_its_sink(tmp_path: Path, sink: str, shape: str) -> None:
-    path, program = scaffold("first", sink, shape, tmp_path)
+    path, program, *_ = scaffold("first", sink, shape, tmp_path)
     scenario = load(path)
     (read,) = scenario.sinks
     assert (read.kind, read.key) == (sink, (SHAPES[shape].table.key,))
@@ -33,12 +38,14 @@ def test_no_program_has_a_fault_that_a_linter_sees(tmp_path: Path) -> None:
     command = ["ruff", "check", "--isolated", "--no-cache", "--line-length", "120", "--select", rules, str(tmp_path)]
     done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, timeout=PROCESS_S)
     assert done.stdout == "All checks passed!\n"
-    assert len([*tmp_path.rglob("*.py")]) == len(EACH)
+    programs = [path for path in tmp_path.rglob("*.py") if path.name == "first.py"]
+    readers = [path for path in tmp_path.rglob("*.py") if path.name == "read_first.py"]
+    assert (len(programs), len(readers)) == (len(EACH), sum(sink == "python" for sink, _ in EACH))
 
 
 @pytest.mark.parametrize(("sink", "shape"), EACH)
 def test_each_program_has_its_options_in_its_arguments(tmp_path: Path, sink: str, shape: str) -> None:
-    path, program = scaffold("first", sink, shape, tmp_path)
+    path, program, *_ = scaffold("first", sink, shape, tmp_path)
     asked = [word for word in load(path).pipeline.args if word.startswith("--")]
     code = program.read_text(encoding="utf-8")
     assert asked[:2] == ["--bootstrap", "--topic"]
@@ -60,6 +67,35 @@ def test_what_there_is_not_is_told_with_what_there_is(tmp_path: Path, sink: str,
         scaffold("first", sink, shape, tmp_path)
     assert str(failure.value).startswith(said)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reader_of_ones_own_is_written_beside_its_program_and_bears_its_name(tmp_path: Path) -> None:
+    written = scaffold("first", "python", "map-only", tmp_path) + scaffold("second", "python", "window", tmp_path)
+    assert [path.name for path in written if path.parent.name == "pipelines"] == [
+        "first.py", "read_first.py", "second.py", "read_second.py"
+    ]  # fmt: skip
+    assert load(written[0]).sinks[0].target == "read_first:payments"
+
+
+@pytest.mark.parametrize("shape", ["map-only", "window"])
+def test_a_reader_as_it_is_written_gives_the_rows_of_its_columns(tmp_path: Path, shape: str) -> None:
+    *_, reader = scaffold("first", "python", shape, tmp_path)
+    table = SHAPES[shape].table
+    values = {"id": 7, "account": "0012", "amount": "1.50", "starts": "2026-01-31 10:00:10", "payments": 3}
+    row = [values[name] for name in table.columns]
+    code: dict[str, Any] = {}
+    exec(reader.read_text(), code)
+    room = SimpleNamespace(path=str(tmp_path))
+    assert list(code[table.name](room)) == []
+    with closing(sqlite3.connect(tmp_path / f"{table.name}.db")) as database, database:
+        assert list(code[table.name](room)) == []
+        database.execute(f"create table {table.name} ({table.sql(TYPES, key=' primary key')})")
+        database.execute(f"insert into {table.name} values ({', '.join('?' * len(row))})", [str(each) for each in row])
+    (none, some) = code[table.name](room)
+    assert (none.num_rows, none.schema) == (0, some.schema)
+    assert {name: str(value) for name, value in some.to_pylist()[0].items()} == {
+        name: str(values[name]) for name in table.columns
+    }
 
 
 @pytest.mark.stack

@@ -37,7 +37,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What a sink adds to a pipeline.
+    """What a sink adds to a pipeline. In `sink` and `beside`, `$name` stands for what the pipeline is called.
 
     where     what it is, in a sentence
     sink      lines of its part of a scenario, the effect and key aside
@@ -51,6 +51,7 @@ class Parts:
     before    code of the module
     batch     code in `main` that defines `batch(rows, number)`, `args` and `spark` being there
     writer    calls on the stream's writer that take the place of `foreachBatch(batch)`
+    beside    files that go into the pipeline's folder with it: name and text
     """
 
     where: str
@@ -65,6 +66,7 @@ class Parts:
     before: str = ""
     batch: str = ""
     writer: tuple[str, ...] = ()
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 class Start(Protocol):

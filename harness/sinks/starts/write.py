@@ -1,4 +1,4 @@
-"""Writes a scenario and a pipeline to start from. Both work as they are written."""
+"""Writes a scenario and a pipeline to start from. They work as they are written."""
 
 from __future__ import annotations
 
@@ -85,14 +85,16 @@ if __name__ == "__main__":
 
 
 def scaffold(name: str, sink: str, shape: str, folder: Path) -> list[Path]:
-    """Write both files under `folder`; returns their paths. Raises UsageError for a bad name, a sink without a start, a
-    shape that it does not take, or a file in the way."""
+    """Write the files under `folder`; returns their paths, the scenario's first. Raises UsageError for a bad name, a
+    sink without a start, a shape that it does not take, or a file in the way."""
     if not NAME.fullmatch(name):
         raise UsageError(f"asked for the name {name!r}; use small letters, digits and '_', beginning with a letter")
     start = _start(sink, shape)
+    parts = start.parts(SHAPES[shape].table)
     files = {
         folder / "scenarios" / f"{name}.yaml": _scenario(name, start),
-        folder / "pipelines" / f"{name}.py": _pipeline(name, start.parts(SHAPES[shape].table), SHAPES[shape], start),
+        folder / "pipelines" / f"{name}.py": _pipeline(name, parts, SHAPES[shape]),
+        **{folder / "pipelines" / _called(file, name): _called(text, name) for file, text in parts.beside.items()},
     }
     for path in files:
         if path.exists():
@@ -126,10 +128,19 @@ def _scenario(name: str, start: Start) -> str:
     return SCENARIO.substitute(name=name, expect=expect)
 
 
-def _pipeline(name: str, parts: Parts, shape: PipelineShape, start: Start) -> str:
+def _called(text: str, name: str) -> str:
+    return Template(text).safe_substitute(name=name)
+
+
+def _pipeline(name: str, parts: Parts, shape: PipelineShape) -> str:
     names = ["bootstrap", "topic", *(option.removeprefix("--") for option in parts.options), "checkpoint"]
     writer = parts.writer or (f'.outputMode("{shape.mode}")', ".foreachBatch(batch)")
-    sink = ["sink:", *(f"  {line}" for line in parts.sink), "  effect: |", *(f"    {line}" for line in shape.effect)]
+    sink = [
+        "sink:",
+        *(f"  {_called(line, name)}" for line in parts.sink),
+        "  effect: |",
+        *(f"    {line}" for line in shape.effect),
+    ]
     lines = [*parts.header, *sink, f"  key: [{shape.table.key}]"]
     return PIPELINE.substitute(
         name=name,

@@ -1,5 +1,6 @@
 """The sink `python`: rows that a function of the user's own reads, from a system that is not known here.
 
+start        how a pipeline into such a system begins
 open_reader  one of them, in a run
 arrow_types  which of Arrow's types can be compared exactly
 """
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from harness.components.python.sink.start import Reader
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals
@@ -65,6 +67,7 @@ class Python:
     )
     component = "python"
     unread = ""
+    start = Reader()
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
         """Whether the code is there, `wrong_in` says."""
