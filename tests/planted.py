@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from random import Random
 
 from harness.checkers.cells import Row
@@ -16,6 +18,20 @@ def plant(fault: str) -> tuple[list[Row], list[Row], Signature]:
     good = good_rows(2000)
     found, must = FAULTS[fault](good, Random(7))
     return good, found, must
+
+
+def for_spark(folder: Path) -> dict[str, str]:
+    """Write what a sink is made to hold as JSON, a file for each fault that a Spark of the tests makes a table of; what
+    each table is called, and its fault."""
+    folder.mkdir()
+    names = {f"planted_{place}": fault for place, fault in enumerate(FAULTS)}
+    for name, fault in names.items():
+        rows = (
+            f'{{"id": {number or 0}, "account": {json.dumps(account)}, "amount": {amount or 0}}}\n'
+            for number, account, amount in plant(fault)[1]
+        )
+        (folder / f"{name}.json").write_text("".join(rows), encoding="utf-8")
+    return names
 
 
 def is_found(good: list[Row], there: SinkTable, must: Signature) -> None:

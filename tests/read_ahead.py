@@ -29,4 +29,5 @@ def decoded(reader: pa.RecordBatchReader) -> float:
 
     until("what is read ahead to stay as it is", steady, within_s=60.0)
     assert first.num_rows
-    return sizes[-1] / file(0).nbytes
+    one: int = file(0).nbytes
+    return sizes[-1] / one

@@ -33,7 +33,7 @@ from harness.sinks.table_format import OpenTable
 from tests import arrow_values, read_ahead
 from tests.arrow_values import Value, arrives, payments, table_of
 from tests.laws import FAULTS
-from tests.planted import is_found, plant
+from tests.planted import for_spark, is_found, plant
 from tests.provided import Own
 
 PAYMENTS = Sink(kind="delta", target="payments")
@@ -258,19 +258,34 @@ def test_a_run_without_the_part_has_no_table() -> None:
 
 
 # In CI: test_iceberg_sink.py for a table format that Spark writes, test_proving.py for Delta.
-@pytest.mark.stack
-@pytest.mark.prove
-def test_what_spark_writes_with_features_that_a_reader_must_know_is_read_right(tmp_path: Path) -> None:
+def by_spark(folder: Path) -> Own:
+    """What the program made there, which a local Spark ran."""
     found = java.find()
     program = Path(__file__).parent / "programs" / "delta_tables.py"
     paths = ",".join(map(str, jars.fetched("spark-delta", found)))
-    command = [sys.executable, str(program), str(tmp_path), paths]
+    command = [sys.executable, str(program), str(folder), paths]
     environment = {"JAVA_HOME": str(found.home), "PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"}
-    subprocess.run(command, env=environment, cwd=tmp_path, timeout=SPARK_S, check=True, capture_output=True)
-    own = {"delta": Resources(label="delta", at=Folder(tmp_path))}
+    subprocess.run(command, env=environment, cwd=folder, timeout=SPARK_S, check=True, capture_output=True)
+    return {"delta": Resources(label="delta", at=Folder(folder))}
+
+
+@pytest.mark.stack
+@pytest.mark.prove
+def test_what_spark_writes_with_features_that_a_reader_must_know_is_read_right(tmp_path: Path) -> None:
+    own = by_spark(tmp_path)
     wanted: dict[str, list[Row]] = json.loads((tmp_path / "wanted.json").read_text())
     assert len(wanted) == 4
     for name, expected in wanted.items():
         there = read(Sink(kind="delta", target=name), own)
         assert (name, there.unreadable) == (name, "")
         assert sorted(there.rows, key=str) == sorted(map(tuple, expected), key=str)
+
+
+@pytest.mark.stack
+@pytest.mark.prove
+def test_all_fourteen_planted_faults_are_found_in_what_spark_wrote(tmp_path: Path) -> None:
+    planted = for_spark(tmp_path / "planted")
+    own = by_spark(tmp_path)
+    for name, fault in planted.items():
+        good, _, must = plant(fault)
+        is_found(good, read(Sink(kind="delta", target=name), own), must)

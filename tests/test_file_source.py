@@ -116,6 +116,7 @@ def test_a_file_in_place_is_half_until_a_batch_has_taken_it(tmp_path: Path) -> N
     commits.mkdir(parents=True)
     (commits / "4").touch()
     sender = source.sender()
+    assert isinstance(sender, FileSender)
     answers = sender.send([sender.placed(Record(seq, None, bytes([97 + seq]))) for seq in range(4)])
     assert [answer.state for answer in answers] == [State.ACKNOWLEDGED] * 4
     noted(log, "0", {file: 0})

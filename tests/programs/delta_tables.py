@@ -1,4 +1,5 @@
 """Delta tables with each feature that a reader must know, written by a local Spark; `wanted.json` says their rows.
+Each file of `planted/` is a table as well.
 
 python delta_tables.py FOLDER JARS
 """
@@ -12,6 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 PLAIN = "id bigint, account string, amount decimal(12, 2), at timestamp_ntz, number double, seen timestamp"
+PLANTED = "id bigint, account string, amount decimal(38, 9)"
 NAMES = "id, account, amount, at, number, seen"
 ROWS = """
     values (1, 'Ü', 1.50, timestamp_ntz'2026-01-31 10:00:00.123456', double('NaN'), timestamp'2026-01-31 10:00:00Z'),
@@ -61,6 +63,8 @@ def main() -> None:
             " new on there.id = new.id when matched then update set * when not matched then insert *"
         )
     wanted["merged"] = [FIRST, SECOND, THIRD]
+    for planted in Path(folder, "planted").glob("*.json"):
+        spark.read.schema(PLANTED).json(str(planted)).write.format("delta").save(f"{folder}/{planted.stem}")
     Path(folder, "wanted.json").write_text(json.dumps(wanted), encoding="utf-8")
     spark.stop()
 

@@ -1,4 +1,5 @@
-"""Iceberg tables with what a reader must know, written by a local Spark; `wanted.json` says their rows.
+"""Iceberg tables with what a reader must know, written by a local Spark; `wanted.json` says their rows. Each file of
+`planted/` is a table as well.
 
 python iceberg_tables.py FOLDER JARS
 """
@@ -19,6 +20,7 @@ ROWS = """
 FIRST: list[str | None] = ["1", "Ü", "1.5", "2026-01-31T10:00:00.123456", "2026-01-31T10:00:00.000000Z", "nan"]
 SECOND: list[str | None] = ["2", None, None, None, None, "-0.0"]
 THIRD: list[str | None] = ["3", "", "7", None, "0001-01-01T00:00:00.000000Z", None]
+PLANTED = "id bigint, account string, amount decimal(38, 9)"
 MODES = {"copied": "copy-on-write", "on_read": "merge-on-read"}
 
 
@@ -54,6 +56,8 @@ def main() -> None:
     spark.sql("alter table lake.shop.copied drop column number")
     spark.sql("alter table lake.shop.copied add column number int")
     wanted["shop.copied"] = [[*row[:-1], None] for row in wanted["shop.copied"]]
+    for planted in Path(folder, "planted").glob("*.json"):
+        spark.read.schema(PLANTED).json(str(planted)).writeTo(f"lake.shop.{planted.stem}").using("iceberg").create()
     Path(folder, "wanted.json").write_text(json.dumps(wanted), encoding="utf-8")
     spark.stop()
 
