@@ -24,15 +24,17 @@ from harness.sinks.json_columns import Wanted
 from harness.wait import Deadline
 
 READ_S = 120.0
+READ_PER_S = 1000.0
+"""How many records are read and compared in a second at least: a large topic has as much longer."""
 
 
 @contextmanager
 def reading(own: Topic, wanted: Sequence[Wanted], identity: Sequence[str]) -> Iterator[Reading]:
     """Its columns and rows. Raises UsageError for a record that cannot be read exactly, StackError if the broker does
     not answer, WaitError if the ends are not reached in time."""
-    deadline = Deadline(READ_S)
     try:
         ends: Offsets = {TopicPartition(own.topic, number): end for number, end in _ends(own, committed=True).items()}
+        deadline = Deadline(READ_S + sum(ends.values()) / READ_PER_S)
         consumer = connected(own.bootstrap, deadline)
         try:
             consumer.assign(list(ends))
