@@ -69,6 +69,15 @@ def test_what_there_is_not_is_told_with_what_there_is(tmp_path: Path, sink: str,
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["json", "pyspark", "harness"])
+def test_a_name_that_hides_a_module_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(
+        UsageError, match=f"asked for the name '{name}'; a program of that name hides the module {name}"
+    ):
+        scaffold(name, "postgres", "window", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_reader_of_ones_own_is_written_beside_its_program_and_bears_its_name(tmp_path: Path) -> None:
     written = scaffold("first", "python", "map-only", tmp_path) + scaffold("second", "python", "window", tmp_path)
     assert [path.name for path in written if path.parent.name == "pipelines"] == [

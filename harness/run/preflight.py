@@ -128,7 +128,8 @@ def _of_nothing(scenario: Scenario, workload: Workload, sink: Sink) -> Iterator[
 def _fits(sink: Sink, effect: Table, there: Sequence[SinkColumn], name: str) -> None:
     wrong = schema_mismatch(sink, effect.described, there, name=name)
     if wrong:
-        raise SetupError(f"{'; '.join(wrong)}. Mend `effect`, `key`, or the table in `setup`")
+        place = "`columns`" if sink.options.get("columns") else "the table in `setup`"
+        raise SetupError(f"{'; '.join(wrong)}. Mend `effect`, `key`, or {place}")
 
 
 def _wrong(sink: Sink, own: RunResources) -> None:

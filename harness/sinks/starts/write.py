@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from string import Template
 
@@ -89,6 +91,9 @@ def scaffold(name: str, sink: str, shape: str, folder: Path) -> list[Path]:
     sink without a start, a shape that it does not take, or a file in the way."""
     if not NAME.fullmatch(name):
         raise UsageError(f"asked for the name {name!r}; use small letters, digits and '_', beginning with a letter")
+    if name in sys.stdlib_module_names or name in packages_distributions():
+        hides = f"a program of that name hides the module {name} from itself and from those beside it"
+        raise UsageError(f"asked for the name {name!r}; {hides}. Take another one")
     start = _start(sink, shape)
     parts = start.parts(SHAPES[shape].table)
     files = {

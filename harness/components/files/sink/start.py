@@ -22,6 +22,7 @@ class Overwrite:
         """Each batch over what it wrote before."""
         return Parts(
             where="Parquet files, a folder for each batch, which is written over",
+            why="A batch that runs twice does no harm: its folder has its number, and is written over as a whole.",
             options={"--output": f"{{files.path}}/{table.name}"},
             examples=f" --output /data/{table.name}",
             sink=(f"files: {table.name}",),
