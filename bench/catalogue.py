@@ -6,7 +6,8 @@
 The runs are kept in bench/records/runs.jsonl, a line each, so that a suite can be played in parts: those of a summary
 take the place of earlier ones of the same scenario and stack, unless they are of the same commit. Their run folders
 have to be there, in a checkout of that commit. A row of the page is what runs agree in, with their scenarios. A line
-has the digest of what was run (bench/ran.py), so that the page names what has changed since.
+has the digest of what was run (bench/ran.py), so that the page names what has changed since. A run that came out
+otherwise than its scenario expects goes into bench/records/otherwise.jsonl, and stays there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +34,7 @@ from harness.stacks.supported import Named, unsupported
 
 ROOT = Path(__file__).parent.parent
 RUNS = ROOT / "bench" / "records" / "runs.jsonl"
+OTHERWISE = ROOT / "bench" / "records" / "otherwise.jsonl"
 READ = ("reader", "format", "drop_duplicates")
 """Options of a sink that say how it is read."""
 SIZES = ("partitions", "records_per_file")
@@ -49,6 +52,7 @@ batch."""
 
 NOT_RUN = "## Not run yet"
 CHANGED = "## Changed since their run"
+OTHER = "## Runs that came out otherwise"
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
 
@@ -81,22 +85,34 @@ HEADER = ["program", "asked", "where the batch was", "fault", "seen at the hit",
 
 
 def main(paths: Sequence[str]) -> int:
-    told = merged(read(), [kept(run) for path in paths for run in summarised(Path(path))])
-    RUNS.write_text("".join(json.dumps(each) + "\n" for each in told), encoding="utf-8")
+    judged = [
+        run for path in paths for run in summarised(Path(path)) if (Path(run["folder"]) / "verdict.json").exists()
+    ]
+    told = merged(read(), [kept(run) for run in judged if run["as_expected"]])
+    written(RUNS, told)
+    new = [otherwise(run) for run in judged if not run["as_expected"]]
+    written(OTHERWISE, sorted([*read(OTHERWISE), *new], key=itemgetter("scenario", "commit")))
     print(HEAD)
     print("\n".join(page(told)))
     return 0
 
 
 def summarised(path: Path) -> Iterator[dict[str, Any]]:
-    """The runs of `reports/latest/summary.json`; where their folders lie is said from where the command ran."""
+    """The runs of `reports/latest/summary.json` that were judged; their folders are said from where the command ran."""
     for run in json.loads(path.read_text(encoding="utf-8"))["runs"]:
-        yield {**run, "folder": str(path.resolve().parents[2] / run["folder"])}
+        folder = path.resolve().parents[2] / (run["folder"] or "")
+        if (folder / "verdict.json").exists():
+            yield {**run, "folder": str(folder)}
 
 
-def read() -> list[dict[str, Any]]:
+def read(path: Path = RUNS) -> list[dict[str, Any]]:
     """The runs that are kept."""
-    return [json.loads(line) for line in RUNS.read_text(encoding="utf-8").splitlines()] if RUNS.exists() else []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def written(path: Path, told: Iterable[Mapping[str, Any]]) -> None:
+    """Keep these runs there, a line each."""
+    path.write_text("".join(json.dumps(each) + "\n" for each in told), encoding="utf-8")
 
 
 def page(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -104,6 +120,24 @@ def page(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield from tables((Row(**each["row"]), each["scenario"]) for each in told)
     yield from not_run(lacking({each["scenario"] for each in told if each["row"]["stack"] == own(each["scenario"])}))
     yield from changed(told)
+    yield from came_out_otherwise(read(OTHERWISE))
+
+
+def otherwise(run: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a run of a summary whose verdict was not the expected one."""
+    told = kept(run)
+    row = told.pop("row")
+    return {**told, "stack": row["stack"], "expected": run["expect"], "verdict": row["verdict"]}
+
+
+def came_out_otherwise(told: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The lines that name them, and say whether scenario and program are still as they were."""
+    for place, each in enumerate(told):
+        if not place:
+            yield from ["", OTHER, "Kept since 2026-11-27. [DECISIONS.md](../DECISIONS.md) says what was wrong."]
+        since = "" if each["ran"] == digest(ROOT, each["scenario"]) else "; changed since"
+        said = f"{each['verdict']}, expected {each['expected']}"
+        yield f"- {link(each['scenario'])}: {said} ({each['stack']}, `{each['commit']}`{since})"
 
 
 def kept(run: dict[str, Any]) -> dict[str, Any]:
