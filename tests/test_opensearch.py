@@ -227,7 +227,7 @@ def test_a_text_that_no_search_finds_since_it_is_too_long_is_refused(own: Own) -
     sent(own, "t", '{"x": "12345"}')
     assert "cannot be read exactly: column x: its index" in read(sink("t"), own).unreadable
     # The index has been refreshed to be read.
-    found = [ask(own, "GET", "t", f"/_search?q={query}")["hits"]["total"]["value"] for query in ("*:*", "x:12345")]
+    found = [ask(own, "GET", "t", "/_search", q=query)["hits"]["total"]["value"] for query in ("*:*", "x:12345")]
     assert found == [1, 0]
 
 
