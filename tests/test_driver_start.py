@@ -174,7 +174,9 @@ def test_a_session_that_was_ready_is_the_one_that_a_program_makes(
     }
 
 
-@pytest.mark.parametrize("word", ["--other", "--context", "--variable"])
+@pytest.mark.parametrize(
+    "word", ["--other", *(pytest.param(word, marks=pytest.mark.prove) for word in ("--context", "--variable"))]
+)
 def test_a_program_that_asks_for_another_session_gets_a_jvm_of_its_own(place: Place, word: str, tmp_path: Path) -> None:
     expected = place.seen(place.cold(tmp_path / "cold.log", word))
     waiting = place.ready(tmp_path / "log", word)

@@ -94,6 +94,7 @@ def test_a_sink_that_is_not_there_after_the_first_batch_is_named_at_once(tmp_pat
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_sink_that_the_pipeline_makes_late_is_no_mistake(tmp_path: Path) -> None:
     # The first batches are written together with a later one, long before the fault.
     late = f"waiting.extend(ids)\n        if batch < 4:\n            return\n        ids = waiting\n        {MAKES}"

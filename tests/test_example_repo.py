@@ -92,6 +92,7 @@ def test_the_wheel_alone_knows_the_repository(place: Place) -> None:
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 @pytest.mark.slow
 @pytest.mark.timeout(3 * STEP_S)
 def test_the_workflow_runs_as_it_stands(place: Place) -> None:

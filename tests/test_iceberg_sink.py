@@ -196,6 +196,7 @@ def by_spark(folder: Path) -> Own:
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_what_spark_deletes_merges_and_renames_is_read_right(tmp_path: Path) -> None:
     own = by_spark(tmp_path)
     wanted: dict[str, list[Row]] = json.loads((tmp_path / "wanted.json").read_text())

@@ -161,6 +161,7 @@ def test_mistakes_in_its_parts_are_said_as_ours(place: Place) -> None:
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 @pytest.mark.slow
 def test_a_broken_pipeline_is_caught_and_its_repair_holds(place: Place) -> None:
     done = place.call("run", "scenarios", "--reports", "reports")

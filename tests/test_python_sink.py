@@ -805,11 +805,12 @@ timeout: 240s
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 @pytest.mark.parametrize(
     ("program", "word", "found"),
     [
         ("sqlite_with_batch", Word.VOID, {}),
-        pytest.param("sqlite_appended", Word.VIOLATED, {"duplicated": 49}, marks=pytest.mark.prove),
+        ("sqlite_appended", Word.VIOLATED, {"duplicated": 49}),
     ],
 )
 def test_a_hit_while_the_system_was_away_is_never_held_and_blamed_for_nothing(

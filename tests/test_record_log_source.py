@@ -203,6 +203,7 @@ def test_an_offset_that_says_nothing_ends_the_run(log: RecordLog, tmp_path: Path
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_an_offset_without_the_key_is_shown(run_scenario: Callable[[Scenario], Result]) -> None:
     scenario = load(ROOT / "scenarios" / "sources" / "python_source_kept_by_id_mid_batch.yaml")
     wrong = replace(scenario.input, source_options={"offset": "place"})

@@ -62,6 +62,7 @@ def test_what_a_second_query_has_not_passed_on_yet_is_not_lost(tmp_path: Path, r
     assert outcome["drained"] and outcome["stalled"] is None and len(outcome["deaths"]) == 1
 
 
+@pytest.mark.prove
 def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
     tmp_path: Path, run_scenario: Run, stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

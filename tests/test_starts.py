@@ -108,6 +108,7 @@ def test_a_reader_as_it_is_written_gives_the_rows_of_its_columns(tmp_path: Path,
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_window_as_it_is_written_holds(tmp_path: Path) -> None:
     scaffold("first", "postgres", "window", tmp_path)
     command = [sys.executable, "-m", "harness", "run", "scenarios"]
