@@ -21,7 +21,7 @@ from tests.folders import Folder, payments
 
 HERE = Path(__file__).parent
 # They assert for others, who see the values that differed.
-pytest.register_assert_rewrite("tests.planted", "tests.arrow_values")
+pytest.register_assert_rewrite("tests.planted", "tests.arrow_values", "tests.spark_tables")
 
 
 UNCLOSED = ("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")

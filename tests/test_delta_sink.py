@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +18,7 @@ from harness import load as scenarios
 from harness.checkers.cells import Row
 from harness.components.delta.sink import rows as delta_rows
 from harness.errors import ScenarioError, StackError, UsageError
-from harness.machine import jars, java
+from harness.machine import java
 from harness.resources import Resources
 from harness.scenario import Sink
 from harness.session.run_folders import Folder
@@ -30,14 +28,13 @@ from harness.sinks.reading import busy, columns, keep, mark, opened, read
 from harness.sinks.table import load
 from harness.sinks.table_folders import TableFolders
 from harness.sinks.table_format import OpenTable
-from tests import arrow_values, read_ahead
+from tests import arrow_values, read_ahead, spark_tables
 from tests.arrow_values import Value, arrives, payments, table_of
 from tests.laws import FAULTS
-from tests.planted import for_spark, is_found, plant
+from tests.planted import is_found, plant
 from tests.provided import Own
 
 PAYMENTS = Sink(kind="delta", target="payments")
-SPARK_S = 400.0
 
 
 @pytest.fixture
@@ -258,34 +255,13 @@ def test_a_run_without_the_part_has_no_table() -> None:
 
 
 # In CI: test_iceberg_sink.py for a table format that Spark writes, test_proving.py for Delta.
-def by_spark(folder: Path) -> Own:
-    """What the program made there, which a local Spark ran."""
-    found = java.find()
-    program = Path(__file__).parent / "programs" / "delta_tables.py"
-    paths = ",".join(map(str, jars.fetched("spark-delta", found)))
-    command = [sys.executable, str(program), str(folder), paths]
-    environment = {"JAVA_HOME": str(found.home), "PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"}
-    subprocess.run(command, env=environment, cwd=folder, timeout=SPARK_S, check=True, capture_output=True)
-    return {"delta": Resources(label="delta", at=Folder(folder))}
-
-
 @pytest.mark.stack
 @pytest.mark.prove
 def test_what_spark_writes_with_features_that_a_reader_must_know_is_read_right(tmp_path: Path) -> None:
-    own = by_spark(tmp_path)
-    wanted: dict[str, list[Row]] = json.loads((tmp_path / "wanted.json").read_text())
-    assert len(wanted) == 4
-    for name, expected in wanted.items():
-        there = read(Sink(kind="delta", target=name), own)
-        assert (name, there.unreadable) == (name, "")
-        assert sorted(there.rows, key=str) == sorted(map(tuple, expected), key=str)
+    spark_tables.are_read_right("delta", tmp_path, many=4)
 
 
 @pytest.mark.stack
 @pytest.mark.prove
 def test_all_fourteen_planted_faults_are_found_in_what_spark_wrote(tmp_path: Path) -> None:
-    planted = for_spark(tmp_path / "planted")
-    own = by_spark(tmp_path)
-    for name, fault in planted.items():
-        good, _, must = plant(fault)
-        is_found(good, read(Sink(kind="delta", target=name), own), must)
+    spark_tables.show_each_fault("delta", tmp_path)

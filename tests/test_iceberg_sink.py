@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ from pyiceberg.catalog.sql import SqlCatalog
 from harness.checkers.cells import Row
 from harness.components.iceberg.sink import rows as iceberg_rows
 from harness.errors import StackError, UsageError
-from harness.machine import jars, java
 from harness.resources import Resources
 from harness.scenario import Sink
 from harness.session.run_folders import Folder
@@ -27,14 +24,13 @@ from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, read
 from harness.sinks.table import load
 from harness.sinks.table_format import OpenTable
-from tests import arrow_values, read_ahead
+from tests import arrow_values, read_ahead, spark_tables
 from tests.arrow_values import DAY, Value, arrives, payments, table_of
 from tests.laws import FAULTS
-from tests.planted import for_spark, is_found, plant
+from tests.planted import is_found, plant
 from tests.provided import Own
 
 PAYMENTS = Sink(kind="iceberg", target="shop.payments")
-SPARK_S = 400.0
 
 
 class Lake:
@@ -184,34 +180,13 @@ def test_what_is_torn_is_told(lake: Lake, torn: str) -> None:
         read(PAYMENTS, lake.own)
 
 
-def by_spark(folder: Path) -> Own:
-    """What the program made there, which a local Spark ran."""
-    found = java.find()
-    program = Path(__file__).parent / "programs" / "iceberg_tables.py"
-    paths = ",".join(map(str, jars.fetched("spark-iceberg", found)))
-    command = [sys.executable, str(program), str(folder), paths]
-    environment = {"JAVA_HOME": str(found.home), "PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"}
-    subprocess.run(command, env=environment, cwd=folder, timeout=SPARK_S, check=True, capture_output=True)
-    return {"iceberg": Resources(label="iceberg", at=Folder(folder))}
-
-
 @pytest.mark.stack
 @pytest.mark.prove
 def test_what_spark_deletes_merges_and_renames_is_read_right(tmp_path: Path) -> None:
-    own = by_spark(tmp_path)
-    wanted: dict[str, list[Row]] = json.loads((tmp_path / "wanted.json").read_text())
-    assert len(wanted) == 2
-    for name, expected in wanted.items():
-        there = read(Sink(kind="iceberg", target=name), own)
-        assert (name, there.unreadable) == (name, "")
-        assert sorted(there.rows, key=str) == sorted(map(tuple, expected), key=str)
+    spark_tables.are_read_right("iceberg", tmp_path, many=2)
 
 
 @pytest.mark.stack
 @pytest.mark.prove
 def test_all_fourteen_planted_faults_are_found_in_what_spark_wrote(tmp_path: Path) -> None:
-    planted = for_spark(tmp_path / "planted")
-    own = by_spark(tmp_path)
-    for name, fault in planted.items():
-        good, _, must = plant(fault)
-        is_found(good, read(Sink(kind="iceberg", target=f"shop.{name}"), own), must)
+    spark_tables.show_each_fault("iceberg", tmp_path, named="shop.{}")

@@ -75,7 +75,7 @@ def described(name: str, answer: Mapping[str, Any]) -> Index:
         uuid=str(settings["uuid"]),
         shards=int(settings["number_of_shards"]),
         mapping=mapping.get("properties", {}),
-        closed=str(mapping.get("dynamic", True)).lower() == "false",
+        closed=_off(mapping.get("dynamic", True)),
     )
 
 
@@ -130,13 +130,13 @@ def _altered(kept: Mapping[str, Any]) -> str:
     if "normalizer" in kept:
         return f"its index keeps what the normalizer {kept['normalizer']} makes of it"
     by_column = kept.get("doc_values", kept.get("type") not in ONLY_INDEXED)
-    if not _true(kept.get("index", True)) and not _true(by_column):
+    if _off(kept.get("index", True)) and _off(by_column):
         return "its index keeps nothing of it that a search would find (`index` and `doc_values` are off)"
     return ""
 
 
-def _true(said: object) -> bool:
-    return str(said).lower() != "false"
+def _off(said: object) -> bool:
+    return str(said).lower() == "false"
 
 
 def _other(kept: Mapping[str, Any], wanted: Wanted) -> str:
