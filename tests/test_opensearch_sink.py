@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -218,6 +222,41 @@ def test_an_answer_in_part_is_none(part: dict[str, Any]) -> None:
     with pytest.raises(StackError, match="of its shards failed"):
         whole(part, "asked")
     whole({"_shards": {"failed": 0}, "timed_out": False}, "asked")
+
+
+@contextmanager
+def answering(body: bytes) -> Iterator[str]:
+    """The address of a web server that answers everything with 200 and this body."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("body", "told"), [(b"<html>\n <b>It works!</b></html>", "<html> <b>It works!</b></html>"), (b"", "nothing")]
+)
+def test_a_web_server_that_is_no_opensearch_is_said_in_words(body: bytes, told: str) -> None:
+    words = rf"asked OpenSearch at http\S+ to .*; saw an answer .* no JSON .*: {told}. Is it OpenSearch that answers"
+    with answering(body) as url:
+        there = OpenSearchThere(url)
+        with pytest.raises(StackError, match=words):
+            there.describe()
+        with pytest.raises(StackError, match=words):
+            there.server.exactly("read", "POST", "/_search", {})
 
 
 def test_an_address_of_opensearch(monkeypatch: pytest.MonkeyPatch) -> None:

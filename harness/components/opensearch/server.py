@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import urllib3
 
 from harness.errors import StackError, UsageError
+from harness.sinks.json_values import fields
 
 CONNECT_S = 5.0
 ANSWER_S = 120.0
 BUSY = 429
+SHOWN = 120
 OWN_FAULT = 500
 """From here on it is the server that failed, and not who asked."""
+
+Answer = TypeVar("Answer")
 
 
 class Refused(UsageError):
@@ -45,9 +50,25 @@ class Server:
     def ask(self, what: str, method: str, path: str, body: Any = None, /, **asked: str) -> Any:
         """The answer; `what` says in words what was asked, `asked` are parameters of the address. Raises Refused, and
         StackError if the server does not answer, or did a part of it only."""
-        answer = json.loads(self.text(what, method, path, body, **asked))
+        answer = self._read(json.loads, what, self.text(what, method, path, body, **asked))
         whole(answer, f"asked OpenSearch to {what}")
         return answer
+
+    def exactly(self, what: str, method: str, path: str, body: Any = None, /, **asked: str) -> dict[str, Any]:
+        """The same, with each number as the text that it is written as."""
+        answer = self._read(fields, what, self.text(what, method, path, body, **asked))
+        whole(answer, f"asked OpenSearch to {what}")
+        return answer
+
+    def _read(self, read: Callable[[str], Answer], what: str, text: str) -> Answer:
+        try:
+            return read(text)
+        except ValueError as failure:
+            told = " ".join(text.split())[:SHOWN] or "nothing"
+            words = f"saw an answer that is no JSON of OpenSearch's: {told}"
+            raise StackError(
+                f"asked OpenSearch at {self.url} to {what}; {words}. Is it OpenSearch that answers at this address?"
+            ) from failure
 
     def text(self, what: str, method: str, path: str, body: Any = None, /, **asked: str) -> str:
         """The answer as the text that it is. Raises as `ask` does, but for parts."""

@@ -13,14 +13,13 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.components.opensearch.run_indexes import ABSENT, Indexes
-from harness.components.opensearch.server import Refused, whole
+from harness.components.opensearch.server import Refused
 from harness.components.opensearch.sink.documents import row_of
 from harness.components.opensearch.sink.mapping import Field, Index, columns_of, fields_of
 from harness.components.opensearch.sink.mapping import described as index_of
 from harness.errors import StackError
 from harness.sinks.base import Missing, Reading
 from harness.sinks.json_columns import Wanted
-from harness.sinks.json_values import fields as exactly
 from harness.wait import Deadline
 
 PAGE = 5_000
@@ -48,7 +47,7 @@ def reading(own: Indexes, target: str, wanted: Sequence[Wanted], key: Sequence[s
         index = described(own, target)
         fields = fields_of(index, wanted)
         _refresh(own, target)
-        first = exactly(own.server.text(asked, "POST", f"{path}/_search", QUERY, **ALL))
+        first = own.server.exactly(asked, "POST", f"{path}/_search", QUERY, **ALL)
     scroll = str(first["_scroll_id"])
     try:
         parts = _parts(own, asked, first, index, fields, all_of_it=not wanted)
@@ -63,24 +62,18 @@ def _parts(
     own: Indexes, asked: str, page: dict[str, Any], index: Index, fields: Sequence[Field], *, all_of_it: bool
 ) -> Iterator[list[Row]]:
     deadline, count, total = Deadline(READ_S), 0, int(page["hits"]["total"]["value"])
-    while hits := _hits(page, asked):
+    while hits := page["hits"]["hits"]:
         count += len(hits)
         yield [row_of(hit, fields, index=index.name, all_of_it=all_of_it) for hit in hits]
         if deadline.over():
             raise StackError(f"asked OpenSearch to {asked}; {count} of {total} documents came within {READ_S:g} s")
         more = {"scroll": KEPT, "scroll_id": str(page["_scroll_id"])}
         try:
-            page = exactly(own.server.text(asked, "POST", "/_search/scroll", more))
+            page = own.server.exactly(asked, "POST", "/_search/scroll", more)
         except Refused as refused:
             raise StackError(f"{refused}. The view of it is gone, after {count} of {total} documents") from refused
     if count != total:
         raise StackError(f"asked OpenSearch to {asked}; it gave {count} of {total} documents. See logs/opensearch.log")
-
-
-def _hits(page: dict[str, Any], asked: str) -> list[dict[str, Any]]:
-    whole(page, f"asked OpenSearch to {asked}")
-    found: list[dict[str, Any]] = page["hits"]["hits"]
-    return found
 
 
 def _unique(index: Index, fields: Sequence[Field], key: Sequence[str]) -> bool:
