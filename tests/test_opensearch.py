@@ -231,6 +231,35 @@ def test_a_text_that_no_search_finds_since_it_is_too_long_is_refused(own: Own) -
     assert found == [1, 0]
 
 
+UNLIKE = [
+    ("type: constant_keyword\n        value: a", "{}", {"term": {"x": "a"}}),
+    ("type: keyword\n      y:\n        type: keyword\n        copy_to: x", '{"y": "a"}', {"term": {"x": "a"}}),
+    (
+        "type: date\n        format: YYYY-MM-dd",
+        '{"x": "2026-06-30"}',
+        {"range": {"x": {"lt": "2026-01-31", "format": "yyyy-MM-dd"}}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("field", "document", "query"), UNLIKE)
+def test_a_field_of_which_a_search_finds_what_no_document_says_is_refused(
+    own: Own, field: str, document: str, query: dict[str, Any]
+) -> None:
+    make(own, f"t:\n  mappings:\n    properties:\n      x:\n        {field}\n")
+    sent(own, "t", document)
+    column = "x date" if "date" in field else "x string"
+    assert "has a field x that cannot be read exactly" in read(sink("t", column), own).unreadable
+    ask(own, "POST", "t", "/_refresh")
+    assert ask(own, "POST", "t", "/_search", {"query": query})["hits"]["total"]["value"] == 1
+
+
+def test_an_index_that_is_not_searched_is_refused(own: Own) -> None:
+    make(own, "t:\n  mappings:\n    enabled: false\n")
+    sent(own, "t", '{"x": "a"}')
+    assert "no search finds a field" in read(sink("t", "x string"), own).unreadable
+
+
 def test_setup_makes_indexes_and_says_what_it_cannot(own: Own) -> None:
     for wrong in ("payments", "payments: 1", "a: [", "Payments:", "t:\n  mappings:\n    nonsense: 1"):
         with pytest.raises(SetupError, match=r"asked opensearch to run the scenario's setup; .* Mend `setup`"):

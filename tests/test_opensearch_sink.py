@@ -125,6 +125,14 @@ def test_missing_and_null_are_null_and_a_field_beside_the_mapping_is_refused() -
         row_of({"_id": "1"}, there, index="t", all_of_it=False)
 
 
+READ = ["yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]", "uuuu-MM-dd HH:mm:ssX||epoch_millis", "strict_date_optional_time_nanos"]
+
+
+@pytest.mark.parametrize("format_", READ)
+def test_a_format_that_reads_the_text_as_it_is_read_here(format_: str) -> None:
+    fields_of(index(x={"type": "date_nanos", "format": format_}), parsed("x timestamp_ntz"))
+
+
 REFUSED = [
     ({"type": "float"}, "", "float, of which no exact type follows: name its type under `columns` (float)"),
     ({"type": "half_float"}, "", "its mapping is half_float"),
@@ -148,13 +156,22 @@ REFUSED = [
     ({"type": "keyword", "index": False, "doc_values": False}, "", "(`index` and `doc_values` are off)"),
     ({"type": "long", "index": "false", "doc_values": "false"}, "x bigint", "(`index` and `doc_values` are off)"),
     ({"type": "text", "index": False}, "", "(`index` and `doc_values` are off)"),
+    ({"type": "constant_keyword", "value": "a"}, "", "a search finds its constant in each document"),
+    ({"type": "constant_keyword", "value": "a"}, "x string", "a search finds its constant in each document"),
+    ({"type": "date", "format": "YYYY-MM-dd"}, "x date", "another moment by its `format` (YYYY-MM-dd)"),
+    ({"type": "date", "format": "strict_date||yyyy-dd-MM"}, "x date", "another moment by its `format`"),
+    ({"type": "date_nanos", "format": "yyyy-MM-dd'T'hh:mm:ss"}, "x timestamp_ntz", "another moment by its `format`"),
+    (None, "x string of field x.y", "a name with a dot is that of a field within an object"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kept", "column", "words"), REFUSED)
-def test_a_field_that_cannot_be_read_exactly_is_refused_by_name(kept: dict[str, Any], column: str, words: str) -> None:
-    with pytest.raises(UsageError, match=r"the index run-r\.t has a field x that cannot be read exactly: ") as refused:
-        fields_of(index(x=kept), parsed(column) if column else ())
+def test_a_field_that_cannot_be_read_exactly_is_refused_by_name(
+    kept: dict[str, Any] | None, column: str, words: str
+) -> None:
+    there = index(x=kept) if kept else index()
+    with pytest.raises(UsageError, match=r"the index run-r\.t has a field x\S* that cannot be read") as refused:
+        fields_of(there, parsed(column) if column else ())
     assert words in str(refused.value)
 
 
@@ -172,7 +189,25 @@ def answer(**mapping: Any) -> dict[str, Any]:
     return {"run-r.t": {"mappings": mapping, "settings": {"index": {"uuid": "u", "number_of_shards": "2"}}}}
 
 
-@pytest.mark.parametrize("dynamic", [False, "false"])
+def test_a_field_of_which_a_search_finds_what_no_document_says_is_refused() -> None:
+    there = described(
+        "run-r.t",
+        answer(
+            properties={"x": {"type": "keyword", "copy_to": "y"}, "y": PLAIN, "w": PLAIN, "o": {
+                "properties": {"p": {"type": "long", "copy_to": ["z", "y"]}}
+            }},
+            derived={"w": {"type": "keyword"}, "v": {"type": "long"}},
+        ),
+    )  # fmt: skip
+    for name, words in (("y", "`copy_to`"), ("z", "`copy_to`"), ("w", "a script makes it"), ("v", "a script makes it")):
+        with pytest.raises(UsageError, match=f"a field {name} that cannot be read exactly: .*{words}"):
+            fields_of(there, parsed(f"{name} string"))
+    assert len(fields_of(there, parsed("x string, _id string"))) == 2
+    with pytest.raises(UsageError, match="`copy_to`"):
+        fields_of(described("run-r.t", answer(properties={"y": {"type": "keyword", "copy_to": "y"}})), ())
+
+
+@pytest.mark.parametrize("dynamic", [False, "false", "false_allow_templates"])
 def test_a_column_that_no_search_finds_is_refused(dynamic: object) -> None:
     closed = described("run-r.t", answer(properties={"x": PLAIN}, dynamic=dynamic))
     named = [Wanted(name=name, type="string", source=name) for name in ("x", "_id", "y")]
@@ -182,13 +217,15 @@ def test_a_column_that_no_search_finds_is_refused(dynamic: object) -> None:
     assert len(fields_of(described("run-r.t", answer(properties={"x": PLAIN})), named)) == 3, "one may come yet"
 
 
-def test_an_alias_or_documents_kept_in_part_are_refused() -> None:
+def test_an_alias_or_documents_kept_in_part_or_unsearched_are_refused() -> None:
     assert described("run-r.t", answer(properties={"x": PLAIN})).shards == 2
     with pytest.raises(UsageError, match=r"the index other; it is an alias of run-r\.t"):
         described("other", answer())
     for part in ({"enabled": False}, {"excludes": ["x"]}):
         with pytest.raises(UsageError, match="keeps documents in part"):
             described("run-r.t", answer(_source=part))
+    with pytest.raises(UsageError, match="no search finds a field"):
+        described("run-r.t", answer(enabled=False))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -6,8 +6,9 @@ column is refused by name, or a document by its id: who searches would find anot
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.errors import UsageError
@@ -15,12 +16,19 @@ from harness.sinks.base import Missing
 from harness.sinks.json_columns import WHOLE, Wanted
 from harness.sinks.table import SinkColumn
 
-TEXTS = ("keyword", "text", "constant_keyword", "wildcard", "match_only_text", "ip")
+TEXTS = ("keyword", "text", "wildcard", "match_only_text", "ip")
 ONLY_INDEXED = ("text", "match_only_text")
 """Texts that have no values by column (`doc_values`) beside their terms."""
 WHOLES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 MOMENTS = {"date": 3, "date_nanos": 9}
 """The decimals of a second that each keeps."""
+FORMATS = re.compile(
+    r"(strict_)?date_optional_time(_nanos)?|(strict_)?date(_hour_minute_second(_millis|_fraction)?)?|epoch_(second|millis)"
+    r"|(strict_)?date_time(_no_millis)?|(strict_)?year_month_day|rfc3339_lenient|iso8601"
+    r"|(yyyy|uuuu)-MM-dd(('T'|T| )HH:mm(:ss([.,]S+)?)?)?(X+|x+|Z+|'Z')?"
+)
+"""How a date or a moment may be written so that its index reads the text as it is read here: no year of a week
+(`YYYY`), no day before its month."""
 BY_ITSELF = {**dict.fromkeys(TEXTS, "string"), **WHOLES, "boolean": "boolean", "double": "double", "binary": "binary"}
 """The type of a column that the scenario does not name."""
 MADE = {
@@ -40,13 +48,15 @@ BESIDE = ("_id", "_version")
 @dataclass(frozen=True, kw_only=True)
 class Index:
     """One index as its server describes it. `mapping` is that of its fields, by name; is it `closed`, a field that it
-    lacks is kept in the document alone, and no search finds it."""
+    lacks is kept in the document alone, and no search finds it. `made` are the fields of which a search finds what no
+    document says, by name, each with the reason."""
 
     name: str
     uuid: str
     shards: int
     mapping: Mapping[str, Any]
     closed: bool = False
+    made: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +80,30 @@ def described(name: str, answer: Mapping[str, Any]) -> Index:
     mapping, settings = answer[name]["mappings"], answer[name]["settings"]["index"]
     if set(mapping.get("_source", {})) - {"recovery_source_enabled"}:
         raise UsageError(f"asked to read the index {name}; its mapping keeps documents in part, by `_source`")
+    if _off(mapping.get("enabled", True)):
+        raise UsageError(f"asked to read the index {name}; its mapping is off (`enabled`): no search finds a field")
     return Index(
         name=name,
         uuid=str(settings["uuid"]),
         shards=int(settings["number_of_shards"]),
         mapping=mapping.get("properties", {}),
-        closed=_off(mapping.get("dynamic", True)),
+        # Also `false_allow_templates`.
+        closed=_off(str(mapping.get("dynamic", True)).partition("_")[0]),
+        made=_made(mapping),
     )
+
+
+def _made(mapping: Mapping[str, Any]) -> dict[str, str]:
+    copied = dict.fromkeys(_copied(mapping), "its index adds what `copy_to` of another field copies")
+    return copied | dict.fromkeys(mapping.get("derived", ()), "a script makes it at each search (`derived`)")
+
+
+def _copied(mapping: Mapping[str, Any]) -> Iterator[str]:
+    """The fields that others are copied to, also from within an object."""
+    for kept in mapping.get("properties", {}).values():
+        to = kept.get("copy_to", ())
+        yield from (to,) if isinstance(to, str) else to
+        yield from _copied(kept)
 
 
 def columns_of(fields: Sequence[Field]) -> tuple[SinkColumn, ...]:
@@ -102,19 +129,24 @@ def fields_of(index: Index, wanted: Sequence[Wanted]) -> tuple[Field, ...]:
 
 def _named(index: Index, wanted: Wanted) -> Field:
     kept = index.mapping.get(wanted.source, {})
-    if not kept and index.closed and wanted.source not in BESIDE:
-        raise _refusal(index, wanted.source, "its mapping lacks the field and adds none (`dynamic: false`)")
-    if kept and wanted.source not in BESIDE:
-        why = _altered(kept) or _other(kept, wanted)
-        if why:
+    if wanted.source not in BESIDE:
+        other = _altered(kept) or _other(kept, wanted) if kept else _lacking(index, wanted.source)
+        if why := index.made.get(wanted.source) or other:
             raise _refusal(index, wanted.source, why)
     return Field(wanted=wanted, kept=kept)
+
+
+def _lacking(index: Index, name: str) -> str:
+    """Why a field that the mapping has not cannot be read; empty if one may come yet."""
+    if "." in name:
+        return "a name with a dot is that of a field within an object"
+    return "its mapping lacks the field and adds none (`dynamic: false`)" if index.closed else ""
 
 
 def _by_itself(index: Index, name: str, kept: Mapping[str, Any]) -> Field:
     mapped = str(kept.get("type", "object"))
     type_ = BY_ITSELF.get(mapped)
-    if why := _altered(kept):
+    if why := index.made.get(name) or _altered(kept):
         raise _refusal(index, name, why)
     if type_ is None:
         named = ", ".join(MADE.get(mapped, ()))
@@ -129,6 +161,10 @@ def _altered(kept: Mapping[str, Any]) -> str:
         return f"its index keeps {kept['null_value']!r} for null"
     if "normalizer" in kept:
         return f"its index keeps what the normalizer {kept['normalizer']} makes of it"
+    if kept.get("type") == "constant_keyword":
+        return "a search finds its constant in each document, also in one without the field"
+    if "format" in kept and not all(map(FORMATS.fullmatch, re.sub(r"[][]", "", kept["format"]).split("||"))):
+        return f"its index may read another moment by its `format` ({kept['format']}) than the text says"
     by_column = kept.get("doc_values", kept.get("type") not in ONLY_INDEXED)
     if _off(kept.get("index", True)) and _off(by_column):
         return "its index keeps nothing of it that a search would find (`index` and `doc_values` are off)"
