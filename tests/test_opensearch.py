@@ -17,8 +17,8 @@ from harness.components.opensearch.address import OpenSearchThere
 from harness.components.opensearch.process import OpenSearchServer
 from harness.components.opensearch.run_indexes import Indexes
 from harness.components.opensearch.server import Refused
-from harness.components.opensearch.sink import reading
-from harness.errors import SetupError, StackError
+from harness.components.opensearch.sink import reading, refresh
+from harness.errors import SetupError, StackError, UsageError
 from harness.machine import java
 from harness.scenario import Sink
 from harness.session.session import Session
@@ -258,6 +258,45 @@ def test_an_index_that_is_not_searched_is_refused(own: Own) -> None:
     make(own, "t:\n  mappings:\n    enabled: false\n")
     sent(own, "t", '{"x": "a"}')
     assert "no search finds a field" in read(sink("t", "x string"), own).unreadable
+
+
+def found(own: Own, query: str = "*:*") -> int:
+    return int(ask(own, "GET", "t", "/_search", q=query)["hits"]["total"]["value"])
+
+
+@pytest.mark.parametrize("interval", ["-1", "30s", "0"])
+def test_an_index_that_is_refreshed_late_is_refused_and_left_as_it_is(own: Own, interval: str) -> None:
+    make(own, "t:\n  settings:\n    refresh_interval: 1s\n")
+    ask(own, "PUT", "t", "/_settings", {"index": {"refresh_interval": interval}})
+    sent(own, "t", '{"x": 1}')
+    there = sink("t", "x bigint")
+    assert f"`refresh_interval: {interval}`" in read(there, own).unreadable and found(own) == 0
+    with pytest.raises(UsageError, match="for the run"):
+        columns(there, own)
+    # A program that sets it back is read again, by the next reading.
+    ask(own, "PUT", "t", "/_settings", {"index": {"refresh_interval": None}})
+    assert read(there, own).rows == [("1",)]
+
+
+def test_so_is_one_whose_cluster_refreshes_late(own: Own) -> None:
+    make(own, "t:")
+    setting = "cluster.default.index.refresh_interval"
+    for said, word in (("7s", f"`{setting}: 7s`"), (None, "")):
+        at(own).server.ask("set it", "PUT", "/_cluster/settings", {"persistent": {setting: said}})
+        assert word in read(sink("t", "x bigint"), own).unreadable
+
+
+def test_a_snapshot_lets_the_index_refresh_itself_first(own: Own) -> None:
+    make(own, "t:\n  settings:\n    number_of_shards: 3\n    refresh_interval: 1s\n")
+    there = at(own)
+    index = reading.described(there, "t")
+    sent(own, "t", '{"x": 1}', '{"x": 2}')
+    refresh.by_itself(there.server, index, reading._writes(there, "t", index), within_s=WITHIN_S)
+    assert found(own) == 2
+    ask(own, "PUT", "t", "/_settings", {"index": {"refresh_interval": "-1"}})
+    sent(own, "t", '{"x": 1}', '{"x": 2}', '{"x": 3}')
+    refresh.by_itself(there.server, index, reading._writes(there, "t", index), within_s=0.2)
+    assert found(own) == 2, "it asks for no refresh"
 
 
 def test_setup_makes_indexes_and_says_what_it_cannot(own: Own) -> None:

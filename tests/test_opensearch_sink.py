@@ -19,6 +19,7 @@ from harness.components.opensearch.server import whole
 from harness.components.opensearch.sink import KIND
 from harness.components.opensearch.sink.documents import row_of
 from harness.components.opensearch.sink.mapping import Index, columns_of, described, fields_of
+from harness.components.opensearch.sink.refresh import in_time, soon
 from harness.errors import StackError, UsageError
 from harness.sinks.base import Missing
 from harness.sinks.json_columns import Wanted, parsed
@@ -259,6 +260,42 @@ def test_an_answer_in_part_is_none(part: dict[str, Any]) -> None:
     with pytest.raises(StackError, match="of its shards failed"):
         whole(part, "asked")
     whole({"_shards": {"failed": 0}, "timed_out": False}, "asked")
+
+
+@pytest.mark.parametrize("said", ["1s", "1000ms", "200ms", "1S"])
+def test_an_index_that_shows_within_a_second_what_was_written(said: str) -> None:
+    assert in_time(said)
+
+
+@pytest.mark.parametrize("said", ["-1", "0", "0s", "500micros", "1001ms", "2s", "30s", "1m", "1h", "1d", "soon"])
+def test_an_index_that_does_not(said: str) -> None:
+    assert not in_time(said)
+
+
+@pytest.mark.parametrize(
+    ("its", "clusters", "where"),
+    [
+        ("1s", '{"persistent": {"cluster": {"default": {"index": {"refresh_interval": "30s"}}}}}', ""),
+        ("-1", "{}", "`refresh_interval: -1`"),
+        ("", "{}", ""),
+        ("", '{"defaults": {"cluster": {"default": {"index": {"refresh_interval": "1s"}}}}}', ""),
+        (
+            "",
+            '{"persistent": {"cluster": {"default": {"index": {"refresh_interval": "30s"}}}}}',
+            "`cluster.default.index.refresh_interval: 30s`",
+        ),
+    ],
+)
+def test_an_index_that_is_refreshed_sooner_to_be_read_is_refused(its: str, clusters: str, where: str) -> None:
+    told = answer(properties={"x": PLAIN})
+    told["run-r.t"]["settings"]["index"] |= {"refresh_interval": its} if its else {}
+    with answering(clusters.encode()) as url:
+        there = OpenSearchThere(url).server
+        if not where:
+            return soon(there, described("run-r.t", told))
+        with pytest.raises(UsageError, match=r"Say `refresh_interval: 1s`, or nothing, for the run") as refused:
+            soon(there, described("run-r.t", told))
+        assert where in str(refused.value)
 
 
 @contextmanager

@@ -49,13 +49,14 @@ BESIDE = ("_id", "_version")
 class Index:
     """One index as its server describes it. `mapping` is that of its fields, by name; is it `closed`, a field that it
     lacks is kept in the document alone, and no search finds it. `made` are the fields of which a search finds what no
-    document says, by name, each with the reason."""
+    document says, by name, each with the reason. `refresh` is its own `refresh_interval`, if it has one."""
 
     name: str
     uuid: str
     shards: int
     mapping: Mapping[str, Any]
     closed: bool = False
+    refresh: str = ""
     made: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -89,6 +90,7 @@ def described(name: str, answer: Mapping[str, Any]) -> Index:
         mapping=mapping.get("properties", {}),
         # Also `false_allow_templates`.
         closed=_off(str(mapping.get("dynamic", True)).partition("_")[0]),
+        refresh=str(settings.get("refresh_interval", "")),
         made=_made(mapping),
     )
 

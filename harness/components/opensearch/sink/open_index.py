@@ -27,8 +27,9 @@ class OpenIndex:
         return columns_of(fields_of(reading.described(self.own, self.target), self.wanted))
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
-        """Its columns and rows, as of one refresh. No lock keeps readers out."""
-        return reading.reading(self.own, self.target, self.wanted, self.key)
+        """Its columns and rows, as of one refresh, which with `wait_ms` is its own if it comes in time. No lock keeps
+        readers out."""
+        return reading.reading(self.own, self.target, self.wanted, self.key, wait_ms=wait_ms)
 
     def mark(self) -> str:
         """A fingerprint that changes with each write."""

@@ -1,8 +1,9 @@
 """Reads a run's index whole and exactly, and takes its fingerprint while it may still change.
 
-A refresh first, then a scroll: one view of every shard, a page at a time, in the order in which documents lie there. An
-order by `_id` would take the ids of all documents into the server's memory, and passes over one of two documents that
-two shards hold under one id (by `routing`).
+A refresh first, then a scroll: one view of every primary shard, a page at a time, in the order in which documents lie
+there. A copy of a shard may be behind, where it is sent segments (`replication.type`). An order by `_id` would take the
+ids of all documents into the server's memory, and passes over one of two documents that two shards hold under one id
+(by `routing`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from harness.checkers.cells import Row
 from harness.components.opensearch.run_indexes import ABSENT, Indexes
 from harness.components.opensearch.server import Refused
+from harness.components.opensearch.sink import refresh
 from harness.components.opensearch.sink.documents import row_of
 from harness.components.opensearch.sink.mapping import Field, Index, columns_of, fields_of
 from harness.components.opensearch.sink.mapping import described as index_of
@@ -35,17 +37,22 @@ QUERY = {
     "track_total_hits": True,
 }
 # A shard that is away is an error, and no pipeline of the index changes what is found.
-ALL = {"scroll": KEPT, "allow_partial_search_results": "false", "search_pipeline": "_none"}
+ALL = {"scroll": KEPT, "allow_partial_search_results": "false", "search_pipeline": "_none", "preference": "_primary"}
 
 
 @contextmanager
-def reading(own: Indexes, target: str, wanted: Sequence[Wanted], key: Sequence[str]) -> Iterator[Reading]:
-    """Columns and canonical rows, in parts of a page, of one view. Raises Missing if it is not there; UsageError for a
+def reading(
+    own: Indexes, target: str, wanted: Sequence[Wanted], key: Sequence[str], *, wait_ms: int = 0
+) -> Iterator[Reading]:
+    """Columns and canonical rows, in parts of a page, of one view. With `wait_ms` somebody may be at work: for so long
+    the index may refresh itself before it is refreshed. Raises Missing if it is not there; UsageError for a
     field or a document that cannot be read exactly; StackError if the server does not answer whole."""
     asked, path = f"read the index {target}", f"/{own.named(target)}"
     with _missing(target):
         index = described(own, target)
         fields = fields_of(index, wanted)
+        if wait_ms:
+            refresh.by_itself(own.server, index, _writes(own, target, index), within_s=wait_ms / 1000)
         _refresh(own, target)
         first = own.server.exactly(asked, "POST", f"{path}/_search", QUERY, **ALL)
     scroll = str(first["_scroll_id"])
@@ -83,7 +90,13 @@ def _unique(index: Index, fields: Sequence[Field], key: Sequence[str]) -> bool:
 
 
 def described(own: Indexes, target: str) -> Index:
-    """What the server says of an index. Raises Missing, UsageError, StackError."""
+    """What the server says of an index. Raises Missing, StackError, and UsageError if it cannot be read as it is."""
+    index = _index(own, target)
+    refresh.soon(own.server, index)
+    return index
+
+
+def _index(own: Indexes, target: str) -> Index:
     name = own.named(target)
     with _missing(target):
         return index_of(name, own.server.ask(f"describe the index {target}", "GET", f"/{name}"))
@@ -98,26 +111,28 @@ def mark(own: Indexes, target: str) -> str:
     """A fingerprint that changes with each write: which index it is, and the number of the last operation of each
     shard. One that is not there yet has a fingerprint too. Raises StackError."""
     try:
-        index = described(own, target)
+        index = _index(own, target)
         with _missing(target):
-            told = own.server.ask(f"count the writes of {target}", "GET", f"/{index.name}/_stats/docs", level="shards")
+            last = _writes(own, target, index)
     except Missing:
         return "no such index"
-    last = _last(told["indices"].get(index.name, {}).get("shards", {}))
-    if len(last) < index.shards:
-        asked = f"asked OpenSearch for the {index.shards} shards of {target}"
-        raise StackError(f"{asked}; it told of {len(last)}. See logs/opensearch.log")
     return f"{index.uuid} {' '.join(f'{shard}:{number}' for shard, number in sorted(last.items()))}"
 
 
-def _last(shards: dict[str, list[Any]]) -> dict[int, int]:
-    """By shard, the number of the last operation of its primary."""
-    return {
+def _writes(own: Indexes, target: str, index: Index) -> dict[int, int]:
+    """By shard, the number of the last operation of its primary. Raises StackError, also if the server tells of fewer
+    shards."""
+    told = own.server.ask(f"count the writes of {target}", "GET", f"/{index.name}/_stats/docs", level="shards")
+    last = {
         int(shard): int(copy["seq_no"]["max_seq_no"])
-        for shard, copies in shards.items()
+        for shard, copies in told["indices"].get(index.name, {}).get("shards", {}).items()
         for copy in copies
         if copy["routing"]["primary"]
     }
+    if len(last) < index.shards:
+        asked = f"asked OpenSearch for the {index.shards} shards of {target}"
+        raise StackError(f"{asked}; it told of {len(last)}. See logs/opensearch.log")
+    return last
 
 
 def busy(own: Indexes) -> str:

@@ -1,0 +1,73 @@
+"""When a search finds what was written: how often an index refreshes itself, and a wait until it has done so.
+
+A snapshot refreshes the index. A program that searches what it has written before it writes again must not find more
+there than without us: so an index that takes longer than by default is refused, and one that does not is waited for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+
+from harness import wait
+from harness.components.opensearch.server import Server
+from harness.components.opensearch.sink.mapping import Index
+from harness.errors import UsageError, WaitError
+
+BY_DEFAULT = "1s"
+LONGEST_MS = 1000.0
+UNITS = {"ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d": 8.64e7}
+CLUSTERS = "cluster.default.index.refresh_interval"
+LAST = {"size": 0, "aggs": {"last": {"max": {"field": "_seq_no"}}}}
+
+
+def soon(server: Server, index: Index) -> None:
+    """Raise UsageError for an index that does not show within a second what was written."""
+    said, where = index.refresh, "refresh_interval"
+    if not said:
+        said, where = _clusters(server), CLUSTERS
+    if not in_time(said):
+        raise UsageError(
+            f"the index {index.name} cannot be read as a program finds it: it is refreshed by `{where}: {said}`, and "
+            "each snapshot refreshes it sooner, so a program that searches what it has written would find more than "
+            "without Onceproof. Say `refresh_interval: 1s`, or nothing, for the run: it shows nothing of a longer one"
+        )
+
+
+def in_time(said: str) -> bool:
+    """Is that at most a second? Less than a millisecond, zero included, is never."""
+    match = re.fullmatch(r"(\d+)(ms|s|m|h|d)", said.strip().lower())
+    return match is not None and 1 <= int(match[1]) * UNITS[match[2]] <= LONGEST_MS
+
+
+def _clusters(server: Server) -> str:
+    """That of every index which says nothing of it."""
+    asked = {"include_defaults": "true", "filter_path": f"*.{CLUSTERS}"}
+    told = server.ask("say how often its indexes refresh", "GET", "/_cluster/settings", **asked)
+    for place in ("transient", "persistent", "defaults"):
+        found = told.get(place, {})
+        for name in CLUSTERS.split("."):
+            found = found.get(name, {})
+        if found:
+            return str(found)
+    return BY_DEFAULT
+
+
+def by_itself(server: Server, index: Index, last: Mapping[int, int], *, within_s: float) -> None:
+    """Wait until a search finds the `last` write of each shard, which is not refreshed for that. No longer than
+    `within_s`: nothing is found of a delete."""
+    left = {shard: number for shard, number in last.items() if number >= 0}
+
+    def found() -> bool:
+        for shard, number in tuple(left.items()):
+            told = server.ask(
+                "search a shard", "POST", f"/{index.name}/_search", LAST, preference=f"_shards:{shard}|_primary"
+            )
+            seen = told["aggregations"]["last"]["value"]
+            if seen is not None and seen >= number:
+                del left[shard]
+        return not left
+
+    with suppress(WaitError):
+        wait.until("the index to refresh itself", found, within_s=within_s)
