@@ -22,6 +22,7 @@ from harness.errors import SetupError, StackError, UsageError
 from harness.machine import java
 from harness.scenario import Sink
 from harness.session.session import Session
+from harness.sinks.json_columns import parsed
 from harness.sinks.reading import busy, columns, mark, read
 from harness.wait import until
 from tests.laws import FAULTS
@@ -297,6 +298,39 @@ def test_a_snapshot_lets_the_index_refresh_itself_first(own: Own) -> None:
     sent(own, "t", '{"x": 1}', '{"x": 2}', '{"x": 3}')
     refresh.by_itself(there.server, index, reading._writes(there, "t", index), within_s=0.2)
     assert found(own) == 2, "it asks for no refresh"
+
+
+def test_a_snapshot_waits_only_for_an_index_that_others_search(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(own, "t:\n  settings:\n    number_of_shards: 2\n")
+    there, waits = at(own), list[float]()
+    by_itself = refresh.by_itself
+
+    def noted(*given: Any, within_s: float) -> None:
+        waits.append(within_s)
+        by_itself(*given, within_s=within_s)
+
+    monkeypatch.setattr(refresh, "by_itself", noted)
+
+    def rows(wait_ms: int) -> int:
+        with reading.reading(there, "t", parsed("x bigint"), (), wait_ms=wait_ms) as told:
+            return sum(map(len, told.parts))
+
+    sent(own, "t", '{"x": 1}', '{"x": 2}')
+    assert [rows(0), rows(2000), rows(2000)] == [2, 2, 2] and waits == []
+    index = reading.described(there, "t")
+    by_itself(there.server, index, {0: 0}, within_s=0.1)
+    assert not refresh.searched(there.server, index), "these are ours too"
+    assert found(own) == 2
+    assert [rows(0), rows(2000)] == [2, 2] and waits == [2.0]
+
+
+def test_a_search_misses_what_an_id_does_not(own: Own) -> None:
+    make(own, "t:\n  settings:\n    refresh_interval: -1\n")
+    ask(own, "PUT", "t", "/_create/7", {"x": 1})
+    assert found(own, "x:1") == 0
+    with pytest.raises(Refused) as refused:
+        ask(own, "PUT", "t", "/_create/7", {"x": 1})
+    assert refused.value.kind == "version_conflict_engine_exception"
 
 
 def test_setup_makes_indexes_and_says_what_it_cannot(own: Own) -> None:

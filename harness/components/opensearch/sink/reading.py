@@ -35,6 +35,7 @@ QUERY = {
     "query": {"match_all": {}},
     "version": True,
     "track_total_hits": True,
+    "stats": [refresh.OURS],
 }
 # A shard that is away is an error, and no pipeline of the index changes what is found.
 ALL = {"scroll": KEPT, "allow_partial_search_results": "false", "search_pipeline": "_none", "preference": "_primary"}
@@ -45,13 +46,13 @@ def reading(
     own: Indexes, target: str, wanted: Sequence[Wanted], key: Sequence[str], *, wait_ms: int = 0
 ) -> Iterator[Reading]:
     """Columns and canonical rows, in parts of a page, of one view. With `wait_ms` somebody may be at work: for so long
-    the index may refresh itself before it is refreshed. Raises Missing if it is not there; UsageError for a
-    field or a document that cannot be read exactly; StackError if the server does not answer whole."""
+    an index that is searched may refresh itself before it is refreshed. Raises Missing if it is not there; UsageError
+    for a field or a document that cannot be read exactly; StackError if the server does not answer whole."""
     asked, path = f"read the index {target}", f"/{own.named(target)}"
     with _missing(target):
         index = described(own, target)
         fields = fields_of(index, wanted)
-        if wait_ms:
+        if wait_ms and refresh.searched(own.server, index):
             refresh.by_itself(own.server, index, _writes(own, target, index), within_s=wait_ms / 1000)
         _refresh(own, target)
         first = own.server.exactly(asked, "POST", f"{path}/_search", QUERY, **ALL)

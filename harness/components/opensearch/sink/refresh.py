@@ -1,7 +1,8 @@
 """When a search finds what was written: how often an index refreshes itself, and a wait until it has done so.
 
 A snapshot refreshes the index. A program that searches what it has written before it writes again must not find more
-there than without us: so an index that takes longer than by default is refused, and one that does not is waited for.
+there than without us: so an index that takes longer than by default is refused, and one that does not is waited for, if
+anybody searches it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ BY_DEFAULT = "1s"
 LONGEST_MS = 1000.0
 UNITS = {"ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d": 8.64e7}
 CLUSTERS = "cluster.default.index.refresh_interval"
-LAST = {"size": 0, "aggs": {"last": {"max": {"field": "_seq_no"}}}}
+OURS = "onceproof"
+"""The group that the server counts the harness's own searches in."""
+LAST = {"size": 0, "stats": [OURS], "aggs": {"last": {"max": {"field": "_seq_no"}}}}
 
 
 def soon(server: Server, index: Index) -> None:
@@ -52,6 +55,15 @@ def _clusters(server: Server) -> str:
         if found:
             return str(found)
     return BY_DEFAULT
+
+
+def searched(server: Server, index: Index) -> bool:
+    """Has anybody searched it but the harness? To who never does, a refresh makes no difference."""
+    asked = {"groups": OURS}
+    told = server.ask("count the searches of an index", "GET", f"/{index.name}/_stats/search", **asked)
+    counted = told["_all"]["total"]["search"]
+    ours = counted.get("groups", {}).get(OURS, {})
+    return int(counted["query_total"]) > int(ours.get("query_total", 0))
 
 
 def by_itself(server: Server, index: Index, last: Mapping[int, int], *, within_s: float) -> None:
