@@ -213,8 +213,8 @@ def test_names_that_are_hidden_are_passed_over_and_no_others(own: Own) -> None:
     for place in ("_spark_metadata/0", ".a.parquet.crc", "_SUCCESS", "_temporary/0/a", "x=1/.b", "a._COPYING_"):
         lines(own, "nothing", place)
     assert rows(own) == [("1", "a", "5", "1")]
-    lines(own, "nothing", "x=1/notes.txt")
-    assert "x=1/notes.txt is torn, or cannot be read exactly" in read(PAYMENTS, own).unreadable
+    lines(own, "nothing", "_x=1/notes.txt")
+    assert "_x=1/notes.txt is torn, or cannot be read exactly" in read(PAYMENTS, own).unreadable
 
 
 def test_a_partitions_folder_names_columns(own: Own) -> None:
@@ -228,6 +228,60 @@ def test_a_partitions_folder_names_columns(own: Own) -> None:
     assert rows(own, as_json("id int, day date, n bigint, x int")) == [("1", "2026-01-31", "7", "2")]
     lines(own, '{"id": 1, "n": 2}\n', "day=2026-01-31/n=7/a.json")
     assert "has n, as its folder's name has" in read(as_json("id int, day date, n bigint"), own).unreadable
+
+
+HIDDEN = ("_SUCCESS", "sub/_b", ".x/b", "_x/b", "_temporary/0/d=1/b", "d=1/_temporary/0/b", "d=1/.b", "b._COPYING_")
+SPARK_FINDS = [
+    ("a.parquet", "b.parquet"),
+    ("d=1/e=1/a.parquet", "d=__HIVE_DEFAULT_PARTITION__/e=2=3/b.parquet"),
+    ("_d=1/a.parquet", "_d=2/b.parquet"),
+]
+PLAIN = "which is no partition (NAME=VALUE): not every reader of Spark's finds it"
+SPARK_DOES_NOT_FIND = [
+    (("a.parquet", "sub/b.parquet"), f"sub/b.parquet lies in sub, {PLAIN}"),
+    (("batch-000003/a.parquet",), f"batch-000003/a.parquet lies in batch-000003, {PLAIN}"),
+    (("sub/d=1/a.parquet",), f"sub/d=1/a.parquet lies in sub, {PLAIN}"),
+    (("d=1/sub/a.parquet",), f"d=1/sub/a.parquet lies in sub, {PLAIN}"),
+    (("d=1/sub/e=1/a.parquet",), f"lies in sub, {PLAIN}"),
+    (("d=/a.parquet",), f"lies in d=, {PLAIN}"),
+    (("=1/a.parquet",), f"lies in =1, {PLAIN}"),
+    (("a.parquet", "d=1/b.parquet"), "has the partition columns d, and a.parquet has no partition column"),
+    (("d=1/a.parquet", "d=1/e=2/b.parquet"), "has the partition columns d, e, and d=1/a.parquet has the part"),
+    (("d=1/e=1/a.parquet", "e=1/d=1/b.parquet"), "has the partition columns e, d, and d=1/e=1/a.parquet has the part"),
+    (("D=1/a.parquet", "d=1/b.parquet"), "has the partition columns d, and D=1/a.parquet has the partition columns D"),
+    (("d=1/D=2/a.parquet",), "d=1/D=2/a.parquet has a partition's column twice, and Spark refuses the folder"),
+]  # fmt: skip
+"""As Spark 4.0.0 does it: `spark.read.parquet` of each."""
+
+
+@pytest.mark.parametrize("places", SPARK_FINDS, ids=str)
+@pytest.mark.parametrize("sink", [PAYMENTS, BY_MANIFEST], ids=["listing", "manifest"])
+def test_files_that_spark_finds_in_a_folder_are_read(own: Own, sink: Sink, places: tuple[str, ...]) -> None:
+    for place in HIDDEN:
+        lines(own, "nothing", place)
+    logged(own, "0", *(added(write(own, pa.table({"id": [1]}), place)) for place in places))
+    assert len(rows(own, sink)) == len(places)
+
+
+@pytest.mark.parametrize("case", SPARK_DOES_NOT_FIND, ids=str)
+@pytest.mark.parametrize("sink", [PAYMENTS, BY_MANIFEST], ids=["listing", "manifest"])
+def test_a_file_that_spark_does_not_find_is_refused_by_name(
+    own: Own, sink: Sink, case: tuple[tuple[str, ...], str]
+) -> None:
+    places, words = case
+    logged(own, "0", *(added(write(own, pa.table({"id": [1]}), place)) for place in places))
+    found = read(sink, own)
+    assert words in found.unreadable and not found.rows and not found.absent
+    with pytest.raises(UsageError):
+        columns(sink, own)
+
+
+def test_folders_that_are_read_recursively_give_no_column(own: Own) -> None:
+    sink = Sink(kind="files", target="payments", options={"reader": "recursive"})
+    places = ("a.parquet", "sub/b.parquet", "d=1/c.parquet", "_d=1/d.parquet", "_h/e.parquet", "sub/.x/f.parquet")
+    for number, place in enumerate(places):
+        write(own, pa.table({"id": [number]}), place)
+    assert rows(own, sink) == [("0",), ("1",), ("2",), ("3",)]
 
 
 def test_files_with_other_columns_are_told(own: Own) -> None:
@@ -373,7 +427,7 @@ MISTAKES = [
     ("{files: payments, format: json}", "columns is missing: JSON does not say of which type a column is"),
     ("{files: payments, columns: id bigint}", "columns means nothing for Parquet"),
     ("{files: payments, format: json, columns: k string of key}", "k: a line of a file has fields alone"),
-    ("{files: payments, reader: spark}", "reader must be one of listing, manifest"),
+    ("{files: payments, reader: spark}", "reader must be one of listing, recursive, manifest"),
     ("{files: payments, format: csv}", "format must be one of parquet, json"),
     ("{files: payments, view: deduplicated}", "view means nothing for a table"),
     ("{files: a/b}", "files must be a name of small letters"),

@@ -13,6 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+from pyiceberg.table import StaticTable
+from pyiceberg.typedef import Record
 
 from harness.checkers.cells import Row
 from harness.components.iceberg.sink import rows as iceberg_rows
@@ -169,6 +172,44 @@ def test_what_is_not_known_to_be_read_right_is_refused_by_name(lake: Lake) -> No
     (lake.table / "metadata" / "v3.metadata.json").write_text(json.dumps(third))
     with pytest.raises(UsageError, match="the Iceberg table payments; it has format version 3"):
         mark(PAYMENTS, lake.own)
+
+
+@pytest.mark.parametrize(
+    ("strange", "said"),
+    [
+        ({"file_format": FileFormat.AVRO}, "it has a file in the format AVRO"),
+        ({"content": DataFileContent.EQUALITY_DELETES}, "it has equality deletes"),
+    ],
+)
+def test_a_file_that_is_not_known_to_be_read_right_is_refused(lake: Lake, strange: dict[str, Any], said: str) -> None:
+    lake.write(payments([("1", "a", "5")]))
+    (data,) = (lake.table / "data").iterdir()
+    plain: dict[str, Any] = {
+        "content": DataFileContent.DATA,
+        "file_format": FileFormat.PARQUET,
+        "file_path": f"file://{data}",
+    }
+    file = DataFile.from_args(**plain | strange, partition=Record(), record_count=1, file_size_in_bytes=9)
+    file.spec_id = 0
+    changed = lake.catalog.load_table("shop.payments").transaction()
+    with changed, changed.update_snapshot().fast_append() as added:
+        added.append_data_file(file)
+    lake.number()
+    assert f"asked to read the Iceberg table payments; {said}" in read(PAYMENTS, lake.own).unreadable
+
+
+def test_metadata_that_a_writer_removes_are_looked_for_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.write(payments([("1", "a", "5")]))
+    lake.number()
+    read_it = StaticTable.from_metadata
+
+    def removed(location: str) -> Any:
+        if location.endswith("v3.metadata.json"):
+            shutil.move(location, location.replace("v3.", "v4."))
+        return read_it(location)
+
+    monkeypatch.setattr(StaticTable, "from_metadata", removed)
+    assert [row[0] for row in lake.rows()] == ["1"]
 
 
 @pytest.mark.parametrize("torn", ["metadata/v2.metadata.json", "data/*.parquet", "metadata/*.avro"])

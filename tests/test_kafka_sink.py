@@ -188,6 +188,7 @@ def test_what_a_record_has_beside_its_fields() -> None:
         ("id", "'id' is no column"),
         ("id uuid", "id has the unknown type uuid"),
         ("id bigint(3)", "id: bigint takes no length"),
+        ("id decimal(١٢,2)", "'id decimal(١٢,2)' is no column"),
         ("id decimal(39,2)", "id: a decimal has 1 to 38 digits"),
         ("id decimal(2,3)", "id: a decimal has 1 to 38 digits"),
         ("id int, id int", "id is there twice"),

@@ -22,8 +22,9 @@ from kafka import errors as kafka_errors
 from harness.components.kafka import sender as sending
 from harness.components.kafka.process import Kafka
 from harness.components.kafka.readback import read_back
-from harness.components.kafka.run_topic import Places
+from harness.components.kafka.run_topic import LastTopic, Places, Topic
 from harness.components.kafka.sender import HEADER, TopicSender
+from harness.components.kafka.source import OpenTopic
 from harness.components.kafka.topics import whole
 from harness.errors import HarnessError, StackError, WaitError
 from harness.machine import jars, java
@@ -82,7 +83,7 @@ class FakeClient:
     def send(self, topic: str, value: bytes, **more: Any) -> Pending:
         seq = int.from_bytes(dict(more["headers"])[HEADER], "big")
         self.meant_first.append(seq in read(self.log).table["seq"].to_pylist())
-        self.sent.append((seq, more))
+        self.sent.append((seq, {**more, "topic": topic}))
         how, what = self.script[len(self.sent) - 1]
         if how == "raise":
             raise what
@@ -201,6 +202,43 @@ def test_a_client_that_takes_nothing_is_not_asked_for_ever(tmp_path: Path) -> No
     assert client.sent == []
     assert producer.failed == 3
     assert "not sent" in str(read(tmp_path / "a.log").errors(State.FAILED)[2])
+
+
+class Broker:
+    """Makes topics, once it was asked in vain so many times."""
+
+    def __init__(self, away: float) -> None:
+        self.away = away
+        self.asked = 0
+
+    def create(self) -> None:
+        self.asked += 1
+        if self.asked <= self.away:
+            raise StackError("cannot create topic t.2: no broker")
+
+
+def test_the_last_topic_is_made_by_a_broker_that_comes_back(tmp_path: Path) -> None:
+    broker, client = Broker(away=1), FakeClient(tmp_path / "a.log", [("answer", placed(0))] * 4)
+    last = LastTopic(at=2, create=broker.create)
+    sender = TopicSender("", Places(("t", "t.2"), 1), last=last, answer_within_s=ANSWER_S, connected=lambda: client)
+    records = Listed([Record(seq, None, b"") for seq in range(4)])
+    producer = Producer(records, Attempts(tmp_path / "a.log"), sender)
+    producer.send(2)
+    assert (broker.asked, last.made) == (0, False)
+    producer.send(2)
+    assert (broker.asked, last.made) == (2, True)
+    assert [more["topic"] for _, more in client.sent] == ["t", "t", "t", "t.2"]
+
+
+def test_records_for_a_topic_that_nobody_makes_have_failed(tmp_path: Path) -> None:
+    client = FakeClient(tmp_path / "a.log", [])
+    last = LastTopic(at=2, create=Broker(away=float("inf")).create)
+    sender = TopicSender("", Places(("t", "t.2"), 1), last=last, answer_within_s=0.0, connected=lambda: client)
+    answers = sender.send([Record(2, None, b"", partition=0), Record(3, None, b"", partition=1)])
+    assert [answer.state for answer in answers] == [State.FAILED, State.FAILED]
+    assert "no broker" in str(answers[0].error)
+    assert client.sent == []
+    assert not last.made
 
 
 # Against a real broker.
@@ -371,6 +409,21 @@ def test_transactions_are_read_as_committed(broker: Kafka, topic: str, tmp_path:
 
 
 @pytest.mark.stack
+def test_a_topic_that_was_never_made_is_left_out(broker: Kafka, topic: str, tmp_path: Path) -> None:
+    create = partial(broker.topics.create, f"{topic}.2", partitions=PARTITIONS)
+    own = Topic(
+        bootstrap=broker.bootstrap, topic=topic, group=topic, partitions=PARTITIONS, topics=broker.topics,
+        others=(f"{topic}.2",), last=LastTopic(at=250, create=create),
+    )  # fmt: skip
+    source = OpenTopic(own)
+    assert source.ends() == source.read_back(tmp_path / "source.parquet", within_s=ANSWER_S) == {0: 0, 1: 0, 2: 0}
+    assert own.last is not None
+    # The broker did it, and the answer was lost.
+    create()
+    own.last.make(within_s=ANSWER_S)
+    assert source.ends() == dict.fromkeys(range(6), 0)
+
+
 def test_an_empty_topic_and_a_foreign_record_are_read_back(broker: Kafka, topic: str, tmp_path: Path) -> None:
     path = tmp_path / "source.parquet"
     assert read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=ANSWER_S) == dict.fromkeys(

@@ -178,7 +178,7 @@ STRANGE = [
     pa.timestamp("ns"), pa.timestamp("ns", "UTC"), pa.time64("ns"), pa.date64(), pa.duration("us"), pa.float16(),
     pa.decimal256(60, 2), pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.map_(pa.string(), pa.int64()),
     pa.dictionary(pa.int32(), pa.string()), pa.null(), pa.binary(4), pa.month_day_nano_interval(), pa.uuid(),
-    pa.string_view(), pa.json_(),
+    pa.string_view(), pa.json_(), pa.decimal128(5, -2),
 ]  # fmt: skip
 
 
@@ -715,6 +715,15 @@ def test_what_a_reader_cannot_do_is_refused_by_name(tmp_path: Path) -> None:
         "9:11: sink.format means nothing for python",
         "10:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own",
     ]
+
+
+def test_an_option_that_is_no_text_is_named(tmp_path: Path) -> None:
+    more = "  options: {table: [a]}\n"
+    path = project(tmp_path, SCENARIO.format(target="m:rows") + more, readers={"jobs/m.py": "def rows(r): ..."})
+    with pytest.raises(
+        ScenarioError, match=r"sink\.options must be a mapping of names to texts, which table has to have"
+    ):
+        scenarios.load(path)
 
 
 @pytest.mark.parametrize("view", ["deduplicated", "complete"])

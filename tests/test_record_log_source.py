@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.components.record_log.server import RecordLog, answer
-from harness.components.record_log.source import OpenLog
+from harness.components.record_log.source import OpenLog, RecordLogSource
 from harness.errors import HarnessError, SetupError, StackError
 from harness.load import load
 from harness.run.loop import Result
@@ -95,6 +95,14 @@ def test_a_range_is_its_lines(values: list[bytes], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, end))
     status, body = answer([Line(value, 0) for value in values], f"/records?start={start}&end={end}")
     assert status is HTTPStatus.OK and body.split(b"\n")[:-1] == values[start:end]
+
+
+def test_a_part_of_the_offset_without_a_key_is_refused() -> None:
+    def said(offset: str) -> list[str]:
+        return [each.words for each in RecordLogSource().refusals({"offset": offset}, None)]
+
+    assert said("a..b") == said(".a") == said("a.") == ["has to have a key before and after each dot"]
+    assert said("a.b") == []
 
 
 def test_a_record_that_is_no_line_is_refused_and_has_no_number(log: RecordLog) -> None:

@@ -15,10 +15,11 @@ import pytest
 from harness.checkpoint import Offsets
 from harness.components.files.dropped import Dropped
 from harness.components.files.remote_source import RemoteOpenFolder as RemoteSource
+from harness.components.files.sink.listing import Reader
 from harness.components.files.sink.parquet_rows import Parquet
 from harness.components.files.sink.remote_folder import RemoteOpenFolder
 from harness.context import CheckpointEvent
-from harness.errors import HarnessError, ScenarioError, StackError
+from harness.errors import HarnessError, ScenarioError, StackError, UsageError
 from harness.load import load
 from harness.load.dump import dump
 from harness.remote import Gone
@@ -316,7 +317,9 @@ def parquet(file: Path, count: int) -> int:
 
 def test_files_on_a_server_are_read_by_listing_and_by_manifest(server: LocalRemote, tmp_path: Path) -> None:
     server.scratch = tmp_path / "scratch"
-    listed, by_manifest = (RemoteOpenFolder(server, "payments", Parquet(), by_manifest=each) for each in (False, True))
+    listed, by_manifest = (
+        RemoteOpenFolder(server, "payments", Parquet(), each) for each in (Reader.LISTING, Reader.MANIFEST)
+    )
     with pytest.raises(Missing):
         rows(listed)
     before = listed.mark()
@@ -328,6 +331,10 @@ def test_files_on_a_server_are_read_by_listing_and_by_manifest(server: LocalRemo
     assert rows(by_manifest) == 3
     assert [column.name for column in listed.columns()] == ["id"]
     assert listed.mark() != before
+    parquet(server.path / "payments" / "batch-3" / "c.parquet", 5)
+    assert rows(RemoteOpenFolder(server, "payments", Parquet(), Reader.RECURSIVE)) == 12
+    with pytest.raises(UsageError, match=r"batch-3/c\.parquet lies in batch-3, which is no partition"):
+        rows(listed)
     assert not list(server.scratch.iterdir())
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from harness.components.kafka.sink.start import SparkSink
 from harness.components.python.sink.start import TYPES
 from harness.errors import UsageError
-from harness.load import load
+from harness.load import load, load_all
 from harness.sinks.starts.shapes import SHAPES
 from harness.sinks.starts.write import scaffold, starts
 from tests.limits import PROCESS_S
@@ -25,9 +26,11 @@ EACH = [(sink, shape) for sink, start in starts().items() for shape in start.sha
 @pytest.mark.parametrize(("sink", "shape"), EACH)
 def test_each_start_is_a_valid_scenario_of_its_sink(tmp_path: Path, sink: str, shape: str) -> None:
     path, program, *_ = scaffold("first", sink, shape, tmp_path)
-    scenario = load(path)
+    (scenario,) = load_all([path], effects=True)
     (read,) = scenario.sinks
     assert (read.kind, read.key) == (sink, (SHAPES[shape].table.key,))
+    appended = (sink, shape) in (("files", "window"), ("kafka", "window"))
+    assert (read.watermark is not None, "last_after" in scenario.input.options) == (appended, appended)
     assert tmp_path / scenario.pipeline.entry == program
 
 
@@ -59,14 +62,32 @@ def test_each_program_has_its_options_in_its_arguments(tmp_path: Path, sink: str
     [
         ("postgress", "map-only", "asked for the sink 'postgress'; there are starts for delta, files, "),
         ("postgres", "join", "asked for the shape 'join'; there are map-only, window"),
-        ("kafka", "window", "asked for the shape 'window' into kafka; it takes map-only. delta, iceberg, "),
+        ("kafka", "window", "asked for the shape 'window' into kafka; it takes map-only. delta, files, iceberg, "),
     ],
 )
-def test_what_there_is_not_is_told_with_what_there_is(tmp_path: Path, sink: str, shape: str, said: str) -> None:
+def test_what_there_is_not_is_told_with_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: str, shape: str, said: str
+) -> None:
+    monkeypatch.setattr(SparkSink, "shapes", {"map-only": SHAPES["map-only"]})
     with pytest.raises(UsageError) as failure:
         scaffold("first", sink, shape, tmp_path)
     assert str(failure.value).startswith(said)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("sink", "shape"), EACH)
+def test_no_program_says_that_a_fault_shows_where_rows_of_a_key_come_anyway(
+    tmp_path: Path, sink: str, shape: str
+) -> None:
+    _, program, *_ = scaffold("first", sink, shape, tmp_path)
+    text = program.read_text(encoding="utf-8")
+    once = 'outputMode("update")' not in text
+    assert ("the same scenario then finds duplicates" in text) == (once and sink != "kafka")
+
+
+def test_spark_finds_each_batch_of_the_start_of_files(tmp_path: Path) -> None:
+    _, program, *_ = scaffold("first", "files", "map-only", tmp_path)
+    assert 'parquet(f"{args.output}/batch={number}")' in program.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["json", "pyspark", "harness"])

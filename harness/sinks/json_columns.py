@@ -34,7 +34,7 @@ BYTES = ("string", "binary", "decimal", *WHOLE)
 """What bytes that are no JSON may be read as."""
 PRECISION_MAX = 38
 COLUMN = re.compile(
-    r"(\S+)\s+([a-z_]+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(?:\s+of\s+(\S+)(?:\s+(\S.*))?)?", re.DOTALL
+    r"(\S+)\s+([a-z_]+)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?(?:\s+of\s+(\S+)(?:\s+(\S.*))?)?", re.DOTALL
 )
 COMMA = re.compile(r",(?![^()]*\))")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")

@@ -3,7 +3,7 @@ which a pipeline is judged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +28,18 @@ Offsets = dict[Any, int]
 """By `kafka.TopicPartition`."""
 
 
-def read_back(bootstrap: Address, places: Places, path: Path, *, within_s: float) -> dict[int, int]:
+def read_back(
+    bootstrap: Address, places: Places, path: Path, *, there: Sequence[str] = (), within_s: float
+) -> dict[int, int]:
     """Write the whole topics, as a reader of committed records sees them, to `path` (source.parquet) and return the
-    next offset of each partition. Call it when nobody sends any more.
+    next offset of each partition; `there` names the topics that were made, if not all were. Call it when nobody sends
+    any more.
 
     Raises WaitError if a transaction stays open or the end is not reached within `within_s`; HarnessError if the
     broker has already thrown records away; StackError if it does not answer."""
     deadline = Deadline(within_s)
     try:
-        ends = _ends(bootstrap, places, deadline)
+        ends = _ends(bootstrap, there or places.topics, deadline)
         consumer = connected(bootstrap, deadline)
         try:
             consumer.assign(list(ends))
@@ -52,8 +55,8 @@ def read_back(bootstrap: Address, places: Places, path: Path, *, within_s: float
 
 
 def end_offsets(own: Topic) -> dict[int, int]:
-    """The next offset of each partition of the run's topics. Raises StackError."""
-    partitions = [TopicPartition(topic, number) for topic in own.places.topics for number in range(own.partitions)]
+    """The next offset of each partition of the run's topics that were made. Raises StackError."""
+    partitions = [TopicPartition(topic, number) for topic in own.there for number in range(own.partitions)]
     try:
         with whole() as client:
             consumer = KafkaConsumer(**client_of(own.bootstrap), kafka_client=client)
@@ -69,11 +72,11 @@ def _numbered(places: Places, ends: Offsets) -> dict[int, int]:
     return dict(sorted(places.numbered((tp.topic, tp.partition, int(offset)) for tp, offset in ends.items()).items()))
 
 
-def _ends(bootstrap: Address, places: Places, deadline: Deadline) -> Offsets:
+def _ends(bootstrap: Address, topics: Sequence[str], deadline: Deadline) -> Offsets:
     """Where each partition ends, records of open transactions included."""
     consumer = connected(bootstrap, deadline, isolation="read_uncommitted")
     try:
-        numbers = {topic: consumer.partitions_for_topic(topic) for topic in places.topics}
+        numbers = {topic: consumer.partitions_for_topic(topic) for topic in topics}
         if missing := [topic for topic, found in numbers.items() if not found]:
             raise HarnessError(f"asked for the topic {missing[0]}; saw none at {bootstrap}. Is it another broker?")
         partitions = [TopicPartition(topic, number) for topic, found in numbers.items() for number in found]

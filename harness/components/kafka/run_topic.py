@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from harness.components.kafka.access import Address, variables
 from harness.components.kafka.topics import Topics
+from harness.errors import StackError, WaitError
 from harness.resources import Resources, labelled
+from harness.wait import Waiting, until
 
 
 class Places(NamedTuple):
@@ -34,10 +37,33 @@ class Places(NamedTuple):
         return {number: offset for number, offset in found if number is not None}
 
 
+@dataclass(kw_only=True)
+class LastTopic:
+    """The last of several topics, which `create` makes before record number `at` is sent: records before it go to the
+    others. `made` once that is known."""
+
+    at: int
+    create: Callable[[], None]
+    made: bool = False
+
+    def make(self, *, within_s: float) -> None:
+        """Try it until a broker has made it. Raises WaitError."""
+
+        def look() -> bool | Waiting:
+            try:
+                self.create()
+            except (StackError, WaitError) as error:
+                return Waiting(str(error))
+            return True
+
+        until("the last topic to be made", look, within_s=within_s, every_s=0.5)
+        self.made = True
+
+
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """How the harness finds it; `topics` asks its broker. A source may have `others` beside it, the last of which is
-    made when so many records are sent (`created_at`)."""
+    """How the harness finds it; `topics` asks its broker. A source may have `others` beside it, the last of which may
+    be made while records are sent."""
 
     bootstrap: Address
     topic: str
@@ -45,12 +71,17 @@ class Topic:
     partitions: int
     topics: Topics = field(repr=False, compare=False)
     others: tuple[str, ...] = ()
-    created_at: int | None = None
+    last: LastTopic | None = field(default=None, repr=False, compare=False)
 
     @property
     def places(self) -> Places:
         """The partitions of all of its topics."""
         return Places((self.topic, *self.others), self.partitions)
+
+    @property
+    def there(self) -> tuple[str, ...]:
+        """Its topics, without one that was not made."""
+        return self.places.topics if self.last is None or self.last.made else self.places.topics[:-1]
 
 
 class Provides:
@@ -76,12 +107,14 @@ class Provides:
         others = tuple(f"{topic}.{number}" for number in range(2, topics + 1))
         for each in (topic, *(others if created_at is None else others[:-1])):
             self.topics.create(each, partitions=partitions)
+        create = partial(self.topics.create, others[-1] if others else topic, partitions=partitions)
+        last = None if created_at is None else LastTopic(at=created_at, create=create)
         given = {"bootstrap": str(self.inside), "topic": topic, "group": topic, "topics": ",".join((topic, *others))}
         return Resources(
             label=labelled(self.component, name),
             at=Topic(
                 bootstrap=self.topics.bootstrap, topic=topic, group=topic, partitions=partitions, topics=self.topics,
-                others=others, created_at=created_at,
+                others=others, last=last,
             ),
             placeholders={**given, "pattern": rf"{topic}(\.[0-9]+)?"},
             bare=() if name else self.bare,

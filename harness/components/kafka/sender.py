@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from kafka import KafkaProducer
 from kafka.errors import (
@@ -23,9 +23,9 @@ from kafka.partitioner import murmur2
 
 from harness.components.kafka.access import Address
 from harness.components.kafka.access import client as client_of
-from harness.components.kafka.run_topic import Places, Topic
+from harness.components.kafka.run_topic import LastTopic, Places
 from harness.components.kafka.topics import whole
-from harness.errors import StackError
+from harness.errors import HarnessError, StackError, WaitError
 from harness.run_folder.ledger import Answer, State
 from harness.wait import Deadline
 from harness.workloads.base import Record
@@ -98,20 +98,6 @@ def connect(bootstrap: Address, *, answer_within_s: float) -> Client:
     return client
 
 
-class Later(NamedTuple):
-    """The last topic, which `create` makes before record number `at` is sent: records before it go to the others."""
-
-    at: int
-    create: Callable[[], None]
-
-
-def later(own: Topic) -> Later | None:
-    """Of the topics of a run; None if all were made at its start."""
-    if own.created_at is None:
-        return None
-    return Later(own.created_at, lambda: own.topics.create(own.places.topics[-1], partitions=own.partitions))
-
-
 class TopicSender:
     """Sends records to topics. After any doubt the client is dropped and a new one takes over: a record that is called
     unknown is never sent later. `connected` gives a client; tests hand in their own. Raises StackError."""
@@ -121,15 +107,14 @@ class TopicSender:
         bootstrap: Address,
         places: Places,
         *,
-        later: Later | None = None,
+        last: LastTopic | None = None,
         answer_within_s: float = 30.0,
         connected: Callable[[], Client] | None = None,
     ) -> None:
         self._connected = connected or partial(connect, bootstrap, answer_within_s=answer_within_s)
         self._client: Client | None = self._connected()
         self._places = places
-        self._later = later
-        self._made = later is None
+        self._last = last
         self._answer_within_s = answer_within_s
 
     def placed(self, record: Record) -> Record:
@@ -137,15 +122,18 @@ class TopicSender:
         if record.partition is not None:
             return record
         spread = record.seq if record.key is None else _hashed(record.key)
-        topics = len(self._places.topics) - int(self._later is not None and record.seq < self._later.at)
+        topics = len(self._places.topics) - int(self._last is not None and record.seq < self._last.at)
         return record._replace(partition=spread % (topics * self._places.each))
 
     def send(self, records: Sequence[Record]) -> list[Answer]:
-        """Takes at most `answer_within_s` and a little for handing over, and as long for the answers. Raises StackError
-        if a topic cannot be made."""
-        if self._later is not None and not self._made and any(record.seq >= self._later.at for record in records):
-            self._later.create()
-            self._made = True
+        """Takes at most `answer_within_s` and a little for handing over, as long for the answers, and as long to make
+        the last topic."""
+        last = self._last
+        if last is not None and not last.made and any(record.seq >= last.at for record in records):
+            try:
+                last.make(within_s=self._answer_within_s)
+            except WaitError as failure:
+                return [_not_sent(record, failure) for record in records]
         answers = self._tried(records)
         if any(answer.state is State.UNKNOWN for answer in answers):
             # What the client still holds it would send some time, so it goes before the answers are put down.
@@ -167,7 +155,7 @@ class TopicSender:
         try:
             client = self._client = self._client or self._connected()
         except StackError as failure:
-            return [Answer(record.seq, State.FAILED, error=f"not sent: {failure}") for record in portion]
+            return [_not_sent(record, failure) for record in portion]
         sends = [(record.seq, self._hand_over(client, record, deadline)) for record in portion]
         return [sent if isinstance(sent, Answer) else self._answer(seq, sent, last) for seq, sent in sends]
 
@@ -196,6 +184,10 @@ class TopicSender:
         if done.offset < 0:
             return Answer(seq, State.UNKNOWN, error="acknowledged without an offset")
         return Answer(seq, State.ACKNOWLEDGED, self._places.number(done.topic, done.partition), done.offset)
+
+
+def _not_sent(record: Record, why: HarnessError) -> Answer:
+    return Answer(record.seq, State.FAILED, error=f"not sent: {why}")
 
 
 def _words(error: BaseException) -> str:

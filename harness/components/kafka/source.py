@@ -61,9 +61,9 @@ class OpenTopic:
 
     def sender(self) -> Sender:
         """An idempotent one, acks=all. Raises StackError."""
-        from harness.components.kafka.sender import TopicSender, later
+        from harness.components.kafka.sender import TopicSender
 
-        return TopicSender(self.at.bootstrap, self.at.places, later=later(self.at))
+        return TopicSender(self.at.bootstrap, self.at.places, last=self.at.last)
 
     def ends(self) -> Offsets:
         """As the broker tells them. Raises StackError."""
@@ -75,7 +75,7 @@ class OpenTopic:
         """As a reader of committed records sees it."""
         from harness.components.kafka.readback import read_back
 
-        return read_back(self.at.bootstrap, self.at.places, path, within_s=within_s)
+        return read_back(self.at.bootstrap, self.at.places, path, there=self.at.there, within_s=within_s)
 
 
 class KafkaTopic:

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
-from kafka.errors import GroupIdNotFoundError, KafkaError, UnknownTopicOrPartitionError
+from kafka.errors import GroupIdNotFoundError, KafkaError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.consumer.offsets import IsolationLevel
 
@@ -83,9 +83,12 @@ class Topics:
         return wait.Waiting(f"no leader yet for a partition of {', '.join(dict.fromkeys(alone))}") if alone else True
 
     def create(self, topic: str, *, partitions: int) -> None:
-        """Make a topic and wait until each partition has a leader. Raises StackError."""
+        """Make a topic that is not there, and wait for a leader of each partition. Raises StackError, WaitError."""
         try:
             self._connected().create_topics({topic: {"num_partitions": partitions, "replication_factor": 1}})
+        except TopicAlreadyExistsError:
+            # An earlier request was carried out, and its answer did not come.
+            pass
         except KafkaError as error:
             raise StackError(f"cannot create topic {topic} with {partitions} partitions: {error}") from error
         wait.until(f"leaders of topic {topic}", lambda: self._led(topic, partitions), within_s=ANSWER_S, every_s=0.01)
@@ -180,7 +183,10 @@ class Topics:
         return [part["partition_index"] for seen in found for part in seen["partitions"] if part["leader_id"] >= 0]
 
     def _led(self, topic: str, partitions: int) -> bool | wait.Waiting:
-        led = len(self._partitions(topic))
+        try:
+            led = len(self._partitions(topic))
+        except KafkaError as error:
+            return wait.Waiting(f"{type(error).__name__}: {error}")
         return True if led == partitions else wait.Waiting(f"{led} of {partitions} partitions with a leader")
 
     def _commits(self, group: str) -> tuple[dict[TopicPartition, Any]] | wait.Waiting:

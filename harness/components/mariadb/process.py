@@ -100,7 +100,7 @@ class MariaDBServer(Provides, DatabaseProcess):
         """Whether a query is answered, by the server of our data folder."""
         try:
             seen = self.server.ask("select @@datadir")
-        except pymysql.OperationalError as error:
+        except pymysql.Error as error:
             return wait.Waiting(str(error))
         if Path(seen) != self.folder / "data":
             raise StackError(f"{self._port} is answered by another MariaDB (its data are in {seen}); run again")

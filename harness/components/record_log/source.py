@@ -19,7 +19,7 @@ from harness.checkpoint import Offsets
 from harness.errors import HarnessError
 from harness.fields import values as v
 from harness.fields.shape import Shape
-from harness.kinds import About
+from harness.kinds import About, Refusal, Refusals
 from harness.resources import Resources, part
 from harness.scenario import Input
 from harness.sources.base import OpenSource, Sender
@@ -128,6 +128,11 @@ class RecordLogSource:
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """A log."""
         return {LABEL: {}}
+
+    def refusals(self, options: Mapping[str, Any], records: int | None) -> Refusals:
+        """Each part of `offset` is a key."""
+        if not all(str(options.get("offset", OFFSET)).split(".")):
+            yield Refusal("offset", "has to have a key before and after each dot")
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
         """The log."""

@@ -8,20 +8,25 @@ What a pipeline needs for one sink lies with that sink: `components/postgres/sin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from harness.sinks.starts.shapes import PipelineShape
 
 TEXT, NUMBER, TIME = "string", "bigint", "timestamp_ntz"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """What a pipeline writes: its `columns` by name, their types in Spark's SQL; `key` is one of them."""
+    """What a pipeline writes: its `columns` by name, their types in Spark's SQL; `key` is one of them. `once`: does one
+    batch alone write a key? Then a row that is there twice was repeated."""
 
     name: str
     columns: Mapping[str, str]
     key: str
+    once: bool = True
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -33,6 +38,10 @@ class Table:
         `key`'s constraint."""
         words = {name: types.get(kind, kind) for name, kind in self.columns.items()}
         return ", ".join(f"{name} {kind}{key * (name == self.key)}" for name, kind in words.items())
+
+    def hint(self, change: str, indent: str = "") -> str:
+        """A comment on what breaks the program; none where rows of the same key would show without any fault."""
+        return f"{indent}# Try it {change}: the same scenario then finds duplicates.\n" if self.once else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +82,8 @@ class Start(Protocol):
     """How a pipeline of the user's begins, for one kind of sink."""
 
     @property
-    def shapes(self) -> Collection[str]:
-        """What can be written into it; see `shapes.SHAPES`."""
+    def shapes(self) -> Mapping[str, PipelineShape]:
+        """What can be written into it: `shapes.SHAPES`, or `shapes.APPENDED`."""
 
     @property
     def broken(self) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from harness.sinks.starts import NUMBER, TEXT, TIME, Table
 
@@ -10,7 +11,8 @@ from harness.sinks.starts import NUMBER, TEXT, TIME, Table
 @dataclass(frozen=True, kw_only=True)
 class PipelineShape:
     """`what` it writes and `why` it may be written twice, in words; `rows`, the code that makes them of the DataFrame
-    `payments`; the `effect` that says the same in SQL, line by line."""
+    `payments`, and the `conf` that it needs; the `effect` that says the same in SQL, line by line; more lines of the
+    `sink`, and more of the `input`."""
 
     what: str
     why: str
@@ -18,8 +20,13 @@ class PipelineShape:
     rows: str
     effect: tuple[str, ...]
     mode: str = "append"
+    conf: Mapping[str, str] = field(default_factory=dict)
+    sink: tuple[str, ...] = ()
+    input: str = ""
 
 
+_TOTALS = """\
+    totals = windows.agg(f.count("*").alias("payments"), f.sum("amount").cast("decimal(18, 2)").alias("amount"))"""
 SHAPES = {
     "map-only": PipelineShape(
         what="Payments",
@@ -39,9 +46,10 @@ SHAPES = {
             name="windows",
             columns={"starts": TIME, "payments": NUMBER, "amount": "decimal(18, 2)"},
             key="starts",
+            once=False,
         ),
-        rows="""windows = payments.groupBy(f.window("event_time", "10 seconds"))
-    totals = windows.agg(f.count("*").alias("payments"), f.sum("amount").cast("decimal(18, 2)").alias("amount"))
+        rows=f"""windows = payments.groupBy(f.window("event_time", "10 seconds"))
+{_TOTALS}
     rows = totals.select(f.col("window.start").alias("starts"), "payments", "amount")""",
         effect=(
             "select time_bucket(interval '10 seconds', event_time) as starts,",
@@ -51,3 +59,29 @@ SHAPES = {
         mode="update",
     ),
 }
+_UPDATED = SHAPES["window"]
+APPENDED = {
+    **SHAPES,
+    "window": replace(
+        _UPDATED,
+        what="Payments in windows of ten seconds, each once it is closed,",
+        why="the batch begins with the same state and watermark, and closes the same windows",
+        table=replace(_UPDATED.table, once=True),
+        rows=f"""# Spark takes no timestamp_ntz for a watermark.
+    times = payments.withColumn("event_time", f.col("event_time").cast("timestamp"))
+    windows = times.withWatermark("event_time", "10 seconds").groupBy(f.window("event_time", "10 seconds"))
+{_TOTALS}
+    rows = totals.select(f.col("window.start").cast("timestamp_ntz").alias("starts"), "payments", "amount")""",
+        effect=(*_UPDATED.effect[:-1], "from ledger where not (_late or _open) group by 1"),
+        mode="append",
+        conf={"spark.sql.session.timeZone": '"UTC"'},
+        sink=(
+            "watermark:",
+            "  of: event_time",
+            "  closes: time_bucket(interval '10 seconds', event_time) + interval '10 seconds'",
+            "  delay: 10s",
+        ),
+        input=", last_after: 1h",
+    ),
+}
+"""The same for a sink that writes no row over by its key: a window is written by one batch, which closes it."""

@@ -22,7 +22,7 @@ name: $name when its driver dies between the sink's commit and the offsets' comm
 why: that batch runs a second time, and only a sink that does not mind gets it right
 pipeline: pipelines/$name.py         # its header block says how it is started and what its sink should hold
 guarantee: exactly-once
-input: {workload: transactions, records: 600, keys: 50, partitions: 3}     # or {replay: data/your.jsonl}
+input: {workload: transactions, records: 600, keys: 50, partitions: 3$input}     # or {replay: data/your.jsonl}
 schedule:
   - {when: {point: sink-committed, batch: 3}, do: kill driver}
 expect: $expect
@@ -95,10 +95,11 @@ def scaffold(name: str, sink: str, shape: str, folder: Path) -> list[Path]:
         hides = f"a program of that name hides the module {name} from itself and from those beside it"
         raise UsageError(f"asked for the name {name!r}; {hides}. Take another one")
     start = _start(sink, shape)
-    parts = start.parts(SHAPES[shape].table)
+    wanted = start.shapes[shape]
+    parts = start.parts(wanted.table)
     files = {
-        folder / "scenarios" / f"{name}.yaml": _scenario(name, start),
-        folder / "pipelines" / f"{name}.py": _pipeline(name, parts, SHAPES[shape]),
+        folder / "scenarios" / f"{name}.yaml": _scenario(name, start, wanted),
+        folder / "pipelines" / f"{name}.py": _pipeline(name, parts, wanted),
         **{folder / "pipelines" / _called(file, name): _called(text, name) for file, text in parts.beside.items()},
     }
     for path in files:
@@ -128,9 +129,9 @@ def _start(sink: str, shape: str) -> Start:
     return known[sink]
 
 
-def _scenario(name: str, start: Start) -> str:
+def _scenario(name: str, start: Start, shape: PipelineShape) -> str:
     expect = f"{{violated: [{', '.join(start.broken)}]}}" if start.broken else HELD
-    return SCENARIO.substitute(name=name, expect=expect)
+    return SCENARIO.substitute(name=name, input=shape.input, expect=expect)
 
 
 def _called(text: str, name: str) -> str:
@@ -146,7 +147,7 @@ def _pipeline(name: str, parts: Parts, shape: PipelineShape) -> str:
         "  effect: |",
         *(f"    {line}" for line in shape.effect),
     ]
-    lines = [*parts.header, *sink, f"  key: [{shape.table.key}]"]
+    lines = [*parts.header, *sink, f"  key: [{shape.table.key}]", *(f"  {line}" for line in shape.sink)]
     return PIPELINE.substitute(
         name=name,
         what=shape.what,
@@ -158,7 +159,7 @@ def _pipeline(name: str, parts: Parts, shape: PipelineShape) -> str:
         imports=_imports(parts, shape),
         before=f"{parts.before.rstrip()}\n" if parts.before else "",
         names=", ".join(f'"{each}"' for each in names),
-        conf="".join(f'        .config("{key}", {value})\n' for key, value in parts.conf.items()),
+        conf="".join(f'        .config("{key}", {value})\n' for key, value in {**shape.conf, **parts.conf}.items()),
         rows=shape.rows,
         batch=parts.batch,
         writer="\n        ".join(writer),

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
+from harness.sinks.starts.shapes import SHAPES
 
 BEFORE = '''\
 MAKE = """
     create table if not exists delta.`{{table}}` ({columns})
     using delta
 """
-# Try it with `rows.write.format("delta").mode("append").save(args.table)`: the same scenario then finds duplicates.
-MERGE = """
+{hint}MERGE = """
     merge into delta.`{{table}}` as there using batch on there.{key} = batch.{key}
     when matched then update set *
     when not matched then insert *
 """
 '''
+APPENDED = 'with `rows.write.format("delta").mode("append").save(args.table)`'
 BATCH = """\
 
     spark.sql(MAKE.format(table=args.table))
@@ -35,7 +36,7 @@ CONF = {
 class Merge:
     """Rows merged by their key."""
 
-    shapes = ("map-only", "window")
+    shapes = SHAPES
     broken = ()
 
     def parts(self, table: Table) -> Parts:
@@ -47,6 +48,6 @@ class Merge:
             header=('conf: {spark.jars: "{delta.jars}"}',),
             sink=(f"delta: {table.name}",),
             conf=CONF,
-            before=BEFORE.format(columns=table.sql({}), key=table.key),
+            before=BEFORE.format(columns=table.sql({}), key=table.key, hint=table.hint(APPENDED)),
             batch=BATCH,
         )

@@ -2,7 +2,7 @@
 
 open_folder   one of them, in a run
 remote_folder one that lies on a server
-listing       the files that a reader sees who lists the folder, and what their folders say of their rows
+listing       the files that Spark sees when it lists the folder, and what their folders say of their rows
 manifest      the files that Spark's file sink has committed, by its own log
 parquet_rows  reads Parquet files whole and exactly
 json_rows     reads files of JSON lines whole and exactly
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from harness.components.files.sink.listing import Reader
 from harness.components.files.sink.start import Overwrite
 from harness.fields import values as v
 from harness.fields.shape import Shape
@@ -42,13 +43,6 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class Reader(StrEnum):
-    """Which files a reader takes."""
-
-    LISTING = "listing"
-    MANIFEST = "manifest"
-
-
 class How(Shape):
     """How a folder is read."""
 
@@ -56,7 +50,11 @@ class How(Shape):
     reader: Annotated[
         Reader,
         v.choice(Reader),
-        Field(Reader.LISTING, description="listing: every file is read; manifest: those that Spark's sink committed"),
+        Field(
+            Reader.LISTING,
+            description="listing: the files that Spark finds in the folder or its partitions; recursive: those of "
+            "plain subfolders too, and no folder is a column; manifest: those that Spark's file sink committed",
+        ),
     ]
     columns: Annotated[
         c.Columns, Field(None, description="of JSON: each as NAME TYPE, a field of a line or of the folder's name")
@@ -110,7 +108,7 @@ class Files(Folder):
         # Scenario files are read without what reads files.
         from harness.components.files.sink.open_folder import OpenFolder
 
-        return OpenFolder(there.at.folder / sink.target, rows_of(sink), by_manifest=by_manifest(sink))
+        return OpenFolder(there.at.folder / sink.target, rows_of(sink), reader_of(sink))
 
 
 class RemoteFiles(Folder):
@@ -124,7 +122,7 @@ class RemoteFiles(Folder):
         there = part(own, labelled(self.component, sink.part))
         from harness.components.files.sink.remote_folder import RemoteOpenFolder
 
-        return RemoteOpenFolder(there.at, sink.target, rows_of(sink), by_manifest=by_manifest(sink))
+        return RemoteOpenFolder(there.at, sink.target, rows_of(sink), reader_of(sink))
 
 
 def rows_of(sink: Sink) -> Rows:
@@ -136,9 +134,9 @@ def rows_of(sink: Sink) -> Rows:
     return JsonLines(c.parsed(str(said))) if said else Parquet()
 
 
-def by_manifest(sink: Sink) -> bool:
-    """Are they those that Spark's file sink has committed?"""
-    return sink.options.get("reader") == Reader.MANIFEST
+def reader_of(sink: Sink) -> Reader:
+    """Which of its files are read."""
+    return Reader(str(sink.options.get("reader") or Reader.LISTING))
 
 
 def becomes(file: Path) -> str | None:

@@ -1,14 +1,18 @@
-"""The files that a reader sees who lists a folder, as Spark and Hive do, and what the names of folders say of the rows.
+"""The files that Spark sees when it lists a folder, and what the names of folders say of the rows.
 
 Names that begin with `_` or `.` are hidden, and so is all below them; `_day=1` is a partition's folder all the same. A
 partition column is text, as the folder's name says it: who wants a date casts it in the effect.
+
+Spark passes over a file in a plain subfolder without a word, and over one beside partitions. Some layouts it refuses,
+and some it reads otherwise than a table of the same folder is read. All of these are refused here.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -23,6 +27,14 @@ Found = TypeVar("Found")
 COPYING = "._COPYING_"
 TRIES = 5
 """How often a folder is listed that changes meanwhile."""
+
+
+class Reader(StrEnum):
+    """Which files a reader takes."""
+
+    LISTING = "listing"
+    RECURSIVE = "recursive"
+    MANIFEST = "manifest"
 
 
 @dataclass(frozen=True)
@@ -50,13 +62,38 @@ def data_file(folder: Path, path: Path) -> DataFile:
     return DataFile(path, str(place), values)
 
 
-def listed(folder: Path) -> list[DataFile]:
-    """All of them, in the order of their names. Raises Missing if there is no such folder."""
+def seen(folder: Path, files: list[DataFile]) -> list[DataFile]:
+    """The same files. Raises UsageError if Spark's reader of the folder does not find each of them: they lie in the
+    folder itself, or all of them in partitions of the same columns."""
+    asked = f"asked to read the files of {folder.name}"
+    for file in files:
+        columns = [name for name, _ in file.partition]
+        if plain := [name for name in Path(file.place).parts[:-1] if not all(name.partition("="))]:
+            saw = f"{file.place} lies in {plain[0]}, which is no partition (NAME=VALUE)"
+            cure = "Write into the folder itself or into partitions; recursiveFileLookup is `reader: recursive`"
+            raise UsageError(f"{asked}; {saw}: not every reader of Spark's finds it. {cure}")
+        if len({name.lower() for name in columns}) < len(columns):
+            raise UsageError(f"{asked}; {file.place} has a partition's column twice, and Spark refuses the folder")
+        if columns != (first := [name for name, _ in files[0].partition]):
+            saw = f"{file.place} has {_named(columns)}, and {files[0].place} has {_named(first)}"
+            came = "Spark refuses the folder, or passes over one of them"
+            raise UsageError(f"{asked}; {saw}: {came}. Give each of its files the same ones, in the same order")
+    return files
+
+
+def _named(columns: list[str]) -> str:
+    return f"the partition columns {', '.join(columns)}" if columns else "no partition column"
+
+
+def listed(folder: Path, *, recursive: bool = False) -> list[DataFile]:
+    """All of them, in the order of their names; `recursive`: as recursiveFileLookup has them, without the columns of
+    partitions. Raises Missing if there is no such folder, UsageError for a file that Spark's reader does not find."""
     if not folder.is_dir():
         asked = f"asked to read the files of {folder.name}; there is no such folder in {folder.parent}"
         raise Missing(f"{asked}. Mend its name in `sink`, or the path in the program")
     found = _unchanged(folder, partial(_walked, folder, hide=hidden))
-    return [data_file(folder, path) for path in sorted(found)]
+    files = [data_file(folder, path) for path in sorted(found)]
+    return [replace(file, partition=()) for file in files] if recursive else seen(folder, files)
 
 
 def fingerprint(folder: Path) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.components.files import spark_log
-from harness.components.files.sink.listing import DataFile, data_file
+from harness.components.files.sink.listing import DataFile, data_file, seen
 from harness.errors import UsageError
 from harness.sinks.base import Missing
 
@@ -30,7 +30,7 @@ def committed(folder: Path, *, named: Path | None = None) -> tuple[int, list[Dat
     sizes = {_here(folder, path, named): size for path, size in found.items()}
     for path, size in sizes.items():
         _sound(folder, path, size)
-    return number, [data_file(folder, path) for path in sorted(sizes)]
+    return number, seen(folder, [data_file(folder, path) for path in sorted(sizes)])
 
 
 def _here(folder: Path, path: Path, named: Path | None) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.components.files.sink import listing, manifest
-from harness.components.files.sink.listing import DataFile
+from harness.components.files.sink.listing import DataFile, Reader
 from harness.sinks.base import Reading
 from harness.sinks.table import SinkColumn
 
@@ -25,18 +25,18 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class OpenFolder:
-    """The files below `folder`: those that Spark's file sink has committed, or all that a lister sees. `named` is what
-    its manifest calls the folder, where that is a copy."""
+    """The files below `folder` that `reader` takes. `named` is what its manifest calls the folder, where that is a
+    copy."""
 
     folder: Path
     rows: Rows
-    by_manifest: bool
+    reader: Reader
     named: Path | None = None
 
     @property
     def keeps_rows(self) -> bool:
         """What a manifest names is whole and stays; what a lister sees may still be written."""
-        return self.by_manifest
+        return self.reader is Reader.MANIFEST
 
     def columns(self) -> tuple[SinkColumn, ...]:
         """Its columns, without the rows."""
@@ -59,7 +59,8 @@ class OpenFolder:
 
     def _files(self) -> tuple[list[DataFile], str]:
         """The files, and what stands for just these."""
-        if not self.by_manifest:
-            return listing.listed(self.folder), listing.fingerprint(self.folder)
+        if self.reader is not Reader.MANIFEST:
+            recursive = self.reader is Reader.RECURSIVE
+            return listing.listed(self.folder, recursive=recursive), listing.fingerprint(self.folder)
         number, files = manifest.committed(self.folder, named=self.named)
         return files, f"batch {number} of its manifest, {len(files)} files"

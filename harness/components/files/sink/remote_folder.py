@@ -10,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from harness.components.files.sink.listing import Reader
 from harness.components.files.sink.open_folder import OpenFolder, Rows
 from harness.remote import Entry, RemoteFolder, joined
 from harness.remote.mirror import copied
@@ -19,18 +20,17 @@ from harness.sinks.table import SinkColumn
 
 @dataclass(frozen=True)
 class RemoteOpenFolder:
-    """The files below the folder `place` of `remote`: those that Spark's file sink has committed, or all that a lister
-    sees."""
+    """The files below the folder `place` of `remote` that `reader` takes."""
 
     remote: RemoteFolder
     place: str
     rows: Rows
-    by_manifest: bool
+    reader: Reader
 
     @property
     def keeps_rows(self) -> bool:
         """What a manifest names is whole and stays; what a lister sees may still be written."""
-        return self.by_manifest
+        return self.reader is Reader.MANIFEST
 
     def columns(self) -> tuple[SinkColumn, ...]:
         """Its columns, without the rows."""
@@ -71,7 +71,7 @@ class RemoteOpenFolder:
             if self.remote.entries(self.place):
                 copied(self.remote, self.place, to)
             named = Path(unquote(urlsplit(self.remote.url).path)) / self.place
-            yield OpenFolder(to, self.rows, by_manifest=self.by_manifest, named=named)
+            yield OpenFolder(to, self.rows, self.reader, named=named)
 
 
 def _line(place: str, entry: Entry) -> str:

@@ -21,6 +21,7 @@ from harness.scenario import Sink
 from harness.sinks.any_table import AnyTable
 from harness.sinks.base import CommitLog, OpenSink
 
+NAMES = r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9_-]{1,62}){0,5}"
 TEMPORARY = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}((?:\.gz)?\.metadata\.json)")
 VERSION = re.compile(r"v([0-9]+)\.")
 """What the file is called that a Hadoop catalog renames to the next version, and what it calls versions."""
@@ -29,7 +30,11 @@ VERSION = re.compile(r"v([0-9]+)\.")
 class Place(Shape):
     """Which table."""
 
-    iceberg: Annotated[v.Label, Field(description="a table of the catalog, its namespaces before dots")]
+    iceberg: Annotated[
+        str,
+        v.matching(NAMES, "the name of a table such as shop.payments, of small letters, digits, '_' and '-'"),
+        Field(description="a table of the catalog, its namespaces before dots"),
+    ]
 
 
 class Iceberg(AnyTable):

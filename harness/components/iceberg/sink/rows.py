@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyiceberg.exceptions import NoSuchTableError, NotInstalledError, ValidationError
 from pyiceberg.io.pyarrow import ArrowScan, schema_to_pyarrow
+from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.table import StaticTable
 
 from harness.errors import UsageError
@@ -22,6 +23,7 @@ METADATA = "metadata"
 NUMBERED = re.compile(r"v([0-9]+)(\.gz)?\.metadata\.json")
 FORMAT_MAX = 2
 """The format version of which tests say that it is read right: 3 has deletion vectors and more types."""
+TRIES = 5
 FAILURES = (ValidationError, NoSuchTableError, NotInstalledError, NotImplementedError, ArithmeticError, EOFError,
             LookupError, TypeError, ValueError)  # fmt: skip
 """What pyiceberg raises of a table that is damaged, or that it does not know how to read."""
@@ -35,17 +37,35 @@ def version_of(table: StaticTable) -> str:
 
 def opened(folder: Path) -> StaticTable:
     """As it stands. Raises Missing, StackError; UsageError for a table that may not be read right."""
+    table, tries = None, TRIES
+    while table is None:
+        tries -= 1
+        table = _newest(folder, last=not tries)
+    if table.metadata.format_version > FORMAT_MAX:
+        raise _not_known(folder, f"it has format version {table.metadata.format_version}")
+    return table
+
+
+def _newest(folder: Path, *, last: bool) -> StaticTable | None:
+    """The newest version; None if a writer that keeps few of them removed it meanwhile, unless it is the last try."""
     words = named(folder)
-    asked = f"asked to read {words.what}"
     numbers = {int(found[1]): found[0] for found in map(NUMBERED.fullmatch, _names(folder / METADATA)) if found}
     if not numbers:
-        raise Missing(f"{asked}; there is none in {folder.parent}. Mend its name in `sink`, or in the program")
+        where = f"there is none in {folder.parent}. Mend its name in `sink`, or in the program"
+        raise Missing(f"asked to read {words.what}; {where}")
+    file = folder / METADATA / numbers[max(numbers)]
     with words.said():
-        table = StaticTable.from_metadata(str(folder / METADATA / numbers[max(numbers)]))
-    if table.metadata.format_version > FORMAT_MAX:
-        saw = f"it has format version {table.metadata.format_version}"
-        raise UsageError(f"{asked}; {saw}, which is not known to be read right. Make the table without it")
-    return table
+        try:
+            return StaticTable.from_metadata(str(file))
+        except FileNotFoundError:
+            if last or file.exists():
+                raise
+            return None
+
+
+def _not_known(folder: Path, saw: str) -> UsageError:
+    known = "which is not known to be read right. Make the table without it"
+    return UsageError(f"asked to read {named(folder).what}; {saw}, {known}")
 
 
 def schema(table: StaticTable) -> pa.Schema:
@@ -55,11 +75,27 @@ def schema(table: StaticTable) -> pa.Schema:
 
 def scanned(table: StaticTable) -> pa.RecordBatchReader:
     """Its rows, one data file after the other; pyiceberg's own reader decodes all of them ahead of who asks."""
+    _refuse(table)
     scan = table.scan()
     wanted = schema_to_pyarrow(scan.projection())
     rows = ArrowScan(table.metadata, scan.io, scan.projection(), scan.row_filter)
     batches = (batch for task in scan.plan_files() for batch in rows.to_record_batches([task]))
     return pa.RecordBatchReader.from_batches(wanted, batches).cast(wanted)
+
+
+def _refuse(table: StaticTable) -> None:
+    """Raise UsageError for a file that pyiceberg does not read, or that no test here has."""
+    snapshot = table.current_snapshot()
+    entries = (
+        entry.data_file
+        for manifest in (snapshot.manifests(table.io) if snapshot else ())
+        for entry in manifest.fetch_manifest_entry(table.io)
+    )
+    for file in entries:
+        if file.content is DataFileContent.EQUALITY_DELETES:
+            raise _not_known(Path(table.location()), "it has equality deletes")
+        if file.file_format is not FileFormat.PARQUET:
+            raise _not_known(Path(table.location()), f"it has a file in the format {file.file_format.value}")
 
 
 def _names(folder: Path) -> list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
+from harness.sinks.starts.shapes import SHAPES
 
 BEFORE = '''\
 MAKE = """
     create table if not exists lake.shop.{table} ({columns})
     using iceberg
 """
-# Try it with `rows.writeTo("lake.shop.{table}").append()`: the same scenario then finds duplicates.
-MERGE = """
+{hint}MERGE = """
     merge into lake.shop.{table} as there using batch on there.{key} = batch.{key}
     when matched then update set *
     when not matched then insert *
@@ -35,11 +35,12 @@ CONF = {
 class Merge:
     """Rows merged by their key."""
 
-    shapes = ("map-only", "window")
+    shapes = SHAPES
     broken = ()
 
     def parts(self, table: Table) -> Parts:
         """A MERGE."""
+        appended = f'with `rows.writeTo("lake.shop.{table.name}").append()`'
         return Parts(
             where="an Iceberg table",
             options={"--warehouse": "{iceberg.path}"},
@@ -47,6 +48,6 @@ class Merge:
             header=('conf: {spark.jars: "{iceberg.jars}"}',),
             sink=(f"iceberg: shop.{table.name}",),
             conf=CONF,
-            before=BEFORE.format(table=table.name, columns=table.sql({}), key=table.key),
+            before=BEFORE.format(table=table.name, columns=table.sql({}), key=table.key, hint=table.hint(appended)),
             batch=BATCH,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
+from harness.sinks.starts.shapes import APPENDED
 
 BATCH = """\
     rows = rows.select(f.col("{key}").cast("string").alias("key"), f.to_json(f.struct("*")).alias("value"))
@@ -13,7 +14,7 @@ WRITER = ('.format("kafka")', '.option("kafka.bootstrap.servers", args.bootstrap
 class SparkSink:
     """Spark's own Kafka sink, which writes at least once."""
 
-    shapes = ("map-only",)
+    shapes = APPENDED
     broken = ("duplicated",)
 
     def parts(self, table: Table) -> Parts:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
+from harness.sinks.starts.shapes import SHAPES
 
 BEFORE = '''\
-# Try it without the second line and without the primary key: the same scenario then finds duplicates.
-PUT = """insert into {table} ({columns}) values ({places})
+{hint}PUT = """insert into {table} ({columns}) values ({places})
     on duplicate key update {update}"""
 '''
 BATCH = """\
@@ -34,13 +34,14 @@ BATCH = """\
 class Upsert:
     """Rows under their key, one transaction a partition."""
 
-    shapes = ("map-only", "window")
+    shapes = SHAPES
     broken = ()
 
     def parts(self, table: Table) -> Parts:
         """An upsert."""
         columns = table.sql({"string": "varchar(64)", "timestamp_ntz": "datetime(6)"}, key=" primary key")
         before = BEFORE.format(
+            hint=table.hint("without the second line and without the primary key"),
             table=table.name,
             columns=", ".join(table.columns),
             places=", ".join(["%s"] * len(table.columns)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
+from harness.sinks.starts.shapes import SHAPES
 
 TYPES = {
     "string": ("type: keyword",),
@@ -15,8 +16,8 @@ WRITTEN = {"timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
 
 
 def put(index: str, documents: list[tuple[str, str]]) -> None:
-    """Send each document under its id. Try it without "_id": the same scenario then finds duplicates."""
-    lines = (f"{json.dumps({'index': {'_id': key}})}\\n{document}\\n" for key, document in documents)
+    """Send each document under its id."""
+$hint    lines = (f"{json.dumps({'index': {'_id': key}})}\\n{document}\\n" for key, document in documents)
     headers = {"Content-Type": "application/x-ndjson"}
     request = urllib.request.Request(f"{index}/_bulk", "".join(lines).encode(), headers)
     with urllib.request.urlopen(request, timeout=30) as answer:
@@ -41,7 +42,7 @@ BATCH = """\
 class Upsert:
     """Documents under the key of their row, one request a partition."""
 
-    shapes = ("map-only", "window")
+    shapes = SHAPES
     broken = ()
 
     def parts(self, table: Table) -> Parts:
@@ -66,6 +67,6 @@ class Upsert:
             options={"--index": f"{{opensearch.url}}/{{opensearch.prefix}}{table.name}"},
             examples=f" --index http://localhost:9200/{table.name}",
             library=("import json", "import urllib.request", "from collections.abc import Iterator"),
-            before=BEFORE,
+            before=BEFORE.replace("$hint", table.hint('without "_id"', "    ")),
             batch=BATCH.format(key=table.key),
         )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
+from harness.sinks.starts.shapes import SHAPES
 
 BEFORE = '''\
-# Try it without the second line and without the primary key: the same scenario then finds duplicates.
-PUT = """insert into {table} ({columns}) values %s
+{hint}PUT = """insert into {table} ({columns}) values %s
     on conflict ({key}) do update set {update}"""
 '''
 BATCH = """\
@@ -27,7 +27,7 @@ BATCH = """\
 class Upsert:
     """Rows under their key, one transaction a partition."""
 
-    shapes = ("map-only", "window")
+    shapes = SHAPES
     broken = ()
 
     def parts(self, table: Table) -> Parts:
@@ -43,6 +43,12 @@ class Upsert:
             sink=(f"postgres: {table.name}",),
             library=("import os", "from collections.abc import Iterator"),
             imports=("import psycopg2", "from psycopg2.extras import execute_values"),
-            before=BEFORE.format(table=table.name, columns=", ".join(table.columns), key=table.key, update=update),
+            before=BEFORE.format(
+                hint=table.hint("without the second line and without the primary key"),
+                table=table.name,
+                columns=", ".join(table.columns),
+                key=table.key,
+                update=update,
+            ),
             batch=BATCH,
         )

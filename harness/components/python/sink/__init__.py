@@ -29,9 +29,12 @@ SOME_OPTIONS = "a mapping of names to texts"
 
 
 def _options(value: object) -> str:
-    if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
-        return json.dumps(value, sort_keys=True)
-    raise v.refusal(SOME_OPTIONS, value)
+    if not isinstance(value, dict):
+        raise v.refusal(SOME_OPTIONS, value)
+    for name, each in value.items():
+        if not isinstance(each, str):
+            raise v.refusal(f"{SOME_OPTIONS}, which {name} has to have", each)
+    return json.dumps(value, sort_keys=True)
 
 
 OPTIONS = v.Typed(

@@ -25,7 +25,7 @@ def _cure(kind: pa.DataType) -> str:
     if any(is_it(kind) for is_it in (t.is_string, t.is_large_string, t.is_binary, t.is_large_binary)):
         return ""
     if t.is_decimal128(kind):
-        return ""
+        return "" if kind.scale >= 0 else f"Cast it to decimal128({PRECISION_MAX}, 0)"
     if t.is_timestamp(kind):
         return "" if kind.unit in COARSE else "Cast it to timestamp('us'), which refuses digits that it would lose"
     if t.is_time(kind):

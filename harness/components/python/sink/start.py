@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.sinks.starts import NUMBER, TEXT, TIME, Parts, Table
+from harness.sinks.starts.shapes import SHAPES
 
 TYPES = {TEXT: "text", NUMBER: "integer", TIME: "text", "decimal(18, 2)": "text"}
 ARROW = {
@@ -14,8 +15,7 @@ ARROW = {
 BATCH = """\
 
     database = sqlite3.connect(args.into, check_same_thread=False)
-    # Try it without the key: the same scenario then finds duplicates.
-    database.execute("create table if not exists {name} ({columns})")
+{hint}    database.execute("create table if not exists {name} ({columns})")
 
     def batch(rows: DataFrame, number: int) -> None:
         with database:
@@ -65,7 +65,7 @@ def {name}(room: SimpleNamespace) -> Iterator[pa.Table]:
 class Reader:
     """Rows over those of the same key, and the function that reads them back."""
 
-    shapes = ("map-only", "window")
+    shapes = SHAPES
     broken = ()
 
     def parts(self, table: Table) -> Parts:
@@ -79,7 +79,7 @@ class Reader:
             examples=f" --into /data/{table.name}.db",
             sink=(f"python: read_$name:{table.name}", "view: complete"),
             library=("import sqlite3",),
-            batch=BATCH.format(name=table.name, columns=made, marks=marks),
+            batch=BATCH.format(hint=table.hint("without the key", "    "), name=table.name, columns=made, marks=marks),
             beside={
                 "read_$name.py": READER.format(name=table.name, fields=fields, columns=", ".join(table.columns)),
             },
