@@ -62,6 +62,11 @@ def test_of_windows_the_ledger_says_which_records_are_late(tmp_path: Path) -> No
     assert "_late" in told(tmp_path, NAMED + late)[0][3]
 
 
+def test_of_an_input_that_a_missing_pipeline_may_say_nothing_is_known(tmp_path: Path) -> None:
+    (mistake,) = told(tmp_path, NAMED.replace("pay.py", "nope.py") + WRONG)
+    assert mistake[1] == 2 and "no such file" in mistake[3]
+
+
 @pytest.mark.parametrize("given", ["input: {workload: transaction}\n", "input: 7\n", "input: {nope: 1}\n"])
 def test_of_an_input_that_is_wrong_nothing_is_known(tmp_path: Path, given: str) -> None:
     assert [mistake[1] for mistake in told(tmp_path, NAMED + WRONG + given)] == [4]

@@ -165,6 +165,15 @@ CASES = [
         ["2:11: pipeline names 'pipelines/nope.py', and there is no such file in ROOT"],
     ),
     Case(
+        "missing pipeline, whose header may say the rest",
+        "name: n\n"
+        "pipeline: {entry: pipelines/nope.py, progress_in: postgres}\n"
+        "guarantee: at-most-once\n"
+        "expect: {violated: [lost]}\n"
+        "schedule: [{when: {point: batch-checkpointed, batch: 900}, do: kill driver}]\n",
+        ["2:19: pipeline names 'pipelines/nope.py', and there is no such file in ROOT"],
+    ),
+    Case(
         "pipeline is a folder",
         ("name: n\npipeline: {entry: pipelines}\nsink: {console: true}\n"),
         ["2:19: pipeline names 'pipelines', and that is a folder"],
@@ -256,6 +265,19 @@ CASES = [
         PIPELINE + "sink: {part: second}\n",
         [
             "3:7: sink names no place: add one of azure, console, delta, eventhubs, files, hdfs, iceberg, kafka, mariadb, opensearch, postgres, python, s3"
+        ],
+    ),
+    Case(
+        "sink in a place with a slip in its name is one mistake",
+        PIPELINE + "sink: {postgress: t, effect: select id from ledger, key: [id]}\n",
+        ["3:8: unknown key 'sink.postgress'; did you mean 'postgres'?"],
+    ),
+    Case(
+        "sink without a place, and another key with a slip in its name",
+        PIPELINE + "sink: {efect: select id from ledger, key: [id]}\n",
+        [
+            "3:7: sink names no place: add one of azure, console, delta, eventhubs, files, hdfs, iceberg, kafka, mariadb, opensearch, postgres, python, s3",
+            "3:8: unknown key 'sink.efect'; did you mean 'effect'?",
         ],
     ),
     Case(
@@ -372,6 +394,15 @@ CASES = [
         [
             "3:27: sink.columns must be columns such as `id bigint, amount decimal(12,2), origin string of header origin`: "
             "'id' is no column: write NAME TYPE, or NAME TYPE of header NAME"
+        ],
+    ),
+    Case(
+        "a topic with a column of a nested type",
+        PIPELINE
+        + "sink: {kafka: t, columns: 'id bigint, total map<string,array<int>>', effect: select id from ledger, key: [id]}\n",
+        [
+            "3:27: sink.columns must be columns such as `id bigint, amount decimal(12,2), origin string of header origin`: "
+            "total has the unknown type map<string,array<int>>: there are tinyint, smallint, int, bigint, decimal, float, double, boolean, string, binary, date, timestamp, timestamp_ntz"
         ],
     ),
     Case(
@@ -847,6 +878,13 @@ def test_a_mistake_in_a_header(case: Case, tmp_path: Path) -> None:
     home = project(tmp_path)
     (tmp_path / ENTRY).write_bytes(case.text.encode())
     assert mistakes(home, GOOD.encode()) == [f"ROOT/{ENTRY}:{words}" for words in case.said]
+
+
+def test_a_header_that_cannot_be_read_may_have_a_sink(tmp_path: Path) -> None:
+    home = project(tmp_path)
+    (tmp_path / ENTRY).write_text("# /// onceproof\n# sink: [a\n# ///\n", encoding="utf-8")
+    (mistake,) = mistakes(home, PIPELINE.encode())
+    assert mistake.startswith(f"ROOT/{ENTRY}:2:")
 
 
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:

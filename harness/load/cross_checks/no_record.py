@@ -32,13 +32,15 @@ def check_effects(claim: Claim, *, root: Path) -> None:
 
 @contextmanager
 def of_nothing(claim: Claim, *, root: Path, where: str, windows: bool = False) -> Iterator[Effects | None]:
-    """What effects are asked of, `where` in the words of mistakes; None where the input is wrong. With `windows` the
-    ledger has the columns that a watermark gives it. Raises UsageError if a column of the workload's fits no record."""
+    """What effects are asked of, `where` in the words of mistakes; None where the input is wrong or not known. With
+    `windows` the ledger has the columns that a watermark gives it. Raises UsageError if a column of the workload's fits
+    no record."""
     # Loading DuckDB takes longer than reading a scenario.
     from harness.effect import Effects, Source
 
     owner, given = claim.owner("input"), claim.input
-    if any(key not in given.values for key in given.node.items or ()) or owner.has("input") > ("input" in owner.values):
+    unknown = "input" not in owner.values and (owner.has("input") or not claim.whole)
+    if unknown or any(key not in given.values for key in given.node.items or ()):
         yield None
         return
     try:
