@@ -9,7 +9,7 @@ import pytest
 from harness.errors import ScenarioError
 from harness.load import load, load_all
 from tests.shipped import FILES
-from tests.strategies import ENTRY, project
+from tests.strategies import DATA, ENTRY, project
 
 NAMED = "name: n\npipeline: pipelines/pay.py\n"
 SINK = "sink: {{postgres: t, effect: '{effect}', key: [id]}}\n"
@@ -60,6 +60,27 @@ def test_of_windows_the_ledger_says_which_records_are_late(tmp_path: Path) -> No
     closed = late.replace("key: [id]", "key: [id], watermark: {of: event_time, closes: event_time}")
     load(written(tmp_path, NAMED + closed), effects=True)
     assert "_late" in told(tmp_path, NAMED + late)[0][3]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "saw no rows in it"),
+        ("\n\n", "saw no rows in it"),
+        ("hello\n", "saw its line 1, which is no JSON object: 'hello'"),
+        ('{"id": 1}\n\n[2]\n', "saw its line 3, which is no JSON object: '[2]'"),
+    ],
+)
+def test_a_replayed_file_without_records_is_told_at_its_name(tmp_path: Path, text: str, said: str) -> None:
+    home = project(tmp_path)
+    (tmp_path / DATA).write_text(text, encoding="utf-8")
+    path = home / "s.yaml"
+    path.write_text(NAMED + SINK.format(effect="select id from ledger") + f"input: {{replay: {DATA}}}\n", "utf-8")
+    with pytest.raises(ScenarioError) as failure:
+        load(path, effects=True)
+    (mistake,) = failure.value.mistakes
+    assert (mistake.line, mistake.column) == (4, 17)
+    assert mistake.text.startswith("asked to replay ") and said in mistake.text
 
 
 def test_of_an_input_that_a_missing_pipeline_may_say_nothing_is_known(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -911,6 +912,24 @@ def test_a_pipeline_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Mo
     assert mistakes(home, GOOD.encode()) == [
         "ROOT/scenarios/s.yaml:2:11: pipeline 'pipelines/pay.py' cannot be read: Permission denied"
     ]
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("# a note\nhello there\n", ": invalid syntax (line 2)"),
+        ("def f():\n    pass\nreturn 1\n", ": 'return' outside function (line 3)"),
+        ("import sys\nprint(sys.argv)\n", ""),
+        ("x = '\\d'\n", ""),
+        ("PK\3\4\0 an archive can be run too", ""),
+    ],
+)
+def test_a_pipeline_that_is_no_python(tmp_path: Path, program: str, said: str) -> None:
+    home = project(tmp_path)
+    (tmp_path / ENTRY).write_text(program, encoding="utf-8")
+    cannot = f"which Python {platform.python_version()} cannot read"
+    asked = f"ROOT/scenarios/s.yaml:2:11: pipeline names 'pipelines/pay.py', {cannot}{said}"
+    assert mistakes(home, GOOD.encode()) == ([asked] if said else [])
 
 
 def test_a_module_without_a_spec_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from harness.errors import Mistake, ScenarioError
 from harness.fields.paths import SPARK_HOME, find, missing, project_root
 from harness.fields.placeholders import filled
+from harness.fields.programs import no_python
 from harness.load.build import scenario
 from harness.load.cross_checks import check
 from harness.load.dump import dump
@@ -97,6 +98,8 @@ def defaults(top: Section, *, root: Path) -> Section | None:
         return nothing(top)
     program = root / entry
     try:
+        if why := no_python(program.read_bytes()):
+            pipeline.wrong(f"pipeline names {entry!r}, {why}", "entry")
         return header(program, file=near(program), mistakes=top.mistakes)
     except OSError as failure:
         pipeline.wrong(f"pipeline {entry!r} cannot be read: {failure.strerror}", "entry")

@@ -47,7 +47,7 @@ def of_nothing(claim: Claim, *, root: Path, where: str, windows: bool = False) -
         workload = make(build.given(given), seed=0, root=root)
     except UsageError as failure:
         if not claim.top.mistakes:
-            owner.wrong(" ".join(str(failure).split()), *(["input"] if owner.has("input") else []))
+            owner.wrong(" ".join(str(failure).split()), "input", build.workload(given))
         yield None
         return
     columns = tuple((column.name, column.type, column.expression) for column in workload.columns)
