@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
+from harness.checkers.schema_check import Column
 from harness.fields import values as v
 
 DEFAULT = "key string of key, value string of value"
@@ -70,6 +71,11 @@ def parsed(text: str) -> tuple[Wanted, ...]:
     if twice:
         raise ValueError(f"{', '.join(sorted(twice))} is there twice")
     return found
+
+
+def compared(text: str) -> tuple[Column, ...]:
+    """The columns as they are compared with an effect's; none of an empty text."""
+    return tuple(Column(each.name, each.full, each.family) for each in (parsed(text) if text else ()))
 
 
 def names(text: str) -> tuple[str, ...]:
