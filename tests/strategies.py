@@ -59,6 +59,7 @@ def escaped(text: str) -> str:
 
 
 templates = texts.map(escaped) | odd
+set_ups = templates.map("select {}".format)
 lines = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=40).filter(
     lambda text: bool(text.strip()) and text.isprintable()
 )
@@ -232,6 +233,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     if pipeline.progress.startswith("select") and all(sink.kind != "postgres" for sink in shown):
         # Nothing else says which component answers the query.
         pipeline = replace(pipeline, progress_in="postgres.second")
+    # What is prepared has to be named elsewhere.
+    named = pipeline.progress_in or any(sink.part for sink in shown)
+    own = ["postgres", "postgres.second"] if named else ["postgres"]
     rows = any(sink.kind == "postgres" and sink.target.isidentifier() for sink in shown)
     within_s = draw(times)
     if given.records / (given.rate_per_s or math.inf) >= within_s:
@@ -243,11 +247,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         why=draw(texts),
         pipeline=pipeline,
         guarantee=guarantee,
-        setup=draw(
-            st.dictionaries(
-                st.sampled_from(["postgres", "postgres.second"]), templates | queries().map(escaped), max_size=2
-            )
-        ),
+        setup=draw(st.dictionaries(st.sampled_from(own), queries().map(escaped) | set_ups, max_size=2)),
         sinks=shown,
         together=len(shown) > 1 and len({sink.key for sink in shown}) == 1 and draw(st.booleans()),
         input=given,

@@ -461,6 +461,59 @@ CASES = [
         + "{of: event_time, closes: event_time}}\n",
         ["3:74: sink.watermark needs progress: checkpoint, whose batches tell when a window was written"],
     ),
+    Case(
+        "set-ups that are none",
+        GOOD
+        + "setup:\n  mariadb: 5\n  postgres: ''\n  opensearch: |\n    payments:\n      mappings: {{properties: [}}\n",
+        [
+            "5:12: setup.mariadb must be SQL, not '5'",
+            "6:13: setup.postgres must be SQL, not ''",
+            "7:15: setup.opensearch must be YAML: the name of each index, and below it what it is made with: settings, mappings; saw expected the node content, but found '}' in its line 2",
+        ],
+    ),
+    Case(
+        "indexes that are a list",
+        GOOD + "setup: {opensearch: '- payments'}\n",
+        [
+            "4:21: setup.opensearch must be YAML: the name of each index, and below it what it is made with: settings, mappings; saw a list"
+        ],
+    ),
+    Case(
+        "an index that is made with a word",
+        GOOD + "setup: {opensearch: 'payments: three'}\n",
+        [
+            "4:21: setup.opensearch must be YAML: the name of each index, and below it what it is made with: settings, mappings; saw no mapping below payments"
+        ],
+    ),
+    Case(
+        "a part that nothing else names",
+        PIPELINE
+        + "sink: {postgres: t, part: second, effect: select id from ledger, key: [id]}\n"
+        + "setup: {postgres.secnd: create table t (id bigint), mariadb.other: create table t (id bigint)}\n",
+        [
+            "4:25: setup.postgres.secnd prepares a part that neither a sink nor a placeholder names; did you mean 'postgres.second'?",
+            "4:68: setup.mariadb.other prepares a part that neither a sink nor a placeholder names; leave it out",
+        ],
+    ),
+    Case(
+        "parts that a sink, a placeholder, a query or another set-up names",
+        "name: n\n"
+        "pipeline: {entry: pipelines/pay.py, progress: 'select 1, 2', progress_in: postgres.c, env: {A: '{postgres.b.dsn}'}}\n"
+        "sink: {postgres: t, part: a, effect: select id from ledger, key: [id]}\n"
+        "setup:\n  postgres: create table t (id bigint)\n  postgres.a: create table t (id bigint)\n"
+        "  postgres.b: create table t (id bigint)\n  postgres.c: create table t (id bigint)\n"
+        "  mariadb.d: create table t (id bigint)\n  mariadb: create table u as select * from {mariadb.d.database}.t\n"
+        "  opensearch: 'a{opensearch.prefix}:'\n",
+        [],
+    ),
+    Case(
+        "the only part that a query can be put to",
+        "name: n\n"
+        "pipeline: {entry: pipelines/pay.py, progress: 'select 1, 2'}\n"
+        "sink: {console: true}\n"
+        "setup: {mariadb.d: create table t (id bigint)}\n",
+        [],
+    ),
     Case("together alone", GOOD + "together: true\n", ["4:11: together: true needs two sinks or more"]),
     Case(
         "replay of nothing",

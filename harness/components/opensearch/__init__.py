@@ -6,7 +6,8 @@ ready         when one of ours is ready
 address       one that is there already
 server        asks a server, by its address
 run_indexes   a run's own indexes
-setup         makes a scenario's indexes before the pipeline starts
+index_text    what a scenario's `setup` says of indexes
+setup         makes them before the pipeline starts
 sink          an index, read back
 """
 
@@ -80,6 +81,16 @@ class OpenSearch:
         from harness.components.opensearch.setup import set_up
 
         set_up(own, text)
+
+    def no_set_up(self, text: str) -> str:
+        """It names indexes."""
+        from harness.components.opensearch.index_text import MADE, made
+
+        try:
+            made(text)
+        except ValueError as wrong:
+            return f"must be {MADE}; saw {wrong}"
+        return ""
 
 
 def _client() -> str:

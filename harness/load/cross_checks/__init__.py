@@ -17,6 +17,7 @@ from harness.fields.paths import code_folders
 from harness.fields.values import OWN_PROGRESS, QUERY
 from harness.load import build
 from harness.load.cross_checks.no_record import check_effects
+from harness.load.cross_checks.set_ups import check_set_ups
 from harness.load.cross_checks.steps import check_step
 from harness.load.cross_checks.watermarks import check_watermarks
 from harness.load.models import EffectShape, View, keys, own, unsaid
@@ -51,6 +52,7 @@ def check(claim: Claim, *, root: Path, effects: bool) -> None:
         if step.get("do"):
             check_step(step, planned(claim))
     by_time(claim)
+    check_set_ups(claim)
     if not claim.top.mistakes:
         offsets(claim)
         on_its_line(claim)
