@@ -156,6 +156,13 @@ class OnDemand(Protocol):
 
 
 @runtime_checkable
+class FoundByName(Protocol):
+    """A pipeline finds a part of it by a placeholder alone: no variable of its process leads there, as libpq's do."""
+
+    by_placeholder: bool
+
+
+@runtime_checkable
 class SetsUp(Protocol):
     """A part of it can be prepared by a text of the scenario, such as SQL."""
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Implies
+from harness.faults.base.outage import KillServer
 from harness.machine import spark_lines
 from harness.scenario import (
     CrashPoint,
@@ -201,6 +202,8 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
     given = draw(options)
     found = []
     for kind in FAULTS:
+        if isinstance(kind, KillServer) and kind.component in ("opensearch", "hdfs"):
+            continue  # no drawn scenario has anything there
         own = {name: value for name, value in given.items() if name in kind.about.options.model_fields}
         for at in (when, implied(kind, when)):
             if at is not None and not any(kind.refusals(fault(kind.about.name, **own), at, planned)):
@@ -234,8 +237,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         # Nothing else says which component answers the query.
         pipeline = replace(pipeline, progress_in="postgres.second")
     # What is prepared has to be named elsewhere.
-    named = pipeline.progress_in or any(sink.part for sink in shown)
-    own = ["postgres", "postgres.second"] if named else ["postgres"]
+    second = pipeline.progress_in or any(sink.part for sink in shown)
+    own = ["postgres", "postgres.second"] if second else ["postgres"]
     rows = any(sink.kind == "postgres" and sink.target.isidentifier() for sink in shown)
     within_s = draw(times)
     if given.records / (given.rate_per_s or math.inf) >= within_s:

@@ -514,6 +514,41 @@ CASES = [
         "setup: {mariadb.d: create table t (id bigint)}\n",
         [],
     ),
+    Case(
+        "servers that nobody is connected to",
+        PIPELINE
+        + "sink: {console: true}\n"
+        + "input: {source: files}\n"
+        + "schedule:\n"
+        + "  - {when: {records: 50}, do: kill kafka, for: 3s}\n"
+        + "  - {when: {records: 60}, do: kill opensearch, for: 3s}\n"
+        + "  - {when: {records: 70}, do: kill namenode, for: 3s}\n"
+        + "  - {when: {records: 80}, do: kill postgres, for: 3s}\n",
+        [
+            "6:31: schedule[0].do hits kafka, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
+            "7:31: schedule[1].do hits opensearch, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
+            "8:31: schedule[2].do hits hdfs, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
+        ],
+    ),
+    Case(
+        "servers that a source, a sink, a placeholder or the checkpoint names",
+        "name: n\n"
+        "pipeline: {entry: pipelines/pay.py, checkpoint: hdfs, args: ['{opensearch.url}']}\n"
+        "sink: {console: true}\n"
+        "schedule:\n"
+        "  - {when: {records: 50}, do: kill kafka, for: 3s}\n"
+        "  - {when: {records: 60}, do: kill opensearch, for: 3s}\n"
+        "  - {when: {records: 70}, do: kill namenode, for: 3s}\n",
+        [],
+    ),
+    Case(
+        "a server that nobody is connected to, as is expected",
+        PIPELINE
+        + "sink: {console: true}\n"
+        + "schedule: [{when: {records: 60}, do: kill opensearch, for: 3s}]\n"
+        + "expect: void\n",
+        [],
+    ),
     Case("together alone", GOOD + "together: true\n", ["4:11: together: true needs two sinks or more"]),
     Case(
         "replay of nothing",

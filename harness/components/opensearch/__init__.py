@@ -39,6 +39,7 @@ class OpenSearch:
     )
     gives = ("url", "prefix")
     bare = ()
+    by_placeholder = True
     image = Image("opensearch", "opensearchproject/opensearch:2.19.1", "onceproof/opensearch:2.19.1")
 
     @property

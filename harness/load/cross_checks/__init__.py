@@ -17,6 +17,7 @@ from harness.fields.paths import code_folders
 from harness.fields.values import OWN_PROGRESS, QUERY
 from harness.load import build
 from harness.load.cross_checks.no_record import check_effects
+from harness.load.cross_checks.servers import check_servers
 from harness.load.cross_checks.set_ups import check_set_ups
 from harness.load.cross_checks.steps import check_step
 from harness.load.cross_checks.watermarks import check_watermarks
@@ -57,6 +58,8 @@ def check(claim: Claim, *, root: Path, effects: bool) -> None:
         offsets(claim)
         on_its_line(claim)
         check_watermarks(claim, root=root)
+    if not claim.top.mistakes:
+        check_servers(claim)
     if effects:
         check_effects(claim, root=root)
 
