@@ -268,7 +268,8 @@ def flags(scenario: Scenario) -> list[str]:
     """The flags of a scenario's program, with their values, that are not as in its own header; none where it has no
     header to differ from."""
     entry = scenario.pipeline.entry
-    own = () if entry.startswith(SPARK_HOME) else header(ROOT / entry, file=entry, mistakes=[]).get("args", ())
+    said = None if entry.startswith(SPARK_HOME) else header(ROOT / entry, file=entry, mistakes=[])
+    own = said.get("args", ()) if said else ()
     usual, given = _grouped(own), _grouped(scenario.pipeline.args) if own else []
     return [f"`{each}`" for each in given if each not in usual and not each.startswith(LIMIT)]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from harness.checkpoint import Offsets
 from harness.errors import StackError, UsageError
+from harness.fields.hints import seen
 from harness.kinds import About, Registry
 from harness.resources import Resources, component_of
 
@@ -154,11 +156,32 @@ class OnDemand(Protocol):
 
 
 @runtime_checkable
+class FoundByName(Protocol):
+    """A pipeline finds a part of it by a placeholder alone: no variable of its process leads there, as libpq's do."""
+
+    by_placeholder: bool
+
+
+@runtime_checkable
 class SetsUp(Protocol):
     """A part of it can be prepared by a text of the scenario, such as SQL."""
 
     def set_up(self, own: Resources, text: str) -> None:
         """Do what the text says, placeholders filled in. Raises SetupError."""
+
+
+@runtime_checkable
+class ReadsSetUp(Protocol):
+    """It sees of such a text that it is none, before it is done."""
+
+    def no_set_up(self, text: str) -> str:
+        """Why it does nothing with the text, in words that follow the text's key; empty if nothing shows before. What
+        stands in it for placeholders are other words than in a run."""
+
+
+def no_sql(text: str) -> str:
+    """The same for a server of SQL, whose statements each begin with a word."""
+    return "" if re.search("[A-Za-z]", text) else f"must be SQL, not {seen(text)}"
 
 
 @runtime_checkable

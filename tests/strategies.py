@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Implies
+from harness.faults.base.outage import KillServer
 from harness.machine import spark_lines
 from harness.scenario import (
     CrashPoint,
@@ -59,6 +60,7 @@ def escaped(text: str) -> str:
 
 
 templates = texts.map(escaped) | odd
+set_ups = templates.map("select {}".format)
 lines = st.text(st.characters(categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=40).filter(
     lambda text: bool(text.strip()) and text.isprintable()
 )
@@ -200,6 +202,8 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
     given = draw(options)
     found = []
     for kind in FAULTS:
+        if isinstance(kind, KillServer) and kind.component in ("opensearch", "hdfs"):
+            continue  # no drawn scenario has anything there
         own = {name: value for name, value in given.items() if name in kind.about.options.model_fields}
         for at in (when, implied(kind, when)):
             if at is not None and not any(kind.refusals(fault(kind.about.name, **own), at, planned)):
@@ -232,6 +236,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     if pipeline.progress.startswith("select") and all(sink.kind != "postgres" for sink in shown):
         # Nothing else says which component answers the query.
         pipeline = replace(pipeline, progress_in="postgres.second")
+    # What is prepared has to be named elsewhere.
+    second = pipeline.progress_in or any(sink.part for sink in shown)
+    own = ["postgres", "postgres.second"] if second else ["postgres"]
     rows = any(sink.kind == "postgres" and sink.target.isidentifier() for sink in shown)
     within_s = draw(times)
     if given.records / (given.rate_per_s or math.inf) >= within_s:
@@ -243,11 +250,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         why=draw(texts),
         pipeline=pipeline,
         guarantee=guarantee,
-        setup=draw(
-            st.dictionaries(
-                st.sampled_from(["postgres", "postgres.second"]), templates | queries().map(escaped), max_size=2
-            )
-        ),
+        setup=draw(st.dictionaries(st.sampled_from(own), queries().map(escaped) | set_ups, max_size=2)),
         sinks=shown,
         together=len(shown) > 1 and len({sink.key for sink in shown}) == 1 and draw(st.booleans()),
         input=given,

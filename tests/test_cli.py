@@ -19,6 +19,9 @@ from harness.cli import doctor, main
 from harness.cli.doctor import Requirement
 from harness.errors import Interrupted, StackError
 from harness.load import load
+from harness.sinks import SINKS
+from harness.sinks.starts.shapes import SHAPES
+from harness.sinks.starts.write import starts
 from harness.suite.options import Options
 from tests.limits import PROCESS_S
 from tests.strategies import project
@@ -273,6 +276,15 @@ def test_new_writes_a_scenario_that_is_valid(here: Path) -> None:
     assert scenario.pipeline.env == {"WAREHOUSE": "{postgres.dsn}"}
     assert [sink.target for sink in scenario.sinks] == ["payments"]
     compile((here / "pipelines" / "first.py").read_text(encoding="utf-8"), "first.py", "exec")
+
+
+def test_the_help_of_new_lists_sinks_and_shapes() -> None:
+    said = call("new", "--help").stdout
+    listed = {line.split()[0]: " ".join(line.split()[1:]) for line in said.splitlines() if line.startswith("  ")}
+    for name in starts():
+        assert listed[name].startswith(SINKS[name].about.summary[:40])
+    assert [listed[name] for name in SHAPES] == [shape.summary for shape in SHAPES.values()]
+    assert "; takes map-only" in said
 
 
 def test_new_overwrites_nothing(here: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import ScenarioError
 from harness.load import load, load_all
 from tests.shipped import FILES
-from tests.strategies import ENTRY, project
+from tests.strategies import DATA, ENTRY, project
 
 NAMED = "name: n\npipeline: pipelines/pay.py\n"
 SINK = "sink: {{postgres: t, effect: '{effect}', key: [id]}}\n"
@@ -55,11 +55,84 @@ def test_the_columns_are_those_of_the_input(tmp_path: Path) -> None:
     assert "amount" in told(tmp_path, NAMED + SINK.format(effect="select amount as id from ledger") + logs)[0][3]
 
 
+@pytest.mark.parametrize(
+    ("sink", "said"),
+    [
+        (
+            "kafka: t, columns: 'id bigint, amount decimal(18, 2)', effect: select id from ledger",
+            "the effect has columns id; the sink has id, amount. Mend `effect`, `key` or `columns`",
+        ),
+        (
+            "kafka: t, columns: id string, effect: select id from ledger",
+            "column id is BIGINT in the effect and string in the sink; cast one of them, so that the values can be "
+            "compared exactly. Mend `effect`, `key` or `columns`",
+        ),
+        ("kafka: t, effect: select id from ledger", "the effect has columns id; the sink has key, value. Mend "),
+        (
+            "files: t, format: json, columns: 'id int, amount decimal(9, 1)', effect: 'select id, amount from ledger'",
+            "column amount is DECIMAL(18,2) in the effect and decimal(9,1) in the sink, which keeps 1 of 2 decimals ",
+        ),
+        (
+            "opensearch: t, columns: id bigint, effect: 'select id, account from ledger'",
+            "the effect has columns id, account; the sink has id. Mend ",
+        ),
+        (
+            "postgres: t, effect: 'select id, seq as id from ledger'",
+            "two columns have one name in the effect or in the sink. Mend `effect` or `key`",
+        ),
+        (
+            "delta: t, effect: select id as number from ledger",
+            "the key id is not among the effect's columns number. Mend `effect` or `key`",
+        ),
+        (
+            "postgres: t, effect: 'select id, [seq] as seqs from ledger'",
+            "has a column seqs of type BIGINT[], which cannot be compared exactly. Cast it to a plain type, ",
+        ),
+    ],
+)
+def test_an_effect_fits_its_sink(tmp_path: Path, sink: str, said: str) -> None:
+    (mistake,) = told(tmp_path, NAMED + f"sink: {{{sink}, key: [id]}}\n")
+    assert mistake[:3] == ("s.yaml", 3, 16 + sink.index("effect: ")) and said in mistake[3]
+
+
+def test_what_fits_is_no_mistake(tmp_path: Path) -> None:
+    columns = "columns: 'id bigint, account string of key, at bigint of offset'"
+    order = "order: {by: at, follows: id, per: [account]}"
+    effect = "effect: 'select id, account from ledger'"
+    load(written(tmp_path, NAMED + f"sink: {{kafka: t, {columns}, {effect}, key: [id], {order}}}\n"), effects=True)
+
+
 def test_of_windows_the_ledger_says_which_records_are_late(tmp_path: Path) -> None:
     late = SINK.format(effect="select count(*) as id from ledger where not _late")
     closed = late.replace("key: [id]", "key: [id], watermark: {of: event_time, closes: event_time}")
     load(written(tmp_path, NAMED + closed), effects=True)
     assert "_late" in told(tmp_path, NAMED + late)[0][3]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "saw no rows in it"),
+        ("\n\n", "saw no rows in it"),
+        ("hello\n", "saw its line 1, which is no JSON object: 'hello'"),
+        ('{"id": 1}\n\n[2]\n', "saw its line 3, which is no JSON object: '[2]'"),
+    ],
+)
+def test_a_replayed_file_without_records_is_told_at_its_name(tmp_path: Path, text: str, said: str) -> None:
+    home = project(tmp_path)
+    (tmp_path / DATA).write_text(text, encoding="utf-8")
+    path = home / "s.yaml"
+    path.write_text(NAMED + SINK.format(effect="select id from ledger") + f"input: {{replay: {DATA}}}\n", "utf-8")
+    with pytest.raises(ScenarioError) as failure:
+        load(path, effects=True)
+    (mistake,) = failure.value.mistakes
+    assert (mistake.line, mistake.column) == (4, 17)
+    assert mistake.text.startswith("asked to replay ") and said in mistake.text
+
+
+def test_of_an_input_that_a_missing_pipeline_may_say_nothing_is_known(tmp_path: Path) -> None:
+    (mistake,) = told(tmp_path, NAMED.replace("pay.py", "nope.py") + WRONG)
+    assert mistake[1] == 2 and "no such file" in mistake[3]
 
 
 @pytest.mark.parametrize("given", ["input: {workload: transaction}\n", "input: 7\n", "input: {nope: 1}\n"])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -165,6 +166,15 @@ CASES = [
         ["2:11: pipeline names 'pipelines/nope.py', and there is no such file in ROOT"],
     ),
     Case(
+        "missing pipeline, whose header may say the rest",
+        "name: n\n"
+        "pipeline: {entry: pipelines/nope.py, progress_in: postgres}\n"
+        "guarantee: at-most-once\n"
+        "expect: {violated: [lost]}\n"
+        "schedule: [{when: {point: batch-checkpointed, batch: 900}, do: kill driver}]\n",
+        ["2:19: pipeline names 'pipelines/nope.py', and there is no such file in ROOT"],
+    ),
+    Case(
         "pipeline is a folder",
         ("name: n\npipeline: {entry: pipelines}\nsink: {console: true}\n"),
         ["2:19: pipeline names 'pipelines', and that is a folder"],
@@ -256,6 +266,19 @@ CASES = [
         PIPELINE + "sink: {part: second}\n",
         [
             "3:7: sink names no place: add one of azure, console, delta, eventhubs, files, hdfs, iceberg, kafka, mariadb, opensearch, postgres, python, s3"
+        ],
+    ),
+    Case(
+        "sink in a place with a slip in its name is one mistake",
+        PIPELINE + "sink: {postgress: t, effect: select id from ledger, key: [id]}\n",
+        ["3:8: unknown key 'sink.postgress'; did you mean 'postgres'?"],
+    ),
+    Case(
+        "sink without a place, and another key with a slip in its name",
+        PIPELINE + "sink: {efect: select id from ledger, key: [id]}\n",
+        [
+            "3:7: sink names no place: add one of azure, console, delta, eventhubs, files, hdfs, iceberg, kafka, mariadb, opensearch, postgres, python, s3",
+            "3:8: unknown key 'sink.efect'; did you mean 'effect'?",
         ],
     ),
     Case(
@@ -375,6 +398,15 @@ CASES = [
         ],
     ),
     Case(
+        "a topic with a column of a nested type",
+        PIPELINE
+        + "sink: {kafka: t, columns: 'id bigint, total map<string,array<int>>', effect: select id from ledger, key: [id]}\n",
+        [
+            "3:27: sink.columns must be columns such as `id bigint, amount decimal(12,2), origin string of header origin`: "
+            "total has the unknown type map<string,array<int>>: there are tinyint, smallint, int, bigint, decimal, float, double, boolean, string, binary, date, timestamp, timestamp_ntz"
+        ],
+    ),
+    Case(
         "rows of a topic",
         PIPELINE
         + "sink: {kafka: t, effect: select key from ledger, key: [key]}\n"
@@ -428,6 +460,94 @@ CASES = [
         + CLOSING.removeprefix(PIPELINE)
         + "{of: event_time, closes: event_time}}\n",
         ["3:74: sink.watermark needs progress: checkpoint, whose batches tell when a window was written"],
+    ),
+    Case(
+        "set-ups that are none",
+        GOOD
+        + "setup:\n  mariadb: 5\n  postgres: ''\n  opensearch: |\n    payments:\n      mappings: {{properties: [}}\n",
+        [
+            "5:12: setup.mariadb must be SQL, not '5'",
+            "6:13: setup.postgres must be SQL, not ''",
+            "7:15: setup.opensearch must be YAML: the name of each index, and below it what it is made with: settings, mappings; saw expected the node content, but found '}' in its line 2",
+        ],
+    ),
+    Case(
+        "indexes that are a list",
+        GOOD + "setup: {opensearch: '- payments'}\n",
+        [
+            "4:21: setup.opensearch must be YAML: the name of each index, and below it what it is made with: settings, mappings; saw a list"
+        ],
+    ),
+    Case(
+        "an index that is made with a word",
+        GOOD + "setup: {opensearch: 'payments: three'}\n",
+        [
+            "4:21: setup.opensearch must be YAML: the name of each index, and below it what it is made with: settings, mappings; saw no mapping below payments"
+        ],
+    ),
+    Case(
+        "a part that nothing else names",
+        PIPELINE
+        + "sink: {postgres: t, part: second, effect: select id from ledger, key: [id]}\n"
+        + "setup: {postgres.secnd: create table t (id bigint), mariadb.other: create table t (id bigint)}\n",
+        [
+            "4:25: setup.postgres.secnd prepares a part that neither a sink nor a placeholder names; did you mean 'postgres.second'?",
+            "4:68: setup.mariadb.other prepares a part that neither a sink nor a placeholder names; leave it out",
+        ],
+    ),
+    Case(
+        "parts that a sink, a placeholder, a query or another set-up names",
+        "name: n\n"
+        "pipeline: {entry: pipelines/pay.py, progress: 'select 1, 2', progress_in: postgres.c, env: {A: '{postgres.b.dsn}'}}\n"
+        "sink: {postgres: t, part: a, effect: select id from ledger, key: [id]}\n"
+        "setup:\n  postgres: create table t (id bigint)\n  postgres.a: create table t (id bigint)\n"
+        "  postgres.b: create table t (id bigint)\n  postgres.c: create table t (id bigint)\n"
+        "  mariadb.d: create table t (id bigint)\n  mariadb: create table u as select * from {mariadb.d.database}.t\n"
+        "  opensearch: 'a{opensearch.prefix}:'\n",
+        [],
+    ),
+    Case(
+        "the only part that a query can be put to",
+        "name: n\n"
+        "pipeline: {entry: pipelines/pay.py, progress: 'select 1, 2'}\n"
+        "sink: {console: true}\n"
+        "setup: {mariadb.d: create table t (id bigint)}\n",
+        [],
+    ),
+    Case(
+        "servers that nobody is connected to",
+        PIPELINE
+        + "sink: {console: true}\n"
+        + "input: {source: files}\n"
+        + "schedule:\n"
+        + "  - {when: {records: 50}, do: kill kafka, for: 3s}\n"
+        + "  - {when: {records: 60}, do: kill opensearch, for: 3s}\n"
+        + "  - {when: {records: 70}, do: kill namenode, for: 3s}\n"
+        + "  - {when: {records: 80}, do: kill postgres, for: 3s}\n",
+        [
+            "6:31: schedule[0].do hits kafka, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
+            "7:31: schedule[1].do hits opensearch, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
+            "8:31: schedule[2].do hits hdfs, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
+        ],
+    ),
+    Case(
+        "servers that a source, a sink, a placeholder or the checkpoint names",
+        "name: n\n"
+        "pipeline: {entry: pipelines/pay.py, checkpoint: hdfs, args: ['{opensearch.url}']}\n"
+        "sink: {console: true}\n"
+        "schedule:\n"
+        "  - {when: {records: 50}, do: kill kafka, for: 3s}\n"
+        "  - {when: {records: 60}, do: kill opensearch, for: 3s}\n"
+        "  - {when: {records: 70}, do: kill namenode, for: 3s}\n",
+        [],
+    ),
+    Case(
+        "a server that nobody is connected to, as is expected",
+        PIPELINE
+        + "sink: {console: true}\n"
+        + "schedule: [{when: {records: 60}, do: kill opensearch, for: 3s}]\n"
+        + "expect: void\n",
+        [],
     ),
     Case("together alone", GOOD + "together: true\n", ["4:11: together: true needs two sinks or more"]),
     Case(
@@ -849,6 +969,13 @@ def test_a_mistake_in_a_header(case: Case, tmp_path: Path) -> None:
     assert mistakes(home, GOOD.encode()) == [f"ROOT/{ENTRY}:{words}" for words in case.said]
 
 
+def test_a_header_that_cannot_be_read_may_have_a_sink(tmp_path: Path) -> None:
+    home = project(tmp_path)
+    (tmp_path / ENTRY).write_text("# /// onceproof\n# sink: [a\n# ///\n", encoding="utf-8")
+    (mistake,) = mistakes(home, PIPELINE.encode())
+    assert mistake.startswith(f"ROOT/{ENTRY}:2:")
+
+
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     said = mistakes(project(tmp_path), b"name: n\nwhy: caf\xe9\n")
     assert said == ["ROOT/scenarios/s.yaml:2:9: not UTF-8: byte 0xe9"]
@@ -873,6 +1000,24 @@ def test_a_pipeline_that_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.Mo
     assert mistakes(home, GOOD.encode()) == [
         "ROOT/scenarios/s.yaml:2:11: pipeline 'pipelines/pay.py' cannot be read: Permission denied"
     ]
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("# a note\nhello there\n", ": invalid syntax (line 2)"),
+        ("def f():\n    pass\nreturn 1\n", ": 'return' outside function (line 3)"),
+        ("import sys\nprint(sys.argv)\n", ""),
+        ("x = '\\d'\n", ""),
+        ("PK\3\4\0 an archive can be run too", ""),
+    ],
+)
+def test_a_pipeline_that_is_no_python(tmp_path: Path, program: str, said: str) -> None:
+    home = project(tmp_path)
+    (tmp_path / ENTRY).write_text(program, encoding="utf-8")
+    cannot = f"which Python {platform.python_version()} cannot read"
+    asked = f"ROOT/scenarios/s.yaml:2:11: pipeline names 'pipelines/pay.py', {cannot}{said}"
+    assert mistakes(home, GOOD.encode()) == ([asked] if said else [])
 
 
 def test_a_module_without_a_spec_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,8 @@ import pytest
 
 from harness import load as scenarios
 from harness.checkers.schema_check import folded, folding_note
-from harness.components.python import calls
+from harness.components.python import callee, calls
+from harness.components.python.places import BESIDE
 from harness.components.python.rooms import RoomOfRun, Rooms
 from harness.components.python.sink.arrow_types import refusal
 from harness.errors import HarnessError, ScenarioError, StackError, UsageError
@@ -671,12 +672,25 @@ def test_a_module_is_found_beside_the_scenario_or_its_program(tmp_path: Path, wh
     assert scenario.sinks[0].target == target and counted(scenario.sinks) is None
 
 
+READER = "names readback.py, whose function"
+
+
 @pytest.mark.parametrize(
     ("target", "module", "words"),
     [
         ("readback:rows", None, "names the module readback, and there is no readback.py in "),
         ("readback:rows", "def row(room): ...", "names the function rows, and readback.py has none of that name"),
         ("readback:rows", "def rows(:", "names readback.py, which is no Python: "),
+        ("readback:rows", "rows = [1]", "names rows, which is no function in readback.py, but a value"),
+        ("readback:rows", "def rows(): ...", f"{READER} rows takes (), and is called with the room alone"),
+        ("readback:rows", "def rows(a, b): ...", f"{READER} rows takes (a, b), and is called with the room alone"),
+        (
+            "readback:rows",
+            "def rows(a, *, b): ...",
+            f"{READER} rows takes (a, *, b), and is called with the room alone",
+        ),
+        ("readback:rows", "async def rows(a): ...", f"{READER} rows is async, and is called without awaiting it. Let "),
+        ("readback:rows", "def rows(a): ...\ndef remove(): ...", f"{READER} remove takes (), and is called with the "),
         ("readback.py:rows", "", "names the module readback.py, and there is no readback/py.py in "),
         ("readback", "", "must be module:function, such as readback:rows, not 'readback'"),
         ("../readback:rows", "", "must be module:function, such as readback:rows, not '../readback:rows'"),
@@ -694,11 +708,19 @@ def test_a_reader_that_is_not_there_is_a_mistake_with_its_place(
 
 
 @pytest.mark.parametrize(
-    "module", ["from other import *", "from other import x as rows", "rows = 5", "if 1:\n    def rows(r): ...",
-               "try:\n    from a import rows\nexcept ImportError:\n    rows = None"],
+    "module", ["from other import *", "from other import x as rows", "if 1:\n    def rows(r): ...",
+               "try:\n    from a import rows\nexcept ImportError:\n    rows = None",
+               "import other\nrows = other.of('x')", "rows, more = [len, 1]", "rows = None\nrows = len",
+               "rows = []\ndef made():\n    global rows\n    rows = len", "@given\ndef rows(): ...",
+               "def rows(*all): ...", "def rows(room, limit=5, *, more=1):\n    rows = room\n    return rows",
+               "def rows(room=None): ...\nfrom other import *", "remove = None\ndef rows(room): ..."],
 )  # fmt: skip
 def test_nothing_is_refused_that_may_be_there(tmp_path: Path, module: str) -> None:
     scenarios.load(project(tmp_path, SCENARIO.format(target="m:rows"), readers={"jobs/m.py": module}))
+
+
+def test_the_functions_beside_a_reader_are_those_that_are_called() -> None:
+    assert BESIDE == callee.OTHERS
 
 
 def test_what_a_reader_cannot_do_is_refused_by_name(tmp_path: Path) -> None:

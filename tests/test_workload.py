@@ -371,7 +371,7 @@ BROKEN: Mapping[str, tuple[bytes, str]] = {
     "heading.csv": (b"id,name\n", "saw no rows"),
     "empty.jsonl": (b"", "saw no rows"),
     "empty.parquet": (b"", "saw no rows"),
-    "broken.jsonl": (b'{"id": 1}\n{"id": \n', "alformed"),
+    "broken.jsonl": (b'{"id": 1}\n{"id": \n', "its line 2, which is no JSON object"),
     "broken.parquet": (b"PAR1 nothing PAR1", ""),
     "broken.zip": (b"PK nothing", "not a zip file"),
     "broken.csv.gz": (b"nothing", ""),

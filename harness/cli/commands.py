@@ -11,6 +11,7 @@ import click
 
 from harness import __version__
 from harness.cli.error_lines import CarefulGroup, counted
+from harness.cli.start_help import StartCommand
 from harness.errors import UsageError
 from harness.fields.own_kinds import load_own_kinds
 from harness.fields.paths import find
@@ -91,10 +92,10 @@ def options(*, seed: int | None, **given: Any) -> Options:
     return Options(seed=seed, where=where(given["stack"], places), **given)
 
 
-@main.command()
+@main.command(cls=StartCommand)
 @click.argument("name")
 @click.option("--sink", default="postgres", show_default=True, help="The kind of sink that the pipeline writes into.")
-@click.option("--shape", default="map-only", show_default=True, help="map-only, or window: totals by event time.")
+@click.option("--shape", default="map-only", show_default=True, help="What it does with its input.")
 def new(name: str, sink: str, shape: str) -> None:
     """Write a scenario and a small pipeline that it proves, to start from."""
     from harness.sinks.starts.write import scaffold

@@ -17,6 +17,7 @@ from pathlib import Path
 from harness.errors import Mistake, ScenarioError
 from harness.fields.paths import SPARK_HOME, find, missing, project_root
 from harness.fields.placeholders import filled
+from harness.fields.programs import no_python
 from harness.load.build import scenario
 from harness.load.cross_checks import check
 from harness.load.dump import dump
@@ -41,7 +42,8 @@ def load(path: Path, *, effects: bool = False) -> Scenario:
     if top is None:
         raise ScenarioError(mistakes)
     root = project_root(path)
-    claim = Claim(top, defaults(top, root=root))
+    found = defaults(top, root=root)
+    claim = Claim(top, found or nothing(top), whole=found is not None)
     check(claim, root=root, effects=effects)
     if mistakes:
         raise ScenarioError(mistakes)
@@ -83,24 +85,30 @@ def parsed(path: Path, *, file: str, mistakes: list[Mistake]) -> Section | None:
     return read(tree, shapes().scenario, file=file, path="", mistakes=mistakes)
 
 
-def defaults(top: Section, *, root: Path) -> Section:
-    """The header block of the pipeline, empty if there is none to read."""
+def defaults(top: Section, *, root: Path) -> Section | None:
+    """The header block of the pipeline, empty if there is none; None, with the mistake, if it cannot be read."""
     pipeline = top.section("pipeline")
     entry = pipeline.get("entry")
-    nothing = Section(top.file, Node(1, 1), "", top.mistakes)
     if entry is None:
-        return nothing
+        return None if top.has("pipeline") else nothing(top)
     if why := missing(entry, root):
         pipeline.wrong(f"pipeline {why}", "entry")
-        return nothing
+        return None
     if entry.startswith(SPARK_HOME):
-        return nothing
+        return nothing(top)
     program = root / entry
     try:
+        if why := no_python(program.read_bytes()):
+            pipeline.wrong(f"pipeline names {entry!r}, {why}", "entry")
         return header(program, file=near(program), mistakes=top.mistakes)
     except OSError as failure:
         pipeline.wrong(f"pipeline {entry!r} cannot be read: {failure.strerror}", "entry")
-        return nothing
+        return None
+
+
+def nothing(top: Section) -> Section:
+    """A header block that says nothing."""
+    return Section(top.file, Node(1, 1), "", top.mistakes)
 
 
 def near(path: Path) -> str:

@@ -21,28 +21,31 @@ OPENS = "# /// onceproof"
 CLOSES = "# ///"
 
 
-def header(path: Path, *, file: str, mistakes: list[Mistake]) -> Section:
-    """The header block of the program at `path`, an empty section if it has none. Mistakes are placed in `file`."""
+def header(path: Path, *, file: str, mistakes: list[Mistake]) -> Section | None:
+    """The header block of the program at `path`, an empty section if it has none; None if it cannot be read. Mistakes
+    are placed in `file`."""
     with path.open("rb") as program:
         text = program.read(BYTES_MAX).decode("utf-8", errors="replace")
     lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
     opened = [number for number, line in enumerate(lines, 1) if line == OPENS]
-    section = Section(file, Node(1, 1), "", mistakes)
     if not opened:
-        return section
+        return Section(file, Node(1, 1), "", mistakes)
     for number in opened[1:]:
         mistakes.append(Mistake(file, number, 1, f"a second header block; the first begins on line {opened[0]}"))
-    inside = block(lines, opened[0], file=file, mistakes=mistakes)
     found: list[Mistake] = []
+    inside = block(lines, opened[0], file=file, mistakes=found)
     tree = grow("\n".join(inside), file=file, mistakes=found, first=(opened[0] + 1, 3))
     mistakes.extend(found)
-    if tree is None or found:
-        return section
-    return read(tree, shapes().header, file=file, path="", mistakes=mistakes) or section
+    if found:
+        return None
+    if tree is None:
+        return Section(file, Node(1, 1), "", mistakes)
+    return read(tree, shapes().header, file=file, path="", mistakes=mistakes)
 
 
 def block(lines: list[str], opened: int, *, file: str, mistakes: list[Mistake]) -> list[str]:
-    """The lines of a block without their `# `; `opened` is the number of its first line, counted from 1."""
+    """The lines of a block without their `# `, none with a mistake; `opened` is the number of its first line, from
+    1."""
     inside: list[str] = []
     for number, line in enumerate(lines[opened:], opened + 1):
         if line == CLOSES:

@@ -11,10 +11,12 @@ from harness.sinks import SINKS
 
 @dataclass(frozen=True)
 class Claim:
-    """A scenario and the header of its pipeline: the scenario's own keys win, one by one."""
+    """A scenario and the header of its pipeline: the scenario's own keys win, one by one. `whole` is false where the
+    header could not be read: nobody knows what it says."""
 
     top: Section
     header: Section
+    whole: bool = True
 
     @property
     def pipeline(self) -> Section:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from harness.checkers.cells import Row
+from harness.checkers.schema_check import Column
 from harness.context import Tripwire
 from harness.errors import UsageError
 from harness.kinds import About, Refusals
@@ -131,6 +132,14 @@ class DropsRows(Protocol):
 
     def folds(self, options: Mapping[str, Any]) -> bool:
         """Do they?"""
+
+
+@runtime_checkable
+class NamesColumns(Protocol):
+    """A kind whose columns the scenario can name, each with its type."""
+
+    def named(self, options: Mapping[str, Any]) -> Sequence[Column]:
+        """As they are compared; none where only the sink itself knows them."""
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
+from harness.checkers.schema_check import Column
 from harness.fields import values as v
 
 DEFAULT = "key string of key, value string of value"
@@ -34,9 +35,9 @@ BYTES = ("string", "binary", "decimal", *WHOLE)
 """What bytes that are no JSON may be read as."""
 PRECISION_MAX = 38
 COLUMN = re.compile(
-    r"(\S+)\s+([a-z_]+)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?(?:\s+of\s+(\S+)(?:\s+(\S.*))?)?", re.DOTALL
+    r"(\S+)\s+([a-z_]+(?:<.*>)?)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?(?:\s+of\s+(\S+)(?:\s+(\S.*))?)?",
+    re.DOTALL,
 )
-COMMA = re.compile(r",(?![^()]*\))")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 ASKED = "columns such as `id bigint, amount decimal(12,2), origin string of header origin`"
 
@@ -66,16 +67,33 @@ class Wanted:
 
 def parsed(text: str) -> tuple[Wanted, ...]:
     """The columns. Raises ValueError in words."""
-    found = tuple(_column(part.strip()) for part in COMMA.split(text))
+    found = tuple(_column(part.strip()) for part in _split(text))
     twice = {column.name for column in found if [each.name for each in found].count(column.name) > 1}
     if twice:
         raise ValueError(f"{', '.join(sorted(twice))} is there twice")
     return found
 
 
+def compared(text: str) -> tuple[Column, ...]:
+    """The columns as they are compared with an effect's; none of an empty text."""
+    return tuple(Column(each.name, each.full, each.family) for each in (parsed(text) if text else ()))
+
+
 def names(text: str) -> tuple[str, ...]:
     """The names of columns, with commas between them."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _split(text: str) -> list[str]:
+    """At the commas that are in no brackets."""
+    depth, parts = 0, [""]
+    for sign in text:
+        depth += (sign in "(<") - (sign in ")>")
+        if sign == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return parts
 
 
 def _column(text: str) -> Wanted:

@@ -4,6 +4,7 @@ schedule's kinds name."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,19 @@ def parts(scenario: Scenario) -> Parts:
     for each in (*_named(scenario), *progress, *_scheduled(scenario)):
         out.setdefault(each, {})
     return out
+
+
+def unnamed(scenario: Scenario) -> Iterator[tuple[str, Parts]]:
+    """The parts with a name of their own that only `setup` names, and what the scenario has to do with beside each."""
+    for part in scenario.setup:
+        others = {each: text for each, text in scenario.setup.items() if each != part}
+        try:
+            named = parts(replace(scenario, setup=others))
+        except UsageError:
+            # The query for the pipeline's offsets can be put to no other one.
+            continue
+        if "." in part and part not in named:
+            yield part, named
 
 
 def only_checkpoint(scenario: Scenario) -> str:

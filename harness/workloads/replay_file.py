@@ -115,7 +115,12 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, records: int) -> No
             if plain.stat().st_size == 0:
                 raise UsageError(f"asked to replay {path}; saw no rows in it. Name a file that has some")
             limit, reader = f"limit {records}" if records > 0 else "", _reader(plain)
-            connection.execute(f"create table rows as from {reader} {limit}", [_literal(plain)])
+            try:
+                connection.execute(f"create table rows as from {reader} {limit}", [_literal(plain)])
+            except duckdb.Error:
+                if reader == _JSON and (wrong := _wrong_line(plain)):
+                    raise UsageError(f"asked to replay {path}; saw {wrong}. Mend the file, or name another") from None
+                raise
             if reader == _JSON:
                 connection.execute(f"create table lines as select json as v from {_LINES} {limit}", [_literal(plain)])
         columns = connection.sql("from rows").columns
@@ -127,6 +132,25 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, records: int) -> No
         # DuckDB ends with the query, which is ours and not the user's.
         why = " ".join(str(failure).partition("LINE 1:")[0].split())[:300].rstrip(".")
         raise UsageError(f"asked to replay {path}; saw {why}. Mend the file, or name another") from failure
+
+
+def _wrong_line(path: Path) -> str:
+    """Which line is no record, in words: DuckDB counts lines in its own way, and names options of its own. Empty if
+    that is not it."""
+    if path.suffix == ".gz":
+        return ""
+    empty = True
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                empty = False
+                try:
+                    found = json.loads(line)
+                except ValueError:
+                    found = None
+                if not isinstance(found, dict):
+                    return f"its line {number}, which is no JSON object: {line.decode(errors='replace').strip()[:60]!r}"
+    return "no rows in it" if empty else ""
 
 
 def _unpacked(path: Path, folder: Path) -> Path:

@@ -33,6 +33,7 @@ class HdfsComponent(CheckpointInPart):
     )
     gives = ("url", "path")
     bare = ()
+    by_placeholder = True
     on_demand = True
 
     @property

@@ -44,6 +44,7 @@ class Kafka:
     )
     gives = ("bootstrap", "topic", "topics", "pattern", "group")
     bare = ("topic", "topics", "group")
+    by_placeholder = True
     client = "kafka"
     image = Image("kafka", "apache/kafka:4.2.0", "onceproof/kafka:4.2.0")
 

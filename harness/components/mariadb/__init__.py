@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Server, Started, installed, server_look
+from harness.component import Addressed, Boxed, Followed, Look, Server, Started, installed, no_sql, server_look
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -85,6 +85,10 @@ class MariaDB:
         from harness.components.mariadb.setup import set_up
 
         set_up(own, text)
+
+    def no_set_up(self, text: str) -> str:
+        """It is SQL."""
+        return no_sql(text)
 
     def followed(self, own: Resources, query: str) -> Followed:
         """A table of the pipeline's."""

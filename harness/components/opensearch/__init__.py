@@ -6,7 +6,8 @@ ready         when one of ours is ready
 address       one that is there already
 server        asks a server, by its address
 run_indexes   a run's own indexes
-setup         makes a scenario's indexes before the pipeline starts
+index_text    what a scenario's `setup` says of indexes
+setup         makes them before the pipeline starts
 sink          an index, read back
 """
 
@@ -38,6 +39,7 @@ class OpenSearch:
     )
     gives = ("url", "prefix")
     bare = ()
+    by_placeholder = True
     image = Image("opensearch", "opensearchproject/opensearch:2.19.1", "onceproof/opensearch:2.19.1")
 
     @property
@@ -80,6 +82,16 @@ class OpenSearch:
         from harness.components.opensearch.setup import set_up
 
         set_up(own, text)
+
+    def no_set_up(self, text: str) -> str:
+        """It names indexes."""
+        from harness.components.opensearch.index_text import MADE, made
+
+        try:
+            made(text)
+        except ValueError as wrong:
+            return f"must be {MADE}; saw {wrong}"
+        return ""
 
 
 def _client() -> str:

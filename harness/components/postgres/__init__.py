@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Server, Started
+from harness.component import Addressed, Boxed, Followed, Look, Server, Started, no_sql
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -74,6 +74,10 @@ class Postgres:
         from harness.components.postgres.setup import set_up
 
         set_up(own, text)
+
+    def no_set_up(self, text: str) -> str:
+        """It is SQL."""
+        return no_sql(text)
 
     def followed(self, own: Resources, query: str) -> Followed:
         """A table of the pipeline's."""

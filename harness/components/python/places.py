@@ -8,6 +8,12 @@ from pathlib import Path
 
 from harness.errors import UsageError
 
+BESIDE = ("prepare", "remove", "busy")
+"""What else a module may have that is called, as `callee.OTHERS` has it."""
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+IMPORTS = (ast.Import, ast.ImportFrom)
+VALUES = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set)
+
 
 def split(target: str) -> tuple[str, str]:
     """Module and function of `module:function`."""
@@ -50,9 +56,54 @@ def wrong_in(target: str, folders: Sequence[Path]) -> str:
     except (OSError, RecursionError) as refused:
         return f"names {path}, which cannot be read: {refused}"
     names = set(_bound(tree.body))
-    if function in names or "*" in names:
+    if function not in names and "*" not in names:
+        return f"names the function {function}, and {path.name} has none of that name"
+    if is_value(tree, function):
+        return f"names {function}, which is no function in {path.name}, but a value"
+    uncallable = ((name, why) for name in (function, *BESIDE) if (why := not_called(tree, name)))
+    return next((f"names {path.name}, whose function {name} {why}" for name, why in uncallable), "")
+
+
+def is_value(tree: ast.Module, name: str) -> bool:
+    """Is it bound once, to what is written out as a value?"""
+    statement = _once(tree, name)
+    if isinstance(statement, ast.Assign) and not all(isinstance(each, ast.Name) for each in statement.targets):
+        return False
+    return isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(statement.value, VALUES)
+
+
+def not_called(tree: ast.Module, name: str) -> str:
+    """Why a function that is bound once, as it stands there, cannot be called with the room alone; empty if it can, or
+    if nobody can tell."""
+    statement = _once(tree, name)
+    if not isinstance(statement, FUNCTIONS) or statement.decorator_list:
         return ""
-    return f"names the function {function}, and {path.name} has none of that name"
+    if isinstance(statement, ast.AsyncFunctionDef):
+        return "is async, and is called without awaiting it. Let it call asyncio.run()"
+    given = statement.args
+    places = [*given.posonlyargs, *given.args]
+    named = [each for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
+    if (places or given.vararg) and len(places) - len(given.defaults) <= 1 and not named:
+        return ""
+    return f"takes ({ast.unparse(given)}), and is called with the room alone"
+
+
+def _once(tree: ast.Module, name: str) -> ast.stmt | None:
+    """The module's statement that binds a name; None where several do, or nobody can tell."""
+    binding = [each for each in tree.body if name in _binds(each)]
+    moved = any(isinstance(node, ast.Global) and name in node.names for node in ast.walk(tree))
+    return binding[0] if len(binding) == 1 and not moved and "*" not in _bound(tree.body) else None
+
+
+def _binds(statement: ast.stmt) -> set[str]:
+    """The names that a statement binds in the module, and perhaps more."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return {statement.name}
+    nodes = list(ast.walk(statement))
+    stored = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    defined = {node.name for node in nodes if isinstance(node, (*FUNCTIONS, ast.ClassDef))}
+    imported = {each.asname or each.name for node in nodes if isinstance(node, IMPORTS) for each in node.names}
+    return stored | defined | imported
 
 
 def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:

@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.fields.hints import did_you_mean
 from harness.fields.paths import code_folders
 from harness.fields.values import OWN_PROGRESS, QUERY
 from harness.load import build
 from harness.load.cross_checks.no_record import check_effects
+from harness.load.cross_checks.servers import check_servers
+from harness.load.cross_checks.set_ups import check_set_ups
 from harness.load.cross_checks.steps import check_step
 from harness.load.cross_checks.watermarks import check_watermarks
 from harness.load.models import EffectShape, View, keys, own, unsaid
@@ -46,14 +49,17 @@ def check(claim: Claim, *, root: Path, effects: bool) -> None:
     asked_of_component(claim)
     sent_in_time(claim)
     outcome(claim)
-    for step in claim.top.sections("schedule"):
+    for step in claim.top.sections("schedule") if claim.whole else ():
         if step.get("do"):
             check_step(step, planned(claim))
     by_time(claim)
+    check_set_ups(claim)
     if not claim.top.mistakes:
         offsets(claim)
         on_its_line(claim)
         check_watermarks(claim, root=root)
+    if not claim.top.mistakes:
+        check_servers(claim)
     if effects:
         check_effects(claim, root=root)
 
@@ -61,12 +67,14 @@ def check(claim: Claim, *, root: Path, effects: bool) -> None:
 def sinks(claim: Claim) -> None:
     """There is something to compare, each sink by itself makes sense, and `together` has several."""
     owner = claim.owner("sink")
-    if not owner.has("sink"):
+    if not owner.has("sink") and claim.whole:
         owner.wrong("sink is missing: name one here, or in the header block of the pipeline")
     elif owner.node.at(("sink",)).elements == []:
         owner.wrong("sink names none: there is nothing to compare", "sink")
     for sink in claim.sinks:
         given = [key for key in sink.node.items or () if key in SINKS.all()]
+        if not given and misspelt(sink):
+            continue
         if not given:
             sink.wrong(f"{sink.path} names no place: add one of {', '.join(SINKS.all())}")
         elif len(given) > 1:
@@ -79,6 +87,12 @@ def sinks(claim: Claim) -> None:
         claim.owner("together").wrong("together: true needs two sinks or more", "together")
     elif claim.get("together") and len({tuple(sink.get("key", ())) for sink in claim.sinks if sink.has("key")}) > 1:
         claim.owner("together").wrong("together: true needs the same key in each sink", "together")
+
+
+def misspelt(sink: Section) -> bool:
+    """Is a key of it, which was refused already, the name of a place with a slip in it?"""
+    known = {*keys(SINKS), *EffectShape.model_fields}
+    return any(key not in known and did_you_mean(key, SINKS.all()) for key in sink.node.items or ())
 
 
 def placed(sink: Section, kind: SinkKind, *, also: Sequence[str] = ()) -> None:
@@ -190,7 +204,7 @@ def outcome(claim: Claim) -> None:
     if expect.get("violated") == []:
         expect.wrong("expect.violated names no kind of finding", "violated")
     allowed = {Guarantee.AT_LEAST_ONCE: Kind.DUPLICATED}
-    if not claim.get("together"):
+    if claim.whole and not claim.get("together"):
         allowed[Guarantee.AT_MOST_ONCE] = Kind.LOST
     guarantee = claim.top.get("guarantee", Guarantee.EXACTLY_ONCE)
     before: set[Kind] = set()
@@ -231,7 +245,7 @@ def lasting(claim: Claim) -> float:
 def asked_of_component(claim: Claim) -> None:
     """Only a query is put to a component."""
     owner = claim.owner("progress_in")
-    if owner.get("progress_in") and claim.get("progress", "checkpoint") in OWN_PROGRESS:
+    if owner.get("progress_in") and claim.whole and claim.get("progress", "checkpoint") in OWN_PROGRESS:
         path = ".".join(filter(None, (owner.path, "progress_in")))
         owner.wrong(f"{path} is for a query under progress, and there is none", "progress_in")
 
@@ -286,6 +300,6 @@ def sent_in_time(claim: Claim) -> None:
 def limit(claim: Claim) -> float:
     """How many records are sent; infinity if the file does not say it, or says it wrongly."""
     owner = claim.owner("input")
-    wrong = owner.has("input") and "input" not in owner.values
+    wrong = "input" not in owner.values and (owner.has("input") or not claim.whole)
     sent = WORKLOADS[build.workload(claim.input)].records
     return float(claim.input.get("records", math.inf if wrong or claim.input.has("records") or not sent else sent))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.checkers.schema_check import Column, schema_mismatch
 from harness.errors import UsageError
 from harness.load import build
+from harness.load.reader import Section
 from harness.load.with_header import Claim
+from harness.sinks import SINKS
+from harness.sinks.base import NamesColumns
 from harness.workloads import make
 
 if TYPE_CHECKING:
@@ -18,34 +22,48 @@ if TYPE_CHECKING:
 
 def check_effects(claim: Claim, *, root: Path) -> None:
     """Add what is wrong with the effects, whatever else is wrong; nothing where the input is: it says of which columns
-    a record is."""
+    a record is. Whether they fit their sinks is asked of a file that is right otherwise."""
+    right = not claim.top.mistakes
     for sink in claim.sinks:
         if not (sql := sink.get("effect")):
             continue
         try:
             with of_nothing(claim, root=root, where=sink.path, windows=sink.has("watermark")) as effects:
                 if effects is not None:
-                    effects.shape(sql)
+                    effect = effects.table(sql).described
+                    if right:
+                        fits(sink, effect)
         except UsageError as failure:
             sink.wrong(" ".join(str(failure).split()), "effect")
 
 
+def fits(sink: Section, effect: Sequence[Column]) -> None:
+    """Add why an effect cannot be compared with its sink, as far as the file names the sink's columns."""
+    noun = build.sink(sink)
+    kind = SINKS[noun.kind]
+    named = kind.named(noun.options) if isinstance(kind, NamesColumns) else ()
+    for words in schema_mismatch(noun, effect, named or effect, name=sink.path):
+        sink.wrong(f"{words}. Mend `effect`{', `key` or `columns`' if named else ' or `key`'}", "effect")
+
+
 @contextmanager
 def of_nothing(claim: Claim, *, root: Path, where: str, windows: bool = False) -> Iterator[Effects | None]:
-    """What effects are asked of, `where` in the words of mistakes; None where the input is wrong. With `windows` the
-    ledger has the columns that a watermark gives it. Raises UsageError if a column of the workload's fits no record."""
+    """What effects are asked of, `where` in the words of mistakes; None where the input is wrong or not known. With
+    `windows` the ledger has the columns that a watermark gives it. Raises UsageError if a column of the workload's fits
+    no record."""
     # Loading DuckDB takes longer than reading a scenario.
     from harness.effect import Effects, Source
 
     owner, given = claim.owner("input"), claim.input
-    if any(key not in given.values for key in given.node.items or ()) or owner.has("input") > ("input" in owner.values):
+    unknown = "input" not in owner.values and (owner.has("input") or not claim.whole)
+    if unknown or any(key not in given.values for key in given.node.items or ()):
         yield None
         return
     try:
         workload = make(build.given(given), seed=0, root=root)
     except UsageError as failure:
         if not claim.top.mistakes:
-            owner.wrong(" ".join(str(failure).split()), *(["input"] if owner.has("input") else []))
+            owner.wrong(" ".join(str(failure).split()), "input", build.workload(given))
         yield None
         return
     columns = tuple((column.name, column.type, column.expression) for column in workload.columns)

@@ -10,10 +10,11 @@ from harness.sinks.starts import NUMBER, TEXT, TIME, Table
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineShape:
-    """`what` it writes and `why` it may be written twice, in words; `rows`, the code that makes them of the DataFrame
-    `payments`, and the `conf` that it needs; the `effect` that says the same in SQL, line by line; more lines of the
-    `sink`, and more of the `input`."""
+    """What it does, in one line; `what` it writes and `why` it may be written twice, in words; `rows`, the code that
+    makes them of the DataFrame `payments`, and the `conf` that it needs; the `effect` that says the same in SQL, line
+    by line; more lines of the `sink`, and more of the `input`."""
 
+    summary: str
     what: str
     why: str
     table: Table
@@ -29,6 +30,7 @@ _TOTALS = """\
     totals = windows.agg(f.count("*").alias("payments"), f.sum("amount").cast("decimal(18, 2)").alias("amount"))"""
 SHAPES = {
     "map-only": PipelineShape(
+        summary="each payment is a row",
         what="Payments",
         why="each payment has its own id, and is written over by itself",
         table=Table(
@@ -40,6 +42,7 @@ SHAPES = {
         effect=("select id, account, amount from ledger",),
     ),
     "window": PipelineShape(
+        summary="totals of windows of ten seconds, by event time",
         what="Payments in windows of ten seconds",
         why="the totals are Spark's state, which belongs to the batch, and come to the same",
         table=Table(

@@ -11,13 +11,14 @@ json_rows     reads files of JSON lines whole and exactly
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from harness.checkers.schema_check import Column
 from harness.components.files.sink.listing import Reader
 from harness.components.files.sink.start import Overwrite
 from harness.fields import values as v
@@ -81,6 +82,10 @@ class Folder:
             yield Refusal("columns", "means nothing for Parquet, which says of which type a column is")
         elif said and (others := [column.name for column in c.parsed(said) if column.of != "field"]):
             yield Refusal("columns", f"{', '.join(others)}: a line of a file has fields alone: write NAME TYPE")
+
+    def named(self, options: Mapping[str, Any]) -> Sequence[Column]:
+        """Those of JSON: Parquet has its own."""
+        return c.compared(str(options.get("columns") or ""))
 
 
 class Files(Folder):

@@ -8,11 +8,12 @@ open_topic   one of them, in a run
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from harness.checkers.schema_check import Column
 from harness.components.kafka.sink.start import SparkSink
 from harness.fields import values as v
 from harness.fields.shape import Shape
@@ -58,6 +59,10 @@ class OfTopic:
     def folds(self, options: Mapping[str, Any]) -> bool:
         """Are records dropped?"""
         return bool(options.get("drop_duplicates"))
+
+    def named(self, options: Mapping[str, Any]) -> Sequence[Column]:
+        """A topic has no others."""
+        return c.compared(str(options.get("columns", c.DEFAULT)))
 
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Raises NotGiven for a topic that the run was not given."""

@@ -10,11 +10,12 @@ reading      reads the index whole, fingerprints it, says what its server is at
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from harness.checkers.schema_check import Column
 from harness.components.opensearch.sink.start import Upsert
 from harness.fields import values as v
 from harness.fields.shape import Shape
@@ -66,6 +67,10 @@ class OpenSearch:
             if column.of == "field" and column.type not in META.get(column.source, (column.type,)):
                 types = ", ".join(META[column.source])
                 yield Refusal("columns", f"{column.name}: {column.source} is read as {types}, not as {column.type}")
+
+    def named(self, options: Mapping[str, Any]) -> Sequence[Column]:
+        """Without these, by the mapping."""
+        return c.compared(str(options.get("columns") or ""))
 
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Raises NotGiven for a part that the run was not given."""
