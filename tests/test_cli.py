@@ -284,7 +284,6 @@ def test_the_help_of_new_lists_sinks_and_shapes() -> None:
     for name in starts():
         assert listed[name].startswith(SINKS[name].about.summary[:40])
     assert [listed[name] for name in SHAPES] == [shape.summary for shape in SHAPES.values()]
-    assert "; takes map-only" in said
 
 
 def test_new_overwrites_nothing(here: Path) -> None:
