@@ -230,8 +230,7 @@ class Live:
         )
 
     def _in_flight(self) -> str:
-        waiting = self.producer.acknowledged - count(self.progress.committed())
-        return f"{waiting} records acknowledged and not yet committed" if waiting > 0 else ""
+        return self.progress.in_flight(self.producer.acknowledged)
 
     def look(self, *, committed: int, outstanding: bool) -> None:
         """Tell the stall detector: the pipeline has committed so many records, and there are more or not."""

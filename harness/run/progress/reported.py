@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.checkpoint import Offsets
+from harness.checkpoint import Offsets, count
 from harness.component import AnswersQueries, Followed, KeepsGroups, able
 from harness.fields.placeholders import filled
 from harness.resources import RunResources
@@ -25,6 +25,16 @@ class Progress:
     committed: Callable[[], Offsets]
     close: Callable[[], None]
     saving: Callable[[], tuple[str, ...]] = lambda: ()
+
+    def in_flight(self, acknowledged: int) -> str:
+        """Words for the records that the source has and the pipeline has not committed; empty if there are none. A
+        batch may be planned before the answer for its last record is counted."""
+        # Asked for first: what is committed meanwhile is not in flight.
+        planned, done = self.planned(), self.committed()
+        if (waiting := acknowledged - count(done)) > 0:
+            return f"{waiting} records acknowledged and not yet committed"
+        taken = sum(max(0, end - done.get(partition, 0)) for partition, end in planned.items())
+        return f"{taken} records planned and not yet committed" if taken else ""
 
 
 def progress(scenario: Scenario, own: RunResources, observer: Observer) -> Progress:
