@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Implies
 from harness.faults.base.outage import KillServer
+from harness.load.models import BATCH_MAX
 from harness.machine import spark_lines
 from harness.scenario import (
     CrashPoint,
@@ -163,7 +164,7 @@ def inputs(draw: st.DrawFn) -> Input:
 def triggers(draw: st.DrawFn, *, progress: str, rows: bool, records: int, within_s: float) -> Trigger:
     """A trigger that can come in such a run."""
     seen = progress == "checkpoint"
-    last = 2 * records - 1
+    last = min(2 * records - 1, BATCH_MAX)
     batch = draw(st.none() | st.integers(0, last)) if seen else None
     choices = ["failpoint", *["rows"] * rows]
     choices += ["records", "point", *["elapsed"] * (within_s > 0.001)] * seen

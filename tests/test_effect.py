@@ -246,6 +246,10 @@ def test_columns_without_names_or_with_one_name_can_be_read(db: Effects) -> None
     assert (table.columns, table.rows) == (("id", "id", "count_star()"), [("1", "1", "1")])
 
 
+def test_a_column_is_called_as_the_query_calls_it(db: Effects) -> None:
+    assert db.table('select id as "ID", account as Account from ledger').columns == ("ID", "Account")
+
+
 def test_an_endless_effect_is_stopped(db: Effects, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effect, "SECONDS_MAX", 0.2)
     endless = "with recursive r as (select 1 as n union all select n + 1 from r where n > 0) select max(n) as n from r"

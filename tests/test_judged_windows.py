@@ -139,6 +139,15 @@ def test_another_watermark_before_any_hit_is_a_scenario_that_does_not_fit(tmp_pa
     says(run, error(words, kinds={Kind.WRONG_AGGREGATE: 1}, shown=None, batches=None))
 
 
+def test_windows_that_overlap_are_an_error(tmp_path: Path) -> None:
+    each = "select unnest([ms // 10000, ms // 10000 + 1]) as w, amount from ledger where not (_late or _open)"
+    effect = f"select w, count(*) as n, sum(amount) as total from ({each}) as each group by 1"
+    run = windowed(tmp_path / "run", holds=replace(SINK, effect=effect))
+    run.hit(3, written=True)
+    words = "one record is in 2 rows of the effect of postgres windows, and `closes` is the end of one window"
+    says(run, error(words, kinds={Kind.WRONG_AGGREGATE: 3, Kind.LOST: 1}, fits=(DONE,)))
+
+
 def test_another_watermark_after_a_hit_is_a_finding_that_controls_decide(tmp_path: Path) -> None:
     for number, (calm, right) in enumerate(
         (

@@ -450,6 +450,14 @@ CASES = [
         ],
     ),
     Case(
+        "a watermark of which the effect leaves nothing out",
+        CLOSING + "{of: event_time, closes: event_time, mode: update}}\n",
+        [
+            "3:29: sink.effect does not ask for `_late`, and counts records that Spark leaves out: say "
+            "`where not (_late)`"
+        ],
+    ),
+    Case(
         "a watermark in a mode in which Spark drops nothing",
         CLOSING + "{of: event_time, closes: event_time, mode: complete}}\n",
         ["3:117: sink.watermark.mode must be one of append, update, not 'complete'"],

@@ -58,7 +58,7 @@ NONE_YET = table(missing="the database has none of that name")
 
 
 @pytest.mark.parametrize("rows", [[], [("7", "0")]])
-def test_a_table_made_in_setup_may_hold_what_setup_put_there(
+def test_a_table_made_in_setup_may_hold_totals_at_zero(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Row]
 ) -> None:
     look(tmp_path, monkeypatch, old=NONE_YET, new=table("id", "amount", rows=rows))
@@ -258,6 +258,12 @@ def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pyt
     held = table("id", "amount", rows=[("1", "5"), ("2", "6"), ("2", "6")])
     with pytest.raises(SetupError, match=r"saw 3 rows in public\.kept before the first record .* without a schema"):
         look(tmp_path, monkeypatch, old=held, new=held)
+
+
+def test_rows_that_setup_puts_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = table("id", "amount", rows=[("1", "0.00"), ("2", None), ("3", "5")])
+    with pytest.raises(SetupError, match=r"saw 1 rows in public\.kept before the first record .* or fill no rows in"):
+        look(tmp_path, monkeypatch, old=NONE_YET, new=held)
 
 
 def test_rows_that_setup_took_away_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

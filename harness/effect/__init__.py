@@ -130,12 +130,13 @@ class Effects:
 
     def _described(self, sql: str) -> Shape:
 
-        def columns() -> list[Any]:
+        def columns() -> tuple[list[str], list[Any]]:
             self._tree(sql)
-            return self._db.execute(f"describe {_bare(sql)}").fetchall()
+            # `describe` calls `id as "ID"` id.
+            return self._db.sql(_bare(sql)).columns, self._db.execute(f"describe {_bare(sql)}").fetchall()
 
-        described = self._asked(sql, columns)
-        return tuple(str(row[0]) for row in described), tuple(str(row[1]) for row in described)
+        names, described = self._asked(sql, columns)
+        return tuple(names), tuple(str(row[1]) for row in described)
 
     def aggregates(self, sql: str) -> bool:
         """Does the effect fold several records into one row: grouping, aggregate function, DISTINCT, or a window?"""
@@ -210,6 +211,10 @@ class Effects:
             return f"is no expression that DuckDB can run: {' '.join(_words(failure).split())}"
         family = FAMILY_OF.get(kinds[1]) if len(kinds) == 2 else None
         return "" if family in ("timestamp", "instant", "date") else f"is no time, but {', '.join(kinds[1:])}"
+
+    def names(self, sql: str) -> set[str]:
+        """The columns that the effect asks for, in small letters. Raises UsageError if it is not one query."""
+        return syntax.named(self._tree(sql))
 
     def columns(self) -> tuple[str, ...]:
         """The columns of `ledger`."""

@@ -47,7 +47,7 @@ def _told(items: Sequence[Node], aggregates: Collection[str], columns: Collectio
     """The columns that hang on an aggregate, by themselves or by the name of another one; a column of the table goes
     before such a name."""
     out = [item for item in items if folded(item, aggregates)]
-    while more := [item for item in items if item not in out and _named(item) & _aliases(out) - _lower(columns)]:
+    while more := [item for item in items if item not in out and named(item) & _aliases(out) - _lower(columns)]:
         out += more
     return out
 
@@ -56,7 +56,7 @@ def _aliases(items: Sequence[Node]) -> set[str]:
     return _lower(str(item.get("alias") or "") for item in items) - {""}
 
 
-def _named(item: Node) -> set[str]:
+def named(item: Node) -> set[str]:
     """The columns that it refers to."""
     return _lower(part["column_names"][-1] for part in _nodes(item) if part.get("class") == "COLUMN_REF")
 

@@ -8,6 +8,7 @@ judged as this one's.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ def look(scenario: Scenario, workload: Workload, own: RunResources, *, before: S
                 _wrong(sink, own)
             if not now[place].unreadable:
                 _fits(sink, effect, now[place].columns, names[place])
-                _empty(before[place], now[place], effect)
+                _empty(before[place], now[place], effect, sink.key)
                 looked.add(place)
     return looked
 
@@ -144,14 +145,21 @@ def _wrong(sink: Sink, own: RunResources) -> None:
             raise SetupError(str(failure)) from failure
 
 
-def _empty(old: SinkTable, new: SinkTable, effect: Table) -> None:
-    """Rows that were there before `setup` and still are, but for what the effect makes of no record (a total has a row
-    even then)."""
-    kept = Counter(old.rows) & Counter(new.rows)
+def _empty(old: SinkTable, new: SinkTable, effect: Table, key: Collection[str]) -> None:
+    """Rows after `setup`, but for what the effect makes of no record (a total has a row even then) and for totals that
+    `setup` makes at zero: a row that is there already hides that the pipeline never wrote it."""
+    kept = Counter(new.rows)
     names = [column.name for column in new.columns]
     if set(names) == set(effect.columns):
         kept -= Counter(tuple(row[effect.columns.index(name)] for name in names) for row in effect.rows)
+    others = [place for place, name in enumerate(names) if name not in key]
+    made = kept - Counter(old.rows)
+    kept -= Counter({row: count for row, count in made.items() if key and all(_nothing(row[at]) for at in others)})
     if kept:
         asked = f"asked for an empty sink; saw {kept.total()} rows in {new.target} before the first record was sent"
-        cure = "Name the table without a schema (each run has its own), or drop and make it in `setup`"
-        raise SetupError(f"{asked}. {cure}")
+        cure = "Name the table without a schema (each run has its own), drop and make it in `setup`, or fill no rows in"
+        raise SetupError(f"{asked}. {cure} there")
+
+
+def _nothing(cell: str | None) -> bool:
+    return cell is None or re.fullmatch(r"-?0+(\.0+)?", cell) is not None

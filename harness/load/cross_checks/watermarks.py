@@ -7,8 +7,10 @@ from pathlib import Path
 from harness.load.cross_checks.no_record import of_nothing
 from harness.load.reader import Section
 from harness.load.with_header import Claim
+from harness.scenario.watermark import OutputMode
 
 TIMES = ("of", "closes")
+WANTED = {OutputMode.APPEND: ("_late", "_open"), OutputMode.UPDATE: ("_late",)}
 
 
 def check_watermarks(claim: Claim, *, root: Path) -> None:
@@ -22,6 +24,21 @@ def check_watermarks(claim: Claim, *, root: Path) -> None:
         return
     for closing in found:
         times(closing, claim, root=root)
+    for sink in claim.sinks:
+        if sink.has("watermark") and not claim.top.mistakes:
+            left_out(sink, claim, root=root)
+
+
+def left_out(sink: Section, claim: Claim, *, root: Path) -> None:
+    """The effect asks for the columns by which it leaves out what Spark drops, or has yet to write."""
+    mode = sink.section("watermark").get("mode", OutputMode.APPEND)
+    wanted = WANTED[OutputMode(mode)]
+    with of_nothing(claim, root=root, where=sink.path, windows=True) as effects:
+        if effects is not None and (
+            lacking := [name for name in wanted if name not in effects.names(sink.get("effect"))]
+        ):
+            words = f"does not ask for {' and '.join(f'`{name}`' for name in lacking)}, and counts records that Spark "
+            sink.wrong(f"{sink.path}.effect {words}leaves out: say `where not ({' or '.join(wanted)})`", "effect")
 
 
 def times(closing: Section, claim: Claim, *, root: Path) -> None:
