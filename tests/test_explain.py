@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from harness.report.story.asked import asked
 from harness.run_folder.ledger import State
 from tests.corpus.run_builder import run_builder
 from tests.folders import TOTALS
+from tests.windows import SINK, TOLD, windowed
 
 
 @pytest.fixture
@@ -99,6 +101,49 @@ def test_a_total_says_what_it_is_made_of(tmp_path: Path) -> None:
     assert "made of    batch 1" in told and "too high by exactly batch 1" in told
     # The key is a column of the ledger too: each of its ten records is told.
     assert "record 10 of 10: partition 0, offset 37" in told
+
+
+LATE = (TOLD[0], TOLD[1], TOLD[2], (31_000, 9_000, 15_000), *TOLD[4:])
+"""In batch 3, a record of window 0, which has ended by then."""
+
+
+@pytest.mark.parametrize(
+    ("key", "window"),
+    [
+        ("@0/0", "written by batch 2"),
+        ("@0/8", "does not count (`_late`): it had ended when the record came"),
+        ("@0/10", "does not count (`_open`): no watermark has closed it"),
+    ],
+)
+def test_of_windows_it_is_said_which_batch_wrote_them_and_what_does_not_count(
+    key: str, window: str, tmp_path: Path
+) -> None:
+    run = windowed(tmp_path / "run", LATE)
+    run.hit(3, written=True)
+    done = explain(str(run.sealed().path), key)
+    assert (done.exit_code, f"  window     postgres windows: {window}" in done.output) == (0, True), done.output
+
+
+def test_a_window_is_told_by_its_key(tmp_path: Path) -> None:
+    run = windowed(tmp_path / "run", LATE)
+    run.hit(3, written=True)
+    run.rows_[0] = run.row(0, (0, 1, 2, 4, 5, 8))
+    told = explain(str(run.sealed().path), "0").output
+    assert "should     hold 1 row\n               w=0 n=5 " in told
+    assert "holds      1 row\n               w=0 n=6 " in told
+
+
+@pytest.mark.parametrize("key", [("w",), ()])
+def test_where_the_watermark_of_a_batch_is_not_known_it_is_said(key: tuple[str, ...], tmp_path: Path) -> None:
+    run = windowed(tmp_path / "run")
+    run.holds = replace(SINK, key=key)
+    run.made()
+    run.marks[3] = None
+    path = str(run.sealed().path)
+    why = "not known: nobody can tell which batch wrote a window of postgres windows: Spark's log"
+    told = explain(path, "0" if key else ",".join(str(cell) for cell in run.rows_[0])).output
+    assert f"should     {why}" in told and "holds      1 row\n" in told
+    assert f"window     postgres windows: {why}" in explain(path, "@0/0").output
 
 
 def test_a_send_that_failed_is_told_though_no_record_lies_anywhere(tmp_path: Path) -> None:

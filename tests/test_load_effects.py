@@ -88,6 +88,17 @@ def test_the_columns_are_those_of_the_input(tmp_path: Path) -> None:
             "postgres: t, effect: 'select id, [seq] as seqs from ledger'",
             "has a column seqs of type BIGINT[], which cannot be compared exactly. Cast it to a plain type, ",
         ),
+        *(
+            (
+                f"postgres: t, effect: 'select id, {made} as amount from ledger'",
+                f"has a column amount of type {type_}, which cannot be compared exactly. Cast it to a plain type, ",
+            )
+            for made, type_ in (
+                ("[amount]", "DECIMAL(18,2)[]"),
+                ("[[amount]]", "DECIMAL(18,2)[][]"),
+                ("array_value(amount)", "DECIMAL(18,2)[1]"),
+            )
+        ),
     ],
 )
 def test_an_effect_fits_its_sink(tmp_path: Path, sink: str, said: str) -> None:

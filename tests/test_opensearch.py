@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,11 +22,13 @@ from harness.components.opensearch.server import Refused
 from harness.components.opensearch.sink import reading, refresh
 from harness.errors import SetupError, StackError, UsageError
 from harness.machine import java
+from harness.run import preflight
 from harness.scenario import Sink
 from harness.session.session import Session
 from harness.sinks.json_columns import parsed
 from harness.sinks.reading import busy, columns, mark, read
 from harness.wait import until
+from tests.folders import SCENARIO
 from tests.laws import FAULTS
 from tests.planted import is_found, plant
 from tests.provided import Own, parts_of, running
@@ -259,6 +263,22 @@ def test_an_index_that_is_not_searched_is_refused(own: Own) -> None:
     make(own, "t:\n  mappings:\n    enabled: false\n")
     sent(own, "t", '{"x": "a"}')
     assert "no search finds a field" in read(sink("t", "x string"), own).unreadable
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("settings: {refresh_interval: 30s}", "`refresh_interval: 30s`"),
+        ("mappings: {properties: {id: {type: long}, x: {type: long, copy_to: id}}}", "`copy_to` of another field"),
+        ("mappings: {properties: {x: {type: long}}, dynamic: false}", "lacks the field and adds none"),
+    ],
+)
+def test_an_index_that_setup_makes_is_looked_at_before_the_run(own: Own, made: str, said: str) -> None:
+    make(own, f"t:\n  {made}")
+    there = sink("t", "id bigint", effect="select 1::bigint as id from ledger", key=("id",))
+    given: Any = SimpleNamespace(parts=own, columns=())
+    with pytest.raises(SetupError, match=said):
+        preflight.look(replace(SCENARIO, sinks=(there,)), given, given, before=[])
 
 
 def found(own: Own, query: str = "*:*") -> int:

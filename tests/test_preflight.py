@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,9 +32,9 @@ PLAIN, TOTAL = "select id, amount from ledger", "select 1 as id, count(*) as amo
 TYPES = {"id": ("bigint", "number"), "amount": ("numeric", "number"), "note": ("text", "text")}
 
 
-def scenario(folder: Path, effect: str, key: str = "id") -> Scenario:
+def scenario(folder: Path, effect: str, key: str = "id", *, kind: str = "postgres: public.kept") -> Scenario:
     (folder / "p.py").touch()
-    (folder / "s.yaml").write_text(TEXT.format(effect=effect, key=key))
+    (folder / "s.yaml").write_text(TEXT.format(effect=effect, key=key).replace("postgres: public.kept", kind))
     return load(folder / "s.yaml")
 
 
@@ -45,9 +45,15 @@ def table(*names: str, rows: list[Row] | None = None, missing: str = "") -> Sink
 
 
 def look(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *, old: SinkTable, new: SinkTable, effect: str = PLAIN
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    old: SinkTable,
+    new: SinkTable,
+    effect: str = PLAIN,
+    kind: str = "postgres: public.kept",
 ) -> set[int]:
-    made = scenario(folder, effect)
+    made = scenario(folder, effect, kind=kind)
     monkeypatch.setattr(preflight, "read", lambda sink, parts: new)
     workload = make(made.input, seed=1, root=folder)
     own: Any = SimpleNamespace(folder=folder, parts={})
@@ -83,6 +89,19 @@ def test_a_query_that_is_wrong_whatever_the_pipeline_makes_is_told_before_the_ru
     assert look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET) == set()
     with pytest.raises(SetupError, match='column "amuont" does not exist'):
         look(tmp_path, monkeypatch, old=NONE_YET, new=replace(NONE_YET, absent=False))
+
+
+@pytest.mark.parametrize("kind", ["mariadb", "opensearch", "files"])
+def test_what_setup_makes_is_told_before_the_run_and_files_are_not(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(sink: Sink, parts: Any) -> None:
+        raise UsageError("the index kept has a field id that cannot be read exactly")
+
+    monkeypatch.setattr(preflight, "columns", wrong)
+    there = replace(NONE_YET, absent=False)
+    with nullcontext() if kind == "files" else pytest.raises(SetupError, match="has a field id that"):
+        assert look(tmp_path, monkeypatch, old=NONE_YET, new=there, kind=f"{kind}: kept") == set()
 
 
 def test_a_query_by_a_function_that_the_pipeline_may_make_passes(

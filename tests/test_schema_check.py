@@ -32,6 +32,18 @@ def test_the_same_columns_in_any_order_fit() -> None:
             "postgres t: column id is bigint in the effect and text in the sink; "
             "cast one of them, so that the values can be compared exactly",
         ),
+        (
+            [Column("id", "TIMESTAMP", "timestamp")],
+            [Column("id", "timestamp(6)", "instant")],
+            "postgres t: column id is TIMESTAMP in the effect and timestamp(6) in the sink, and only the sink's has a "
+            "time zone; cast one of them, so that the values can be compared exactly",
+        ),
+        (
+            [Column("id", "TIMESTAMP WITH TIME ZONE", "instant")],
+            [Column("id", "datetime(6)", "timestamp")],
+            "postgres t: column id is TIMESTAMP WITH TIME ZONE in the effect and datetime(6) in the sink, and only the "
+            "effect's has a time zone; cast one of them, so that the values can be compared exactly",
+        ),
     ],
 )
 def test_each_misfit_is_named(effect: list[Column], table: list[Column], words: str) -> None:

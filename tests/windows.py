@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.run_folder.snapshot import Batch, Query
+from harness.run_folder.store import RunFolder
 from harness.scenario import Sink
 from harness.scenario.watermark import OutputMode, Watermark
 from tests.corpus.case import Right, look
@@ -148,15 +149,23 @@ class WindowRun(RunBuilder):
 
     def written(self) -> Path:
         """The folder, with all that was changed."""
+        self._ready()
+        path = self.write()
+        for number, rows in enumerate(self.calm_rows, 1):
+            self._calm(number, rows)
+        return path
+
+    def sealed(self) -> RunFolder:
+        """The same without control runs, judged and sealed."""
+        self._ready()
+        return super().sealed()
+
+    def _ready(self) -> None:
         first = {1: 0, **{each.attempt + 1: each.again for each in self.moments if each.again is not None}}
         self.tables = [self.rows_]
         if self.queries is None:
             self.queries = [Query(checkpoint=CHECKPOINT, batches=self.taken(self.marks), first=first)]
             self.batches = list(self.queries[0].batches)
-        path = self.write()
-        for number, rows in enumerate(self.calm_rows, 1):
-            self._calm(number, rows)
-        return path
 
     def taken(self, marks: Sequence[int | None]) -> tuple[Batch, ...]:
         """The batches, under these watermarks."""

@@ -92,7 +92,10 @@ def folding_note(sink: Sink, table: Tried, *, name: str = "") -> str:
 def _unequal(effect: Described, sink: Described) -> str:
     """Why two columns cannot be compared exactly, and the cure; empty if they can."""
     if effect.family != sink.family:
-        return "; cast one of them, so that the values can be compared exactly"
+        zone = {"instant", "timestamp"} == {effect.family, sink.family}
+        whose = "effect" if effect.family == "instant" else "sink"
+        told = f", and only the {whose}'s has a time zone" if zone else ""
+        return f"{told}; cast one of them, so that the values can be compared exactly"
     if effect.family == "float":
         wider = effect.type == FLOATS[0][1]
         its_own = next(names for names in FLOATS if sink.type in names)

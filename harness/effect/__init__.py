@@ -283,7 +283,7 @@ class Effects:
             raise HarnessError(f"the view of {self._where} has {size} records, its source {records_read}")
 
     def _family(self, name: str, type_: str) -> str:
-        family = FAMILY_OF.get(type_.split("(")[0])
+        family = family_of(type_)
         if family is None:
             raise UsageError(
                 f"the effect of {self._where} has a column {name} of type {type_}, which cannot be compared exactly. "
@@ -333,6 +333,11 @@ def _aggregates() -> frozenset[str]:
     """The names of DuckDB's aggregate functions: asking for them takes as long as all else that a ledger needs."""
     with connection() as db:
         return frozenset(row[0] for row in db.execute(_AGGREGATES).fetchall())
+
+
+def family_of(type_: str) -> str | None:
+    """The family of a type of DuckDB's, whatever its modifiers; None for a list, or what else has no canonical text."""
+    return None if type_.endswith("]") else FAMILY_OF.get(type_.split("(")[0])
 
 
 def as_text(column: str, family: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from harness.checkers.schema_check import schema_mismatch
+from harness.component import SetsUp, component
 from harness.effect import Effects, Source, Table
 from harness.errors import SetupError, StackError, UsageError, WaitError
 from harness.resources import RunResources
@@ -134,9 +135,11 @@ def _fits(sink: Sink, effect: Table, there: Sequence[SinkColumn], name: str) -> 
 
 
 def _wrong(sink: Sink, own: RunResources) -> None:
-    """Raise SetupError for a query, or a table of a server of SQL, that is there and wrong: what `setup` makes is as
-    the pipeline will find it. What code or files give may still become readable."""
-    if isinstance(SINKS[sink.kind], Queries):
+    """Raise SetupError for a query, or what `setup` makes, that is there and wrong: the pipeline will find it so. What
+    code or files give may still become readable."""
+    kind = SINKS[sink.kind]
+    made = bool(kind.component) and isinstance(component(kind.component), SetsUp)
+    if made or isinstance(kind, Queries):
         try:
             columns(sink, own.parts)
         except Unmade:

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
-from harness.effect import FAMILY_OF, as_text
+from harness.effect import as_text, family_of
 from harness.errors import StackError, UsageError
 from harness.run_folder.database import connection
 from harness.sinks.base import Reading
@@ -76,8 +76,8 @@ class Table:
             types = [str(row[1]) for row in db.execute(f"describe {NAME}").fetchall()]
         out = []
         for name, type_ in zip(names, types, strict=True):
-            family = FAMILY_OF.get(type_.split("(")[0])
-            if family is None or type_.endswith("]"):
+            family = family_of(type_)
+            if family is None:
                 asked = f"{self.what} has a column {name} of type {type_}, which cannot be compared exactly"
                 raise UsageError(f"{asked}. Write it as a plain type, and cast it in the effect alike")
             out.append(SinkColumn(name=name, type=type_, family=family))

@@ -10,7 +10,7 @@ from harness.report.causes.headline import labels
 from harness.report.causes.sentences import batches
 from harness.report.escape import cell, plural, visible
 from harness.report.failure_text import title
-from harness.report.story.told import Held, Record, Rows, Story
+from harness.report.story.told import Held, Record, Rows, Story, Window
 from harness.report.timeline.happened import Work
 from harness.scenario import Finding, Verdict
 
@@ -50,6 +50,8 @@ def _record(record: Record, number: int, many: int) -> Iterator[str]:
         yield _line("batch", "none of Spark's batches is known to have held it")
     for held in record.batches:
         yield from _held(held)
+    for window in record.windows:
+        yield _line("window", f"{visible(window.sink, 100)}: {_window(window)}")
 
 
 def _sent(record: Record) -> str:
@@ -96,12 +98,23 @@ def _worked(work: Work) -> str:
     return ", ".join(f"{words} at {seconds:.2f} s" for words, seconds in known if seconds is not None)
 
 
+def _window(window: Window) -> str:
+    if window.unclear:
+        return f"not known: {visible(window.unclear, 300)}"
+    if window.late:
+        return "does not count (`_late`): it had ended when the record came, and the watermark drops that"
+    if window.open:
+        return "does not count (`_open`): no watermark has closed it, and no batch wrote it"
+    return "no batch was seen to write it" if window.batch is None else f"written by batch {window.batch}"
+
+
 def _rows(rows: Rows, verdict: Verdict | None) -> Iterator[str]:
     key = ", ".join(f"{visible(name, 60)}={cell(value, 60)}" for name, value in rows.key.items())
     yield f"{visible(rows.sink, 100)}: {key}"
     if rows.folded:
         yield _line("effect", "folds several records into one row")
-    yield _line("should", f"hold {plural(len(rows.expected), 'row')}")
+    should = f"not known: {visible(rows.untold, 300)}" if rows.untold else f"hold {plural(len(rows.expected), 'row')}"
+    yield _line("should", should)
     yield from _each(rows.expected, rows.columns)
     if rows.held is None:
         yield _line("holds", f"not known: {visible(rows.unread, 300)}")

@@ -4,7 +4,7 @@ which attempts worked on them, what the effect and the sinks hold of it, and the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import key_of
-from harness.effect import Effects, Source
+from harness.effect import Effects
 from harness.errors import UsageError
 from harness.judge.read_folder import Run, read_run
 from harness.report.escape import visible
 from harness.report.story.asked import FORMS, Asked, asked
+from harness.report.story.views import View, views
 from harness.report.timeline.happened import Happened, Work, happened
 from harness.run_folder import journal, ledger
 from harness.run_folder.store import RunFolder
@@ -42,6 +43,18 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Window:
+    """What became of a record in one sink with a watermark: its window was written by `batch`, or had ended before it
+    came (`late`), or is not closed (`open`). `unclear`: why nobody can tell."""
+
+    sink: str
+    batch: int | None = None
+    late: bool = False
+    open: bool = False
+    unclear: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Record:
     """One record. `sent` are the seconds between which it was counted as sent; what is None is not known."""
 
@@ -54,11 +67,13 @@ class Record:
     answered: Place | None = None
     sent: tuple[float | None, float] | None = None
     batches: tuple[Held, ...] = ()
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """What is said of one key in one sink. `held` is None if the sink could not be read; `unread` says why."""
+    """What is said of one key in one sink. `held` is None if the sink could not be read; `unread` says why. `untold`:
+    why nobody can tell what it should hold."""
 
     sink: str
     key: Mapping[str, str | None]
@@ -67,6 +82,7 @@ class Rows:
     held: tuple[Row, ...] | None = None
     held_columns: tuple[str, ...] = ()
     unread: str = ""
+    untold: str = ""
     folded: bool = False
     """The effect folds several records into one row."""
     findings: tuple[Finding, ...] = ()
@@ -92,25 +108,22 @@ def told(folder: RunFolder, text: str) -> Story:
     steps = verdict.steps if verdict else run.steps
     past = happened(list(journal.read(folder.journal)) if folder.journal.is_file() else [], steps)
     book = _Book(folder, run, past)
-    source = Source(
-        parquet=run.source if run.source.is_file() else None,
-        columns=run.columns,
-        batches=run.checkpoint.get("batches") or (),
-    )
-    with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
-        found = _places(wanted, run, effects, book)
-        rows = tuple(_rows(run, effects, verdict, found.keys))
-    known = any(each.expected or each.held or each.findings for each in rows)
+    with views(run) as seen:
+        found = _places(wanted, run, seen, book)
+        rows = tuple(_rows(run, seen, verdict, found.keys))
+    known = any(each.expected or each.held or each.findings or each.untold for each in rows)
     if not found.places and not known and not found.unsent:
         raise UsageError(_nothing(text, run))
-    records = [book.record(place) for place in found.places[:MOST_RECORDS]]
+    records = [
+        replace(book.record(place), windows=tuple(_windows(run, seen, place))) for place in found.places[:MOST_RECORDS]
+    ]
     return Story(
         asked=text,
         verdict=verdict,
         records=(*records, *(book.unplaced(seq) for seq in found.unsent)),
         more=max(0, len(found.places) - MOST_RECORDS),
         traced=found.traced,
-        rows=tuple(each for each in rows if each.expected or each.held or each.findings or found.places),
+        rows=tuple(each for each in rows if each.expected or each.held or each.findings or each.untold or found.places),
         run=past,
     )
 
@@ -130,24 +143,26 @@ def _nothing(text: str, run: Run) -> str:
     return f"asked for {name}; {saw}. Its keys: {'; '.join(keys)}. {FORMS}"
 
 
-def _places(wanted: Asked, run: Run, effects: Effects, book: _Book) -> _Found:
+def _places(wanted: Asked, run: Run, seen: Sequence[View], book: _Book) -> _Found:
     """The records that are meant, and by sink the key that they have there."""
     if wanted.seq is not None or wanted.place is not None:
         places = book.of_seq(wanted.seq) if wanted.seq is not None else book.at(wanted.place)
         unsent = (wanted.seq,) if wanted.seq is not None and not places and book.meant(wanted.seq) else ()
         carried = {
-            index: next((cells for cells, _ in _origins(sink, effects, places=set(places))), None)
+            index: next((cells for cells, _ in _origins(sink, seen[index].effects, places=set(places))), None)
             for index, sink in enumerate(run.scenario.sinks)
         }
         keys = {index: cells for index, cells in carried.items() if cells is not None}
         return _Found(places=places, keys=keys, unsent=unsent)
-    keys = {index: key for index, sink in enumerate(run.scenario.sinks) if (key := wanted.key(_names(sink, effects)))}
+    keys = {}
     found: dict[Place, None] = {}
     traced = False
-    for index, key in keys.items():
-        sink = run.scenario.sinks[index]
-        traced = traced or set(_names(sink, effects)) <= set(effects.columns())
-        found |= {place: None for _, place in _origins(sink, effects, key=key)}
+    for index, sink in enumerate(run.scenario.sinks):
+        effects = seen[index].effects
+        if key := wanted.key(names := _names(sink, effects)):
+            keys[index] = key
+            traced = traced or set(names) <= set(effects.columns())
+            found |= {place: None for _, place in _origins(sink, effects, key=key)}
     return _Found(places=sorted(found), keys=keys, traced=traced)
 
 
@@ -171,14 +186,24 @@ def _origins(
         return
 
 
+def _windows(run: Run, seen: Sequence[View], place: Place) -> Iterator[Window]:
+    for view, sink, name in zip(seen, run.scenario.sinks, sink_names(run.scenario.sinks), strict=True):
+        if sink.watermark is not None:
+            at = view.placed.get(place)
+            if at is None:
+                yield Window(sink=name, unclear=view.unclear)
+            else:
+                yield Window(sink=name, batch=at.batch, late=at.late, open=at.open)
+
+
 def _rows(
-    run: Run, effects: Effects, verdict: Verdict | None, keys: Mapping[int, tuple[str | None, ...]]
+    run: Run, seen: Sequence[View], verdict: Verdict | None, keys: Mapping[int, tuple[str | None, ...]]
 ) -> Iterator[Rows]:
     names = sink_names(run.scenario.sinks)
     for index, key in keys.items():
-        sink = run.scenario.sinks[index]
+        sink, effects, untold = run.scenario.sinks[index], seen[index].effects, seen[index].unclear
         own = _names(sink, effects)
-        expected = effects.table(sink.effect) if sink.effect else None
+        expected = effects.table(sink.effect) if sink.effect and not untold else None
         table = load(run.folder, index)
         columns = tuple(column.name for column in table.columns) if table else ()
         yield Rows(
@@ -189,6 +214,7 @@ def _rows(
             held=None if table is None or table.unreadable else tuple(_having(table.rows, columns, own, key)),
             held_columns=columns,
             unread=_unread(table),
+            untold=untold,
             folded=bool(sink.effect) and effects.aggregates(sink.effect or ""),
             findings=tuple(
                 finding

@@ -1,0 +1,60 @@
+"""The ledger as the effect of each sink sees it: of a sink with a watermark, with what the judge makes of its windows.
+
+Where nobody can tell which batch wrote a window, `_late` and `_open` are false of every record there: such a ledger has
+its columns and keys, and no rows of an effect are taken from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from harness.checkers.closed_windows import WRITTEN, Placed
+from harness.effect import Effects, Source
+from harness.judge.read_folder import Run
+from harness.judge.windows import by_writing, unclear
+from harness.run_folder.ledger import read_source
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What one sink's effect is asked of. `unclear`: why nobody can tell what became of its windows; `placed`: what
+    became of each record of it, by where that lies."""
+
+    effects: Effects
+    unclear: str = ""
+    placed: Mapping[tuple[int, int], Placed] = field(default_factory=dict)
+
+
+@contextmanager
+def views(run: Run) -> Iterator[tuple[View, ...]]:
+    """One for each sink of the run. Raises UsageError and HarnessError as the judge does."""
+    source = Source(
+        parquet=run.source if run.source.is_file() else None,
+        columns=run.columns,
+        batches=run.checkpoint.get("batches") or (),
+    )
+    where = f"scenario `{run.scenario.name}`"
+    with ExitStack() as left:
+        plain = left.enter_context(Effects(source, where=where))
+        out = []
+        for place, sink in enumerate(run.scenario.sinks):
+            if sink.watermark is None:
+                out.append(View(effects=plain))
+                continue
+            why = unclear(run, sink)
+            own = _untold(source) if why else by_writing(run, (), source, place).source
+            placed = {} if why else {(each.partition, each.offset): each for each in own.places or ()}
+            effects = left.enter_context(Effects(own, where=where))
+            out.append(View(effects=effects, unclear=why, placed=placed))
+        yield tuple(out)
+
+
+def _untold(source: Source) -> Source:
+    records = read_source(source.parquet).select(["partition", "offset"]).to_pylist() if source.parquet else []
+    places = [
+        Placed(each["partition"], each["offset"], WRITTEN, at, None, late=False, open=False)
+        for at, each in enumerate(records)
+    ]
+    return replace(source, places=places)
