@@ -221,3 +221,28 @@ def test_one_mistake_is_said_once(tmp_path: Path, sink: str, said: str) -> None:
 )
 def test_a_sink_is_a_query_or_the_name_of_a_table(text: str, is_one: bool) -> None:
     assert is_query(text) is is_one
+
+
+TOPIC = "sink: {kafka: t, columns: 'id bigint, seq bigint, at bigint of offset', effect: 'select id, seq from ledger', "
+
+
+@pytest.mark.parametrize(
+    ("order", "column", "said"),
+    [
+        ("{by: att, follows: seq, per: [id]}", "att,", "by 'att' is no column of `columns`; did you mean 'at'?"),
+        ("{by: at, follows: sec, per: [id]}", "sec,", "follows 'sec' is no column of `columns`; did you mean 'seq'?"),
+        ("{by: at, follows: seq, per: [id, accounts]}", "accounts]", "per 'accounts' is no column of `columns`"),
+    ],
+)
+def test_an_order_is_of_columns_that_are_there(tmp_path: Path, order: str, column: str, said: str) -> None:
+    load(written(tmp_path, NAMED + TOPIC + "key: [id], order: {by: at, follows: seq, per: [id]}}\n"), effects=True)
+    line = f"{TOPIC}key: [id], order: {order}}}\n"
+    assert told(tmp_path, NAMED + line) == [("s.yaml", 3, line.index(column) + 1, f"sink.order.{said}")]
+
+
+def test_an_order_in_a_table_is_by_a_column_beside_those_of_the_effect(tmp_path: Path) -> None:
+    order = "order: {{by: n, follows: {}, per: [id]}}"
+    sink = f"sink: {{{{postgres: t, effect: 'select id, seq from ledger', key: [id], {order}}}}}"
+    load(written(tmp_path, NAMED + sink.format("seq")), effects=True)
+    (mistake,) = told(tmp_path, NAMED + sink.format("sequel"))
+    assert mistake[3] == "sink.order.follows 'sequel' is no column of the effect; did you mean 'seq'?"

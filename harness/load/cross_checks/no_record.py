@@ -60,8 +60,25 @@ def fits(sink: Section, effect: Sequence[Column]) -> None:
     noun = build.sink(sink)
     kind = SINKS[noun.kind]
     named = kind.named(noun.options) if isinstance(kind, NamesColumns) else ()
+    if disordered(sink, [column.name for column in effect], [column.name for column in named]):
+        return
     for words in schema_mismatch(noun, effect, named or effect, name=sink.path):
         sink.wrong(f"{words}. Mend `effect`{', `key` or `columns`' if named else ' or `key`'}", "effect")
+
+
+def disordered(sink: Section, effect: Sequence[str], named: Sequence[str]) -> bool:
+    """Add each column of the order that the sink has not; the file names its columns, or they are the effect's and the
+    one that rows are sorted by."""
+    order, whose = sink.section("order"), "`columns`" if named else "the effect"
+    places: list[tuple[tuple[str | int, ...], str | None]] = [
+        ((key,), order.get(key)) for key in ("by", "follows") if key != "by" or named
+    ]
+    places += [(("per", index), column) for index, column in enumerate(order.get("per", ()))]
+    known = named or [*effect, str(order.get("by"))]
+    wrong = [(loc, column) for loc, column in places if column is not None and column not in known]
+    for loc, column in wrong:
+        order.wrong(f"{order.path}.{loc[0]} {column!r} is no column of {whose}{did_you_mean(column, known)}", *loc)
+    return bool(wrong)
 
 
 @contextmanager
