@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -476,3 +477,33 @@ def test_a_broker_that_was_killed_has_its_records_and_its_leaders(own: Own, brok
     broker.check()
     broker.start()
     assert len(read(sink(), own).rows) == 100 and mark(sink(), own) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("ID BIGINT, At Timestamp_NTZ", [("ID", "bigint", "field"), ("At", "timestamp_ntz", "field")]),
+        ("a long, b integer", [("a", "bigint", "field"), ("b", "int", "field")]),
+        ("a short, b byte", [("a", "smallint", "field"), ("b", "tinyint", "field")]),
+        ("a real, b numeric(12,2)", [("a", "float", "field"), ("b", "decimal(12,2)", "field")]),
+        ("a dec, b timestamp_ltz", [("a", "decimal(10,0)", "field"), ("b", "timestamp", "field")]),
+        ("id: bigint, k:string of key", [("id", "bigint", "field"), ("k", "string", "key")]),
+        ("id bigint not null, k string NOT NULL of key", [("id", "bigint", "field"), ("k", "string", "key")]),
+    ],
+)
+def test_columns_are_said_in_the_words_of_spark(text: str, columns: list[tuple[str, str, str]]) -> None:
+    assert [(each.name, each.full, each.of) for each in parsed(text)] == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("id strin", "id has the unknown type strin; did you mean 'string'?"),
+        ("id int8", "id has the unknown type int8; did you mean 'int'?"),
+        ("id bigint primary key", "id: what is 'primary key' after its type? There are `not null` and `of`"),
+        ("id", "'id' is no column: write NAME TYPE"),
+    ],
+)
+def test_what_is_wrong_with_a_column_is_said(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        parsed(text)

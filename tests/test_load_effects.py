@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from harness.errors import ScenarioError
+from harness.fields.values import is_query
 from harness.load import load, load_all
 from tests.shipped import FILES
 from tests.strategies import DATA, ENTRY, project
@@ -170,3 +172,88 @@ def test_effects_are_tried_only_where_that_is_asked_for(tmp_path: Path) -> None:
 def test_the_effects_of_every_scenario_that_we_ship_can_be_run() -> None:
     assert len(FILES) > 30
     assert len(load_all(FILES, effects=True)) == len(FILES)
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        "-- rows\nselect id from ledger",
+        "/* rows; * */ select id from ledger",
+        "(select id from ledger)",
+        "( /* a */ (select id from ledger));",
+        "from ledger select id",
+        "FROM ledger",
+        "table ledger",
+        "select id from ledger; -- the end",
+        "select id from ledger union all values (1)",
+        "from ledger where id in (select max(id) from ledger group by account)",
+    ],
+)
+def test_an_effect_is_whatever_duckdb_reads_as_one_query(tmp_path: Path, effect: str) -> None:
+    load(written(tmp_path, NAMED + f"sink: {{postgres: t, effect: {json.dumps(effect)}, key: [id]}}\n"), effects=True)
+
+
+@pytest.mark.parametrize(
+    ("sink", "said"),
+    [
+        ("postgres: t, effect: select idd from ledger, key: [id]", 'Referenced column "idd" not found'),
+        ("postgres: t, effect: select id from leger, key: [id]", "Table with name leger does not exist"),
+        ("postgres: t, effect: \"from read_csv('/etc/passwd')\", key: [id]", "Cannot access file"),
+        ('postgres: t, effect: "with a as (delete from ledger returning *) from a", key: [id]', "data-modifying"),
+        ("postgres: t, effect: select 1 as id; from ledger, key: [id]", "it holds 2 statements"),
+        ("snowflake: t, effect: select id from ledger, key: [id]", "names no place that is known: 'snowflake' is none"),
+        (
+            "postgres: t, effect: select id from ledger where not _late, key: [id], watermrk: {of: a, closes: b}",
+            "unknown key 'sink.watermrk'; did you mean 'watermark'?",
+        ),
+        ("postgres: t, effect: from ledger, key: [idd]", "the key idd is not among the effect's columns"),
+        ("postgres: t, effect: select idd as a from ledger, key: [b]", 'Referenced column "idd" not found'),
+    ],
+)
+def test_one_mistake_is_said_once(tmp_path: Path, sink: str, said: str) -> None:
+    (mistake,) = told(tmp_path, NAMED + f"sink: {{{sink}}}\n")
+    assert said in mistake[3]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("select 1", True),
+        ("-- rows\nselect 1", True),
+        ("/* rows */ (select 1) union all (select 2)", True),
+        ("table payments", True),
+        ("values (1)", True),
+        ("values", False),
+        ("payments", False),
+        ("/* select 1 */", False),
+        ("/* a */ drop */ select 1", False),
+        ("selected", False),
+    ],
+)
+def test_a_sink_is_a_query_or_the_name_of_a_table(text: str, is_one: bool) -> None:
+    assert is_query(text) is is_one
+
+
+TOPIC = "sink: {kafka: t, columns: 'id bigint, seq bigint, at bigint of offset', effect: 'select id, seq from ledger', "
+
+
+@pytest.mark.parametrize(
+    ("order", "column", "said"),
+    [
+        ("{by: att, follows: seq, per: [id]}", "att,", "by 'att' is no column of `columns`; did you mean 'at'?"),
+        ("{by: at, follows: sec, per: [id]}", "sec,", "follows 'sec' is no column of `columns`; did you mean 'seq'?"),
+        ("{by: at, follows: seq, per: [id, accounts]}", "accounts]", "per 'accounts' is no column of `columns`"),
+    ],
+)
+def test_an_order_is_of_columns_that_are_there(tmp_path: Path, order: str, column: str, said: str) -> None:
+    load(written(tmp_path, NAMED + TOPIC + "key: [id], order: {by: at, follows: seq, per: [id]}}\n"), effects=True)
+    line = f"{TOPIC}key: [id], order: {order}}}\n"
+    assert told(tmp_path, NAMED + line) == [("s.yaml", 3, line.index(column) + 1, f"sink.order.{said}")]
+
+
+def test_an_order_in_a_table_is_by_a_column_beside_those_of_the_effect(tmp_path: Path) -> None:
+    order = "order: {{by: n, follows: {}, per: [id]}}"
+    sink = f"sink: {{{{postgres: t, effect: 'select id, seq from ledger', key: [id], {order}}}}}"
+    load(written(tmp_path, NAMED + sink.format("seq")), effects=True)
+    (mistake,) = told(tmp_path, NAMED + sink.format("sequel"))
+    assert mistake[3] == "sink.order.follows 'sequel' is no column of the effect; did you mean 'seq'?"

@@ -351,7 +351,7 @@ CASES = [
     Case(
         "effect that is no query",
         PIPELINE + "sink: {postgres: t, effect: drop table ledger, key: [id]}\n",
-        ["3:29: sink.effect must be a query (select or with), not 'drop table ledger'"],
+        ["3:29: sink.effect must be a query (select, with, from, table or values), not 'drop table ledger'"],
     ),
     Case(
         "view of a table of a kind that has no views",

@@ -113,7 +113,7 @@ class Effects:
         shape = ", ".join(f"c{position}" for position in range(len(names)))
 
         def rows() -> list[Row]:
-            result = self._db.execute(f"select {', '.join(cells)} from ({_bare(sql)}) as effect({shape})")
+            result = self._db.execute(f"select {', '.join(cells)} from ({self._bare(sql)}) as effect({shape})")
             out: list[Row] = []
             while part := result.fetchmany(FETCH_ROWS):
                 out += canonical_rows(part, families)
@@ -132,8 +132,10 @@ class Effects:
 
         def columns() -> tuple[list[str], list[Any]]:
             self._tree(sql)
+            query = self._bare(sql)
+            described = self._db.execute(f"describe {query}").fetchall()
             # `describe` calls `id as "ID"` id.
-            return self._db.sql(_bare(sql)).columns, self._db.execute(f"describe {_bare(sql)}").fetchall()
+            return self._db.sql(query).columns, described
 
         names, described = self._asked(sql, columns)
         return tuple(names), tuple(str(row[1]) for row in described)
@@ -237,6 +239,11 @@ class Effects:
         if len(tree["statements"]) != 1:
             raise self._wrong(sql, f"it holds {len(tree['statements'])} statements, an effect is one query")
         return tree
+
+    def _bare(self, sql: str) -> str:
+        """The query without the semicolon that ends it, and safe against a comment that would eat what follows."""
+        text = self._query(json.dumps(self._tree(sql))) if re.search(r";\s*(--|/\*)", sql) else sql
+        return re.sub(r";\s*$", "", text.strip()) + "\n"
 
     def _query(self, tree: str) -> str:
         """The SQL of a tree."""
@@ -356,11 +363,6 @@ def _inside(spans: Spans) -> str:
         f"(__partition = {int(p)} and __offset >= {int(start)} and __offset < {int(end)})" for p, start, end in spans
     ]
     return f"({' or '.join(tests)})" if tests else "false"
-
-
-def _bare(sql: str) -> str:
-    """The query without the semicolon that ends it, and safe against a comment that would eat what follows."""
-    return re.sub(r";\s*$", "", sql.strip()) + "\n"
 
 
 def _quoted(name: str) -> str:

@@ -37,7 +37,9 @@ IDENTIFIER = r"[a-z_][a-z0-9_]{0,62}"
 TABLE = re.compile(rf"(?:{IDENTIFIER}\.)?{IDENTIFIER}")
 OWN_PROGRESS = ("checkpoint", "async", "dstreams", "group")
 """How far a pipeline is, where no query says it."""
-QUERY = re.compile(r"\s*(?:[sS][eE][lL][eE][cC][tT]|[wW][iI][tT][hH])\b")
+OPENING = r"(?:[\s(]|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"
+"""What may stand before a query: brackets and comments."""
+QUERY_WORDS = ("select", "with", "table", "values")
 A_RATE = "a rate such as 200/s"
 DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 A_DAY = "a day such as 2026-12-31"
@@ -45,10 +47,20 @@ A_FLAG = "true or false"
 A_TEXT = "a text"
 A_LINE = "one line of 1 to 200 printable characters"
 A_PLACE = "a table (small letters, digits, '_', its schema before a dot) or a query (select, with)"
-A_QUERY = "a query (select or with)"
+A_QUERY = "a query (select, with, from, table or values)"
 A_PROGRESS = "checkpoint, async, group or a query (select, with) for the next offsets"
 
 Schema = dict[str, Any]
+
+
+def _opened(*words: str) -> re.Pattern[str]:
+    """The beginning of a query: one of the words. Without a flag for its case, which a JSON Schema has not."""
+    spelt = ("".join(f"[{sign}{sign.upper()}]" for sign in word) for word in words)
+    return re.compile(rf"{OPENING}(?:{'|'.join(spelt)})\b")
+
+
+QUERY = _opened(*QUERY_WORDS)
+EFFECT = _opened(*QUERY_WORDS, "from")
 
 
 @dataclass(frozen=True)
@@ -142,6 +154,11 @@ def short(number: Decimal) -> str:
     return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
+def is_query(text: str) -> bool:
+    """Is it a query that a database's server answers, and no table's name, which may be `values`?"""
+    return bool(QUERY.match(text)) and not TABLE.fullmatch(text)
+
+
 def form(annotation: Any) -> Typed | None:
     """How a field of that type is read and written; None if its type says no more than that it is one of Python's."""
     return next((each for each in getattr(annotation, "__metadata__", ()) if isinstance(each, Typed)), None)
@@ -231,7 +248,7 @@ def _template(value: object) -> str:
 
 
 def _table_or_query(value: object) -> str:
-    if isinstance(value, str) and (TABLE.fullmatch(value) or QUERY.match(value)):
+    if isinstance(value, str) and (TABLE.fullmatch(value) or is_query(value)):
         return value
     raise refusal(A_PLACE, value)
 
@@ -266,13 +283,13 @@ def _spark_line(value: object) -> str:
 
 
 def _query(value: object) -> str:
-    if isinstance(value, str) and QUERY.match(value):
+    if isinstance(value, str) and EFFECT.match(value):
         return value
     raise refusal(A_QUERY, value)
 
 
 def _progress(value: object) -> str:
-    if isinstance(value, str) and QUERY.match(value):
+    if isinstance(value, str) and is_query(value):
         return _template(value)
     if value in OWN_PROGRESS:
         return str(value)
@@ -289,7 +306,7 @@ Template = Annotated[
     str, typed(_template, "a text; placeholders may stand in it", type=["string", "number", "boolean"])
 ]
 TableOrQuery = Annotated[str, typed(_table_or_query, A_PLACE, type="string", minLength=1)]
-Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{QUERY.pattern}")]
+Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{EFFECT.pattern}")]
 Progress = Annotated[str, typed(_progress, A_PROGRESS, type="string", minLength=1)]
 Queried = Annotated[str, typed(_queried, "a component, or a part of one", type="string")]
 Kept = Annotated[str, typed(_kept, "a component, or a part of one", type="string")]

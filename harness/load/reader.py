@@ -60,6 +60,12 @@ class Section:
         node = self.node.at(loc)
         self.mistakes.append(Mistake(self.file, node.line, node.column, words))
 
+    def unsay(self, words: str, *loc: str | int) -> None:
+        """Take back a mistake at the value `loc`, if it was said."""
+        node = self.node.at(loc)
+        said = Mistake(self.file, node.line, node.column, words)
+        self.mistakes[:] = [mistake for mistake in self.mistakes if mistake != said]
+
 
 @cache
 def adapter(shape: type[Shape], name: str) -> TypeAdapter[Any]:

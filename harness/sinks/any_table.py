@@ -25,7 +25,7 @@ class AnySqlTable(AnyTable):
 
     def query(self, target: str) -> str | None:
         """The target, if it is a query."""
-        return target if v.QUERY.match(target) else None
+        return target if v.is_query(target) else None
 
     def countable(self, target: str) -> bool:
         """Is it a table in the run's own part, named as such?"""

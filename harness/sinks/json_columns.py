@@ -12,6 +12,7 @@ from typing import Annotated
 
 from harness.checkers.schema_check import Column
 from harness.fields import values as v
+from harness.fields.hints import did_you_mean
 
 DEFAULT = "key string of key, value string of value"
 """Where the file says nothing: both as text."""
@@ -29,13 +30,27 @@ FAMILIES = {
     "timestamp": "instant",
     "timestamp_ntz": "timestamp",
 }
+ALIASES = {
+    "byte": "tinyint",
+    "short": "smallint",
+    "integer": "int",
+    "long": "bigint",
+    "dec": "decimal",
+    "numeric": "decimal",
+    "real": "float",
+    "timestamp_ltz": "timestamp",
+}
+"""What Spark calls a type as well."""
 RECORD = {"partition": ("int", "bigint"), "offset": ("bigint",), "timestamp": ("timestamp",)}
 """What a record has beside key, value and headers, and the types that hold it."""
 BYTES = ("string", "binary", "decimal", *WHOLE)
 """What bytes that are no JSON may be read as."""
 PRECISION_MAX = 38
 COLUMN = re.compile(
-    r"(\S+)\s+([a-z_]+(?:<.*>)?)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?(?:\s+of\s+(\S+)(?:\s+(\S.*))?)?",
+    r"([^\s:]+)(?:\s*:\s*|\s+)([A-Za-z]\w*(?:<.*>)?)\s*(?:\(\s*([0-9]+)\s*(?:,\s*([0-9]+)\s*)?\))?"
+    # A row that lacks it is compared as it is, so that this says nothing.
+    r"(?:\s*\b[nN][oO][tT]\s+[nN][uU][lL][lL])?"
+    r"(?:\s+of\s+(\S+)(?:\s+(\S.*))?)?(\s+\S.*)?",
     re.DOTALL,
 )
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
@@ -100,9 +115,13 @@ def _column(text: str) -> Wanted:
     match = COLUMN.fullmatch(text)
     if match is None or not NAME.fullmatch(match[1]):
         raise ValueError(f"{text!r} is no column: write NAME TYPE, or NAME TYPE of header NAME")
-    name, type_, precision, scale, of, source = match.groups()
+    name, written, precision, scale, of, source, rest = match.groups()
+    type_ = ALIASES.get(written.lower(), written.lower())
     if type_ not in FAMILIES:
-        raise ValueError(f"{name} has the unknown type {type_}: there are {', '.join(FAMILIES)}")
+        near = did_you_mean(type_, [*FAMILIES, *ALIASES]) or f": there are {', '.join(FAMILIES)}"
+        raise ValueError(f"{name} has the unknown type {written}{near}")
+    if rest:
+        raise ValueError(f"{name}: what is {rest.strip()!r} after its type? There are `not null` and `of`")
     if precision and type_ != "decimal":
         raise ValueError(f"{name}: {type_} takes no length")
     if of is None:

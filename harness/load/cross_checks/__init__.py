@@ -7,16 +7,16 @@ that should change.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.errors import UsageError
-from harness.fields.hints import did_you_mean
+from harness.errors import Mistake, UsageError
+from harness.fields.hints import did_you_mean, seen
 from harness.fields.paths import code_folders
-from harness.fields.values import OWN_PROGRESS, QUERY
+from harness.fields.values import OWN_PROGRESS
 from harness.load import build
 from harness.load.cross_checks.no_record import check_effects
+from harness.load.cross_checks.readable import readable
 from harness.load.cross_checks.servers import check_servers
 from harness.load.cross_checks.set_ups import check_set_ups
 from harness.load.cross_checks.steps import check_step
@@ -37,8 +37,6 @@ from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
 
 TIMEOUT_S = Scenario(name="", pipeline=Pipeline(entry="")).timeout_s
-
-COUNT = re.compile(r"\bcount\s*\(\s*\*\s*\)", re.IGNORECASE)
 
 
 def check(claim: Claim, *, root: Path, effects: bool) -> None:
@@ -76,7 +74,7 @@ def sinks(claim: Claim) -> None:
         if not given and misspelt(sink):
             continue
         if not given:
-            sink.wrong(f"{sink.path} names no place: add one of {', '.join(SINKS.all())}")
+            nowhere(sink)
         elif len(given) > 1:
             sink.wrong(f"{sink.path} holds {' and '.join(given)}: make it two sinks", given[1])
             both = [SINKS[key] for key in given if not SINKS[key].unread]
@@ -91,8 +89,26 @@ def sinks(claim: Claim) -> None:
 
 def misspelt(sink: Section) -> bool:
     """Is a key of it, which was refused already, the name of a place with a slip in it?"""
+    return any(did_you_mean(key, SINKS.all()) for key in unknown(sink))
+
+
+def unknown(sink: Section) -> list[str]:
+    """The keys of it that were refused already."""
     known = {*keys(SINKS), *EffectShape.model_fields}
-    return any(key not in known and did_you_mean(key, SINKS.all()) for key in sink.node.items or ())
+    return [key for key in sink.node.items or () if key not in known]
+
+
+def nowhere(sink: Section) -> None:
+    """Add that it names no place; its one unknown key is meant for one, and that is said of it once."""
+    there = ", ".join(SINKS.all())
+    strange = [key for key in unknown(sink) if not did_you_mean(key, EffectShape.model_fields)]
+    if len(strange) != 1:
+        sink.wrong(f"{sink.path} names no place: add one of {there}")
+        return
+    line, column = sink.node.keys[strange[0]]
+    said = [each for each in sink.mistakes if (each.file, each.line, each.column) != (sink.file, line, column)]
+    words = f"{sink.path} names no place that is known: {seen(strange[0])} is none of {there}"
+    sink.mistakes[:] = [*said, Mistake(sink.file, line, column, words)]
 
 
 def placed(sink: Section, kind: SinkKind, *, also: Sequence[str] = ()) -> None:
@@ -140,37 +156,6 @@ def viewed(sink: Section, kind: SinkKind, target: str | None) -> None:
         table = "a table: only a query, or a view, can fold rows that are equal"
         words = "a sink that drops no rows" if isinstance(kind, DropsRows) else table
         sink.wrong(f"{sink.path}.view means nothing for {words}", "view")
-
-
-def readable(sink: Section, *, query: str | None) -> None:
-    """A sink names its rows, by columns that it and its effect have; `query` is its target, where that is one."""
-    if not sink.has("effect"):
-        sink.wrong(f"{sink.path}.effect is missing: the SQL over `ledger` that gives the rows it should hold")
-    elif (words := sink.get("effect")) and not re.search(r"\bledger\b", words, re.IGNORECASE):
-        sink.wrong(f"{sink.path}.effect reads no `ledger`: then no record could be missed", "effect")
-    if not sink.has("key") or sink.get("key") == []:
-        one = ", and a single row has none: add one to both (`select 1 as one, ...`)" if sink.has("key") else ""
-        sink.wrong(f"{sink.path}.key is missing: the columns that name a row{one}", *(["key"] if one else []))
-    shown, effect = names(query), names(sink.get("effect"))
-    before: set[str] = set()
-    for index, column in enumerate(sink.get("key", ())):
-        if column in before:
-            sink.wrong(f"{sink.path}.key names {column!r} twice", "key", index)
-        elif effect and column.lower() not in effect:
-            sink.wrong(f"{sink.path}.key {column!r} is no column of the effect", "key", index)
-        elif shown and column.lower() not in shown:
-            sink.wrong(f"{sink.path}.key {column!r} is no column of the query", "key", index)
-        before.add(column)
-    order = sink.section("order")
-    if order.get("by") and shown and order.get("by").lower() not in shown:
-        order.wrong(f"{order.path}.by {order.get('by')!r} is no column of the query", "by")
-
-
-def names(query: str | None) -> set[str]:
-    """Every word of a query: a column of it is one of them. Empty if nobody can tell (no query, or a `*` in it)."""
-    if query is None or not QUERY.match(query) or "*" in (bare := COUNT.sub("count", query)):
-        return set()
-    return set(re.findall(r"\w+", bare.lower()))
 
 
 def data(given: Section, *, root: Path) -> None:

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 
 from harness.checkers.schema_check import Column, schema_mismatch
 from harness.errors import UsageError
+from harness.fields.hints import did_you_mean
 from harness.load import build
+from harness.load.cross_checks.readable import unguessed
+from harness.load.models import EffectShape
 from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.sinks import SINKS
@@ -23,18 +26,33 @@ if TYPE_CHECKING:
 def check_effects(claim: Claim, *, root: Path) -> None:
     """Add what is wrong with the effects, whatever else is wrong; nothing where the input is: it says of which columns
     a record is. Whether they fit their sinks is asked of a file that is right otherwise."""
-    right = not claim.top.mistakes
+    described: list[tuple[Section, list[Column]]] = []
+    wrong: list[tuple[Section, str]] = []
     for sink in claim.sinks:
         if not (sql := sink.get("effect")):
             continue
         try:
-            with of_nothing(claim, root=root, where=sink.path, windows=sink.has("watermark")) as effects:
+            with of_nothing(claim, root=root, where=sink.path, windows=windowed(sink)) as effects:
                 if effects is not None:
-                    effect = effects.table(sql).described
-                    if right:
-                        fits(sink, effect)
+                    described.append((sink, effects.table(sql).described))
         except UsageError as failure:
-            sink.wrong(" ".join(str(failure).split()), "effect")
+            wrong.append((sink, " ".join(str(failure).split())))
+    for sink, effect in described:
+        unguessed(sink, {column.name for column in effect})
+    for sink, _ in wrong:
+        unguessed(sink, set())
+    for sink, effect in described if not claim.top.mistakes else ():
+        fits(sink, effect)
+    for sink, words in wrong:
+        sink.wrong(words, "effect")
+
+
+def windowed(sink: Section) -> bool:
+    """Does it have a watermark, be its name misspelt, which was refused?"""
+    known = EffectShape.model_fields
+    return any(
+        key == "watermark" or (key not in known and did_you_mean(key, ["watermark"])) for key in sink.node.items or ()
+    )
 
 
 def fits(sink: Section, effect: Sequence[Column]) -> None:
@@ -42,8 +60,25 @@ def fits(sink: Section, effect: Sequence[Column]) -> None:
     noun = build.sink(sink)
     kind = SINKS[noun.kind]
     named = kind.named(noun.options) if isinstance(kind, NamesColumns) else ()
+    if disordered(sink, [column.name for column in effect], [column.name for column in named]):
+        return
     for words in schema_mismatch(noun, effect, named or effect, name=sink.path):
         sink.wrong(f"{words}. Mend `effect`{', `key` or `columns`' if named else ' or `key`'}", "effect")
+
+
+def disordered(sink: Section, effect: Sequence[str], named: Sequence[str]) -> bool:
+    """Add each column of the order that the sink has not; the file names its columns, or they are the effect's and the
+    one that rows are sorted by."""
+    order, whose = sink.section("order"), "`columns`" if named else "the effect"
+    places: list[tuple[tuple[str | int, ...], str | None]] = [
+        ((key,), order.get(key)) for key in ("by", "follows") if key != "by" or named
+    ]
+    places += [(("per", index), column) for index, column in enumerate(order.get("per", ()))]
+    known = named or [*effect, str(order.get("by"))]
+    wrong = [(loc, column) for loc, column in places if column is not None and column not in known]
+    for loc, column in wrong:
+        order.wrong(f"{order.path}.{loc[0]} {column!r} is no column of {whose}{did_you_mean(column, known)}", *loc)
+    return bool(wrong)
 
 
 @contextmanager

@@ -126,17 +126,12 @@ def _said(failure: pymysql.Error, asked: str, limit_s: float, locked_s: float) -
 def source_of(target: str) -> str:
     """What stands behind FROM: the query in brackets, or the table's name."""
     # The line break ends a comment that would otherwise eat the bracket.
-    return f"({target.rstrip().rstrip(';')}\n)" if is_query(target) else ".".join(map(quoted, target.split(".")))
-
-
-def is_query(target: str) -> bool:
-    """A query, rather than a table's name?"""
-    return bool(v.QUERY.match(target))
+    return f"({target.rstrip().rstrip(';')}\n)" if v.is_query(target) else ".".join(map(quoted, target.split(".")))
 
 
 def may_fold(own: Database, target: str) -> bool:
     """Is it a query, or the name of a view, which is one? Raises StackError."""
-    if is_query(target):
+    if v.is_query(target):
         return True
     schema, _, name = target.rpartition(".")
     with snapshot(own, f"say what {target} is") as connection, connection.cursor() as cursor:
@@ -158,7 +153,7 @@ def _columns(connection: Any, target: str) -> tuple[SinkColumn, ...]:
 
 def _unique(own: Database, target: str, key: Sequence[str]) -> bool:
     """Does a unique index of the table cover only columns of the key?"""
-    if is_query(target) or "." in target or not key:
+    if v.is_query(target) or "." in target or not key:
         return False
     # While the rows are read their connection answers nothing else.
     with closing(own.connect(name=NAME)) as connection, connection.cursor() as cursor:

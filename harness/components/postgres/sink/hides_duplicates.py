@@ -21,6 +21,7 @@ import psycopg2
 from psycopg2 import sql
 
 from harness.components.postgres.sink import column_types, rows
+from harness.fields import values as v
 from harness.sinks.table import SinkTable
 from harness.wait import Deadline
 
@@ -145,7 +146,7 @@ def _try(cursor: Any, target: str, names: Sequence[str], after: int | None) -> t
 
 def _query(cursor: Any, target: str) -> sql.Composable | None:
     """The query in brackets that a target is, or that a view by its name is; None for a table."""
-    if rows.is_query(target):
+    if v.is_query(target):
         return rows.bracketed(target)
     oid = column_types.relation(cursor, target)
     cursor.execute(_KIND, (oid,))

@@ -8,7 +8,6 @@ are looked up by the server, and quoted by it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
@@ -20,6 +19,7 @@ from psycopg2.extensions import ISOLATION_LEVEL_REPEATABLE_READ
 from harness.checkers.cells import Row, canonical_rows
 from harness.components.postgres.sink import column_types
 from harness.errors import StackError, UsageError
+from harness.fields import values as v
 from harness.sinks.base import Missing, Reading, Unmade
 from harness.sinks.table import SinkColumn
 
@@ -53,7 +53,6 @@ FAMILIES = {
 """Family by Postgres type; enums, and types of the string category such as citext, are text too."""
 
 SETTINGS = "set datestyle = 'ISO, YMD'; set timezone = 'UTC'; set extra_float_digits = 1; set bytea_output = 'hex'"
-_QUERY = re.compile(r"\s*(\(|(select|with|values|table)\b)", re.IGNORECASE)
 _TABLE = """
 select quote_ident(n.nspname) || '.' || quote_ident(c.relname)
 from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass(%s)
@@ -170,7 +169,7 @@ def snapshot(dsn: str, asked: str, *, wait_ms: int = 0) -> Iterator[Any]:
 def source_of(connection: Any, target: str) -> sql.Composable:
     """What stands behind FROM: the query in brackets, or the server's own spelling of the table's name. Raises
     UsageError if there is none of that name."""
-    if is_query(target):
+    if v.is_query(target):
         return bracketed(target)
     with connection.cursor() as cursor:
         try:
@@ -190,7 +189,7 @@ def _columns(connection: Any, source: sql.Composable, target: str, dsn: str) -> 
         described = [(column.name, column.type_code) for column in cursor.description]
         cursor.execute(_TYPES, ([oid for _, oid in described],))
         types = {oid: (name, words, textual) for oid, name, words, textual in cursor.fetchall()}
-        if is_query(target):
+        if v.is_query(target):
             found = column_types.of_query(dsn, source, columns=len(described))
         else:
             found = column_types.of_relation(cursor, column_types.relation(cursor, target))
@@ -205,7 +204,7 @@ def _columns(connection: Any, source: sql.Composable, target: str, dsn: str) -> 
 
 def _unique(connection: Any, target: str, key: Sequence[str]) -> bool:
     """Does a unique index of the table cover only columns of the key?"""
-    if is_query(target):
+    if v.is_query(target):
         return False
     with connection.cursor() as cursor:
         cursor.execute(_UNIQUE, (list(key), target))
@@ -216,11 +215,6 @@ def bracketed(query: str) -> sql.Composable:
     """A query in brackets."""
     # The line break ends a comment that would otherwise eat the bracket.
     return sql.SQL("(") + sql.SQL(query.rstrip().rstrip(";")) + sql.SQL("\n)")
-
-
-def is_query(target: str) -> bool:
-    """A query, rather than a table's name?"""
-    return bool(_QUERY.match(target))
 
 
 def _column(name: str, type_: str, words: str, textual: bool, *, target: str) -> SinkColumn:

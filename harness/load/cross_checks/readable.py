@@ -1,0 +1,60 @@
+"""A sink names its rows, by columns that it and its effect have, as far as their words tell."""
+
+from __future__ import annotations
+
+import re
+
+from harness.load.reader import Section
+
+COUNT = re.compile(r"\bcount\s*\(\s*\*\s*\)", re.IGNORECASE)
+
+
+def readable(sink: Section, *, query: str | None) -> None:
+    """Add what is wrong; `query` is the sink's target, where that is one."""
+    if not sink.has("effect"):
+        sink.wrong(f"{sink.path}.effect is missing: the SQL over `ledger` that gives the rows it should hold")
+    if not sink.has("key") or sink.get("key") == []:
+        one = ", and a single row has none: add one to both (`select 1 as one, ...`)" if sink.has("key") else ""
+        sink.wrong(f"{sink.path}.key is missing: the columns that name a row{one}", *(["key"] if one else []))
+    guessed, shown = guesses(sink), names(query)
+    for loc, words in guessed.items():
+        sink.wrong(words, *loc)
+    before: set[str] = set()
+    for index, column in enumerate(sink.get("key", ())):
+        if column in before:
+            sink.wrong(f"{sink.path}.key names {column!r} twice", "key", index)
+        elif shown and column.lower() not in shown and ("key", index) not in guessed:
+            sink.wrong(f"{sink.path}.key {column!r} is no column of the query", "key", index)
+        before.add(column)
+    order = sink.section("order")
+    if order.get("by") and shown and order.get("by").lower() not in shown:
+        order.wrong(f"{order.path}.by {order.get('by')!r} is no column of the query", "by")
+
+
+def guesses(sink: Section) -> dict[tuple[str | int, ...], str]:
+    """By its place, what the words of an effect say is wrong with it. DuckDB knows better, where it is asked."""
+    found: dict[tuple[str | int, ...], str] = {}
+    words, effect, key = sink.get("effect"), names(sink.get("effect")), sink.get("key", ())
+    if words and not re.search(r"\bledger\b", words, re.IGNORECASE):
+        found["effect",] = f"{sink.path}.effect reads no `ledger`: then no record could be missed"
+    for index, column in enumerate(key):
+        if effect and column.lower() not in effect and column not in key[:index]:
+            found["key", index] = f"{sink.path}.key {column!r} is no column of the effect"
+    return found
+
+
+def unguessed(sink: Section, columns: set[str]) -> None:
+    """Take back what was guessed of an effect that has these columns; all of it where it has none, being wrong."""
+    for loc, words in guesses(sink).items():
+        if not columns or (loc[0] == "key" and sink.get("key")[loc[1]] in columns):
+            sink.unsay(words, *loc)
+
+
+def names(query: str | None) -> set[str]:
+    """Every word of a query: a column of it is one of them. Empty if nobody can tell: no query, a `*` in it, or the
+    words of one that gives all columns of a table without it."""
+    if query is None or "*" in (bare := COUNT.sub("count", query.lower())):
+        return set()
+    words = set(re.findall(r"\w+", bare))
+    whole = "select" not in words or "table" in words or re.search(r"(?:^|\()\s*from\b", bare)
+    return set() if whole else words
