@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ScenarioError
+from harness.fields.hints import did_you_mean
+from harness.fields.placeholders import wrong_in
 from harness.fields.values import is_query
 from harness.load import load, load_all
 from tests.shipped import FILES
@@ -257,3 +259,29 @@ def test_an_order_in_a_table_is_by_a_column_beside_those_of_the_effect(tmp_path:
     load(written(tmp_path, NAMED + sink.format("seq")), effects=True)
     (mistake,) = told(tmp_path, NAMED + sink.format("sequel"))
     assert mistake[3] == "sink.order.follows 'sequel' is no column of the effect; did you mean 'seq'?"
+
+
+@pytest.mark.parametrize(
+    "asked", ["random()", "uuid()", "now()", "today()", "current_timestamp", "CURRENT_DATE", "localtimestamp"]
+)
+def test_an_effect_that_asks_more_than_the_records_is_refused_by_name(tmp_path: Path, asked: str) -> None:
+    (mistake,) = told(tmp_path, NAMED + SINK.format(effect=f"select id, {asked} as x from ledger"))
+    assert mistake[3].startswith(f"the effect of sink asks {asked.lower().removesuffix('()')}, which answers otherwise")
+
+
+def test_a_column_may_have_the_name_of_a_clock(tmp_path: Path) -> None:
+    effect = "select id, current_date from (select id, seq as current_date from ledger)"
+    load(written(tmp_path, NAMED + SINK.format(effect=effect)), effects=True)
+
+
+def test_what_duckdb_says_of_an_effect_is_short(tmp_path: Path) -> None:
+    (mistake,) = told(tmp_path, NAMED + SINK.format(effect="select id, amount + account as x from ledger"))
+    assert (
+        "Candidate" not in mistake[3] and "; effect: select id" in mistake[3] and "; columns of `ledger`" in mistake[3]
+    )
+
+
+def test_hints_are_of_the_same_part_and_the_same_words() -> None:
+    assert next(wrong_in("{postgres.second.jdb}")).endswith("did you mean 'postgres.second.jdbc'?")
+    assert did_you_mean("kill files", ["kill s3", "kill driver"]) == ""
+    assert did_you_mean("kil drivr", ["kill s3", "kill driver"]) == "; did you mean 'kill driver'?"

@@ -235,14 +235,14 @@ CASES = [
         "wrong progress",
         ("name: n\npipeline: {entry: pipelines/pay.py, progress: checkpiont}\nsink: {console: true}\n"),
         [
-            "2:47: pipeline.progress must be checkpoint, async, group or a query (select, with) for the next offsets, not 'checkpiont'; did you mean 'checkpoint'?"
+            "2:47: pipeline.progress must be checkpoint, async, dstreams, group or a query (select, with) for the next offsets, not 'checkpiont'; did you mean 'checkpoint'?"
         ],
     ),
     Case(
         "progress that is a list",
         ("name: n\npipeline: {entry: pipelines/pay.py, progress: []}\nsink: {console: true}\n"),
         [
-            "2:47: pipeline.progress must be checkpoint, async, group or a query (select, with) for the next offsets, not a list"
+            "2:47: pipeline.progress must be checkpoint, async, dstreams, group or a query (select, with) for the next offsets, not a list"
         ],
     ),
     Case(
@@ -411,7 +411,9 @@ CASES = [
         PIPELINE
         + "sink: {kafka: t, effect: select key from ledger, key: [key]}\n"
         + "schedule: [{when: {rows: 5}, do: kill driver}]\n",
-        ["4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own"],
+        [
+            "4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own in Postgres or MariaDB, or take a failpoint"
+        ],
     ),
     Case(
         "view by another word",
@@ -818,12 +820,16 @@ CASES = [
             "sink: {postgres: select id from t, effect: select id from ledger, key: [id]}\n"
             "schedule: [{when: {rows: 3}, do: kill driver}]\n"
         ),
-        ["4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own"],
+        [
+            "4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own in Postgres or MariaDB, or take a failpoint"
+        ],
     ),
     Case(
         "rows at a console",
         PIPELINE + ("sink: {console: true}\nschedule: [{when: {rows: 3}, do: kill driver}]\n"),
-        ["4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own"],
+        [
+            "4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own in Postgres or MariaDB, or take a failpoint"
+        ],
     ),
     Case(
         "points without a checkpoint",
@@ -881,7 +887,7 @@ CASES = [
             "  - {when: {point: sink-committed, batch: 3}, do: kill driver}\n"
         ),
         [
-            "2:47: pipeline.progress must be checkpoint, async, group or a query (select, with) for the next offsets, not 'checkpont'; did you mean 'checkpoint'?",
+            "2:47: pipeline.progress must be checkpoint, async, dstreams, group or a query (select, with) for the next offsets, not 'checkpont'; did you mean 'checkpoint'?",
             "3:19: sink[0].postgres must be a table (small letters, digits, '_', its schema before a dot) or a query (select, with), not 'T'",
             "5:18: input.records must be a whole number from 1 to 10000000, not 'all'",
             "6:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'at-leest-once'; did you mean 'at-least-once'?",
@@ -921,7 +927,7 @@ HEADERS = [
         [
             "2:14: executors must be a whole number from 1 to 64, not 'none'",
             "3:19: input.replay names 'nope.csv', and there is no such file in ROOT",
-            "4:13: progress must be checkpoint, async, group or a query (select, with) for the next offsets, not '{x}'",
+            "4:13: progress must be checkpoint, async, dstreams, group or a query (select, with) for the next offsets, not '{x}'",
         ],
     ),
     Case(

@@ -131,7 +131,9 @@ class Effects:
     def _described(self, sql: str) -> Shape:
 
         def columns() -> tuple[list[str], list[Any]]:
-            self._tree(sql)
+            if asked := syntax.unsteady(self._tree(sql), self.columns()):
+                words = f"asks {asked}, which answers otherwise each time. It may depend on the records alone"
+                raise UsageError(f"the effect of {self._where} {words}")
             query = self._bare(sql)
             described = self._db.execute(f"describe {query}").fetchall()
             # `describe` calls `id as "ID"` id.
@@ -301,7 +303,7 @@ class Effects:
     def _wrong(self, sql: str, words: str) -> UsageError:
         there = ", ".join(self.columns())
         return UsageError(
-            f"the effect of {self._where} is no query that DuckDB can run: {words}\n"
+            f"the effect of {self._where} is no query that DuckDB can run: {' '.join(words.split())}\n"
             f"  effect: {' '.join(sql.split())}\n  columns of `ledger`: {there}"
         )
 
@@ -370,4 +372,5 @@ def _quoted(name: str) -> str:
 
 
 def _words(failure: Exception) -> str:
-    return str(failure).split("\n\nLINE")[0].strip()
+    # Of `+` there are forty candidates.
+    return re.split(r"\n\nLINE|\s*Candidate functions:", str(failure))[0].strip()

@@ -11,6 +11,12 @@ Node = dict[str, Any]
 Tree = dict[str, Any]
 
 COUNTS = ("count", "count_star", "count_if")
+CLOCK_WORDS = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
+UNSTEADY = (
+    *("gen_random_uuid", "random", "uuid", "uuidv4", "uuidv7"),
+    *("get_current_time", "get_current_timestamp", "now", "today", "transaction_timestamp", "txid_current"),
+)
+"""Functions that answer otherwise each time."""
 SUMS = ("sum", "avg", "mean", "fsum", "favg", "sumkahan", "kahan_sum")
 """Aggregates of numbers; of the first one, what each record gives to it is the number itself."""
 
@@ -94,6 +100,18 @@ def instead(tree: Tree, function: str) -> Tree:
             named = {"function_name": function, "qualified_name": {"path": [function]}, "alias": item["alias"]}
             items[place] = node | named
     return out
+
+
+def unsteady(tree: Tree, columns: Collection[str]) -> str:
+    """What it asks that the records do not tell, such as the clock; empty if nothing. `columns` are those of its
+    table."""
+    nodes = list(_nodes(tree))
+    called = {str(node.get("function_name", "")).lower() for node in nodes if node.get("class") == "FUNCTION"}
+    # Some are written without brackets, and are columns where there is one of that name.
+    bare = [node["column_names"] for node in nodes if node.get("class") == "COLUMN_REF"]
+    ours = _lower(columns) | _aliases([node for node in nodes if isinstance(node.get("alias"), str)])
+    called |= _lower(names[0] for names in bare if len(names) == 1) & set(CLOCK_WORDS) - ours
+    return min(called & {*UNSTEADY, *CLOCK_WORDS}, default="")
 
 
 def _select(tree: Tree) -> Node:

@@ -17,5 +17,13 @@ def seen(value: object) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing if nothing is near."""
-    near = difflib.get_close_matches(name[:100], list(known), n=1)
+    near = [each for each in difflib.get_close_matches(name[:100], list(known)) if _alike(name[:100], each)]
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _alike(name: str, other: str) -> bool:
+    """Are they, word by word? `kill files` and `kill s3` share one, and mean two things."""
+    ours, theirs = name.split(), other.split()
+    if len(ours) != len(theirs):
+        return True
+    return all(difflib.get_close_matches(mine, [its]) for mine, its in zip(ours, theirs, strict=True))

@@ -52,7 +52,14 @@ def wrong_in(text: str) -> Iterator[str]:
         if name is None and len(match[0]) == 1:
             yield f"holds a single {match[0]!r}: write {match[0] * 2!r} for the character itself"
         elif name is not None and label(name) is None:
-            yield f"holds the unknown placeholder {match[0]!r}{did_you_mean(name, known())}"
+            yield f"holds the unknown placeholder {match[0]!r}{did_you_mean(name, (*known(), *_beside(name)))}"
+
+
+def _beside(name: str) -> tuple[str, ...]:
+    """Those of the part of a component that a name begins with."""
+    part, _, _ = name.rpartition(".")
+    kinds = (kind for kind in COMPONENTS if re.fullmatch(rf"{kind.about.name}\.{NAME}", part))
+    return tuple(f"{part}.{last}" for kind in kinds for last in kind.gives)
 
 
 def filled(text: str, placeholders: Mapping[str, str]) -> str:

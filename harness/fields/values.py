@@ -48,7 +48,7 @@ A_TEXT = "a text"
 A_LINE = "one line of 1 to 200 printable characters"
 A_PLACE = "a table (small letters, digits, '_', its schema before a dot) or a query (select, with)"
 A_QUERY = "a query (select, with, from, table or values)"
-A_PROGRESS = "checkpoint, async, group or a query (select, with) for the next offsets"
+A_PROGRESS = "checkpoint, async, dstreams, group or a query (select, with) for the next offsets"
 
 Schema = dict[str, Any]
 

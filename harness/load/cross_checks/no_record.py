@@ -36,7 +36,8 @@ def check_effects(claim: Claim, *, root: Path) -> None:
                 if effects is not None:
                     described.append((sink, effects.table(sql).described))
         except UsageError as failure:
-            wrong.append((sink, " ".join(str(failure).split())))
+            lines = (" ".join(line.split()) for line in str(failure).splitlines())
+            wrong.append((sink, "; ".join(filter(None, lines))))
     for sink, effect in described:
         unguessed(sink, {column.name for column in effect})
     for sink, _ in wrong:

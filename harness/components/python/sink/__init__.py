@@ -16,6 +16,7 @@ from pydantic import Field
 
 from harness.components.python.sink.start import Reader
 from harness.fields import values as v
+from harness.fields.hints import seen
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals
 from harness.resources import Resources, labelled, part
@@ -33,7 +34,7 @@ def _options(value: object) -> str:
         raise v.refusal(SOME_OPTIONS, value)
     for name, each in value.items():
         if not isinstance(each, str):
-            raise v.refusal(f"{SOME_OPTIONS}, which {name} has to have", each)
+            raise v.worded(f"must be {SOME_OPTIONS}, and {name} has {seen(each)}")
     return json.dumps(value, sort_keys=True)
 
 
