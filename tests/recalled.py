@@ -20,7 +20,8 @@ import harness.effect
 import harness.run_folder.ledger
 from harness.run_folder.database import connection
 
-_ANSWERS: dict[Any, list[Any] | Exception] = {}
+Answer = tuple[list[Any], list[str]] | Exception
+_ANSWERS: dict[Any, Answer] = {}
 _VIEW = "create or replace temp view "
 _LASTING = "create "
 ROOMS = (harness.effect, harness.run_folder.ledger)
@@ -30,8 +31,9 @@ ROOMS = (harness.effect, harness.run_folder.ledger)
 class Rows:
     """A result that has been fetched."""
 
-    def __init__(self, rows: Sequence[Any]) -> None:
+    def __init__(self, rows: Sequence[Any], columns: Sequence[str]) -> None:
         self._rows = iter(rows)
+        self.columns = columns
 
     def fetchall(self) -> list[Any]:
         return list(self._rows)
@@ -79,7 +81,7 @@ class Recalled:
         elif sql.strip().startswith(_LASTING) and sql not in self._steps:
             self._steps += (sql,)
             self._taken += new
-        return Rows(answer)
+        return Rows(*answer)
 
     sql = execute
 
@@ -91,7 +93,7 @@ class Recalled:
         if self._made is not None:
             self._made.close()
 
-    def _asked(self, sql: str, parameters: Sequence[Any]) -> list[Any] | Exception:
+    def _asked(self, sql: str, parameters: Sequence[Any]) -> Answer:
         made = self._made = self._made or connection()
         for step in self._steps[self._taken :]:
             if isinstance(step, str):
@@ -103,7 +105,8 @@ class Recalled:
             made.execute(self._view)
             self._shown = self._view
         try:
-            return made.execute(sql, parameters).fetchall()
+            found = made.execute(sql, parameters)
+            return found.fetchall(), [each[0] for each in found.description or ()]
         except Exception as error:  # what DuckDB does not like is an answer too
             return error
 
