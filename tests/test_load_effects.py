@@ -124,6 +124,13 @@ def test_of_windows_the_ledger_says_which_records_are_late(tmp_path: Path) -> No
     assert "_late" in told(tmp_path, NAMED + late)[0][3]
 
 
+def test_an_effect_under_a_watermark_that_is_no_query_is_one_mistake(tmp_path: Path) -> None:
+    wrong = SINK.format(effect="select id from from ledger")
+    closed = wrong.replace("key: [id]", "key: [id], watermark: {of: event_time, closes: event_time}")
+    (mistake,) = told(tmp_path, NAMED + closed)
+    assert "is no query that DuckDB can run" in mistake[3]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
