@@ -83,6 +83,12 @@ class Table:
             out.append(SinkColumn(name=name, type=type_, family=family))
         return tuple(out)
 
+    def not_known(self, saw: str) -> UsageError:
+        """It has something of which no test says that it is read right."""
+        return UsageError(
+            f"asked to read {self.what}; it has {saw}, which is not known to be read right. Make the table without it"
+        )
+
     @contextmanager
     def said(self) -> Iterator[None]:
         """Failures become words."""

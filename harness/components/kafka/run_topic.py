@@ -105,17 +105,18 @@ class Provides:
     ) -> Resources:
         topic = called(run_id, name)
         others = tuple(f"{topic}.{number}" for number in range(2, topics + 1))
-        for each in (topic, *(others if created_at is None else others[:-1])):
-            self.topics.create(each, partitions=partitions)
-        create = partial(self.topics.create, others[-1] if others else topic, partitions=partitions)
-        last = None if created_at is None else LastTopic(at=created_at, create=create)
+        create = partial(self.topics.create, partitions=partitions)
+        last = None if created_at is None else LastTopic(at=created_at, create=partial(create, others[-1]))
+        at = Topic(
+            bootstrap=self.topics.bootstrap, topic=topic, group=topic, partitions=partitions, topics=self.topics,
+            others=others, last=last,
+        )  # fmt: skip
+        for each in at.there:
+            create(each)
         given = {"bootstrap": str(self.inside), "topic": topic, "group": topic, "topics": ",".join((topic, *others))}
         return Resources(
             label=labelled(self.component, name),
-            at=Topic(
-                bootstrap=self.topics.bootstrap, topic=topic, group=topic, partitions=partitions, topics=self.topics,
-                others=others, last=last,
-            ),
+            at=at,
             placeholders={**given, "pattern": rf"{topic}(\.[0-9]+)?"},
             bare=() if name else self.bare,
             environment=variables(self.inside, self.component.upper()),

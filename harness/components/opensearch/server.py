@@ -50,25 +50,23 @@ class Server:
     def ask(self, what: str, method: str, path: str, body: Any = None, /, **asked: str) -> Any:
         """The answer; `what` says in words what was asked, `asked` are parameters of the address. Raises Refused, and
         StackError if the server does not answer, or did a part of it only."""
-        answer = self._read(json.loads, what, self.text(what, method, path, body, **asked))
-        whole(answer, f"asked OpenSearch to {what}")
-        return answer
+        return self._whole(json.loads, what, self.text(what, method, path, body, **asked))
 
     def exactly(self, what: str, method: str, path: str, body: Any = None, /, **asked: str) -> dict[str, Any]:
         """The same, with each number as the text that it is written as."""
-        answer = self._read(fields, what, self.text(what, method, path, body, **asked))
-        whole(answer, f"asked OpenSearch to {what}")
-        return answer
+        return self._whole(fields, what, self.text(what, method, path, body, **asked))
 
-    def _read(self, read: Callable[[str], Answer], what: str, text: str) -> Answer:
+    def _whole(self, read: Callable[[str], Answer], what: str, text: str) -> Answer:
         try:
-            return read(text)
+            answer = read(text)
         except ValueError as failure:
             told = " ".join(text.split())[:SHOWN] or "nothing"
             words = f"saw an answer that is no JSON of OpenSearch's: {told}"
             raise StackError(
                 f"asked OpenSearch at {self.url} to {what}; {words}. Is it OpenSearch that answers at this address?"
             ) from failure
+        whole(answer, f"asked OpenSearch to {what}")
+        return answer
 
     def text(self, what: str, method: str, path: str, body: Any = None, /, **asked: str) -> str:
         """The answer as the text that it is. Raises as `ask` does, but for parts."""

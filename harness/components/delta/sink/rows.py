@@ -17,7 +17,6 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from harness.errors import UsageError
 from harness.sinks import arrow
 from harness.sinks.base import Missing
 
@@ -55,7 +54,7 @@ def opened(folder: Path) -> DeltaTable:
         saw = f"{engine} and the column {instants[0]} of type timestamp"
     elif not strange and protocol.min_reader_version <= READER_MAX:
         return table
-    raise UsageError(f"{asked}; it has {saw}, which is not known to be read right. Make the table without it")
+    raise words.not_known(saw)
 
 
 def _engine(table: DeltaTable) -> str:

@@ -15,7 +15,6 @@ from pyiceberg.io.pyarrow import ArrowScan, schema_to_pyarrow
 from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.table import StaticTable
 
-from harness.errors import UsageError
 from harness.sinks import arrow
 from harness.sinks.base import Missing
 
@@ -42,7 +41,7 @@ def opened(folder: Path) -> StaticTable:
         tries -= 1
         table = _newest(folder, last=not tries)
     if table.metadata.format_version > FORMAT_MAX:
-        raise _not_known(folder, f"it has format version {table.metadata.format_version}")
+        raise named(folder).not_known(f"format version {table.metadata.format_version}")
     return table
 
 
@@ -63,11 +62,6 @@ def _newest(folder: Path, *, last: bool) -> StaticTable | None:
             return None
 
 
-def _not_known(folder: Path, saw: str) -> UsageError:
-    known = "which is not known to be read right. Make the table without it"
-    return UsageError(f"asked to read {named(folder).what}; {saw}, {known}")
-
-
 def schema(table: StaticTable) -> pa.Schema:
     """Its columns."""
     return table.schema().as_arrow()
@@ -85,7 +79,7 @@ def scanned(table: StaticTable) -> pa.RecordBatchReader:
 
 def _refuse(table: StaticTable) -> None:
     """Raise UsageError for a file that pyiceberg does not read, or that no test here has."""
-    snapshot = table.current_snapshot()
+    snapshot, words = table.current_snapshot(), named(Path(table.location()))
     entries = (
         entry.data_file
         for manifest in (snapshot.manifests(table.io) if snapshot else ())
@@ -93,9 +87,9 @@ def _refuse(table: StaticTable) -> None:
     )
     for file in entries:
         if file.content is DataFileContent.EQUALITY_DELETES:
-            raise _not_known(Path(table.location()), "it has equality deletes")
+            raise words.not_known("equality deletes")
         if file.file_format is not FileFormat.PARQUET:
-            raise _not_known(Path(table.location()), f"it has a file in the format {file.file_format.value}")
+            raise words.not_known(f"a file in the format {file.file_format.value}")
 
 
 def _names(folder: Path) -> list[str]:
