@@ -148,6 +148,46 @@ def test_windows_that_overlap_are_an_error(tmp_path: Path) -> None:
     says(run, error(words, kinds={Kind.WRONG_AGGREGATE: 3, Kind.LOST: 1}, fits=(DONE,)))
 
 
+SLIDING = "select unnest([ms // 10000, ms // 10000 + 1]) as w, amount from ledger where not (_late or _open)"
+TOTAL = "select w, count(*) as n, sum(amount) as total from ({}) as each group by 1"
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        # The first records, or nearly all, are in no window; none alone is.
+        TOTAL.format(f"{SLIDING} and amount > 1.5"),
+        TOTAL.format(f"{SLIDING} and amount = 4.03"),
+        f"{TOTAL.format(SLIDING)} having count(*) > 1",
+        # Windows that nothing lies in have rows too.
+        "select g.w, count(l.w) as n, sum(l.amount) as total from range(9) g(w) "
+        f"left join ({SLIDING}) l using (w) group by 1",
+    ],
+)
+def test_windows_that_overlap_under_a_filter_are_an_error(tmp_path: Path, effect: str) -> None:
+    assert "one record is in 2 rows" in overlaps(tmp_path, effect)
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        SINK.effect,
+        f"{SINK.effect} having count(*) > 1",
+        "select g.w, count(l.ms) as n, coalesce(sum(l.amount), 0)::decimal(12,2) as total from range(9) g(w) left join "
+        "(select * from ledger where not (_late or _open)) l on l.ms // 10000 = g.w group by 1",
+    ],
+)
+def test_windows_that_do_not_overlap_are_none(tmp_path: Path, effect: str) -> None:
+    assert overlaps(tmp_path, effect) == ""
+
+
+def overlaps(folder: Path, effect: str) -> str:
+    """What is said of windows that overlap."""
+    run = windowed(folder / "run", holds=replace(SINK, effect=effect))
+    run.hit(3, written=True)
+    return "; ".join(each for each in judge(run.written()).reasons if "is in" in each)
+
+
 def test_another_watermark_after_a_hit_is_a_finding_that_controls_decide(tmp_path: Path) -> None:
     for number, (calm, right) in enumerate(
         (

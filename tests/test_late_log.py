@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from harness.load import load
 from harness.run.loop import Result
 from harness.scenario import Kind, Scenario, Word
+from harness.sinks import table
 
 SINKS = Path(__file__).parents[1] / "scenarios" / "sinks"
 
@@ -22,8 +22,10 @@ def test_what_comes_twice_was_there_before_the_batch_that_was_hit(run_scenario: 
     assert result.verdict.word is Word.VIOLATED and result.verdict.as_expected
     twice = {str(each.key["id"]) for each in result.verdict.findings if each.kind is Kind.DUPLICATED}
     # The batch that was hit had its first task at its first record: no record of its own was in the topic.
-    at_hit = pq.read_table(result.folder / "snapshots" / "1-injection" / "sink" / "0.parquet")
-    there = {str(number) for number in at_hit["id"].to_pylist()}
+    at_hit = table.load(result.folder / "snapshots" / "2-injection", 0)
+    assert at_hit is not None
+    place = [column.name for column in at_hit.columns].index("id")
+    there = {row[place] for row in at_hit.rows}
     assert twice and twice <= there
 
 

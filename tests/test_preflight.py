@@ -29,6 +29,7 @@ schedule: [{{when: {{batch: 1}}, do: crash before offset commit}}]
 expect: held
 """
 PLAIN, TOTAL = "select id, amount from ledger", "select 1 as id, count(*) as amount from ledger"
+TOTALS = "select id, sum(amount) as amount from ledger group by id"
 TYPES = {"id": ("bigint", "number"), "amount": ("numeric", "number"), "note": ("text", "text")}
 
 
@@ -48,7 +49,6 @@ def look(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     *,
-    old: SinkTable,
     new: SinkTable,
     effect: str = PLAIN,
     kind: str = "postgres: public.kept",
@@ -57,7 +57,7 @@ def look(
     monkeypatch.setattr(preflight, "read", lambda sink, parts: new)
     workload = make(made.input, seed=1, root=folder)
     own: Any = SimpleNamespace(folder=folder, parts={})
-    return preflight.look(made, workload, own, before=[old])
+    return preflight.look(made, workload, own)
 
 
 NONE_YET = table(missing="the database has none of that name")
@@ -67,15 +67,15 @@ NONE_YET = table(missing="the database has none of that name")
 def test_a_table_made_in_setup_may_hold_totals_at_zero(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Row]
 ) -> None:
-    look(tmp_path, monkeypatch, old=NONE_YET, new=table("id", "amount", rows=rows))
+    look(tmp_path, monkeypatch, new=table("id", "amount", rows=rows), effect=TOTALS)
 
 
 def test_a_table_that_the_pipeline_makes_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET) == set()
+    assert look(tmp_path, monkeypatch, new=NONE_YET) == set()
 
 
 def test_a_table_that_is_there_needs_no_second_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert look(tmp_path, monkeypatch, old=NONE_YET, new=table("id", "amount")) == {0}
+    assert look(tmp_path, monkeypatch, new=table("id", "amount")) == {0}
 
 
 def test_a_query_that_is_wrong_whatever_the_pipeline_makes_is_told_before_the_run(
@@ -86,9 +86,9 @@ def test_a_query_that_is_wrong_whatever_the_pipeline_makes_is_told_before_the_ru
 
     monkeypatch.setattr(preflight, "columns", wrong)
     # One that is not there yet is not asked for a second time.
-    assert look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET) == set()
+    assert look(tmp_path, monkeypatch, new=NONE_YET) == set()
     with pytest.raises(SetupError, match='column "amuont" does not exist'):
-        look(tmp_path, monkeypatch, old=NONE_YET, new=replace(NONE_YET, absent=False))
+        look(tmp_path, monkeypatch, new=replace(NONE_YET, absent=False))
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "opensearch", "files"])
@@ -101,7 +101,7 @@ def test_what_setup_makes_is_told_before_the_run_and_files_are_not(
     monkeypatch.setattr(preflight, "columns", wrong)
     there = replace(NONE_YET, absent=False)
     with nullcontext() if kind == "files" else pytest.raises(SetupError, match="has a field id that"):
-        assert look(tmp_path, monkeypatch, old=NONE_YET, new=there, kind=f"{kind}: kept") == set()
+        assert look(tmp_path, monkeypatch, new=there, kind=f"{kind}: kept") == set()
 
 
 def test_a_query_by_a_function_that_the_pipeline_may_make_passes(
@@ -111,7 +111,7 @@ def test_a_query_by_a_function_that_the_pipeline_may_make_passes(
         raise Unmade("function of_the_pipeline() does not exist")
 
     monkeypatch.setattr(preflight, "columns", unmade)
-    assert look(tmp_path, monkeypatch, old=NONE_YET, new=replace(NONE_YET, absent=False)) == set()
+    assert look(tmp_path, monkeypatch, new=replace(NONE_YET, absent=False)) == set()
 
 
 class Open:
@@ -270,23 +270,37 @@ def test_a_console_is_not_looked_at(tmp_path: Path) -> None:
     own: Any = SimpleNamespace(folder=tmp_path, parts={})
     held = preflight.sinks_now(made, own)
     assert [each.rows for each in held] == [[]]
-    preflight.look(made, make(made.input, seed=1, root=tmp_path), own, before=held)
+    preflight.look(made, make(made.input, seed=1, root=tmp_path), own)
 
 
 def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = table("id", "amount", rows=[("1", "5"), ("2", "6"), ("2", "6")])
     with pytest.raises(SetupError, match=r"saw 3 rows in public\.kept before the first record .* without a schema"):
-        look(tmp_path, monkeypatch, old=held, new=held)
+        look(tmp_path, monkeypatch, new=held)
 
 
-def test_rows_that_setup_puts_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = table("id", "amount", rows=[("1", "0.00"), ("2", None), ("3", "5")])
-    with pytest.raises(SetupError, match=r"saw 1 rows in public\.kept before the first record .* or fill no rows in"):
-        look(tmp_path, monkeypatch, old=NONE_YET, new=held)
-
-
-def test_rows_that_setup_took_away_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    look(tmp_path, monkeypatch, old=table("id", "amount", rows=[("1", "5")]), new=table("id", "amount"))
+@pytest.mark.parametrize(
+    ("effect", "held", "left"),
+    [
+        (TOTALS, table("id", "amount", rows=[("1", "0.00"), ("2", None), ("3", "5")]), 1),
+        # Of a record that is no total, zero is what the pipeline writes.
+        (PLAIN, table("id", "amount", rows=[("1", "0.00"), ("2", None), ("3", "5")]), 3),
+        # With all columns as the key any row is a right one, also where the effect folds records into it.
+        ("select id from ledger", table("id", rows=[("15",)]), 1),
+        ("select distinct id from ledger", table("id", rows=[("15",)]), 1),
+        (
+            "select id, min(currency) as note from ledger group by id",
+            table("id", "note", rows=[("1", "0"), ("2", None)]),
+            1,
+        ),
+    ],
+)
+def test_rows_that_setup_puts_there_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, effect: str, held: SinkTable, left: int
+) -> None:
+    said = rf"saw {left} rows in public\.kept before the first record .* or fill no rows in"
+    with pytest.raises(SetupError, match=said):
+        look(tmp_path, monkeypatch, new=held, effect=effect)
 
 
 @pytest.mark.parametrize(("count", "refused"), [("0", False), ("57", True)])
@@ -297,18 +311,18 @@ def test_a_total_has_a_row_of_no_record_too(
     held = table("amount", "id", rows=[(count, "1")])
     if refused:
         with pytest.raises(SetupError, match="saw 1 rows"):
-            look(tmp_path, monkeypatch, old=held, new=held, effect=TOTAL)
+            look(tmp_path, monkeypatch, new=held, effect=TOTAL)
     else:
-        look(tmp_path, monkeypatch, old=held, new=held, effect=TOTAL)
+        look(tmp_path, monkeypatch, new=held, effect=TOTAL)
 
 
 def test_columns_that_do_not_fit_are_told_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SetupError, match=r"the effect has columns id, amount; the sink has id, note\. Mend `effect`"):
-        look(tmp_path, monkeypatch, old=NONE_YET, new=table("id", "note"))
+        look(tmp_path, monkeypatch, new=table("id", "note"))
 
 
 def test_an_effect_that_cannot_run_is_told_even_if_the_table_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match=r"(?s)nowhere.*columns of `ledger`: id, "):
-        look(tmp_path, monkeypatch, old=NONE_YET, new=NONE_YET, effect="select nowhere as id from ledger")
+        look(tmp_path, monkeypatch, new=NONE_YET, effect="select nowhere as id from ledger")

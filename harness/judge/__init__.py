@@ -13,8 +13,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.checkers.closed_windows import WRITTEN
-from harness.checkers.offset_ranges import Cut, Span
 from harness.checkers.origin import attribute, explanations, together
 from harness.checkers.verdict import Facts, verdict, violates
 from harness.effect import Effects, Source
@@ -26,6 +24,7 @@ from harness.judge.control import Control, Decided, decide, read_controls
 from harness.judge.examine import FINDINGS_MAX, Examined, examine, hidden
 from harness.judge.injections import Injection, ended, numbered, read_injections
 from harness.judge.late_log import declared, undeclared
+from harness.judge.overlapping import overlapping
 from harness.judge.producer import examine_producer
 from harness.judge.progress_at_hit import feeders, reaches, taken
 from harness.judge.read_folder import Run, read_run
@@ -33,7 +32,7 @@ from harness.judge.stakes.weigh import weigh_all
 from harness.judge.stakes.weighed import EARLY, POINTS, SAFE
 from harness.judge.stalled import stalled
 from harness.judge.windows import by_writing, unclear
-from harness.scenario import Finding, Kind, Sink, Verdict
+from harness.scenario import Finding, Kind, Verdict
 from harness.scenario import Harm as Harm
 from harness.sinks.names import sink_names
 from harness.sinks.table import load
@@ -185,20 +184,12 @@ def _windows(run: Run, injections: tuple[Injection, ...], source: Source, place:
     with Effects(told.source, where=f"scenario `{run.scenario.name}`") as written:
         # What a batch has yet to write may be missing, or be there already: nobody is accused of it.
         out = _sink(told.run, told.injections, written, place, drained=drained and not told.unknown)
-        out.error += _overlapping(written, sink, name)
+        out.error += overlapping(written, sink, name)
     out.behind, out.unknown = drained and not out.drained, [*out.unknown, *told.unknown]
     out.error += told.error
     out.notes += told.notes
     out.findings += [finding for finding in told.findings if out.counted(finding.kind)]
     return out
-
-
-def _overlapping(written: Effects, sink: Sink, name: str) -> list[str]:
-    """Words for windows of which a record lies in several: it may be late for one of them and in time for another."""
-    assert sink.effect is not None
-    rows = len(written.table(sink.effect, cut=Cut(only=(Span(WRITTEN, 0, 1),))).rows)
-    why = f"one record is in {rows} rows of the effect of {name}, and `closes` is the end of one window"
-    return [f"{why}. Windows that overlap cannot be judged: give each record one"] if rows > 1 else []
 
 
 def _weighed(run: Run, sink: Examined, effects: Effects, injections: tuple[Injection, ...]) -> None:

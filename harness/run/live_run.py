@@ -105,10 +105,9 @@ class Live:
     def perform(self, workload: Workload) -> None:
         """From empty resources to the end of the schedule."""
         self._phase("set up")
-        held = preflight.sinks_now(self.scenario, self.own)
         self._set_up()
         self.since = since(self.scenario.sinks, self.own.parts)
-        self._looked = preflight.look(self.scenario, workload, self.own, before=held)
+        self._looked = preflight.look(self.scenario, workload, self.own)
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()

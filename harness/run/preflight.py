@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from harness.checkers.cells import Row
 from harness.checkers.schema_check import schema_mismatch
 from harness.component import SetsUp, component
 from harness.effect import Effects, Source, Table
@@ -37,9 +38,9 @@ def sinks_now(scenario: Scenario, own: RunResources) -> list[SinkTable]:
     return [read(sink, own.parts) for sink in scenario.sinks]
 
 
-def look(scenario: Scenario, workload: Workload, own: RunResources, *, before: Sequence[SinkTable]) -> set[int]:
-    """Compare what the sinks hold after `setup` with the effects over no record; `before` was read before `setup`.
-    Returns the places of the sinks that need no second look.
+def look(scenario: Scenario, workload: Workload, own: RunResources) -> set[int]:
+    """Compare what the sinks hold after `setup` with the effects over no record. Returns the places of the sinks
+    that need no second look.
 
     A sink that the pipeline makes itself is not there yet, and only its effect is looked at. Raises UsageError for an
     effect that cannot be run, SetupError for one that does not fit its sink, or for rows that `setup` left there."""
@@ -54,7 +55,7 @@ def look(scenario: Scenario, workload: Workload, own: RunResources, *, before: S
                 _wrong(sink, own)
             if not now[place].unreadable:
                 _fits(sink, effect, now[place].columns, names[place])
-                _empty(before[place], now[place], effect, sink.key)
+                _empty(now[place], effect, sink.key if effects.aggregates(sink.effect) else ())
                 looked.add(place)
     return looked
 
@@ -148,21 +149,23 @@ def _wrong(sink: Sink, own: RunResources) -> None:
             raise SetupError(str(failure)) from failure
 
 
-def _empty(old: SinkTable, new: SinkTable, effect: Table, key: Collection[str]) -> None:
-    """Rows after `setup`, but for what the effect makes of no record (a total has a row even then) and for totals that
-    `setup` makes at zero: a row that is there already hides that the pipeline never wrote it."""
-    kept = Counter(new.rows)
-    names = [column.name for column in new.columns]
+def _empty(now: SinkTable, effect: Table, key: Collection[str]) -> None:
+    """Rows after `setup`, but for what the effect makes of no record (a total has a row even then) and for totals at
+    zero, whose `key` it is: a row that is there already hides that the pipeline never wrote it."""
+    kept = Counter(now.rows)
+    names = [column.name for column in now.columns]
     if set(names) == set(effect.columns):
         kept -= Counter(tuple(row[effect.columns.index(name)] for name in names) for row in effect.rows)
-    others = [place for place, name in enumerate(names) if name not in key]
-    made = kept - Counter(old.rows)
-    kept -= Counter({row: count for row, count in made.items() if key and all(_nothing(row[at]) for at in others)})
+    numbers = [column.family in ("number", "float") for column in now.columns]
+    totals = [place for place, name in enumerate(names) if key and name not in key]
+    kept = Counter({row: count for row, count in kept.items() if not _zero(row, totals, numbers)})
     if kept:
-        asked = f"asked for an empty sink; saw {kept.total()} rows in {new.target} before the first record was sent"
+        asked = f"asked for an empty sink; saw {kept.total()} rows in {now.target} before the first record was sent"
         cure = "Name the table without a schema (each run has its own), drop and make it in `setup`, or fill no rows in"
         raise SetupError(f"{asked}. {cure} there")
 
 
-def _nothing(cell: str | None) -> bool:
-    return cell is None or re.fullmatch(r"-?0+(\.0+)?", cell) is not None
+def _zero(row: Row, totals: Sequence[int], numbers: Sequence[bool]) -> bool:
+    """Is a row one of totals, and nothing but zero?"""
+    cells = [(row[place], numbers[place]) for place in totals]
+    return bool(cells) and all(c is None or (number and re.fullmatch(r"-?0+(\.0+)?", c)) for c, number in cells)
