@@ -34,7 +34,8 @@ def main() -> None:
     args = common.arguments(__doc__, "host", "port")
 
     def build(ssc: StreamingContext) -> None:
-        common.socket(args, ssc).foreachRDD(common.appended())
+        lines = common.socket(args, ssc)
+        common.as_one(args, lines).foreachRDD(common.appended())
 
     common.run(args, build)
 

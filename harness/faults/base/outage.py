@@ -72,6 +72,8 @@ class KillServer:
     """Does the pipeline stand still while the server starts?"""
     missed_at_once = True
     """Does whoever is connected lose what it was doing? If not, only a driver's death says that somebody noticed."""
+    holds_on = False
+    """Is the writer that the trigger holds held until it is back?"""
 
     @property
     def about(self) -> About:
@@ -115,7 +117,7 @@ class KillServer:
             run.look(hit)
             server.stop()
         finally:
-            _go_on(run, step, hit)
+            _go_on(run, step, hit) if not self.holds_on else signals.thaw(hit.frozen)
         words = self.meanwhile(run, step, server)
         # Nobody writes before its rows are counted on from where they stood.
         late = signals.freeze(everyone(run)) if self.stands_still else []

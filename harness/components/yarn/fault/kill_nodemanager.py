@@ -18,6 +18,9 @@ GIVEN_UP_S = 60.0
 class KillNodeManager(KillDaemon):
     """YARN takes the attempt for lost, and starts the next one; the old driver ends when ResourceManager disowns it."""
 
+    # The lost driver works on for seconds, without NodeManager: let go, it commits the batch before it is disowned.
+    holds_on = True
+
     @property
     def about(self) -> About:
         """Who it is."""
