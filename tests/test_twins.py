@@ -62,6 +62,11 @@ MEANT = {
     "sources/socket_planned": Meant(
         "sources/socket_at_most_once_planned", NO_STAKE, frozenset({"guarantee"}), word=Word.VOID
     ),
+    "yarn/upsert_node_lost_twice": Meant(
+        "yarn/upsert_node_lost_twice_four_attempts",
+        "what is repaired is how many attempts YARN gives it",
+        frozenset({"conf"}),
+    ),
     "yarn/upsert_only_attempt_lost": Meant(
         "yarn/upsert_nodemanager_killed", "what is repaired is how many attempts YARN gives it", frozenset({"conf"})
     ),
