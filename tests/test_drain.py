@@ -19,7 +19,7 @@ from harness.run.drain import Drain
 from harness.run.progress.commit_gaps import Rhythm
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import QueryState
-from harness.scenario import Pipeline, Restart, Scenario, Sink
+from harness.scenario import Kind, Pipeline, Restart, Scenario, Sink
 from harness.sinks import reading
 from harness.sinks.base import Missing, Reading
 from harness.sinks.table import SinkColumn, SinkTable, load, save
@@ -185,6 +185,23 @@ def test_one_that_never_comes_is_no_matter_of_time(monkeypatch: pytest.MonkeyPat
     kept(tmp_path, unreadable="no such table")
     waiting._quiet_period({0: 10})
     assert waiting._drained and waiting._quiet_period_s == 0.1
+
+
+def test_what_the_harness_takes_to_judge_is_no_time_of_the_sink(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = Program(rows=lambda look: "")
+    waiting = program.drain(monkeypatch, tmp_path)
+    waiting._drained = True
+    kept(tmp_path, columns=())
+
+    def slow(folder: Path) -> SimpleNamespace:
+        program.now_s += 300.0
+        return SimpleNamespace(findings=[SimpleNamespace(kind=Kind.LOST)])
+
+    monkeypatch.setattr(drain, "judge", slow)
+    waiting._quiet_period({0: 10})
+    assert waiting._drained and waiting._reasons == []
 
 
 def test_who_names_a_time_has_it_whatever_the_program_shows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
