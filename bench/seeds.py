@@ -24,12 +24,12 @@ NOT_RUN = "not run yet: "
 HEAD = """\
 # What the articles claim
 Made by `bench/seeds.py` from [bench/seeds.yaml](../bench/seeds.yaml) and the runs in [catalogue.md](catalogue.md); run
-it again rather than edit this page. A scenario stands with the verdicts of its stored runs, each linked to their table.
+it again rather than edit this page. A scenario stands with the verdicts of its stored runs, each linked to its row.
 The articles are of DStreams; what is shown here is of Structured Streaming, unless it says otherwise."""
 
-Runs = Mapping[str, tuple[str, list[str]]]
-"""By scenario, its place below scenarios/: the table of the catalogue, and the verdicts of the runs."""
-SCENARIO = re.compile(r"\[[^]]+\]\(\.\./scenarios/([\w/-]+)\.yaml\)")
+Runs = Mapping[str, Mapping[str, str]]
+"""By scenario, its place below scenarios/: the verdicts of its runs, each with the anchor of its row."""
+SCENARIO = re.compile(r'<a id="([\w-]+)"></a>\[[^]]+\]\(\.\./scenarios/([\w/-]+)\.yaml\)')
 
 
 def main() -> int:
@@ -53,14 +53,11 @@ def page(told: Mapping[str, Any], found: Runs) -> Iterator[str]:
 
 def runs(catalogue: str) -> Runs:
     """What the catalogue's rows say, in their order."""
-    out: dict[str, tuple[str, list[str]]] = {}
-    section = ""
+    out: dict[str, dict[str, str]] = {}
     for line in catalogue.splitlines():
-        section = line.removeprefix("## ") if line.startswith("## ") else section
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        for name in SCENARIO.findall(cells[-1]) if line.startswith("| `") else ():
-            verdicts = out.setdefault(name, (section, []))[1]
-            verdicts += [cells[5]] if cells[5] not in verdicts else []
+        for anchor, name in SCENARIO.findall(cells[-1]) if line.startswith("| `") else ():
+            out.setdefault(name, {}).setdefault(cells[5], anchor)
     return out
 
 
@@ -71,11 +68,8 @@ def _cell(each: Mapping[str, Any], found: Runs) -> Iterator[str]:
 
 
 def _shown(name: str, found: Runs) -> str:
-    section, verdicts = found.get(name, ("", []))
-    if not verdicts:
-        return f"{link(name)}: {NOT_RUN}no row in the catalogue"
-    table = f"catalogue.md#{section.replace(' ', '-')}"
-    return f"{link(name)}: " + ", ".join(f"[{verdict}]({table})" for verdict in verdicts)
+    linked = [f"[{verdict}](catalogue.md#{anchor})" for verdict, anchor in found.get(name, {}).items()]
+    return f"{link(name)}: " + (", ".join(linked) or f"{NOT_RUN}no row in the catalogue")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from bench.catalogue import link
+from bench.catalogue import anchored, link
 from bench.seeds import CATALOGUE, CLAIMS, NOT_RUN, ROOT, page, runs
 from harness.load import load
 from harness.scenario import Guarantee
@@ -37,9 +37,16 @@ def test_each_scenario_is_there_and_has_the_verdict_of_a_stored_run() -> None:
     linked = [found for row in rows() for found in LINKED.findall(row)]
     assert len(linked) > 60
     for name, told in linked:
-        section, verdicts = FOUND.get(name, ("", []))
-        assert verdicts, name
-        assert VERDICT.findall(told) == [(verdict, section.replace(" ", "-")) for verdict in verdicts], name
+        assert FOUND.get(name), name
+        assert VERDICT.findall(told) == [*FOUND[name].items()], name
+
+
+def test_the_row_of_each_verdict_is_there() -> None:
+    catalogue = CATALOGUE.read_text(encoding="utf-8").splitlines()
+    linked = {(name, *found) for row in rows() for name, told in LINKED.findall(row) for found in VERDICT.findall(told)}
+    for name, verdict, anchor in linked:
+        (row,) = [line for line in catalogue if f'<a id="{anchor}"></a>' in line]
+        assert f'<a id="{anchor}"></a>{link(name)}' in row and f"| {verdict} |" in row, anchor
 
 
 def test_a_scenario_that_has_no_run_does_not_pass_for_one_that_has() -> None:
@@ -67,10 +74,6 @@ def test_each_claim_is_of_an_article_and_is_shown_or_said_not_to_be() -> None:
 def test_what_the_catalogue_says_of_one_scenario_is_one_entry() -> None:
     head = "| program | asked | where the batch was | fault | seen at the hit | verdict | stack | scenarios |"
     row = "| `a.py` | - | w | kill driver | {} | {} | processes | {} |"
-    both = "[s/a](../scenarios/s/a.yaml) 2 times<br>[s/b](../scenarios/s/b.yaml)"
-    text = ["## one and two", head, row.format("x", "held", both)]
-    text += [row.format("y", "violated: lost", link("s/a")), row.format("z", "held", link("s/a"))]
-    assert runs("\n".join(text)) == {
-        "s/a": ("one and two", ["held", "violated: lost"]),
-        "s/b": ("one and two", ["held"]),
-    }
+    text = ["## one and two", head, row.format("x", "held", f"{anchored('s/a')} 2 times<br>{anchored('s/b')}")]
+    text += [row.format("y", "violated: lost", anchored("s/a", 2)), row.format("z", "held", anchored("s/a", 3))]
+    assert runs("\n".join(text)) == {"s/a": {"held": "s-a", "violated: lost": "s-a-2"}, "s/b": {"held": "s-b"}}
