@@ -8,14 +8,15 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from bench.catalogue import anchored, link
-from bench.seeds import CATALOGUE, CLAIMS, NOT_RUN, ROOT, page, runs
+from bench.catalogue import anchored, link, read
+from bench.ran import digest
+from bench.seeds import CATALOGUE, CHANGED, CLAIMS, NOT_RUN, ROOT, Found, known, page, runs
 from harness.load import load
 from harness.scenario import Guarantee
 
 PAGE = ROOT / "docs" / "seeds.md"
 TOLD: dict[str, Any] = YAML(typ="safe").load(CLAIMS)
-FOUND = runs(CATALOGUE.read_text(encoding="utf-8"))
+FOUND = known()
 LINKED = re.compile(r"\]\(\.\./scenarios/([\w/]+)\.yaml\): (.*?)(?=<br>| \|)")
 VERDICT = re.compile(r"\[([^]]+)\]\(catalogue\.md#([\w-]+)\)")
 
@@ -37,8 +38,8 @@ def test_each_scenario_is_there_and_has_the_verdict_of_a_stored_run() -> None:
     linked = [found for row in rows() for found in LINKED.findall(row)]
     assert len(linked) > 60
     for name, told in linked:
-        assert FOUND.get(name), name
-        assert VERDICT.findall(told) == [*FOUND[name].items()], name
+        assert FOUND.runs.get(name), name
+        assert VERDICT.findall(told) == [*FOUND.runs[name].items()], name
 
 
 def test_the_row_of_each_verdict_is_there() -> None:
@@ -51,8 +52,21 @@ def test_the_row_of_each_verdict_is_there() -> None:
 
 def test_a_scenario_that_has_no_run_does_not_pass_for_one_that_has() -> None:
     claim = {"claim": "c", "of": ["a"], "shows": ["proving/upsert_before_offset_commit"]}
-    made = [*page({"articles": {}, "points": [], "claims": [claim]}, {})]
-    assert NOT_RUN in made[-1] and VERDICT.findall(made[-1]) == []
+    made = [*page({"articles": {}, "points": [], "claims": [claim]}, Found({}, claim["shows"]))]
+    assert NOT_RUN in made[-1] and VERDICT.findall(made[-1]) == [] and CHANGED not in made[-1]
+
+
+def test_a_verdict_of_another_scenario_or_program_than_is_there_now_says_so() -> None:
+    told = {name: each for row in rows() for name, each in LINKED.findall(row)}
+    then = {name: {each["ran"] for each in read() if each["scenario"] == name} for name in told}
+    changed = {name for name, ran in then.items() if ran != {digest(ROOT, name)}}
+    assert {name for name, each in told.items() if CHANGED in each} == changed
+    claim = {"claim": "c", "of": ["a"], "shows": ["s/a", "s/b"]}
+    found = Found({"s/a": {"held": "s-a"}, "s/b": {"held": "s-b"}}, ["s/b"])
+    made = [*page({"articles": {}, "points": [], "claims": [claim]}, found)]
+    assert made[-1].endswith(
+        f"{link('s/a')}: [held](catalogue.md#s-a)<br>{link('s/b')}: [held](catalogue.md#s-b), {CHANGED} |"
+    )
 
 
 def test_each_point_of_failure_is_told_for_each_guarantee() -> None:
