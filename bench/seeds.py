@@ -1,5 +1,5 @@
-"""What the articles claim, our scenario, and what happened: a page made from bench/seeds.yaml and from the runs whose
-rows are in docs/catalogue.md.
+"""What the articles claim, our scenario, and what happened: a page made from bench/seeds.yaml (the rows), from
+bench/seed_claims.yaml (where in the articles each is claimed), and from the runs whose rows are in docs/catalogue.md.
 
     PYTHONPATH=. .venv/bin/python bench/seeds.py > docs/seeds.md
 """
@@ -18,15 +18,20 @@ from bench.catalogue import changed_since, link, read, table_line
 from harness.scenario import Guarantee
 
 ROOT = Path(__file__).parents[1]
-CLAIMS = ROOT / "bench" / "seeds.yaml"
+ROWS = ROOT / "bench" / "seeds.yaml"
+CLAIMS = ROOT / "bench" / "seed_claims.yaml"
 CATALOGUE = ROOT / "docs" / "catalogue.md"
 NOT_RUN = "not run yet: "
+NO_SCENARIO = "no scenario: "
+WRONG = "**wrong**: "
 CHANGED = "*changed since*"
 HEAD = """\
 # What the articles claim
-Made by `bench/seeds.py` from [bench/seeds.yaml](../bench/seeds.yaml) and the runs in [catalogue.md](catalogue.md); run
-it again rather than edit this page. A scenario stands with the verdicts of its stored runs, each linked to its row;
-*changed since* says that the scenario or its program is another one now, and has not been run again. The articles are
+Made by `bench/seeds.py` from [bench/seeds.yaml](../bench/seeds.yaml), from
+[bench/seed_claims.yaml](../bench/seed_claims.yaml), which has the claims of each article by paragraph, and from the
+runs in [catalogue.md](catalogue.md); run it again rather than edit this page. Numbers are paragraphs of an article.
+A scenario stands with the verdicts of its stored runs, each linked to its row; *changed since* says that the scenario
+or its program is another one now, and has not been run again. **Wrong** says what is the case instead. The articles are
 of DStreams; what is shown here is of Structured Streaming, unless it says otherwise."""
 
 Runs = Mapping[str, Mapping[str, str]]
@@ -44,8 +49,14 @@ SCENARIO = re.compile(r'<a id="([\w-]+)"></a>\[[^]]+\]\(\.\./scenarios/([\w/-]+)
 
 
 def main() -> int:
-    print("\n".join(page(YAML(typ="safe").load(CLAIMS), known())))
+    print("\n".join(page(loaded(), known())))
     return 0
+
+
+def loaded() -> dict[str, Any]:
+    """Points of failure, rows, and the articles with their claims."""
+    yaml = YAML(typ="safe")
+    return {**yaml.load(ROWS), "articles": yaml.load(CLAIMS)}
 
 
 def known() -> Found:
@@ -56,15 +67,23 @@ def known() -> Found:
 def page(told: Mapping[str, Any], found: Found) -> Iterator[str]:
     """The lines of the page."""
     yield from [HEAD, "", "The articles:"]
-    yield from (f"- *{name}*: {title}" for name, title in told["articles"].items())
+    yield from (f"- *{name}*: {each['title']}" for name, each in told["articles"].items())
     yield from ["", "## Points of failure", "", table_line(["point of failure", *Guarantee]), table_line(["---"] * 4)]
     for each in told["points"]:
-        yield table_line([each["point"], *("<br>".join(_cell(each[promise], found)) for promise in Guarantee)])
+        point = "<br>".join([each["point"], *_cited(each["point"], told["articles"])])
+        yield table_line([point, *("<br>".join(_cell(each[promise], found)) for promise in Guarantee)])
     yield from ["", "## Claims", "", table_line(["the article's claim", "article", "our scenario, what happened"])]
     yield table_line(["---"] * 3)
     for each in told["claims"]:
-        words = [f"*{each['so']}*"] if "so" in each else []
-        yield table_line([each["claim"], ", ".join(each["of"]), "<br>".join([*_cell(each, found), *words])])
+        of = "<br>".join(_cited(each["row"], told["articles"]))
+        yield table_line([each["claim"], of, "<br>".join(_cell(each, found))])
+
+
+def _cited(row: str, articles: Mapping[str, Any]) -> Iterator[str]:
+    """Each article that has the claim of this row, or names this point of failure, with the paragraphs."""
+    for name, article in articles.items():
+        if paragraphs := dict.fromkeys(str(at) for at, of, _ in article["claims"] if of == row):
+            yield f"{name} {', '.join(paragraphs)}"
 
 
 def runs(catalogue: str) -> Runs:
@@ -79,8 +98,12 @@ def runs(catalogue: str) -> Runs:
 
 def _cell(each: Mapping[str, Any], found: Found) -> Iterator[str]:
     yield from (_shown(name, found) for name in each.get("shows", ()))
-    if "not_run" in each:
-        yield f"{NOT_RUN}{each['not_run']}"
+    if "wrong" in each:
+        yield f"{WRONG}*{each['wrong']}*"
+    if "so" in each:
+        yield f"*{each['so']}*"
+    if "no_scenario" in each:
+        yield f"{NO_SCENARIO}{each['no_scenario']}"
 
 
 def _shown(name: str, found: Found) -> str:
