@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "bench" / "seeds.yaml"
 CLAIMS = ROOT / "bench" / "seed_claims.yaml"
 CATALOGUE = ROOT / "docs" / "catalogue.md"
-NOT_RUN = "not run yet: "
+NOT_RUN = "not run yet"
 NO_SCENARIO = "no scenario: "
 WRONG = "**wrong**: "
 CHANGED = "*changed since*"
@@ -109,7 +109,7 @@ def _cell(each: Mapping[str, Any], found: Found) -> Iterator[str]:
 def _shown(name: str, found: Found) -> str:
     linked = [f"[{verdict}](catalogue.md#{anchor})" for verdict, anchor in found.runs.get(name, {}).items()]
     since = [CHANGED] if name in found.changed else []
-    return f"{link(name)}: " + (", ".join([*linked, *since]) if linked else f"{NOT_RUN}no row in the catalogue")
+    return f"{link(name)}: " + (", ".join([*linked, *since]) if linked else NOT_RUN)
 
 
 if __name__ == "__main__":
