@@ -171,13 +171,23 @@ def tables(rows: Iterable[tuple[Row, str]]) -> Iterator[str]:
     ran: dict[Row, Counter[str]] = {}
     for row, scenario in rows:
         ran.setdefault(row, Counter())[scenario] += 1
+    told = Counter[str]()
     for sink, own in groupby(sorted(ran), key=lambda row: row.sink):
         yield from ["", f"## {sink}", table_line(HEADER), table_line("---" for _ in HEADER)]
-        yield from (table_line([*row[1:], "<br>".join(_times(ran[row]))]) for row in own)
+        yield from (table_line([*row[1:], "<br>".join(_times(ran[row], told))]) for row in own)
 
 
-def _times(ran: Mapping[str, int]) -> Iterator[str]:
-    yield from (link(name) + (f" {times} times" if (times := ran[name]) > 1 else "") for name in sorted(ran))
+def _times(ran: Mapping[str, int], told: Counter[str]) -> Iterator[str]:
+    """The scenarios of a row, each at an anchor of its own; `told` counts the rows that each has had."""
+    for name in sorted(ran):
+        told[name] += 1
+        yield anchored(name, told[name]) + (f" {times} times" if (times := ran[name]) > 1 else "")
+
+
+def anchored(name: str, nth: int = 1) -> str:
+    """A link to a scenario, with an anchor for its nth row."""
+    again = f"-{nth}" if nth > 1 else ""
+    return f'<a id="{name.replace("/", "-")}{again}"></a>{link(name)}'
 
 
 def link(name: str) -> str:
@@ -233,11 +243,16 @@ def not_run(names: Sequence[str]) -> Iterator[str]:
         yield from (f"- {link(name)}" for name in names)
 
 
-def changed(told: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The lines that name the scenarios of which a run was of another scenario or program than are there now."""
+def changed_since(told: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The scenarios of which a run was of another scenario or program than are there now."""
     ran = {(each["scenario"], each.get("ran")) for each in told}
     now = {name: digest(ROOT, name) for name, _ in ran}
-    if names := sorted({name for name, then in ran if then != now[name]}):
+    return sorted({name for name, then in ran if then != now[name]})
+
+
+def changed(told: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The lines that name them."""
+    if names := changed_since(told):
         yield from ["", CHANGED, "Their rows are of a scenario or a program that has been changed since."]
         yield from (f"- {link(name)}" for name in names)
 

@@ -1,5 +1,5 @@
-"""What the articles claim, our scenario, and what happened: a page made from bench/seeds.yaml and from the runs whose
-rows are in docs/catalogue.md.
+"""What the articles claim, our scenario, and what happened: a page made from bench/seeds.yaml (the rows), from
+bench/seed_claims.yaml (where in the articles each is claimed), and from the runs whose rows are in docs/catalogue.md.
 
     PYTHONPATH=. .venv/bin/python bench/seeds.py > docs/seeds.md
 """
@@ -8,74 +8,108 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
 
-from bench.catalogue import link, table_line
+from bench.catalogue import changed_since, link, read, table_line
 from harness.scenario import Guarantee
 
 ROOT = Path(__file__).parents[1]
-CLAIMS = ROOT / "bench" / "seeds.yaml"
+ROWS = ROOT / "bench" / "seeds.yaml"
+CLAIMS = ROOT / "bench" / "seed_claims.yaml"
 CATALOGUE = ROOT / "docs" / "catalogue.md"
-NOT_RUN = "not run yet: "
+NOT_RUN = "not run yet"
+NO_SCENARIO = "no scenario: "
+WRONG = "**wrong**: "
+CHANGED = "*changed since*"
 HEAD = """\
 # What the articles claim
-Made by `bench/seeds.py` from [bench/seeds.yaml](../bench/seeds.yaml) and the runs in [catalogue.md](catalogue.md); run
-it again rather than edit this page. A scenario stands with the verdicts of its stored runs, each linked to their table.
-The articles are of DStreams; what is shown here is of Structured Streaming, unless it says otherwise."""
+Made by `bench/seeds.py` from [bench/seeds.yaml](../bench/seeds.yaml), from
+[bench/seed_claims.yaml](../bench/seed_claims.yaml), which has the claims of each article by paragraph, and from the
+runs in [catalogue.md](catalogue.md); run it again rather than edit this page. Numbers are paragraphs of an article.
+A scenario stands with the verdicts of its stored runs, each linked to its row; *changed since* says that the scenario
+or its program is another one now, and has not been run again. **Wrong** says what is the case instead. The articles are
+of DStreams; what is shown here is of Structured Streaming, unless it says otherwise."""
 
-Runs = Mapping[str, tuple[str, list[str]]]
-"""By scenario, its place below scenarios/: the table of the catalogue, and the verdicts of the runs."""
-SCENARIO = re.compile(r"\[[^]]+\]\(\.\./scenarios/([\w/-]+)\.yaml\)")
+Runs = Mapping[str, Mapping[str, str]]
+"""By scenario, its place below scenarios/: the verdicts of its runs, each with the anchor of its row."""
+
+
+class Found(NamedTuple):
+    """The runs, and the scenarios that are not as they were run."""
+
+    runs: Runs
+    changed: Collection[str] = ()
+
+
+SCENARIO = re.compile(r'<a id="([\w-]+)"></a>\[[^]]+\]\(\.\./scenarios/([\w/-]+)\.yaml\)')
 
 
 def main() -> int:
-    print("\n".join(page(YAML(typ="safe").load(CLAIMS), runs(CATALOGUE.read_text(encoding="utf-8")))))
+    print("\n".join(page(loaded(), known())))
     return 0
 
 
-def page(told: Mapping[str, Any], found: Runs) -> Iterator[str]:
+def loaded() -> dict[str, Any]:
+    """Points of failure, rows, and the articles with their claims."""
+    yaml = YAML(typ="safe")
+    return {**yaml.load(ROWS), "articles": yaml.load(CLAIMS)}
+
+
+def known() -> Found:
+    """What the catalogue says, and the digests of what is there now."""
+    return Found(runs(CATALOGUE.read_text(encoding="utf-8")), changed_since(read()))
+
+
+def page(told: Mapping[str, Any], found: Found) -> Iterator[str]:
     """The lines of the page."""
     yield from [HEAD, "", "The articles:"]
-    yield from (f"- *{name}*: {title}" for name, title in told["articles"].items())
+    yield from (f"- *{name}*: {each['title']}" for name, each in told["articles"].items())
     yield from ["", "## Points of failure", "", table_line(["point of failure", *Guarantee]), table_line(["---"] * 4)]
     for each in told["points"]:
-        yield table_line([each["point"], *("<br>".join(_cell(each[promise], found)) for promise in Guarantee)])
+        point = "<br>".join([each["point"], *_cited(each["point"], told["articles"])])
+        yield table_line([point, *("<br>".join(_cell(each[promise], found)) for promise in Guarantee)])
     yield from ["", "## Claims", "", table_line(["the article's claim", "article", "our scenario, what happened"])]
     yield table_line(["---"] * 3)
     for each in told["claims"]:
-        words = [f"*{each['so']}*"] if "so" in each else []
-        yield table_line([each["claim"], ", ".join(each["of"]), "<br>".join([*_cell(each, found), *words])])
+        of = "<br>".join(_cited(each["row"], told["articles"]))
+        yield table_line([each["claim"], of, "<br>".join(_cell(each, found))])
+
+
+def _cited(row: str, articles: Mapping[str, Any]) -> Iterator[str]:
+    """Each article that has the claim of this row, or names this point of failure, with the paragraphs."""
+    for name, article in articles.items():
+        if paragraphs := dict.fromkeys(str(at) for at, of, _ in article["claims"] if of == row):
+            yield f"{name} {', '.join(paragraphs)}"
 
 
 def runs(catalogue: str) -> Runs:
     """What the catalogue's rows say, in their order."""
-    out: dict[str, tuple[str, list[str]]] = {}
-    section = ""
+    out: dict[str, dict[str, str]] = {}
     for line in catalogue.splitlines():
-        section = line.removeprefix("## ") if line.startswith("## ") else section
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
-        for name in SCENARIO.findall(cells[-1]) if line.startswith("| `") else ():
-            verdicts = out.setdefault(name, (section, []))[1]
-            verdicts += [cells[5]] if cells[5] not in verdicts else []
+        for anchor, name in SCENARIO.findall(cells[-1]) if line.startswith("| `") else ():
+            out.setdefault(name, {}).setdefault(cells[5], anchor)
     return out
 
 
-def _cell(each: Mapping[str, Any], found: Runs) -> Iterator[str]:
+def _cell(each: Mapping[str, Any], found: Found) -> Iterator[str]:
     yield from (_shown(name, found) for name in each.get("shows", ()))
-    if "not_run" in each:
-        yield f"{NOT_RUN}{each['not_run']}"
+    if "wrong" in each:
+        yield f"{WRONG}*{each['wrong']}*"
+    if "so" in each:
+        yield f"*{each['so']}*"
+    if "no_scenario" in each:
+        yield f"{NO_SCENARIO}{each['no_scenario']}"
 
 
-def _shown(name: str, found: Runs) -> str:
-    section, verdicts = found.get(name, ("", []))
-    if not verdicts:
-        return f"{link(name)}: {NOT_RUN}no row in the catalogue"
-    table = f"catalogue.md#{section.replace(' ', '-')}"
-    return f"{link(name)}: " + ", ".join(f"[{verdict}]({table})" for verdict in verdicts)
+def _shown(name: str, found: Found) -> str:
+    linked = [f"[{verdict}](catalogue.md#{anchor})" for verdict, anchor in found.runs.get(name, {}).items()]
+    since = [CHANGED] if name in found.changed else []
+    return f"{link(name)}: " + (", ".join([*linked, *since]) if linked else NOT_RUN)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from bench.catalogue import (
     CHANGED,
     HEAD,
+    anchored,
     came_out_otherwise,
     changed,
     lacking,
@@ -28,6 +30,7 @@ from harness.scenario import Word
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "catalogue.md"
 SCENARIOS = [*ROOT.glob("scenarios/*/*.yaml")]
+ANCHOR = re.compile(r'<a id="([^"]*)"></a>')
 
 
 def run(root: Path, scenario: str, point: str, verdict: str, *found: str) -> dict[str, Any]:
@@ -94,7 +97,16 @@ def test_equal_rows_are_one_with_the_scenarios_that_they_are_of(tmp_path: Path) 
     assert name == "sinks/files_uuid_mid_batch"
     lines = [*tables([(row, name), (row, "sinks/another"), (row, name)])]
     assert lines[1] == "## files" and len(lines) == 5
-    assert lines[4].endswith(f"| processes | {link('sinks/another')}<br>{link(name)} 2 times |")
+    assert lines[4].endswith(f"| processes | {anchored('sinks/another')}<br>{anchored(name)} 2 times |")
+
+
+def test_each_row_of_a_scenario_has_an_anchor_of_its_own(tmp_path: Path) -> None:
+    one = run(tmp_path, "scenarios/sinks/files_uuid_mid_batch.yaml", "failpoint x", "violated", "duplicated")
+    rows = [row_of(one), row_of({**one, "stack": "yarn"}), row_of({**one, "verdict": "held", "findings": {}})]
+    made = "\n".join(tables([*((row, "sinks/a_b") for row in rows), (rows[0], "sinks/c")]))
+    assert ANCHOR.findall(made) == ["sinks-a_b", "sinks-a_b-2", "sinks-c", "sinks-a_b-3"]
+    page = ANCHOR.findall(PAGE.read_text(encoding="utf-8"))
+    assert len(page) == len({*page}) > 400
 
 
 def test_flags_of_the_program_that_are_not_its_own_tell_rows_apart(tmp_path: Path) -> None:
@@ -192,7 +204,7 @@ def test_a_run_takes_the_place_of_earlier_ones_unless_they_are_of_its_commit() -
 
 
 def test_what_each_run_came_to_is_what_its_scenario_expects() -> None:
-    for name, (_, verdicts) in runs(PAGE.read_text(encoding="utf-8")).items():
+    for name, verdicts in runs(PAGE.read_text(encoding="utf-8")).items():
         expected = load(ROOT / "scenarios" / f"{name}.yaml").expect
         for verdict in verdicts:
             word, _, kinds = verdict.partition(": ")

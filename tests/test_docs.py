@@ -64,9 +64,11 @@ def test_a_twin_has_the_finding_and_the_other_one_holds(kind: Kind) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """As GitHub makes them of headings."""
-    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+    """As GitHub makes them of headings, and those that the page names itself."""
+    text = page.read_text(encoding="utf-8")
+    heads = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    named = re.findall(r'<a id="([^"]*)"></a>', text)
+    return {*named, *(re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

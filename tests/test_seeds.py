@@ -4,19 +4,24 @@ is not run yet."""
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections import Counter
+from pathlib import Path
+from zipfile import ZipFile
 
-from ruamel.yaml import YAML
+import pyspark
+import pytest
 
-from bench.catalogue import link
-from bench.seeds import CATALOGUE, CLAIMS, NOT_RUN, ROOT, page, runs
+from bench.catalogue import anchored, lacking, link, read
+from bench.ran import digest
+from bench.seeds import CATALOGUE, CHANGED, NO_SCENARIO, NOT_RUN, ROOT, WRONG, Found, known, loaded, page, runs
 from harness.load import load
 from harness.scenario import Guarantee
 
 PAGE = ROOT / "docs" / "seeds.md"
-TOLD: dict[str, Any] = YAML(typ="safe").load(CLAIMS)
-FOUND = runs(CATALOGUE.read_text(encoding="utf-8"))
+TOLD = loaded()
+FOUND = known()
 LINKED = re.compile(r"\]\(\.\./scenarios/([\w/]+)\.yaml\): (.*?)(?=<br>| \|)")
+SETTING = re.compile(r"spark\.streaming\.[\w.]*\w")
 VERDICT = re.compile(r"\[([^]]+)\]\(catalogue\.md#([\w-]+)\)")
 
 
@@ -33,19 +38,40 @@ def test_the_page_is_the_one_that_is_made() -> None:
     )
 
 
-def test_each_scenario_is_there_and_has_the_verdict_of_a_stored_run() -> None:
+def test_each_scenario_has_the_verdict_of_a_stored_run_or_is_said_not_to_have_run() -> None:
     linked = [found for row in rows() for found in LINKED.findall(row)]
     assert len(linked) > 60
+    left = {*lacking(FOUND.runs)}
     for name, told in linked:
-        section, verdicts = FOUND.get(name, ("", []))
-        assert verdicts, name
-        assert VERDICT.findall(told) == [(verdict, section.replace(" ", "-")) for verdict in verdicts], name
+        assert VERDICT.findall(told) == [*FOUND.runs.get(name, {}).items()], name
+        assert (name in FOUND.runs, NOT_RUN in told) == ((False, True) if name in left else (True, False)), name
+
+
+def test_the_row_of_each_verdict_is_there() -> None:
+    catalogue = CATALOGUE.read_text(encoding="utf-8").splitlines()
+    linked = {(name, *found) for row in rows() for name, told in LINKED.findall(row) for found in VERDICT.findall(told)}
+    for name, verdict, anchor in linked:
+        (row,) = [line for line in catalogue if f'<a id="{anchor}"></a>' in line]
+        assert f'<a id="{anchor}"></a>{link(name)}' in row and f"| {verdict} |" in row, anchor
 
 
 def test_a_scenario_that_has_no_run_does_not_pass_for_one_that_has() -> None:
-    claim = {"claim": "c", "of": ["a"], "shows": ["proving/upsert_before_offset_commit"]}
-    made = [*page({"articles": {}, "points": [], "claims": [claim]}, {})]
-    assert NOT_RUN in made[-1] and VERDICT.findall(made[-1]) == []
+    claim = {"row": "r", "claim": "c", "shows": ["proving/upsert_before_offset_commit"]}
+    made = [*page({"articles": {}, "points": [], "claims": [claim]}, Found({}, claim["shows"]))]
+    assert NOT_RUN in made[-1] and VERDICT.findall(made[-1]) == [] and CHANGED not in made[-1]
+
+
+def test_a_verdict_of_another_scenario_or_program_than_is_there_now_says_so() -> None:
+    told = {name: each for row in rows() for name, each in LINKED.findall(row)}
+    then = {name: {each["ran"] for each in read() if each["scenario"] == name} for name in told}
+    changed = {name for name, ran in then.items() if ran - {digest(ROOT, name)}}
+    assert {name for name, each in told.items() if CHANGED in each} == changed
+    claim = {"row": "r", "claim": "c", "shows": ["s/a", "s/b"]}
+    found = Found({"s/a": {"held": "s-a"}, "s/b": {"held": "s-b"}}, ["s/b"])
+    made = [*page({"articles": {}, "points": [], "claims": [claim]}, found)]
+    assert made[-1].endswith(
+        f"{link('s/a')}: [held](catalogue.md#s-a)<br>{link('s/b')}: [held](catalogue.md#s-b), {CHANGED} |"
+    )
 
 
 def test_each_point_of_failure_is_told_for_each_guarantee() -> None:
@@ -53,24 +79,55 @@ def test_each_point_of_failure_is_told_for_each_guarantee() -> None:
     for each in TOLD["points"]:
         for promise in Guarantee:
             cell = each[promise]
-            assert cell.get("shows") or cell["not_run"], (each["point"], promise)
+            assert cell.get("shows") or cell["no_scenario"], (each["point"], promise)
             for name in cell.get("shows", ()):
                 assert load(ROOT / "scenarios" / f"{name}.yaml").guarantee is promise, name
 
 
-def test_each_claim_is_of_an_article_and_is_shown_or_said_not_to_be() -> None:
-    claims = TOLD["claims"]
-    assert {article for each in claims for article in each["of"]} == set(TOLD["articles"])
-    assert [each["claim"] for each in claims if not (each.get("shows") or each.get("not_run"))] == []
+def test_each_row_says_what_shows_it_or_that_no_scenario_does() -> None:
+    assert [each["row"] for each in TOLD["claims"] if not (each.get("shows") or each.get("no_scenario"))] == []
+
+
+@pytest.mark.parametrize("article", TOLD["articles"])
+def test_each_paragraph_of_an_article_has_its_claims_or_claims_nothing(article: str) -> None:
+    its = TOLD["articles"][article]
+    claimed = [at for at, _, _ in its["claims"]]
+    nothing = [at for numbers in its["nothing"].values() for at in numbers]
+    assert sorted([*{*claimed}, *nothing]) == [*range(1, its["paragraphs"] + 1)]
+    assert claimed == sorted(claimed)
+
+
+def test_each_claim_of_an_article_has_a_row_and_each_row_is_claimed() -> None:
+    named = [*(each["row"] for each in TOLD["claims"]), *(each["point"] for each in TOLD["points"])]
+    claimed = {row for its in TOLD["articles"].values() for _, row, _ in its["claims"]}
+    assert [row for row, times in Counter(named).items() if times > 1] == []
+    assert claimed == {*named}
+
+
+def test_a_row_names_the_paragraphs_that_claim_it_and_what_is_the_case_instead() -> None:
+    rows = [{"row": "r", "claim": "c", "shows": ["s/a"], "wrong": "w", "no_scenario": "n"}]
+    articles = {
+        "one": {"title": "t", "claims": [[1, "r", "x"], [2, "q", "y"], [3, "r", "z"], [3, "r", "zz"]]},
+        "two": {"title": "u", "claims": [[1, "q", "x"]]},
+    }
+    made = [*page({"articles": articles, "points": [], "claims": rows}, Found({"s/a": {"held": "s-a"}}))]
+    shown = f"{link('s/a')}: [held](catalogue.md#s-a)<br>{WRONG}*w*<br>{NO_SCENARIO}n"
+    assert made[-1] == f"| c | one 1, 3 | {shown} |"
+
+
+def test_the_settings_that_the_rows_name_are_spark_s_but_for_the_one_that_is_said_not_to_be() -> None:
+    """Scala keeps the names of settings as strings in its classes."""
+    (path,) = (Path(pyspark.__file__).parent / "jars").glob("spark-streaming_*.jar")
+    with ZipFile(path) as jar:
+        classes = b"".join(jar.read(name) for name in jar.namelist() if name.endswith(".class"))
+    named = {name for each in TOLD["claims"] for name in SETTING.findall(" ".join(map(str, each.values())))}
+    assert len(named) == 3
+    assert {name for name in named if name.encode() not in classes} == {"spark.streaming.checkpointDir"}
 
 
 def test_what_the_catalogue_says_of_one_scenario_is_one_entry() -> None:
     head = "| program | asked | where the batch was | fault | seen at the hit | verdict | stack | scenarios |"
     row = "| `a.py` | - | w | kill driver | {} | {} | processes | {} |"
-    both = "[s/a](../scenarios/s/a.yaml) 2 times<br>[s/b](../scenarios/s/b.yaml)"
-    text = ["## one and two", head, row.format("x", "held", both)]
-    text += [row.format("y", "violated: lost", link("s/a")), row.format("z", "held", link("s/a"))]
-    assert runs("\n".join(text)) == {
-        "s/a": ("one and two", ["held", "violated: lost"]),
-        "s/b": ("one and two", ["held"]),
-    }
+    text = ["## one and two", head, row.format("x", "held", f"{anchored('s/a')} 2 times<br>{anchored('s/b')}")]
+    text += [row.format("y", "violated: lost", anchored("s/a", 2)), row.format("z", "held", anchored("s/a", 3))]
+    assert runs("\n".join(text)) == {"s/a": {"held": "s-a", "violated: lost": "s-a-2"}, "s/b": {"held": "s-b"}}
