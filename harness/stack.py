@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -161,14 +162,22 @@ class HasNames(Protocol):
         """Those names, for the journal: `application`, `container`."""
 
 
+@dataclass(frozen=True)
+class NoMore:
+    """A cluster manager starts no other attempt: why, in words; and has the program ended well?"""
+
+    why: str
+    well: bool = False
+
+
 @runtime_checkable
 class RestartsDrivers(Protocol):
     """An ability of a stack: its cluster manager starts the driver again, by a policy of its own. Attempts are watched
     there, and `launch` is called for the first one only."""
 
-    def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | str | None:
-        """The attempt that the cluster manager has started after a dead one; None while it may still come; why it will
-        not, in words."""
+    def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | NoMore | None:
+        """The attempt that the cluster manager has started after a dead one; None while it may still come; that it will
+        not."""
 
     def holding(self, own: RunResources) -> AbstractContextManager[None]:
         """No attempt is started while this is held."""
