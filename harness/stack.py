@@ -22,6 +22,7 @@ class Means(StrEnum):
     """One thing that a fault may need of a stack."""
 
     SIGNAL_DRIVER = "signal the driver"
+    RESTART_ENDED = "start a program again that has ended well"
     SIGNAL_EXECUTORS = "signal the executors"
     CUT_NETWORK = "take a process off the network"
     RESTART_COMPONENTS = "stop a component and start it again"
@@ -30,11 +31,11 @@ class Means(StrEnum):
 
 MEANS: Mapping[str, frozenset[Means]] = {
     # The processes of one machine have one network.
-    "processes": frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS, Means.RESTART_COMPONENTS}),
+    "processes": frozenset(Means) - {Means.CUT_NETWORK, Means.RESTART_YARN},
     "containers": frozenset(Means) - {Means.RESTART_YARN},
-    "external": frozenset({Means.SIGNAL_DRIVER}),
-    # Its processes are one machine's too.
-    "yarn": frozenset(Means) - {Means.CUT_NETWORK},
+    "external": frozenset({Means.SIGNAL_DRIVER, Means.RESTART_ENDED}),
+    # Its processes are one machine's too; of a program that ended well YARN starts no other attempt.
+    "yarn": frozenset(Means) - {Means.CUT_NETWORK, Means.RESTART_ENDED},
 }
 """By the name of each stack, as `--stack` takes it."""
 

@@ -81,6 +81,19 @@ def test_a_restart_policy_of_ours_is_refused_with_the_stacks_that_have_it(restar
     assert unsupported(replace(scenario, restart=Restart(standby=False)), YARN) == []
 
 
+def test_a_program_that_may_end_well_is_refused_for_nobody_starts_it_again() -> None:
+    one = kills(1)
+    stopped = replace(one, schedule=(replace(one.schedule[0], do=fault("stop driver")),))
+    with pytest.raises(UsageError) as refused:
+        refuse([stopped], YARN)
+    why = "a program that ends well on it is not started again there; take kill driver"
+    others = "(processes, containers and external do)"
+    assert f"asked for `stop driver: {why}`; the stack `yarn` does not support it {others}" in str(refused.value)
+    assert {name: unsupported(stopped, Named(name)) for name in ("processes", "containers", "external")} == {
+        name: [] for name in ("processes", "containers", "external")
+    }
+
+
 def test_validate_says_it_for_the_stack_that_is_named(tmp_path: Path) -> None:
     text = (OWN / "upsert_mid_batch.yaml").read_text(encoding="utf-8")
     path = HOUSE / "scenarios" / "yarn" / "upsert_mid_batch.yaml"
