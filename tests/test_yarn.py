@@ -59,6 +59,12 @@ def test_a_schedule_that_uses_up_the_attempts_is_refused(count: int, conf: dict[
     assert unsupported(kills(count, **conf), Named("processes")) == []
 
 
+def test_a_checkpoint_on_a_server_is_seen_there_as_on_processes() -> None:
+    kept = [load(path) for path in sorted(HOUSE.glob("scenarios/*/*upsert_mid_batch.yaml"))]
+    assert {one.pipeline.checkpoint for one in kept} >= {"hdfs", "s3", "azure"}
+    assert not any(unsupported(one, YARN) for one in kept if one.pipeline.checkpoint)
+
+
 @pytest.mark.parametrize("said", ["none", "0", "-1", "2.5"])
 def test_a_number_of_attempts_that_is_none_is_refused(said: str) -> None:
     (words,) = unsupported(kills(1, **{policy.ATTEMPTS: said}), YARN)
