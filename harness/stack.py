@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -21,6 +22,7 @@ class Means(StrEnum):
     """One thing that a fault may need of a stack."""
 
     SIGNAL_DRIVER = "signal the driver"
+    RESTART_ENDED = "start a program again that has ended well"
     SIGNAL_EXECUTORS = "signal the executors"
     CUT_NETWORK = "take a process off the network"
     RESTART_COMPONENTS = "stop a component and start it again"
@@ -29,11 +31,11 @@ class Means(StrEnum):
 
 MEANS: Mapping[str, frozenset[Means]] = {
     # The processes of one machine have one network.
-    "processes": frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS, Means.RESTART_COMPONENTS}),
+    "processes": frozenset(Means) - {Means.CUT_NETWORK, Means.RESTART_YARN},
     "containers": frozenset(Means) - {Means.RESTART_YARN},
-    "external": frozenset({Means.SIGNAL_DRIVER}),
-    # Its processes are one machine's too.
-    "yarn": frozenset(Means) - {Means.CUT_NETWORK},
+    "external": frozenset({Means.SIGNAL_DRIVER, Means.RESTART_ENDED}),
+    # Its processes are one machine's too; of a program that ended well YARN starts no other attempt.
+    "yarn": frozenset(Means) - {Means.CUT_NETWORK, Means.RESTART_ENDED},
 }
 """By the name of each stack, as `--stack` takes it."""
 
@@ -161,14 +163,22 @@ class HasNames(Protocol):
         """Those names, for the journal: `application`, `container`."""
 
 
+@dataclass(frozen=True)
+class NoMore:
+    """A cluster manager starts no other attempt: why, in words; and has the program ended well?"""
+
+    why: str
+    well: bool = False
+
+
 @runtime_checkable
 class RestartsDrivers(Protocol):
     """An ability of a stack: its cluster manager starts the driver again, by a policy of its own. Attempts are watched
     there, and `launch` is called for the first one only."""
 
-    def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | str | None:
-        """The attempt that the cluster manager has started after a dead one; None while it may still come; why it will
-        not, in words."""
+    def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | NoMore | None:
+        """The attempt that the cluster manager has started after a dead one; None while it may still come; that it will
+        not."""
 
     def holding(self, own: RunResources) -> AbstractContextManager[None]:
         """No attempt is started while this is held."""

@@ -35,6 +35,7 @@ def live(
     kind: str = "checkpoint",
     deaths: tuple[int, ...] = (-9,),
     gave_up: str = "",
+    ended_well: bool = False,
     ended_by_fault: int = 1,
 ) -> Any:
     return SimpleNamespace(
@@ -46,6 +47,7 @@ def live(
         supervisor=SimpleNamespace(
             deaths=[SimpleNamespace(number=number, status=status) for number, status in enumerate(deaths, 1)],
             gave_up=gave_up,
+            ended_well=ended_well,
             starting=False,
             starts={1: Start.COLD, 2: Start.COLD},
             last_ended_by_fault=ended_by_fault,
@@ -287,14 +289,19 @@ def test_a_server_that_does_not_come_to_rest_leaves_it_unknown(monkeypatch: pyte
 IDLE = {"kind": "idle", "words": "nothing came"}
 
 
+def given_up(words: str, *, well: bool) -> dict[str, str]:
+    """As the stall detector tells it."""
+    return {"kind": "ended well" if well else "gave up", "words": words}
+
+
 def finishing(
-    *, committed: int, gave_up: str = "", stalled: dict[str, str] | None = IDLE
+    *, committed: int, gave_up: str = "", ended_well: bool = False, stalled: dict[str, str] | None = IDLE
 ) -> tuple[bool, list[str], dict[str, Any] | None]:
     """What a drain without time left says of 10 records, `committed` of them committed by the pipeline."""
-    asked = live(has_progress=False, gave_up=gave_up)
+    asked = live(has_progress=False, gave_up=gave_up, ended_well=ended_well)
     asked.deadline, asked.healthy = Deadline(0.0), lambda: None
     asked.progress.committed = lambda: {0: committed}
-    asked.stalls = SimpleNamespace(stalled=lambda: stalled, gave_up=lambda words: {"kind": "gave up", "words": words})
+    asked.stalls = SimpleNamespace(stalled=lambda: stalled, gave_up=given_up)
     asked.look = lambda committed, outstanding: None
     waiting = Drain(asked)
     return waiting._finish({0: 10}), waiting._reasons, waiting._stalled
@@ -334,6 +341,8 @@ def test_records_that_nobody_commits_are_counted_and_said_to_stall() -> None:
     assert finishing(committed=4) == (False, [reason], IDLE)
     assert finishing(committed=4, stalled=None) == (False, [reason], None)
     assert finishing(committed=4, gave_up="died too often") == (False, [reason.replace(AFTER, DEAD)], GAVE_UP)
+    ended = finishing(committed=4, gave_up="it succeeded", ended_well=True)
+    assert ended[2] == {"kind": "ended well", "words": "it succeeded"}
 
 
 AFTER, DEAD = "when the 0 s after the warm-up were over", "when the driver had died for the last time"
@@ -353,7 +362,7 @@ def test_an_input_that_was_not_sent_whole_is_not_drained(
 ) -> None:
     asked = live(has_progress=False, gave_up=gave_up)
     asked.producer = SimpleNamespace(sent=sent, total=10, done=sent == 10, unmet="")
-    asked.stalls = SimpleNamespace(gave_up=lambda words: {"kind": "gave up", "words": words})
+    asked.stalls = SimpleNamespace(gave_up=given_up)
     waiting = Drain(asked)
     assert (waiting._all_sent(), waiting._reasons, waiting._stalled) == (drained, reasons, stalled)
 

@@ -214,6 +214,19 @@ def test_what_several_attempts_lost_in_a_row_is_each_ones_own(tmp_path: Path) ->
     assert lost == [(1, 3, 10), (2, 10, 15)]
 
 
+def test_what_was_lost_between_what_several_attempts_had_stored_is_each_ones_own(tmp_path: Path) -> None:
+    connections = [(500.0, 0, 10), (5000.0, 10, 20), (9000.0, 20, 30)]
+    stream = Stream(tmp_path, connected=lambda: connections, launched={1: 0.0, 2: 4500.0, 3: 8500.0})
+    blocks = [
+        record(added(at - 200, count), allocated(at, at - 200)) for at, count in ((1000, 3), (6000, 4), (10000, 10))
+    ]
+    for attempt, at in enumerate((1000, 6000, 10000), 1):
+        program(tmp_path, *blocks[:attempt])
+        seen(stream, checkpoint(at, at), attempt)
+    lost = [(each.attempt, each.start, each.end) for each in stream.query("c").gone]
+    assert lost == [(1, 3, 10), (2, 14, 20)]
+
+
 def test_a_receiver_that_stored_more_than_was_sent_is_no_receiver_of_ours(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="has stored 3 records of the 2"):
         seen(program(tmp_path, record(added(800, 3)), sent=2), checkpoint(1000))

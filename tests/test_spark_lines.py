@@ -297,6 +297,9 @@ class TestAScenario:
             (", progress: dstreams", "", "which has no progress: dstreams "),
             ("", "\n\ndf.toArrow()\n", r"which has no DataFrame.toArrow: Spark has them from 4.0 on \(pay.py:3\)"),
             ("", "import beside\n", r"which has no Python data sources: .* \(beside.py:1\)"),
+            ("", "from beside import DataSource\n", r"which has no Python data sources: .* \(beside.py:1\)"),
+            ("", "import importlib\nimportlib.import_module('beside')\n", r"which has no .* \(beside.py:1\)"),
+            ("", "spark.dataSource.register(Own)\n", r"which has no Python data sources: .* \(pay.py:1\)"),
         ],
     )
     def test_is_refused_by_name_what_its_line_does_not_do(
@@ -320,6 +323,21 @@ class TestAScenario:
         asked = other_lines.on(load(path), "3.5")
         with pytest.raises(UsageError, match=f"asked for `Spark 3.5, {words}"):
             refuse([asked], Named("processes"))
+
+    @pytest.mark.parametrize(
+        "program",
+        [
+            "print(parsed.beside)\n",
+            "print(parsed.dataSource, parsed.dataSource.name, registry.register)\n",
+            "import dataSource\nimport toArrow\n",
+            "import importlib\nimportlib.import_module(name)\nimportlib.import_module('../beside')\nload('beside')\n",
+        ],
+    )
+    def test_is_not_refused_for_a_name_that_is_of_something_else(self, tmp_path: Path, program: str) -> None:
+        folder = project(tmp_path)
+        (folder.parent / "pipelines" / "beside.py").write_text("from pyspark.sql.datasource import DataSource\n")
+        asked = other_lines.on(self.read(folder, program=program), "3.5")
+        assert other_lines.refusals(asked) == []
 
     def test_is_refused_where_a_component_has_jars_for_the_installed_spark_alone(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -94,6 +94,7 @@ def test_a_program_that_is_restarted_no_more_says_so() -> None:
     gave_up = stalls.gave_up("the driver died 6 times")
     told = ("gave up", "the driver died 6 times", 3.0, 10.0)
     assert (gave_up["kind"], gave_up["words"], gave_up["idle_s"], gave_up["interval_s"]) == told
+    assert stalls.gave_up("it succeeded", well=True)["kind"] == "ended well"
 
 
 @pytest.mark.parametrize(

@@ -305,6 +305,18 @@ def for_good(step: StepOutcome, *, unfelt: bool = False) -> StepOutcome:
     return replace(step, evidence=replace(step.evidence, unhealed=True, unfelt=unfelt))
 
 
+def test_who_ended_well_where_nobody_starts_it_again_is_nobodys_victim(tmp_path: Path) -> None:
+    """Of YARN: an application that has succeeded is over, whatever has made its program end."""
+    step = replace(SECOND, name="stop driver", evidence=replace(SECOND.evidence, driver_status=0))
+    ended = said(kind="ended well", idle_s=0.5)
+    for number, hits in enumerate([(INJECTIONS[0], replace(INJECTIONS[1], outcome=step)), INJECTIONS, ()]):
+        out = stalled(run(tmp_path / str(number), ended), hits, CALMS)
+        (why,) = out.unknown
+        assert (out.stand, out.wants) == ([], 0)
+        assert why.startswith(f"{WORDS}; who ends well is not started again there")
+    assert stalled(run(tmp_path / "no program", ended), INJECTIONS, [DEAD, ALSO]) == Decided(error=[FAILED])
+
+
 def test_what_was_taken_away_for_good_excuses_only_who_did_nothing_since(tmp_path: Path) -> None:
     first, second = INJECTIONS
     lasting = [replace(second, outcome=for_good(SECOND))]

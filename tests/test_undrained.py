@@ -144,6 +144,16 @@ def test_a_driver_that_was_given_up_is_not_given_more_time() -> None:
     assert told.cures == ["Mend what ends the driver: the last lines of its log say what it was."]
 
 
+def test_a_program_that_ended_well_has_not_died_again_and_again() -> None:
+    ended = event(130.0, "gave up", why="it is FINISHED", well=True)
+    told = said(journal=[*JOURNAL[:-3], ended, *JOURNAL[-3:]], run={})
+    assert told is not None
+    assert "The program ended well, and there nobody starts one again that did." in told.said
+    assert not any("again and again" in text for text in told.said)
+    (cure,) = told.cures
+    assert cure.startswith("Take a stack that starts the program again")
+
+
 def test_where_all_was_committed_the_reasons_are_pointed_to() -> None:
     done = replace(PROGRESSED, committed=dict(PROGRESSED.end))
     told = said(progressed=done)

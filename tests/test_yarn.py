@@ -22,8 +22,9 @@ from harness.errors import UsageError
 from harness.faults import fault
 from harness.hosts.ports import LOOPBACK
 from harness.load import load
-from harness.scenario import Restart, Scenario
+from harness.scenario import Restart, Scenario, Step, Victim
 from harness.stacks.supported import Named, refuse, unsupported
+from harness.triggers import TRIGGERS
 
 HOUSE = Path(__file__).parents[1]
 OWN = HOUSE / "scenarios" / "yarn"
@@ -50,8 +51,9 @@ def test_each_scenario_of_its_own_can_be_run_there() -> None:
         (policy.MOST, {}, True),
         (2, {policy.ATTEMPTS: "2"}, True),
         (2, {policy.ATTEMPTS: "3"}, False),
-        # YARN forgets failures that are old.
-        (2, {policy.ATTEMPTS: "2", policy.VALIDITY: "1h"}, False),
+        # YARN forgets failures that are old, but starts nobody anew who may have one attempt.
+        (3, {policy.ATTEMPTS: "2", policy.VALIDITY: "1s"}, False),
+        (1, {policy.ATTEMPTS: "1", policy.VALIDITY: "1s"}, True),
     ],
 )
 def test_a_schedule_that_uses_up_the_attempts_is_refused(count: int, conf: dict[str, str], refused: bool) -> None:
@@ -59,10 +61,80 @@ def test_a_schedule_that_uses_up_the_attempts_is_refused(count: int, conf: dict[
     assert unsupported(kills(count, **conf), Named("processes")) == []
 
 
-@pytest.mark.parametrize("said", ["none", "0", "-1", "2.5"])
+SOON = ["1s", " 4M ", "4min", "200", "299000ms", "1ms"]
+# As long as the scenario's time, or longer, which the first and the last end cannot be apart.
+LATE = ["24h", "5min", "5m", "300s", "300000", "1d", f"{10**17}h"]
+NEVER = ["-1", "0", "0s", "999us", "", "soon", "1.5s", "1 s", "1w", "9" * 4400]
+
+
+@pytest.mark.parametrize("said", [*SOON, *LATE, *NEVER], ids=lambda said: said[:20])
+def test_ends_are_forgotten_after_a_time_that_spark_reads_and_the_run_has(said: str) -> None:
+    two = kills(2, **{policy.ATTEMPTS: "2", policy.VALIDITY: said})
+    assert two.timeout_s == 300.0
+    assert bool(unsupported(two, YARN)) is (said not in SOON)
+
+
+def test_a_single_step_that_uses_up_the_attempts_is_told_as_one() -> None:
+    assert unsupported(kills(1, **{policy.ATTEMPTS: "1"}), YARN) == [
+        f"one step that ends the driver, with {policy.ATTEMPTS}: 1: none is left; raise {policy.ATTEMPTS} to 2"
+    ]
+
+
+def at(*seconds: float, conf: dict[str, str], victim: Victim = Victim.TREE) -> list[str]:
+    """What is said of kills at these times, the last one of that victim."""
+    faults = [*[fault("kill driver")] * (len(seconds) - 1), fault("kill driver", victim=victim)]
+    whens = (TRIGGERS["elapsed"].trigger(each) for each in seconds)
+    steps = tuple(Step(when=when, do=do) for when, do in zip(whens, faults, strict=True))
+    return unsupported(replace(kills(1, **conf), schedule=steps), YARN)
+
+
+def test_what_yarn_forgets_lies_before_as_many_ends_as_it_has_attempts() -> None:
+    two = {policy.ATTEMPTS: "2", policy.VALIDITY: "20s"}
+    assert at(5.0, 30.0, conf=two) == at(5.0, 30.0, 60.0, conf=two) == []
+    for close in ((5.0, 25.0), (5.0, 30.0, 45.0), (5.0, 10.0, 45.0)):
+        count = len(close)
+        assert at(*close, conf=two) == [
+            f"{count} steps that end the driver, with {policy.ATTEMPTS}: 2 and {policy.VALIDITY}: 20s: none is left; "
+            f"raise {policy.ATTEMPTS} to {count + 1}"
+        ]
+        assert at(*close, conf={**two, policy.ATTEMPTS: str(count + 1)}) == []
+    assert at(5.0, 15.0, 30.0, conf={**two, policy.ATTEMPTS: "3"}) == []
+
+
+@pytest.mark.parametrize(("held", "refused"), [("9s", False), ("10s", True)])
+def test_what_lies_between_a_row_and_a_time_is_no_longer_than_that_time(held: str, refused: bool) -> None:
+    row = kills(1, **{policy.ATTEMPTS: "2", policy.VALIDITY: held})
+    (kill,) = row.schedule
+    later = replace(row, schedule=(kill, replace(kill, when=TRIGGERS["elapsed"].trigger(10.0))))
+    assert bool(unsupported(later, YARN)) is refused
+    earlier = replace(later, schedule=later.schedule[::-1], timeout_s=20.0)
+    assert bool(unsupported(earlier, YARN)) is refused
+
+
+def test_a_program_that_fails_in_its_last_attempt_by_number_is_over_whatever_yarn_forgets() -> None:
+    conf = {policy.ATTEMPTS: "2", policy.VALIDITY: "1s"}
+    refused = {victim for victim in Victim if at(5.0, 30.0, conf=conf, victim=victim)}
+    assert refused == {Victim.PYTHON}
+
+
+def test_a_checkpoint_on_a_server_is_seen_there_as_on_processes() -> None:
+    kept = [load(path) for path in sorted(HOUSE.glob("scenarios/*/*upsert_mid_batch.yaml"))]
+    assert {one.pipeline.checkpoint for one in kept} >= {"hdfs", "s3", "azure"}
+    assert not any(unsupported(one, YARN) for one in kept if one.pipeline.checkpoint)
+
+
+@pytest.mark.parametrize("said", ["none", "0", "-1", "2.5", "", "000", "\N{ARABIC-INDIC DIGIT TWO}", "2147483648"])
 def test_a_number_of_attempts_that_is_none_is_refused(said: str) -> None:
     (words,) = unsupported(kills(1, **{policy.ATTEMPTS: said}), YARN)
-    assert said in words
+    assert words == f"{policy.ATTEMPTS}: {said}, which is no whole number from 1 to 2147483647"
+
+
+def test_a_number_of_attempts_that_python_does_not_read_is_refused_in_short() -> None:
+    (words,) = unsupported(kills(1, **{policy.ATTEMPTS: "9" * 4400}), YARN)
+    assert words == f"{policy.ATTEMPTS}: {'9' * 40}..., which is no whole number from 1 to 2147483647"
+    assert [unsupported(kills(1, **{policy.ATTEMPTS: said}), YARN) for said in ("02", " 2 ", "0" * 4400 + "2")] == [
+        []
+    ] * 3
 
 
 @pytest.mark.parametrize(
@@ -79,6 +151,19 @@ def test_a_restart_policy_of_ours_is_refused_with_the_stacks_that_have_it(restar
     with pytest.raises(UsageError, match=re.escape(f"asked for `{key}`; the stack `yarn` does not support it (proc")):
         refuse([scenario], YARN)
     assert unsupported(replace(scenario, restart=Restart(standby=False)), YARN) == []
+
+
+def test_a_program_that_may_end_well_is_refused_for_nobody_starts_it_again() -> None:
+    one = kills(1)
+    stopped = replace(one, schedule=(replace(one.schedule[0], do=fault("stop driver")),))
+    with pytest.raises(UsageError) as refused:
+        refuse([stopped], YARN)
+    why = "a program that ends well on it is not started again there; take kill driver"
+    others = "(processes, containers and external do)"
+    assert f"asked for `stop driver: {why}`; the stack `yarn` does not support it {others}" in str(refused.value)
+    assert {name: unsupported(stopped, Named(name)) for name in ("processes", "containers", "external")} == {
+        name: [] for name in ("processes", "containers", "external")
+    }
 
 
 def test_validate_says_it_for_the_stack_that_is_named(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from harness.resources import RunResources
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
 from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
+from harness.stack import NoMore
 from harness.stacks.yarn import Submitted, YarnStack
 from harness.triggers.base import at_point
 from harness.wait import until
@@ -243,6 +244,31 @@ def test_the_end_of_an_application_is_asked_for(page: Page) -> None:
     assert page.asked == [("PUT", f"/ws/v1/cluster/apps/{APPLICATION}/state")]
 
 
+@pytest.mark.parametrize(
+    ("state", "found", "well"),
+    [("FINISHED", WELL, True), ("FINISHED", NONE, False), ("FAILED", None, False), ("FINISHED", None, None)],
+    ids=["well", "told that it failed", "failed", "nobody says"],
+)
+def test_an_application_that_is_over_says_whether_its_program_ended_well(
+    state: str, found: object, well: bool | None, tmp_path: Path, page: Page
+) -> None:
+    """By what the attempt has told YARN, whatever became of its container afterwards."""
+    page.said |= {BEGUN: begun("FAILED", "FINISHED"), ENDED: {"state": state}}
+    if found is not None:
+        page.said[FOUND] = found
+    stack = YarnStack(tmp_path)
+    cluster: Any = SimpleNamespace(manager=Manager(f"127.0.0.1:{page.server_port}"))
+    submission: Any = SimpleNamespace(application=APPLICATION, tag="run-1")
+    stack._yarn, stack._submitted["r"] = cluster, Submitted(submission, 6)
+    own: Any = SimpleNamespace(run_id="r")
+    told = stack.next_attempt(own, after=Driver(2, tmp_path, KILLED), log=tmp_path)
+    if well is None:
+        assert told is None
+        return
+    assert isinstance(told, NoMore) and told.well is well
+    assert told.why.startswith(f"YARN starts the driver no more: {APPLICATION} is {state} after attempt 2; ")
+
+
 class Slow:
     """A ResourceManager that does not answer the first time, and needs a moment once it is told."""
 
@@ -300,7 +326,7 @@ class Driver:
 class Cluster:
     """One that starts drivers itself: `next` is what comes after the first, `held` whether somebody holds it."""
 
-    next: list[Driver | str | None] = field(default_factory=list)
+    next: list[Driver | NoMore | None] = field(default_factory=list)
     first: Driver | None = None
     held: list[bool] = field(default_factory=list)
     ended: int = 0
@@ -310,7 +336,7 @@ class Cluster:
         self.first = Driver(number, log)
         return self.first
 
-    def next_attempt(self, own: Any, *, after: Driver, log: Path) -> Driver | str | None:
+    def next_attempt(self, own: Any, *, after: Driver, log: Path) -> Driver | NoMore | None:
         return self.next.pop(0) if self.next else None
 
     @contextmanager
@@ -336,9 +362,12 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
     made.close()
 
 
-def test_attempts_are_watched_and_the_application_is_ended_with_the_run(tmp_path: Path, journal: Journal) -> None:
+@pytest.mark.parametrize("well", [False, True])
+def test_attempts_are_watched_and_the_application_is_ended_with_the_run(
+    tmp_path: Path, journal: Journal, well: bool
+) -> None:
     second = Driver(2, tmp_path / "driver-2.log")
-    stack = Cluster(next=[None, second, "it starts the driver no more"])
+    stack = Cluster(next=[None, second, NoMore("it starts the driver no more", well=well)])
     own: Any = SimpleNamespace(folder=tmp_path)
     supervisor = Supervisor(stack, own, Pipeline(entry="program"), journal=journal, logs=tmp_path)  # type: ignore[arg-type]
     numbers: list[int] = []
@@ -357,7 +386,10 @@ def test_attempts_are_watched_and_the_application_is_ended_with_the_run(tmp_path
         supervisor.stop()
     supervisor.healthy()
     assert (numbers, supervisor.gave_up, stack.ended) == ([1, 2], "it starts the driver no more", 1)
-    story = [(each["what"], each.get("number"), each.get("container")) for each in read(tmp_path / "journal.jsonl")]
+    assert supervisor.ended_well is well
+    told = list(read(tmp_path / "journal.jsonl"))
+    assert told[-1].get("well", False) is well
+    story = [(each["what"], each.get("number"), each.get("container")) for each in told]
     assert story == [
         ("launched", 1, None),
         ("died", 1, container(1, 1)),

@@ -333,8 +333,8 @@ class Stream(Progress):
         for start, end in [*taken, (passed, passed)]:
             if start > at:
                 # What was sent on a connection was lost with its attempt.
-                for since_ms, base, end in connections:
-                    lost = (max(at, base), min(start, end))
+                for since_ms, base, sent in connections:
+                    lost = (max(at, base), min(start, sent))
                     if lost[0] < lost[1]:
                         out.append(Gone(attempt=self._attempt_at(since_ms), partition=0, start=lost[0], end=lost[1]))
             at = max(at, end)

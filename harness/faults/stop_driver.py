@@ -23,7 +23,8 @@ class StopDriver:
         options=NoOptions,
     )
     impact = Impact.DRIVER_STOPPED
-    needs = frozenset({Means.SIGNAL_DRIVER})
+    # Whoever finishes what it has in flight may end well.
+    needs = frozenset({Means.SIGNAL_DRIVER, Means.RESTART_ENDED})
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""

@@ -3,7 +3,8 @@ faults.
 
 A stretch without a commit is a stall only if it is longer than the declared `interval` allows, and than a control run
 without faults needed, its start included. A program that dies by itself is the faults' victim only if it lives without
-them. Where a fault took away for good what every program needs, nobody can tell, but of what had stalled before.
+them. Where a fault took away for good what every program needs, nobody can tell, but of what had stalled before. Nor of
+one that ended well where only who failed is started again: elsewhere a scheduler would have started it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from harness.judge.read_folder import Run
 from harness.run_folder.snapshot import Progressed
 from harness.scenario import Finding, Kind
 
-GAVE_UP = "gave up"
+GAVE_UP, ENDED_WELL = "gave up", "ended well"
+NO_SCHEDULER = "who ends well is not started again there, so nobody knows what another attempt would have done"
 
 
 def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Control]) -> Decided:
@@ -29,6 +31,8 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     words = str(said.get("words", "")) if isinstance(said, dict) else str(said)
     dead = isinstance(said, dict) and said.get("kind") == GAVE_UP
     idle_s = _number(said, "idle_s")
+    if isinstance(said, dict) and said.get("kind") == ENDED_WELL:
+        return _failed(words, controls) or Decided(unknown=[f"{words}; {NO_SCHEDULER}"])
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
     since, interval = _since(run, injections), run.scenario.pipeline.interval_s
     longest = max((control.gap_s for control in controls), default=0.0)

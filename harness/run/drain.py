@@ -82,7 +82,7 @@ class Drain:
                 return True
             live.look(committed=count(now), outstanding=True)
             if live.supervisor.gave_up:
-                self._stalled = live.stalls.gave_up(live.supervisor.gave_up)
+                self._stalled = self._given_up()
                 break
             if live.deadline.over():
                 break
@@ -108,10 +108,14 @@ class Drain:
         if producer.done:
             return True
         if gave_up:
-            self._stalled = self._live.stalls.gave_up(gave_up)
+            self._stalled = self._given_up()
         when = LAST_DEATH if gave_up else "when the time was up"
         self._reasons.append(f"not drained: {producer.sent} of {producer.total} records had been sent {when}")
         return False
+
+    def _given_up(self) -> dict[str, Any]:
+        supervisor = self._live.supervisor
+        return self._live.stalls.gave_up(supervisor.gave_up, well=supervisor.ended_well)
 
     def _at_work(self) -> bool:
         """Has the newest attempt shown where it goes on from? Until then its progress is a dead one's, and a pipeline

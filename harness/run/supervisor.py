@@ -16,7 +16,7 @@ from harness.hosts import signals
 from harness.resources import RunResources
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
-from harness.stack import Driver, HasNames, KeepsStandbys, Process, RestartsDrivers, Stack, Standby, Start
+from harness.stack import Driver, HasNames, KeepsStandbys, NoMore, Process, RestartsDrivers, Stack, Standby, Start
 from harness.stacks import other_lines
 from harness.wait import Deadline, Waiting, undisturbed, until
 
@@ -53,6 +53,8 @@ class Supervisor:
         self.deaths: list[Death] = []
         self._died_s = 0.0
         self.gave_up = ""
+        self.ended_well = False
+        """Is the driver started no more because its program ended well?"""
         self._ended_by_fault: set[int] = set()
         self._left: list[Process] = []
         self._free = threading.Event()
@@ -211,9 +213,9 @@ class Supervisor:
         log = self._logs / f"driver-{dead.number + 1}.log"
         while not self._stopping.wait(ASK_EVERY_S):
             found = stack.next_attempt(self._own, after=dead, log=log)
-            if isinstance(found, str):
-                self.gave_up = found
-                self._journal.write("gave up", why=found)
+            if isinstance(found, NoMore):
+                self.gave_up, self.ended_well = found.why, found.well
+                self._journal.write("gave up", why=found.why, **({"well": True} if found.well else {}))
                 return False
             if found is not None:
                 launched(found.number)

@@ -23,16 +23,20 @@ LATER = "spark from attempt 2 on"
 OF_OUR_OWN = ("spark.home", "spark.master")
 """The placeholders that stand for the installed Spark."""
 PYTHON_SOURCE, STATEFUL = "Python data sources", "transformWithState"
-SINCE_4 = {
+MODULES_SINCE_4 = {
     "pyspark.sql.datasource": PYTHON_SOURCE,
-    "dataSource": PYTHON_SOURCE,
     "pyspark.sql.streaming.stateful_processor": STATEFUL,
+}
+READ_SINCE_4 = {
+    "dataSource.register": PYTHON_SOURCE,
     "transformWithState": STATEFUL,
     "transformWithStateInPandas": "transformWithStateInPandas",
     "mergeInto": "DataFrame.mergeInto",
     "toArrow": "DataFrame.toArrow",
 }
-"""What Spark has from 4.0 on, by the module that a program imports or the attribute that it reads."""
+"""What Spark has from 4.0 on, by the module that a program imports, and by the attribute that it reads."""
+IMPORTS = ("import_module", "__import__")
+"""The functions that import what they are told."""
 
 
 def asked(scenario: Scenario) -> tuple[str, ...]:
@@ -105,7 +109,8 @@ def _refusals(scenario: Scenario, line: str) -> Iterator[str]:
 
 
 def _newer(scenario: Scenario) -> dict[str, str]:
-    """What the program and the modules beside it use that Spark has from 4.0 on, and where: `feed.py:12`."""
+    """What the program and the modules beside it that it imports use that Spark has from 4.0 on, and where:
+    `feed.py:12`."""
     if scenario.pipeline.entry.startswith(SPARK_HOME):
         return {}
     first = project_root(Path(scenario.path)) / scenario.pipeline.entry
@@ -119,20 +124,37 @@ def _newer(scenario: Scenario) -> dict[str, str]:
             tree = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError, OSError):
             continue  # Python says it, when it is run
-        for name, at in _names(tree):
-            if name in SINCE_4:
-                out.setdefault(SINCE_4[name], f"{path.name}:{at}")
-            left.append(first.parent / f"{name}.py")
+        imported = list(_imported(tree))
+        for names, since in ((imported, MODULES_SINCE_4), (_read(tree), READ_SINCE_4)):
+            for name, at in names:
+                if name in since:
+                    out.setdefault(since[name], f"{path.name}:{at}")
+        left += (first.parent / f"{name}.py" for name, _ in imported if name.isidentifier())
     return out
 
 
-def _names(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """The modules that are imported and the attributes that are read, each with its line."""
+def _imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """The modules that are imported, each with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((each.name, node.lineno) for each in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module, node.lineno
             yield from ((f"{node.module}.{each.name}", node.lineno) for each in node.names)
-        elif isinstance(node, ast.Attribute):
+        elif isinstance(node, ast.Call) and _called(node) in IMPORTS:
+            said = [each.value for each in node.args[:1] if isinstance(each, ast.Constant)]
+            yield from ((name, node.lineno) for name in said if isinstance(name, str))
+
+
+def _called(node: ast.Call) -> str:
+    """The last name of what is called."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _read(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """The attributes that are read, each alone and after the one that it is read of, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
             yield node.attr, node.lineno
+            if isinstance(node.value, ast.Attribute):
+                yield f"{node.value.attr}.{node.attr}", node.lineno

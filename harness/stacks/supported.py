@@ -12,7 +12,7 @@ from harness.components.yarn import policy
 from harness.errors import UsageError
 from harness.faults import FAULTS
 from harness.fields.paths import SPARK_HOME
-from harness.scenario import Scenario
+from harness.scenario import Scenario, Step
 from harness.stack import MEANS, Means
 from harness.stacks import other_lines
 from harness.stacks.addresses import STACKS
@@ -20,6 +20,10 @@ from harness.stacks.needed_parts import component_names
 
 ABILITIES: Mapping[str, type] = dict(zip(STACKS, (AsProcesses, AsContainer, AtAddress, AsProcesses), strict=True))
 """By stack, what a server has to have to be had there."""
+REASONS: Mapping[Means, str] = {
+    Means.RESTART_ENDED: "a program that ends well on it is not started again there; take kill driver",
+}
+"""What a fault that needs them would lead to on a stack without, where its name does not say it."""
 
 
 class Able(Protocol):
@@ -65,7 +69,9 @@ def refuse(scenarios: Sequence[Scenario], stack: Able) -> None:
 
 def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     """What a scenario asks for and this stack does not support: components, and steps of its schedule."""
-    steps = [step.name for step in scenario.schedule if not FAULTS[step.do.kind].needs <= stack.means]
+    steps = [
+        _named(step, lacking) for step in scenario.schedule if (lacking := FAULTS[step.do.kind].needs - stack.means)
+    ]
     # One that nobody has registered is no question of the stack.
     known = COMPONENTS.all()
     named = [name for name in component_names(scenario) if name in known]
@@ -76,6 +82,10 @@ def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     lines = [f"Spark {line}" for line in other_lines.asked(scenario) if stack.name not in other_lines.STACKS]
     lines += [f"Spark {line}, which has no {words}" for line, words in other_lines.refusals(scenario)]
     return list(dict.fromkeys((*servers, *steps, *([f"a program in {SPARK_HOME}"] if inside else []), *own, *lines)))
+
+
+def _named(step: Step, lacking: frozenset[Means]) -> str:
+    return ": ".join([step.name, *(words for means, words in REASONS.items() if means in lacking)])
 
 
 def has(stack: str, component: Component | None) -> bool:

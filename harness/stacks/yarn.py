@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.components.spark import driver_process
 from harness.components.yarn import settings
+from harness.components.yarn.asking import FINISHED
 from harness.components.yarn.attempt import YarnAttempt
 from harness.components.yarn.cluster import Yarn, YarnDaemon
 from harness.components.yarn.containers import EXECUTOR, contained, runs
@@ -26,7 +27,7 @@ from harness.hosts.local import LocalProcess, carrying
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
-from harness.stack import MEANS, Driver
+from harness.stack import MEANS, Driver, NoMore
 from harness.stacks.base import RUNS
 from harness.stacks.base.child_processes import ChildProcessesStack
 from harness.stacks.provision import Provision
@@ -95,11 +96,11 @@ class YarnStack(ChildProcessesStack):
         mark = driver_process.mark(own)
         return YarnAttempt(submission, yarn.manager, yarn.folders, mark=mark, number=number, log=log)
 
-    def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | str | None:
-        """The attempt that YARN has started after a dead one; None while it may still come; why it will not."""
+    def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | NoMore | None:
+        """The attempt that YARN has started after a dead one; None while it may still come; that it will not."""
         manager, submitted = self._there().manager, self._submitted[own.run_id]
         if not (application := submitted.submission.application):
-            return "YARN never got to know the application"
+            return NoMore("YARN never got to know the application")
         begun = manager.attempts(application)
         if begun is None:
             return None
@@ -107,8 +108,13 @@ class YarnStack(ChildProcessesStack):
             return self._attempt(own, after.number + 1, log)
         if not (state := manager.over(application)):
             return None
-        given = f"it had {submitted.attempts} attempts"
-        return f"YARN starts the driver no more: {application} is {state} after attempt {after.number}; {given}"
+        # Whatever the container's exit status is: what counts for YARN is what the attempt has told it.
+        well = manager.ended_well(submitted.submission.tag) if state == FINISHED else False
+        if well is None:
+            return None
+        given = "the program ended well" if well else f"it had {submitted.attempts} attempts"
+        why = f"YARN starts the driver no more: {application} is {state} after attempt {after.number}; {given}"
+        return NoMore(why, well=well)
 
     @contextmanager
     def holding(self, own: RunResources) -> Iterator[None]:

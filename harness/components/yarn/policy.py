@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
-from harness.scenario import Impact, Pipeline, Restart, Scenario
+from harness.scenario import Impact, Pipeline, Restart, Scenario, Step, Victim
 
 ATTEMPTS = "spark.yarn.maxAppAttempts"
 VALIDITY = "spark.yarn.am.attemptFailuresValidityInterval"
 MOST = 1 + Restart.max_restarts
 """The first attempt, and as many restarts as on any other stack."""
 ENDS = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED)
+LARGEST = 2**31 - 1
+"""Spark reads the number as one of Java's `int`."""
+DURATION = re.compile(r"([0-9]{1,18})(us|ms|s|m|min|h|d|)")
+"""Spark's way to write a time; without a unit this setting is in milliseconds."""
+UNITS_S = {"us": 1e-6, "ms": 1e-3, "": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+ELAPSED = "elapsed"
+"""The trigger that says when a step comes."""
+SHOWN = 40
 
 
 def attempts(pipeline: Pipeline) -> int | None:
     """How many attempts YARN gives it: as its own `conf` says; None where that is no such number."""
-    said = pipeline.conf.get(ATTEMPTS, str(MOST))
-    return int(said) if said.isascii() and said.isdigit() and int(said) else None
+    said = pipeline.conf.get(ATTEMPTS, str(MOST)).strip()
+    # Python reads no number of thousands of digits.
+    digits = said.lstrip("0") if said.isascii() and said.isdigit() else ""
+    return int(digits) if 0 < len(digits) <= len(str(LARGEST)) and int(digits) <= LARGEST else None
 
 
 def unsupported(scenario: Scenario) -> Iterator[str]:
@@ -32,9 +43,55 @@ def unsupported(scenario: Scenario) -> Iterator[str]:
             yield f"restart.{key}"
     most = attempts(scenario.pipeline)
     if most is None:
-        yield f"{ATTEMPTS}: {scenario.pipeline.conf[ATTEMPTS]}"
-        return
-    # Each end counts, the schedule's too, unless YARN forgets those that are old.
-    ends = sum(step.do.impact in ENDS for step in scenario.schedule)
-    if ends >= most and VALIDITY not in scenario.pipeline.conf:
-        yield f"{ends} steps that end the driver, with {ATTEMPTS}: {most}, which they use up"
+        said = _short(scenario.pipeline.conf[ATTEMPTS])
+        yield f"{ATTEMPTS}: {said}, which is no whole number from 1 to {LARGEST}"
+    elif used := _used_up(scenario, most):
+        yield used
+
+
+def _used_up(scenario: Scenario, most: int) -> str:
+    """Words for a schedule after which YARN starts no other attempt; empty if it does. Each end counts, the schedule's
+    too, unless YARN forgets those that are old."""
+    ends = [step for step in scenario.schedule if step.do.impact in ENDS]
+    if len(ends) < most or _forgotten(scenario, ends, most):
+        return ""
+    named = f" and {VALIDITY}: {_short(scenario.pipeline.conf[VALIDITY])}" if VALIDITY in scenario.pipeline.conf else ""
+    asked = "one step that ends" if len(ends) == 1 else f"{len(ends)} steps that end"
+    return f"{asked} the driver, with {ATTEMPTS}: {most}{named}: none is left; raise {ATTEMPTS} to {len(ends) + 1}"
+
+
+def _forgotten(scenario: Scenario, ends: Sequence[Step], most: int) -> bool:
+    """Is of each `most` ends in a row the first one too old, by what is known, to count when the last one comes?"""
+    within_s = validity_s(scenario.pipeline)
+    # Who may have one attempt only is never started again.
+    if not within_s or most == 1:
+        return False
+    # From its last attempt on, by number, a program that fails under a JVM that lives has the application fail.
+    if any(step.do.options.get("victim") == Victim.PYTHON for step in ends[most - 1 :]):
+        return False
+    return all(
+        within_s < _latest_s(last, scenario) - _earliest_s(first)
+        for first, last in zip(ends, ends[most - 1 :], strict=False)
+    )
+
+
+def validity_s(pipeline: Pipeline) -> float:
+    """After how many seconds YARN forgets an end; 0 where it never does, or nobody can read it."""
+    found = DURATION.fullmatch(pipeline.conf.get(VALIDITY, "").strip().lower())
+    held_s = int(found[1]) * UNITS_S[found[2]] if found else 0.0
+    # YARN counts whole milliseconds.
+    return held_s if held_s >= UNITS_S["ms"] else 0.0
+
+
+def _earliest_s(step: Step) -> float:
+    """When it comes at the earliest, in seconds after the schedule has begun."""
+    return float(step.when.value or 0) if step.when.kind == ELAPSED else 0.0
+
+
+def _latest_s(step: Step, scenario: Scenario) -> float:
+    """And at the latest, if nothing is late: before the run's time is up."""
+    return float(step.when.value or 0) if step.when.kind == ELAPSED else scenario.timeout_s
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

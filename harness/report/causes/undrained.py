@@ -54,7 +54,8 @@ class Ran:
     end: float = 0.0
     """When the sinks began to be read."""
     gave_up: bool = False
-    """The supervisor had restarted the driver as often as it may."""
+    """The driver had been started as often as it may, or ended well where nobody is started again that did."""
+    ended_well: bool = False
 
     @property
     def committed(self) -> int:
@@ -81,8 +82,9 @@ def ran(verdict: Verdict, journal: Sequence[Mapping[str, Any]], **parts: Any) ->
     totals = [event.get("total") for event in journal if event.get("what") == "sent"]
     planned = next((total for total in reversed(totals) if isinstance(total, int)), None)
     begin, end = times.get("feeding", 0.0), times.get("reading", end)
-    gave_up = any(event.get("what") == "gave up" for event in journal)
-    return Ran(verdict=verdict, past=past, planned=planned, begin=begin, end=end, gave_up=gave_up, **parts)
+    given_up = [event for event in journal if event.get("what") == "gave up"]
+    parts |= {"gave_up": bool(given_up), "ended_well": any(event.get("well") is True for event in given_up)}
+    return Ran(verdict=verdict, past=past, planned=planned, begin=begin, end=end, **parts)
 
 
 def undrained(run: Ran) -> Undrained | None:
@@ -101,7 +103,9 @@ def _left(run: Ran) -> Iterator[str]:
         yield f"Rows are expected of the {run.committed:,} committed records alone; of the others nothing is said."
     elif total is not None:
         yield f"All {plural(total, 'record')} read back from the source were committed; the reasons say what was open."
-    if run.gave_up:
+    if run.ended_well:
+        yield "The program ended well, and there nobody starts one again that did."
+    elif run.gave_up:
         yield "The driver died again and again by itself, and the harness no longer restarted it."
     elif run.over:
         yield f"The time was up: `timeout` gave {run.timeout_s:g} s after the warm-up."
@@ -208,6 +212,9 @@ def _cures(run: Ran) -> Iterator[str]:
     if counts := _stateful(run):
         here = listed(sorted({f"{count:,}" for _, count in counts}))
         yield f"Lower `{SHUFFLE}` (here {here}) to the number of cores ({_cores(run)}), under `pipeline.conf`."
+    if run.ended_well:
+        yield "Take a stack that starts the program again, or have it end with another status while it has work left."
+        return
     if run.gave_up:
         yield "Mend what ends the driver: the last lines of its log say what it was."
         return

@@ -51,9 +51,9 @@ class StallDetector:
         words = f"nothing was committed in the last {idle_s:.0f} s; the longest stretch before took {longest_s:.0f} s"
         return self._told("idle", words)
 
-    def gave_up(self, words: str) -> dict[str, Any]:
-        """The policy restarts the driver no more."""
-        return self._told("gave up", words)
+    def gave_up(self, words: str, *, well: bool = False) -> dict[str, Any]:
+        """The policy restarts the driver no more; `well`: because its program ended well."""
+        return self._told("ended well" if well else "gave up", words)
 
     def _longest(self) -> float:
         return max(self._longest_s, self._of_queries_s())
