@@ -274,6 +274,22 @@ def test_a_window_that_ends_at_no_time_is_told_in_one_line(closes: str, tmp_path
     assert "\n" not in str(said.value)
 
 
+@pytest.mark.parametrize(
+    ("closes", "said"),
+    [
+        ("unnest([event_time, event_time])", "asks unnest, which gives a record several rows. Say one time of each"),
+        ("now()", "asks now, which answers otherwise each time. It may depend on the records alone"),
+        ("event_time + random() * interval '1 hour'", "asks random, which answers otherwise each time"),
+    ],
+)
+def test_a_window_that_does_not_end_once_is_the_users_mistake(closes: str, said: str, tmp_path: Path) -> None:
+    run = done(tmp_path / "run")
+    run.claim(sinks=(replace(SINK, watermark=Watermark(of="event_time", closes=closes)),))
+    with pytest.raises(UsageError) as refused:
+        judge(run.written())
+    assert str(refused.value).startswith(f"`closes` in the watermark of scenario `by hand` {said}")
+
+
 HISTORIES = st.lists(st.lists(st.integers(0, 60_000), max_size=4), min_size=3, max_size=5)
 DRAWN = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

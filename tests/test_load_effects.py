@@ -132,6 +132,24 @@ def test_an_effect_under_a_watermark_that_is_no_query_is_one_mistake(tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("watermark", "said"),
+    [
+        (
+            "of: event_time, closes: 'unnest([event_time, event_time])'",
+            "closes asks unnest, which gives a record several rows. Say one time of each record",
+        ),
+        ("of: event_time, closes: now()", "closes asks now, which answers otherwise each time. It may depend on the "),
+        ("closes: event_time, of: current_timestamp", "of asks current_timestamp, which answers otherwise each time"),
+    ],
+)
+def test_a_window_ends_at_one_time_of_its_records(tmp_path: Path, watermark: str, said: str) -> None:
+    sink = f"sink: {{postgres: t, effect: select id from ledger where not (_late or _open), watermark: {{{watermark}}}"
+    (mistake,) = told(tmp_path, NAMED + f"{sink}, key: [id]}}\n")
+    assert mistake[:3] == ("s.yaml", 3, sink.rindex(": ") + 3)
+    assert mistake[3].startswith(f"sink.watermark.{said}")
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "saw no rows in it"),
@@ -269,7 +287,17 @@ def test_an_order_in_a_table_is_by_a_column_beside_those_of_the_effect(tmp_path:
 
 
 @pytest.mark.parametrize(
-    "asked", ["random()", "uuid()", "now()", "today()", "current_timestamp", "CURRENT_DATE", "localtimestamp"]
+    "asked",
+    [
+        "random()",
+        "uuid()",
+        "now()",
+        "today()",
+        "current_timestamp",
+        "CURRENT_DATE",
+        "localtimestamp",
+        "current_localtime()",
+    ],
 )
 def test_an_effect_that_asks_more_than_the_records_is_refused_by_name(tmp_path: Path, asked: str) -> None:
     (mistake,) = told(tmp_path, NAMED + SINK.format(effect=f"select id, {asked} as x from ledger"))
