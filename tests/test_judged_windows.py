@@ -264,7 +264,13 @@ def test_a_record_without_a_window_is_noted(tmp_path: Path) -> None:
     says(run, held("1 repetition", said="postgres windows: 1 records have no window"))
 
 
-@pytest.mark.parametrize("closes", ["id", "event_tim", "event_time) --", "max(event_time)", "event_time, id"])
+DEEP = f"event_time{' + interval 1 second' * 900}"
+TWO = "event_time) from ledger; select (1"
+
+
+@pytest.mark.parametrize(
+    "closes", ["id", "event_tim", "event_time) --", "max(event_time)", "event_time, id", DEEP, TWO]
+)
 def test_a_window_that_ends_at_no_time_is_told_in_one_line(closes: str, tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     run.claim(sinks=(replace(SINK, watermark=Watermark(of="event_time", closes=closes)),))

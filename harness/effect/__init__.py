@@ -22,6 +22,7 @@ from harness.checkers.closed_windows import Timed
 from harness.checkers.offset_ranges import REVERSED, Cut, Span, Spans
 from harness.checkers.schema_check import Column
 from harness.effect import syntax
+from harness.effect.families import FAMILY_OF, as_text, family_of
 from harness.effect.functions import known
 from harness.effect.records import HIDDEN
 from harness.effect.records import OWN_COLUMNS as OWN_COLUMNS
@@ -41,22 +42,6 @@ ONE_TIME = "Say one time of each record"
 
 REFUSALS = (duckdb.Error, ValueError, RuntimeError)
 """What DuckDB raises of SQL that it does not like; the last for text that is no Unicode."""
-
-_FAMILIES = {
-    "number": "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT BIGNUM DECIMAL",
-    "float": "FLOAT DOUBLE",
-    "text": "VARCHAR ENUM",
-    "bool": "BOOLEAN",
-    "timestamp": "TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
-    "date": "DATE",
-    "time": "TIME",
-    "bytes": "BLOB",
-    "json": "JSON",
-    "uuid": "UUID",
-}
-FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()} | {
-    "TIMESTAMP WITH TIME ZONE": "instant"
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,13 +198,13 @@ class Effects:
         """Why an expression is no time of a record of `ledger`, in one line; empty if it is one."""
         sql = f"describe select _partition, ({expression}\n) from ledger"
         try:
+            tree = self._parsed(f"select ({expression}\n) from ledger")
             kinds = [str(row[1]) for row in self._bounded(lambda: self._db.execute(sql).fetchall())]
         except REFUSALS as failure:
             return f"is no expression that DuckDB can run: {' '.join(_words(failure).split())}"
         family = FAMILY_OF.get(kinds[1]) if len(kinds) == 2 else None
         if family not in ("timestamp", "instant", "date"):
             return f"is no time, but {', '.join(kinds[1:])}"
-        tree = self._tree(f"select ({expression}\n) from ledger")
         if asked := syntax.several(tree, known().several):
             return f"asks {asked}, which gives a record several rows. {ONE_TIME}"
         return self._unsteady(tree) or self._not_one(expression)
@@ -244,6 +229,17 @@ class Effects:
         """The columns that the effect asks for, in small letters. Raises UsageError if it is not one query."""
         return syntax.named(self._tree(sql))
 
+    def lacks(self, sql: str, flags: Collection[str]) -> bool:
+        """Is the effect wrong over this ledger, though it had `flags` too? Be it by a pattern or a join, it may ask for
+        columns that it does not name."""
+        given = "".join(f", false as {_quoted(each)}" for each in flags)
+        asked = f"describe with ledger as (select *{given} from temp.ledger) select * from ({self._bare(sql)})"
+        try:
+            self._bounded(lambda: self._db.execute(asked).fetchall())
+        except REFUSALS:
+            return True
+        return False
+
     def columns(self) -> tuple[str, ...]:
         """The columns of `ledger`."""
         return tuple(row[0] for row in self._db.execute("describe ledger").fetchall())
@@ -255,15 +251,22 @@ class Effects:
         return int(row[0]) if row else 0
 
     def _tree(self, sql: str) -> Any:
+        try:
+            return self._parsed(sql)
+        except ValueError as wrong:
+            raise self._wrong(sql, str(wrong)) from None
+
+    def _parsed(self, sql: str) -> Any:
+        """The syntax tree of one query. Raises ValueError for what is none."""
         text = self._db.execute("select json_serialize_sql(?::varchar)", [sql]).fetchall()[0][0]
         try:
             tree = json.loads(text)
         except RecursionError:
-            raise self._wrong(sql, "it is nested too deeply") from None
+            raise ValueError("it is nested too deeply") from None
         if tree["error"]:
-            raise self._wrong(sql, tree["error_message"])
+            raise ValueError(tree["error_message"])
         if len(tree["statements"]) != 1:
-            raise self._wrong(sql, f"it holds {len(tree['statements'])} statements, an effect is one query")
+            raise ValueError(f"it holds {len(tree['statements'])} statements, not one query")
         return tree
 
     def _bare(self, sql: str) -> str:
@@ -356,21 +359,6 @@ class Effects:
         while not asked.done():
             self._db.interrupt()
             wait([asked], timeout=GIVE_UP_S)
-
-
-def family_of(type_: str) -> str | None:
-    """The family of a type of DuckDB's, whatever its modifiers; None for a list, or what else has no canonical text."""
-    return None if type_.endswith("]") else FAMILY_OF.get(type_.split("(")[0])
-
-
-def as_text(column: str, family: str) -> str:
-    """The expression whose text is the value of a column, exactly."""
-    if family == "bytes":
-        return f"hex({column})"
-    if family == "float":
-        # FLOAT as the double it is: its own text would be read back as another double.
-        return f"cast(cast({column} as double) as varchar)"
-    return f"cast({column} as varchar)"
 
 
 def _inside(spans: Spans) -> str:

@@ -117,7 +117,7 @@ def _to_now(node: Node) -> bool:
     """Is it an age until today?"""
     if node.get("class") != "FUNCTION" or str(node.get("function_name")).lower() != "age":
         return False
-    given = node.get("arguments", node.get("children", ()))
+    given = node.get("arguments") or node.get("children") or ()
     return len(given) + (str(node["schema"]).lower() not in OF_ENGINE) == 1
 
 
