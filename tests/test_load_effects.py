@@ -282,6 +282,23 @@ def test_an_effect_is_whatever_duckdb_reads_as_one_query(tmp_path: Path, effect:
     load(written(tmp_path, NAMED + f"sink: {{postgres: t, effect: {json.dumps(effect)}, key: [id]}}\n"), effects=True)
 
 
+@pytest.mark.parametrize("effects", [False, True])
+@pytest.mark.parametrize(
+    "effect",
+    [
+        "select columns('i.') from ledger",
+        "select COLUMNS (lambda c: c like 'i%') from ledger",
+        """select unnest(json_transform(value, concat('{"i', 'd": "BIGINT"}'))) from ledger""",
+        "select l.* from ledger l",
+    ],
+)
+def test_a_column_that_an_effect_gives_without_naming_it_may_be_a_key(
+    tmp_path: Path, effect: str, effects: bool
+) -> None:
+    text = NAMED + f"sink: {{postgres: t, effect: {json.dumps(effect)}, key: [id]}}\n"
+    load(written(tmp_path, text), effects=effects)
+
+
 @pytest.mark.parametrize(
     ("sink", "said"),
     [
