@@ -243,18 +243,26 @@ def not_run(names: Sequence[str]) -> Iterator[str]:
         yield from (f"- {link(name)}" for name in names)
 
 
-def changed_since(told: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The scenarios of which a run was of another scenario or program than are there now."""
-    ran = {(each["scenario"], each.get("ran")) for each in told}
-    now = {name: digest(ROOT, name) for name, _ in ran}
-    return sorted({name for name, then in ran if then != now[name]})
+def changed_since(told: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """The scenarios of which a run was of another scenario or program than are there now, with the stacks of those
+    runs."""
+    ran = {(each["scenario"], each["row"]["stack"], each.get("ran")) for each in told}
+    now = {name: digest(ROOT, name) for name, _, _ in ran}
+    old: dict[str, set[str]] = {}
+    for name, stack, then in sorted(ran, key=str):
+        if then != now[name]:
+            old.setdefault(name, set()).add(stack)
+    return old
 
 
 def changed(told: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The lines that name them."""
-    if names := changed_since(told):
+    old = changed_since(told)
+    if old:
         yield from ["", CHANGED, "Their rows are of a scenario or a program that has been changed since."]
-        yield from (f"- {link(name)}" for name in names)
+    for name in sorted(old):
+        where = "" if old[name] == {"processes"} else f" ({', '.join(sorted(old[name]))})"
+        yield f"- {link(name)}{where}"
 
 
 def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str, str]:

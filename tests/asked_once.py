@@ -15,7 +15,7 @@ import harness.judge
 import harness.judge.windows
 from harness.checkers.cells import Row
 from harness.checkers.offset_ranges import Cut, Spans
-from harness.effect import WHOLE, Effects, Shape, Source, Table, _aggregates
+from harness.effect import WHOLE, Effects, Shape, Source, Table
 
 Answer = TypeVar("Answer")
 _MADE = ("_db", "_thread", "_view", "_shapes")
@@ -30,7 +30,7 @@ class AskedOnce(Effects):
     """The answers by ledger, with all that it is made of. One for all, set by `asked_once`."""
 
     def __init__(self, source: Source, *, where: str) -> None:
-        self._source, self._where, self._folding, self._over = source, where, _aggregates(), False
+        self._source, self._where, self._over = source, where, False
         parquet = source.parquet and source.parquet.read_bytes()
         more = repr((source.columns, source.batches, source.committed, source.places))
         ledger = (parquet, more, where)

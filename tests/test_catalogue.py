@@ -188,10 +188,13 @@ def test_a_digest_tells_what_is_run_and_not_how_it_is_worded(tmp_path: Path) -> 
 
 def test_the_page_names_what_has_changed_since_its_run() -> None:
     name = "sinks/files_uuid_mid_batch"
-    now = {"scenario": name, "ran": digest(ROOT, name)}
+    now = {"scenario": name, "ran": digest(ROOT, name), "row": {"stack": "processes"}}
+    boxed, old = {**now, "row": {"stack": "containers"}}, {"ran": "0" * 12}
     assert [*changed([now, now])] == []
-    lines = [*changed([{**now, "ran": "0" * 12}, now, {**now, "ran": "1" * 12}])]
+    lines = [*changed([{**now, **old}, now, {**now, "ran": "1" * 12}, boxed])]
     assert lines[1] == CHANGED and lines[3:] == [f"- {link(name)}"]
+    assert [*changed([now, {**boxed, **old}])][3:] == [f"- {link(name)} (containers)"]
+    assert [*changed([{**now, **old}, {**boxed, **old}])][3:] == [f"- {link(name)} (containers, processes)"]
 
 
 def test_a_run_takes_the_place_of_earlier_ones_unless_they_are_of_its_commit() -> None:

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 
 from harness import effect
 from harness.checkers.cells import canonical
-from harness.effect import OWN_COLUMNS, Effects, Source, records
+from harness.effect import OWN_COLUMNS, Effects, Source, records, syntax
 from harness.errors import HarnessError, Interrupted, UsageError
 from harness.run_folder import database, ledger
+from harness.scenario.watermark import Watermark
 from tests.folders import COLUMNS, values
 
 SHAPE = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)
@@ -309,6 +310,36 @@ def test_no_source_is_a_clear_error(tmp_path: Path) -> None:
 )
 def test_a_plain_effect_takes_each_record_by_itself(db: Effects, sql: str, alone: bool) -> None:
     assert db.plain(sql) is alone
+
+
+AT = "timestamp '2026-01-01' + id * interval '1 second'"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [AT, f"coalesce({AT}, error('no time'))", f"(select max(t) from unnest([{AT}]) as l(t))", f"{AT} -- t"],
+)
+def test_a_time_of_each_record(db: Effects, expression: str) -> None:
+    assert db.no_time(expression) == ""
+    assert len(db.timed(Watermark(of=AT, closes=expression))) == 20
+
+
+def test_several_rows_of_a_record_are_refused_where_no_name_tells_them(
+    db: Effects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(syntax, "several", lambda tree, functions: "")
+    assert db.no_time(f"unnest([{AT}, {AT}])") == "gives 2 rows for one record. Say one time of each record"
+    assert db.no_time(f"unnest([{AT}][2:])") == "gives 0 rows for one record. Say one time of each record"
+    some = Watermark(of=AT, closes=f"unnest(case when id < 15 then [{AT}] else [{AT}, {AT}] end)")
+    with pytest.raises(UsageError, match=r"scenario `x` give 25 rows for 20 records\. Say one time of each record"):
+        db.timed(some)
+
+
+def test_over_no_record_one_of_nulls_stands_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syntax, "several", lambda tree, functions: "")
+    with Effects(Source(parquet=None, columns=SHAPE), where="scenario `x`") as nothing:
+        assert nothing.no_time(AT) == ""
+        assert nothing.no_time(f"unnest([{AT}, {AT}])").startswith("gives 2 rows")
 
 
 def test_two_ledgers_at_once_do_not_see_each_other(source: Path, tmp_path: Path) -> None:

@@ -304,7 +304,13 @@ def test_a_record_without_a_window_is_noted(tmp_path: Path) -> None:
     says(run, held("1 repetition", said="postgres windows: 1 records have no window"))
 
 
-@pytest.mark.parametrize("closes", ["id", "event_tim", "event_time) --", "max(event_time)", "event_time, id"])
+DEEP = f"event_time{' + interval 1 second' * 900}"
+TWO = "event_time) from ledger; select (1"
+
+
+@pytest.mark.parametrize(
+    "closes", ["id", "event_tim", "event_time) --", "max(event_time)", "event_time, id", DEEP, TWO]
+)
 def test_a_window_that_ends_at_no_time_is_told_in_one_line(closes: str, tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     run.claim(sinks=(replace(SINK, watermark=Watermark(of="event_time", closes=closes)),))
@@ -312,6 +318,22 @@ def test_a_window_that_ends_at_no_time_is_told_in_one_line(closes: str, tmp_path
         judge(run.written())
     assert str(said.value).startswith("`closes` in the watermark of scenario `by hand` is no ")
     assert "\n" not in str(said.value)
+
+
+@pytest.mark.parametrize(
+    ("closes", "said"),
+    [
+        ("unnest([event_time, event_time])", "asks unnest, which gives a record several rows. Say one time of each"),
+        ("now()", "asks now, which answers otherwise each time. It may depend on the records alone"),
+        ("event_time + random() * interval '1 hour'", "asks random, which answers otherwise each time"),
+    ],
+)
+def test_a_window_that_does_not_end_once_is_the_users_mistake(closes: str, said: str, tmp_path: Path) -> None:
+    run = done(tmp_path / "run")
+    run.claim(sinks=(replace(SINK, watermark=Watermark(of="event_time", closes=closes)),))
+    with pytest.raises(UsageError) as refused:
+        judge(run.written())
+    assert str(refused.value).startswith(f"`closes` in the watermark of scenario `by hand` {said}")
 
 
 HISTORIES = st.lists(st.lists(st.integers(0, 60_000), max_size=4), min_size=3, max_size=5)

@@ -124,11 +124,65 @@ def test_of_windows_the_ledger_says_which_records_are_late(tmp_path: Path) -> No
     assert "_late" in told(tmp_path, NAMED + late)[0][3]
 
 
+WINDOWED = (
+    "sink: {postgres: t, effect: EFFECT, key: [id], watermark: {of: event_time, closes: event_time, mode: MODE}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("effect", "mode"),
+    [
+        ("select id from ledger where not columns('_late|_open')", "append"),
+        ("select id from ledger where not columns('_late|_open')", "update"),
+        ("select id from ledger where not _late and not columns('_op.*')", "append"),
+        ("select id from ledger where not columns(lambda c: c in ('_late', '_open'))", "append"),
+        ("select id from ledger natural join (values (false, false)) as v(_late, _open)", "append"),
+        ("select id from ledger join (values (false, false)) as v(_late, _open) using (_late, _open)", "append"),
+        ("with ledger as (from ledger where not (_late or _open)) select id from ledger", "append"),
+    ],
+)
+def test_an_effect_may_ask_for_late_records_without_naming_them(tmp_path: Path, effect: str, mode: str) -> None:
+    text = WINDOWED.replace("EFFECT", json.dumps(effect)).replace("MODE", mode)
+    load(written(tmp_path, NAMED + text), effects=True)
+
+
+@pytest.mark.parametrize(
+    ("effect", "lacking"),
+    [
+        ("select id from ledger where not _late", "`_open`"),
+        ("select id from ledger where columns('id') > 3", "`_late` and `_open`"),
+        ("select * from ledger", "`_late` and `_open`"),
+        ("select id from ledger where not _late and columns('^id$') > 3", "`_open`"),
+    ],
+)
+def test_an_effect_that_does_not_ask_for_them_is_refused(tmp_path: Path, effect: str, lacking: str) -> None:
+    text = WINDOWED.replace("EFFECT", json.dumps(effect)).replace("MODE", "append")
+    assert told(tmp_path, NAMED + text)[0][3].startswith(f"sink.effect does not ask for {lacking}, and counts records")
+
+
 def test_an_effect_under_a_watermark_that_is_no_query_is_one_mistake(tmp_path: Path) -> None:
     wrong = SINK.format(effect="select id from from ledger")
     closed = wrong.replace("key: [id]", "key: [id], watermark: {of: event_time, closes: event_time}")
     (mistake,) = told(tmp_path, NAMED + closed)
     assert "is no query that DuckDB can run" in mistake[3]
+
+
+@pytest.mark.parametrize(
+    ("watermark", "said"),
+    [
+        (
+            "of: event_time, closes: 'unnest([event_time, event_time])'",
+            "closes asks unnest, which gives a record several rows. Say one time of each record",
+        ),
+        ("of: event_time, closes: now()", "closes asks now, which answers otherwise each time. It may depend on the "),
+        ("closes: event_time, of: current_timestamp", "of asks current_timestamp, which answers otherwise each time"),
+    ],
+)
+def test_a_window_ends_at_one_time_of_its_records(tmp_path: Path, watermark: str, said: str) -> None:
+    sink = f"sink: {{postgres: t, effect: select id from ledger where not (_late or _open), watermark: {{{watermark}}}"
+    (mistake,) = told(tmp_path, NAMED + f"{sink}, key: [id]}}\n")
+    assert mistake[:3] == ("s.yaml", 3, sink.rindex(": ") + 3)
+    assert mistake[3].startswith(f"sink.watermark.{said}")
 
 
 @pytest.mark.parametrize(
@@ -150,6 +204,32 @@ def test_a_replayed_file_without_records_is_told_at_its_name(tmp_path: Path, tex
     (mistake,) = failure.value.mistakes
     assert (mistake.line, mistake.column) == (4, 17)
     assert mistake.text.startswith("asked to replay ") and said in mistake.text
+
+
+@pytest.mark.parametrize("effects", [False, True])
+@pytest.mark.parametrize(
+    ("column", "watermark", "where"),
+    [("_partition", True, "sink[0].watermark"), ("_batch", False, "sink[0]"), ("_late", True, "sink[0]")],
+)
+def test_a_column_that_hides_where_a_record_lies_is_told_at_the_input_once(
+    tmp_path: Path, column: str, watermark: bool, where: str, effects: bool
+) -> None:
+    home = project(tmp_path)
+    (tmp_path / DATA).write_text(json.dumps({"id": 1, column: 3, "event_time": "2026-01-01T00:00:00"}), "utf-8")
+    closing = ", watermark: {of: event_time::timestamp, closes: event_time::timestamp}" if watermark else ""
+    sink = f"{{postgres: t, effect: select id from ledger where not (_late or _open), key: [id]{closing}}}"
+    path = home / "s.yaml"
+    path.write_text(f"{NAMED}sink: [{sink}, {sink}]\ninput: {{replay: {DATA}}}\n", "utf-8")
+    if not effects and where == "sink[0]":
+        # Nobody has asked for the columns of these yet.
+        load(path)
+        return
+    with pytest.raises(ScenarioError) as failure:
+        load(path, effects=effects)
+    (mistake,) = failure.value.mistakes
+    assert (mistake.line, mistake.column) == (4, 17)
+    columns = f"the columns id, {column}, event_time; {column} would hide where a record lies. Call them something else"
+    assert mistake.text == f"asked the records of {where} for {columns}"
 
 
 def test_of_an_input_that_a_missing_pipeline_may_say_nothing_is_known(tmp_path: Path) -> None:
@@ -200,6 +280,23 @@ def test_the_effects_of_every_scenario_that_we_ship_can_be_run() -> None:
 )
 def test_an_effect_is_whatever_duckdb_reads_as_one_query(tmp_path: Path, effect: str) -> None:
     load(written(tmp_path, NAMED + f"sink: {{postgres: t, effect: {json.dumps(effect)}, key: [id]}}\n"), effects=True)
+
+
+@pytest.mark.parametrize("effects", [False, True])
+@pytest.mark.parametrize(
+    "effect",
+    [
+        "select columns('i.') from ledger",
+        "select COLUMNS (lambda c: c like 'i%') from ledger",
+        """select unnest(json_transform(value, concat('{"i', 'd": "BIGINT"}'))) from ledger""",
+        "select l.* from ledger l",
+    ],
+)
+def test_a_column_that_an_effect_gives_without_naming_it_may_be_a_key(
+    tmp_path: Path, effect: str, effects: bool
+) -> None:
+    text = NAMED + f"sink: {{postgres: t, effect: {json.dumps(effect)}, key: [id]}}\n"
+    load(written(tmp_path, text), effects=effects)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +366,17 @@ def test_an_order_in_a_table_is_by_a_column_beside_those_of_the_effect(tmp_path:
 
 
 @pytest.mark.parametrize(
-    "asked", ["random()", "uuid()", "now()", "today()", "current_timestamp", "CURRENT_DATE", "localtimestamp"]
+    "asked",
+    [
+        "random()",
+        "uuid()",
+        "now()",
+        "today()",
+        "current_timestamp",
+        "CURRENT_DATE",
+        "localtimestamp",
+        "current_localtime()",
+    ],
 )
 def test_an_effect_that_asks_more_than_the_records_is_refused_by_name(tmp_path: Path, asked: str) -> None:
     (mistake,) = told(tmp_path, NAMED + SINK.format(effect=f"select id, {asked} as x from ledger"))

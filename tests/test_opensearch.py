@@ -359,6 +359,18 @@ def test_setup_makes_indexes_and_says_what_it_cannot(own: Own) -> None:
             make(own, wrong)
 
 
+def test_who_searched_before_its_server_was_killed_has_searched(server: OpenSearchServer, own: Own) -> None:
+    make(own, "t:")
+    there, index = at(own), reading.described(at(own), "t")
+    sent(own, "t", '{"x": 1}')
+    found(own)
+    assert reading._searched(there, index)
+    server.stop()
+    server.start()
+    assert not refresh.searched(there.server, index), "it counts from nothing again"
+    assert reading._searched(there, index)
+
+
 def test_it_comes_back_with_what_it_acknowledged_after_a_kill(server: OpenSearchServer, own: Own) -> None:
     make(own, PAYMENTS)
     ask(own, "PUT", "payments", "/_doc/1", {"id": 1})

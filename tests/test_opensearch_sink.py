@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -14,12 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.components.opensearch.address import OpenSearchThere
-from harness.components.opensearch.run_indexes import prefix
+from harness.components.opensearch.run_indexes import Indexes, prefix
 from harness.components.opensearch.server import whole
 from harness.components.opensearch.sink import KIND
 from harness.components.opensearch.sink.documents import row_of
 from harness.components.opensearch.sink.mapping import Index, columns_of, described, fields_of
-from harness.components.opensearch.sink.refresh import in_time, soon
+from harness.components.opensearch.sink.reading import _searched
+from harness.components.opensearch.sink.refresh import OURS, in_time, soon
 from harness.errors import StackError, UsageError
 from harness.sinks.base import Missing
 from harness.sinks.json_columns import Wanted, parsed
@@ -262,12 +264,15 @@ def test_an_answer_in_part_is_none(part: dict[str, Any]) -> None:
     whole({"_shards": {"failed": 0}, "timed_out": False}, "asked")
 
 
-@pytest.mark.parametrize("said", ["1s", "1000ms", "200ms", "1S"])
+@pytest.mark.parametrize("said", ["1s", "1000ms", "200ms", "1S", "1000000micros", "1000000000nanos"])
 def test_an_index_that_shows_within_a_second_what_was_written(said: str) -> None:
     assert in_time(said)
 
 
-@pytest.mark.parametrize("said", ["-1", "0", "0s", "500micros", "1001ms", "2s", "30s", "1m", "1h", "1d", "soon"])
+@pytest.mark.parametrize(
+    "said",
+    ["-1", "0", "0s", "500micros", "999999nanos", "1001ms", "1000001micros", "2s", "30s", "1m", "1h", "1d", "soon"],
+)
 def test_an_index_that_does_not(said: str) -> None:
     assert not in_time(said)
 
@@ -296,6 +301,16 @@ def test_an_index_that_is_refreshed_sooner_to_be_read_is_refused(its: str, clust
         with pytest.raises(UsageError, match=r"Say `refresh_interval: 1s`, or nothing, for the run") as refused:
             soon(there, described("run-r.t", told))
         assert where in str(refused.value)
+
+
+def test_a_program_that_has_searched_has_done_so_also_after_its_server_was_killed() -> None:
+    index, counted = described("run-r.t", answer(properties={"x": PLAIN})), []
+    own = Indexes(server=OpenSearchThere("http://localhost:1").server, prefix="run-r.")
+    for every, ours in ((3, 3), (5, 3), (0, 0), (2, 2)):
+        search = {"query_total": every, "groups": {OURS: {"query_total": ours}}}
+        with answering(json.dumps({"_all": {"total": {"search": search}}}).encode()) as url:
+            counted.append(_searched(replace(own, server=OpenSearchThere(url).server), index))
+    assert counted == [False, True, True, True]
 
 
 @contextmanager

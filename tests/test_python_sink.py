@@ -23,8 +23,7 @@ import pytest
 
 from harness import load as scenarios
 from harness.checkers.schema_check import folded, folding_note
-from harness.components.python import callee, calls
-from harness.components.python.places import BESIDE
+from harness.components.python import callee, calls, places
 from harness.components.python.rooms import RoomOfRun, Rooms
 from harness.components.python.sink.arrow_types import refusal
 from harness.errors import HarnessError, ScenarioError, StackError, UsageError
@@ -606,6 +605,10 @@ def test_a_room_whose_making_fails_is_removed_and_no_run_begins(world: World) ->
         ("raise ImportError('no driver')\ndef rows(room): ...", "it raised ImportError: no driver, at readback.py:6"),
         ("def rows(room):\nreturn", "it raised IndentationError: expected an indented block after function"),
         ("rows = 5", "its module has no function rows"),
+        (
+            "from os import *\ndef rows(room): ...",
+            "its module has a remove that it imports from elsewhere: write `def ",
+        ),
         ("import no_such_module_at_all\ndef rows(room): ...", "it raised ModuleNotFoundError: No module named"),
     ],
 )
@@ -691,6 +694,18 @@ READER = "names readback.py, whose function"
         ),
         ("readback:rows", "async def rows(a): ...", f"{READER} rows is async, and is called without awaiting it. Let "),
         ("readback:rows", "def rows(a): ...\ndef remove(): ...", f"{READER} remove takes (), and is called with the "),
+        ("readback:rows", "def rows(a): ...\nfrom os import remove", f"{READER} remove is that of os, which lies "),
+        (
+            "readback:rows",
+            "from os import remove as busy\ndef rows(a): ...",
+            f"{READER} busy is that of os, which lies ",
+        ),
+        ("readback:rows", "import os as o\nprepare = o.mkdir\ndef rows(a): ...", f"{READER} prepare is that of os, "),
+        (
+            "readback:rows",
+            "from a.b import c\nd = c.e\nremove = d\ndef rows(a): ...",
+            f"{READER} remove is that of a.b, ",
+        ),
         ("readback.py:rows", "", "names the module readback.py, and there is no readback/py.py in "),
         ("readback", "", "must be module:function, such as readback:rows, not 'readback'"),
         ("../readback:rows", "", "must be module:function, such as readback:rows, not '../readback:rows'"),
@@ -713,14 +728,38 @@ def test_a_reader_that_is_not_there_is_a_mistake_with_its_place(
                "import other\nrows = other.of('x')", "rows, more = [len, 1]", "rows = None\nrows = len",
                "rows = []\ndef made():\n    global rows\n    rows = len", "@given\ndef rows(): ...",
                "def rows(*all): ...", "def rows(room, limit=5, *, more=1):\n    rows = room\n    return rows",
-               "def rows(room=None): ...\nfrom other import *", "remove = None\ndef rows(room): ..."],
+               "def rows(room=None): ...\nfrom other import *", "remove = None\ndef rows(room): ...",
+               "from it import remove\nfrom .it import busy\ndef rows(r): ...",
+               "import beside.it as more\nprepare = more.made\ndef rows(r): ...",
+               "from os import remove as gone\nremove = lambda r: gone(r.path)\ndef rows(r): ...",
+               "import os\nfrom functools import partial\nremove = partial(os.remove)\nimport busy\ndef rows(r): ...",
+               "try:\n    from os import remove\nexcept ImportError:\n    remove = None\ndef rows(r): ...",
+               "from os import *\ndef rows(r): ..."],
 )  # fmt: skip
 def test_nothing_is_refused_that_may_be_there(tmp_path: Path, module: str) -> None:
-    scenarios.load(project(tmp_path, SCENARIO.format(target="m:rows"), readers={"jobs/m.py": module}))
+    beside = {"jobs/it.py": "", "beside/it.py": "", "jobs/m.py": module}
+    scenarios.load(project(tmp_path, SCENARIO.format(target="m:rows"), readers=beside))
+
+
+@pytest.mark.parametrize(
+    ("module", "has"),
+    [
+        ("def rows(r): ...\ndef busy(r): ...", ["prepare", "remove", "busy"]),
+        ("from os import *\ndef rows(r): ...\ndef busy(r): ...", ["busy"]),
+        ("from os import *\nfrom .it import *\ndef rows(r): ...", ["prepare", "remove", "busy"]),
+        ("from os import *\nfrom it import *\ndef rows(r): ...", ["prepare", "remove", "busy"]),
+        ("def rows(r): ...\nfrom os import remove", ["prepare", "busy"]),
+        ("def rows(:", ["prepare", "remove", "busy"]),
+    ],
+)
+def test_which_functions_beside_a_reader_may_be_its_own(tmp_path: Path, module: str, has: list[str]) -> None:
+    (tmp_path / "it.py").write_text("")
+    (tmp_path / "m.py").write_text(module)
+    assert places.own(tmp_path / "m.py", [tmp_path]) == has
 
 
 def test_the_functions_beside_a_reader_are_those_that_are_called() -> None:
-    assert BESIDE == callee.OTHERS
+    assert places.BESIDE == callee.OTHERS
 
 
 def test_what_a_reader_cannot_do_is_refused_by_name(tmp_path: Path) -> None:

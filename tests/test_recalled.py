@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness import effect
+from harness.effect import functions
 from harness.errors import UsageError
 from harness.run_folder import database
 from tests import recalled
@@ -21,7 +21,7 @@ LARGEST = "select max(id) as largest from ledger"
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The connections that were made, beside the one that asks for DuckDB's functions."""
-    effect._aggregates()
+    functions.known()
     out: list[object] = []
     real = database.connection
 

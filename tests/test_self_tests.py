@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 
 from harness.checkers.cells import Row, canonical
 from harness.checkers.compare import Case, Mark, compare
-from harness.checkers.self_tests import BAD_MAX, DOUBLED, FLIPPED, LOST, NAMES, SWAPPED, flipped, led, self_tests
+from harness.checkers.self_tests import (
+    BAD_MAX,
+    DOUBLED,
+    FLIPPED,
+    LOST,
+    NAMES,
+    SWAPPED,
+    flipped,
+    led,
+    raised,
+    self_tests,
+)
 from harness.scenario import Kind
 from tests.laws import FAULTS, case, good_rows
 
@@ -349,14 +360,70 @@ def test_nothing_can_be_flipped_where_all_cells_are_null() -> None:
     assert "no row that it could be planted in" in whys(case(rows, rows, key=()))
 
 
+def keys_planted(of: Case) -> set[str | None]:
+    """The keys that a plant has and the case has not; all four must be found."""
+    out: set[str | None] = set()
+
+    def judge(one: Case) -> Iterable[Mark]:
+        out.update({row[0] for row in one.found} - {row[0] for row in of.found})
+        return compare(one)
+
+    assert missed(of, judge) == set()
+    return out
+
+
 def test_a_key_is_not_flipped_into_another_key() -> None:
     rows: list[Row] = [("0", None, None), ("1", None, None)]
-    assert missed(case(rows, rows)) == {FLIPPED}
+    assert keys_planted(case(rows, rows)) == {"2"}
     near: list[Row] = [("0", "", None), ("1", None, None)]
-    assert missed(case(near, near)) == {FLIPPED}
+    assert keys_planted(case(near, near)) == {"2"}
     far: list[Row] = [("0", None, None), ("5", None, None)]
-    assert missed(case(far, [*far, ("1", None, "x"), ("4", None, None)])) == {FLIPPED}
-    assert missed(case([rows[0], ("5", None, None)], [rows[0], ("5", None, None)])) == set()
+    assert keys_planted(case(far, [*far, ("1", None, "x"), ("4", None, None)])) == {"6"}
+    assert keys_planted(case([rows[0], ("5", None, None)], [rows[0], ("5", None, None)])) == {"4"}
+
+
+@pytest.mark.parametrize("count", [2000, 2001])
+@pytest.mark.parametrize("first", [0, -7, 10**30])
+def test_numbers_without_a_gap_and_nothing_beside_them(count: int, first: int) -> None:
+    rows: list[Row] = [(str(first + at), None, None) for at in range(count)]
+    (planted,) = keys_planted(case(rows, rows))
+    assert planted == str(first + count)
+
+
+def test_texts_of_which_every_neighbour_is_there() -> None:
+    rows: list[Row] = [(f"a{at}", None, None) for at in range(10)]
+    assert keys_planted(case(rows, rows, families=("text", "text", "number"))) == {"a01"}
+
+
+def test_of_a_key_of_several_columns_one_is_raised() -> None:
+    rows: list[Row] = [(str(one), str(two), None) for one in range(4) for two in range(4)]
+    assert keys_planted(case(rows, rows, key=("id", "account"), families=NUMBERS)) == {"4"}
+
+
+def test_no_key_of_truth_values_is_beyond_both() -> None:
+    rows: list[Row] = [("false", None, None), ("true", None, None)]
+    assert missed(case(rows, rows, families=("bool", "text", "number"))) == {FLIPPED}
+
+
+@pytest.mark.parametrize(
+    ("cell", "family", "other"),
+    [
+        ("10", "number", "11"),
+        ("-1", "number", "0"),
+        ("-0.5", "number", "0"),
+        ("2.5", "number", "3"),
+        ("9" * 40, "number", f"1{'0' * 40}"),
+        ("NaN", "number", None),
+        ("1E99999", "number", None),
+        ("ab", "text", "abc"),
+        ("2026-01-31", "date", "2026-01-310"),
+        ("true", "bool", None),
+        ("", "text", None),
+        (None, "number", None),
+    ],
+)
+def test_raised(cell: str | None, family: str, other: str | None) -> None:
+    assert raised(cell, family) == other
 
 
 @pytest.mark.parametrize(

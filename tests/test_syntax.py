@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.effect import Effects, syntax
+from harness.effect.functions import known
 from tests.folders import TOTALS
 from tests.scales import Bench
 
@@ -56,7 +57,6 @@ def test_a_key_that_is_there_if_one_of_its_records_is(effects: Effects, sql: str
         "select account from (select account, count(*) as n from ledger group by account) where n > 1",
         "with t as (select * from ledger) select account from t",
         "select account from ledger union all select account from ledger",
-        "select account from ledger using sample 3 rows",
         "select count(*) as account from ledger",
         "select *, count(*) from ledger group by all",
         "select id, count(*) as n, n > 8 as account from ledger group by id",
@@ -65,6 +65,76 @@ def test_a_key_that_is_there_if_one_of_its_records_is(effects: Effects, sql: str
 )
 def test_a_key_that_others_may_add_or_take_away(effects: Effects, sql: str) -> None:
     assert not effects.keyed(sql, ("account",))
+
+
+def test_a_sample_takes_away_what_it_likes(effects: Effects) -> None:
+    tree = effects._tree("select account from ledger using sample 3 rows")
+    assert not syntax.keyed(tree, ("account",), ("account",), known().aggregates, effects.columns())
+
+
+def test_functions_are_known_by_what_duckdb_says_of_them() -> None:
+    assert {"now", "random", "ago", "current_localtime", "currval"} <= known().unsteady
+    assert known().unsteady.isdisjoint({"error", "assert_true", "current_schema", "date_trunc", "age", "hash"})
+    assert known().several == {"unnest", "unlist", "generate_subscripts", "regexp_split_to_table"}
+    assert {"sum", "arg_max"} <= known().aggregates
+
+
+@pytest.mark.parametrize(
+    ("sql", "asked"),
+    [
+        ("select id, current_localtimestamp() as t from ledger", "current_localtimestamp"),
+        ("select id, id::varchar || current_localtime()::varchar as t from ledger", "current_localtime"),
+        ("select id, current_transaction_id() as t from ledger", "current_transaction_id"),
+        ("select id, current_query_id() as t from ledger", "current_query_id"),
+        ("select id, current_connection_id() as t from ledger", "current_connection_id"),
+        ("select id from ledger where event_time < ago(interval '1 hour')", "ago"),
+        ("select id, list_transform([id], lambda x: x + random()) as t from ledger", "random"),
+        ("select id, system.main.now() as t from ledger", "now"),
+        ("select id, age(event_time) as t from ledger", "age with one argument"),
+        ("select id, main.age(event_time) as t from ledger", "age with one argument"),
+        ("select id, event_time.age() as t from ledger", "age with one argument"),
+        ("select id from ledger using sample 50% (bernoulli)", "for a sample"),
+        ("select id from ledger tablesample 5 rows", "for a sample"),
+        ("select id from (from ledger using sample 1 rows) l", "for a sample"),
+        ("with d as (from ledger tablesample 1%) select id from d", "for a sample"),
+        ("select id, current_date as current_date from ledger", "current_date"),
+        ("select id, current_date - 1 as current_date from ledger", "current_date"),
+        ("select id, event_time - age(event_time, sent) as t from ledger", ""),
+        ("select id, event_time.age(sent) as t from ledger", ""),
+        ("select id, case when id < 0 then error('no') end as t from ledger", ""),
+        ("with d(current_date) as (values (1)) select id, current_date as d from ledger, d", ""),
+        ("select id, current_date as d from ledger, (values (1)) as d(current_date)", ""),
+        ("select id, CURRENT_TIME as d from ledger, unnest([1]) as d(Current_Time)", ""),
+        (
+            "select current_date from (select d.current_date as current_date from ledger, (select 1) d(current_date))",
+            "",
+        ),
+        ("select id, localtime from (select id, id + 1 as localtime from ledger)", ""),
+    ],
+)
+def test_what_the_records_do_not_tell(effects: Effects, sql: str, asked: str) -> None:
+    assert syntax.unsteady(effects._tree(sql), effects.columns(), known().unsteady) == asked
+
+
+def test_a_column_of_the_ledger_goes_before_a_clock(effects: Effects) -> None:
+    tree = effects._tree("select current_date from ledger")
+    assert syntax.unsteady(tree, ("id",), known().unsteady) == "current_date"
+    assert syntax.unsteady(tree, ("Current_Date",), known().unsteady) == ""
+
+
+@pytest.mark.parametrize(
+    ("expression", "asked"),
+    [
+        ("unnest([1, 2])", "unnest"),
+        ("1 + UNLIST([1, 2])", "unlist"),
+        ("regexp_split_to_table('a b', ' ')", "regexp_split_to_table"),
+        ("(select max(u) from unnest([1, 2]) t(u))", ""),
+        ("(select unnest([id]))", ""),
+        ("list_max([1, 2])", ""),
+    ],
+)
+def test_which_function_gives_a_record_several_rows(effects: Effects, expression: str, asked: str) -> None:
+    assert syntax.several(effects._tree(f"select {expression} from ledger"), known().several) == asked
 
 
 def test_a_column_that_hangs_on_a_count_by_way_of_others_hangs_on_it(effects: Effects) -> None:

@@ -7,7 +7,8 @@ than `BAD_MAX`, the rows of the wrong keys are first set right.
 
 Where nothing can be swapped (no payload columns, or all payloads alike), one row overwrites another instead: one
 lost and one doubled at once, which no count sees either. Where every payload cell is NULL or there is none, the bit
-is flipped in the key: one lost and one unexpected.
+is flipped in the key: one lost and one unexpected. Where that gives a key which is there, whichever is flipped (numbers
+without a gap), the greatest key is raised by one.
 
 A sink of one key (a grand total) has no other to swap with: two of its payload cells of one family change places, or
 else the leading digit of one cell is another, the last one that a flip would choose. No expected row at all: nothing to
@@ -17,9 +18,11 @@ plant in, all four missed.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from itertools import combinations, islice
 
 from harness.checkers.cells import Cell, Row, canonical
@@ -33,6 +36,8 @@ TRIES_MAX = 1000
 """So many rows are looked at for one that a fault can be planted in."""
 
 BAD_MAX = 1000
+PLAIN = re.compile(r"-?\d+(\.\d+)?")
+"""A number as it is written out."""
 DIGITS = frozenset({"number", "timestamp", "instant", "date", "time"})
 """Families whose lowest digit is flipped; in the others, the last character is."""
 
@@ -129,7 +134,29 @@ def _double(case: Case, rows: list[Row]) -> Plant:
 
 def _flip(case: Case, rows: list[Row]) -> Plant | None:
     middle = len(rows) // 2
-    return _altered(case, rows[middle:] + rows[:middle], flipped, _payload(case))
+    return _altered(case, rows[middle:] + rows[:middle], flipped, _payload(case)) or _raise(case, rows)
+
+
+def _raise(case: Case, rows: list[Row]) -> Plant | None:
+    """The greatest cell of a key becomes one that is greater than all of them, and so not there."""
+    for place in case.key_places():
+        family = case.families[place]
+        row, last = (_greatest(each, place, family) for each in (rows, [*case.expected, *case.found]))
+        if other := _changed_row(row, place, raised(last[place], family)):
+            return Plant([*_without(case.found, row), other], _must(case, (Kind.LOST, row), (Kind.UNEXPECTED, other)))
+    return None
+
+
+def _greatest(rows: Sequence[Row], place: int, family: str) -> Row:
+    """The row with the greatest number there, or else with the longest text."""
+
+    def size(row: Row) -> Decimal:
+        cell = row[place] or ""
+        if family != "number":
+            return Decimal(len(cell))
+        return Decimal(cell) if PLAIN.fullmatch(cell) else Decimal("-Infinity")
+
+    return max(rows, key=size)
 
 
 def _payload(case: Case) -> list[int]:
@@ -208,6 +235,16 @@ def flipped(cell: Cell, family: str) -> Cell:
     last = digits[-1] if digits else len(cell) - 1
     changed = cell[:last] + _next(cell[last]) + cell[last + 1 :]
     return canonical(changed, family) if family == "number" else changed
+
+
+def raised(cell: Cell, family: str) -> Cell:
+    """The next whole number, or a longer text. None if there is none."""
+    if not cell or family == "bool" or (family == "number" and not PLAIN.fullmatch(cell)):
+        return None
+    if family != "number":
+        return cell + _next(cell[-1])
+    with localcontext(prec=len(cell) + 1):
+        return canonical(Decimal(cell).to_integral_value(ROUND_FLOOR) + 1, family)
 
 
 def led(cell: Cell, family: str) -> Cell:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import cache
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -23,6 +22,8 @@ from harness.checkers.closed_windows import Timed
 from harness.checkers.offset_ranges import REVERSED, Cut, Span, Spans
 from harness.checkers.schema_check import Column
 from harness.effect import syntax
+from harness.effect.families import FAMILY_OF, as_text, family_of
+from harness.effect.functions import known
 from harness.effect.records import HIDDEN
 from harness.effect.records import OWN_COLUMNS as OWN_COLUMNS
 from harness.effect.records import Source as Source
@@ -37,25 +38,10 @@ Answer = TypeVar("Answer")
 Shape = tuple[tuple[str, ...], tuple[str, ...]]
 """Names and types of columns."""
 FETCH_ROWS = 50_000
+ONE_TIME = "Say one time of each record"
 
 REFUSALS = (duckdb.Error, ValueError, RuntimeError)
 """What DuckDB raises of SQL that it does not like; the last for text that is no Unicode."""
-
-_FAMILIES = {
-    "number": "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT BIGNUM DECIMAL",
-    "float": "FLOAT DOUBLE",
-    "text": "VARCHAR ENUM",
-    "bool": "BOOLEAN",
-    "timestamp": "TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
-    "date": "DATE",
-    "time": "TIME",
-    "bytes": "BLOB",
-    "json": "JSON",
-    "uuid": "UUID",
-}
-FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in names.split()} | {
-    "TIMESTAMP WITH TIME ZONE": "instant"
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +69,6 @@ class Effects:
         self._where = where
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="onceproof-effect")
         self._db = connection()
-        self._folding = _aggregates()
         self._view = ""
         self._shapes: dict[str, Shape] = {}
         try:
@@ -131,9 +116,8 @@ class Effects:
     def _described(self, sql: str) -> Shape:
 
         def columns() -> tuple[list[str], list[Any]]:
-            if asked := syntax.unsteady(self._tree(sql), self.columns()):
-                words = f"asks {asked}, which answers otherwise each time. It may depend on the records alone"
-                raise UsageError(f"the effect of {self._where} {words}")
+            if why := self._unsteady(self._tree(sql)):
+                raise UsageError(f"the effect of {self._where} {why}")
             query = self._bare(sql)
             described = self._db.execute(f"describe {query}").fetchall()
             # `describe` calls `id as "ID"` id.
@@ -144,15 +128,15 @@ class Effects:
 
     def aggregates(self, sql: str) -> bool:
         """Does the effect fold several records into one row: grouping, aggregate function, DISTINCT, or a window?"""
-        return syntax.folded(self._tree(sql), self._folding)
+        return syntax.folded(self._tree(sql), known().aggregates)
 
     def plain(self, sql: str) -> bool:
         """Does each record by itself give its rows, whatever the others are? Then more records only add rows."""
-        return syntax.plain(self._tree(sql), self._folding)
+        return syntax.plain(self._tree(sql), known().aggregates)
 
     def keyed(self, sql: str, key: Collection[str]) -> bool:
         """Is a key there if any of its records is, whatever the others are? No `key` means all columns."""
-        return syntax.keyed(self._tree(sql), self.shape(sql)[0], key, self._folding, self.columns())
+        return syntax.keyed(self._tree(sql), self.shape(sql)[0], key, known().aggregates, self.columns())
 
     def growing(self, sql: str) -> dict[int, bool]:
         """The places of the columns that are counts or sums; true for a count, to which no record gives less than
@@ -204,21 +188,57 @@ class Effects:
         times = ", ".join(f"epoch_us(cast(({each}\n) as timestamp))" for each in (watermark.of, watermark.closes))
         sql = f"select _partition, _offset, _batch, {times} from ledger"
         self._narrow(committed=False, batch=None)
-        return self._asked(sql, lambda: list(map(Timed._make, self._db.execute(sql).fetchall())))
+        found = self._asked(sql, lambda: list(map(Timed._make, self._db.execute(sql).fetchall())))
+        if len(found) != (size := self.size()):
+            words = f"give {len(found)} rows for {size} records. {ONE_TIME}"
+            raise UsageError(f"`of` and `closes` in the watermark of {self._where} {words}")
+        return found
 
     def no_time(self, expression: str) -> str:
         """Why an expression is no time of a record of `ledger`, in one line; empty if it is one."""
         sql = f"describe select _partition, ({expression}\n) from ledger"
         try:
+            tree = self._parsed(f"select ({expression}\n) from ledger")
             kinds = [str(row[1]) for row in self._bounded(lambda: self._db.execute(sql).fetchall())]
         except REFUSALS as failure:
             return f"is no expression that DuckDB can run: {' '.join(_words(failure).split())}"
         family = FAMILY_OF.get(kinds[1]) if len(kinds) == 2 else None
-        return "" if family in ("timestamp", "instant", "date") else f"is no time, but {', '.join(kinds[1:])}"
+        if family not in ("timestamp", "instant", "date"):
+            return f"is no time, but {', '.join(kinds[1:])}"
+        if asked := syntax.several(tree, known().several):
+            return f"asks {asked}, which gives a record several rows. {ONE_TIME}"
+        return self._unsteady(tree) or self._not_one(expression)
+
+    def _unsteady(self, tree: Any) -> str:
+        asked = syntax.unsteady(tree, self.columns(), known().unsteady)
+        words = "which answers otherwise each time. It may depend on the records alone"
+        return f"asks {asked}, {words}" if asked else ""
+
+    def _not_one(self, expression: str) -> str:
+        """Why an expression does not give one row for the first record, or one of NULLs where there is none."""
+        first = "select ledger.* from (values (1)) as one left join ledger on true limit 1"
+        sql = f"select count(*) from (select ({expression}\n) from ({first}) as ledger)"
+        try:
+            ((count,),) = self._bounded(lambda: self._db.execute(sql).fetchall())
+        except REFUSALS:
+            # It may ask of a record what one of NULLs is not.
+            return ""
+        return "" if count == 1 else f"gives {count} rows for one record. {ONE_TIME}"
 
     def names(self, sql: str) -> set[str]:
         """The columns that the effect asks for, in small letters. Raises UsageError if it is not one query."""
         return syntax.named(self._tree(sql))
+
+    def lacks(self, sql: str, flags: Collection[str]) -> bool:
+        """Is the effect wrong over this ledger, though it had `flags` too? Be it by a pattern or a join, it may ask for
+        columns that it does not name."""
+        given = "".join(f", false as {_quoted(each)}" for each in flags)
+        asked = f"describe with ledger as (select *{given} from temp.ledger) select * from ({self._bare(sql)})"
+        try:
+            self._bounded(lambda: self._db.execute(asked).fetchall())
+        except REFUSALS:
+            return True
+        return False
 
     def columns(self) -> tuple[str, ...]:
         """The columns of `ledger`."""
@@ -231,15 +251,22 @@ class Effects:
         return int(row[0]) if row else 0
 
     def _tree(self, sql: str) -> Any:
+        try:
+            return self._parsed(sql)
+        except ValueError as wrong:
+            raise self._wrong(sql, str(wrong)) from None
+
+    def _parsed(self, sql: str) -> Any:
+        """The syntax tree of one query. Raises ValueError for what is none."""
         text = self._db.execute("select json_serialize_sql(?::varchar)", [sql]).fetchall()[0][0]
         try:
             tree = json.loads(text)
         except RecursionError:
-            raise self._wrong(sql, "it is nested too deeply") from None
+            raise ValueError("it is nested too deeply") from None
         if tree["error"]:
-            raise self._wrong(sql, tree["error_message"])
+            raise ValueError(tree["error_message"])
         if len(tree["statements"]) != 1:
-            raise self._wrong(sql, f"it holds {len(tree['statements'])} statements, an effect is one query")
+            raise ValueError(f"it holds {len(tree['statements'])} statements, not one query")
         return tree
 
     def _bare(self, sql: str) -> str:
@@ -332,31 +359,6 @@ class Effects:
         while not asked.done():
             self._db.interrupt()
             wait([asked], timeout=GIVE_UP_S)
-
-
-_AGGREGATES = "select distinct function_name from duckdb_functions() where function_type = 'aggregate'"
-
-
-@cache
-def _aggregates() -> frozenset[str]:
-    """The names of DuckDB's aggregate functions: asking for them takes as long as all else that a ledger needs."""
-    with connection() as db:
-        return frozenset(row[0] for row in db.execute(_AGGREGATES).fetchall())
-
-
-def family_of(type_: str) -> str | None:
-    """The family of a type of DuckDB's, whatever its modifiers; None for a list, or what else has no canonical text."""
-    return None if type_.endswith("]") else FAMILY_OF.get(type_.split("(")[0])
-
-
-def as_text(column: str, family: str) -> str:
-    """The expression whose text is the value of a column, exactly."""
-    if family == "bytes":
-        return f"hex({column})"
-    if family == "float":
-        # FLOAT as the double it is: its own text would be read back as another double.
-        return f"cast(cast({column} as double) as varchar)"
-    return f"cast({column} as varchar)"
 
 
 def _inside(spans: Spans) -> str:

@@ -12,11 +12,8 @@ Tree = dict[str, Any]
 
 COUNTS = ("count", "count_star", "count_if")
 CLOCK_WORDS = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
-UNSTEADY = (
-    *("gen_random_uuid", "random", "uuid", "uuidv4", "uuidv7"),
-    *("get_current_time", "get_current_timestamp", "now", "today", "transaction_timestamp", "txid_current"),
-)
-"""Functions that answer otherwise each time."""
+OF_ENGINE = ("", "main", "pg_catalog")
+"""The schemas of DuckDB's functions; another word before a function is what it is asked of: `at.age()`."""
 SUMS = ("sum", "avg", "mean", "fsum", "favg", "sumkahan", "kahan_sum")
 """Aggregates of numbers; of the first one, what each record gives to it is the number itself."""
 
@@ -102,16 +99,46 @@ def instead(tree: Tree, function: str) -> Tree:
     return out
 
 
-def unsteady(tree: Tree, columns: Collection[str]) -> str:
+def unsteady(tree: Tree, columns: Collection[str], functions: Collection[str]) -> str:
     """What it asks that the records do not tell, such as the clock; empty if nothing. `columns` are those of its
-    table."""
+    table, `functions` those that answer otherwise each time."""
     nodes = list(_nodes(tree))
-    called = {str(node.get("function_name", "")).lower() for node in nodes if node.get("class") == "FUNCTION"}
+    if any(isinstance(node.get("sample"), dict) for node in nodes):
+        return "for a sample"
+    if any(_to_now(node) for node in nodes):
+        return "age with one argument"
     # Some are written without brackets, and are columns where there is one of that name.
     bare = [node["column_names"] for node in nodes if node.get("class") == "COLUMN_REF"]
-    ours = _lower(columns) | _aliases([node for node in nodes if isinstance(node.get("alias"), str)])
-    called |= _lower(names[0] for names in bare if len(names) == 1) & set(CLOCK_WORDS) - ours
-    return min(called & {*UNSTEADY, *CLOCK_WORDS}, default="")
+    clocks = _lower(names[0] for names in bare if len(names) == 1) & set(CLOCK_WORDS) - _lower(columns)
+    return min((_called(nodes) & {*functions}) | (clocks - _own(nodes)), default="")
+
+
+def _to_now(node: Node) -> bool:
+    """Is it an age until today?"""
+    if node.get("class") != "FUNCTION" or str(node.get("function_name")).lower() != "age":
+        return False
+    given = node.get("arguments") or node.get("children") or ()
+    return len(given) + (str(node["schema"]).lower() not in OF_ENGINE) == 1
+
+
+def several(tree: Tree, functions: Collection[str]) -> str:
+    """The function of `functions`, which give several rows, that it calls for each of its own; empty if none."""
+    return min(_called(_nodes(tree, but="SUBQUERY")) & {*functions}, default="")
+
+
+def _called(nodes: Iterable[Node]) -> set[str]:
+    return _lower(str(node.get("function_name", "")) for node in nodes if node.get("class") == "FUNCTION")
+
+
+def _own(nodes: Iterable[Node]) -> set[str]:
+    """The names that it gives to columns; not one that it gives to what it calls so already."""
+    out: set[str] = set()
+    for node in nodes:
+        if isinstance(alias := node.get("alias"), str) and alias:
+            out |= {alias.lower()} - named(node)
+        listed = (*node.get("aliases", ()), *node.get("column_name_alias", ()))
+        out |= _lower(each for each in listed if isinstance(each, str))
+    return out
 
 
 def _select(tree: Tree) -> Node:
@@ -158,11 +185,14 @@ def _zero(item: Node) -> bool:
         return False
 
 
-def _nodes(tree: object) -> Iterator[Node]:
+def _nodes(tree: object, *, but: str = "") -> Iterator[Node]:
+    """Every node, without the expressions of the class `but`, and what is in them."""
     todo: list[object] = [tree]
     while todo:
         part = todo.pop()
         if isinstance(part, dict):
+            if but and part.get("class") == but:
+                continue
             yield part
             todo += part.values()
         elif isinstance(part, Sequence) and not isinstance(part, str):

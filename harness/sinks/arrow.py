@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
-from harness.effect import as_text, family_of
+from harness.effect.families import as_text, family_of
 from harness.errors import StackError, UsageError
 from harness.run_folder.database import connection
 from harness.sinks.base import Reading

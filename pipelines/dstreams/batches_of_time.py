@@ -46,7 +46,7 @@ def socket(args: argparse.Namespace, ssc: StreamingContext) -> DStream[Any]:
 
 def as_one(args: argparse.Namespace, lines: DStream[Any]) -> DStream[Any]:
     """With `--one-task` the blocks of a batch are one partition: how many a receiver cuts, its timing decides."""
-    return lines.transform(lambda rdd: rdd.coalesce(1)) if args.one_task else lines
+    return lines.repartition(1) if args.one_task else lines
 
 
 def folder(args: argparse.Namespace, ssc: StreamingContext) -> DStream[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.components.opensearch.server import Refused, Server
@@ -16,10 +16,11 @@ ABSENT = "index_not_found_exception"
 
 @dataclass(frozen=True, kw_only=True)
 class Indexes:
-    """How the harness finds them."""
+    """How the harness finds them. `searched` are the whole names of those that were seen to be."""
 
     server: Server
     prefix: str
+    searched: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def named(self, index: str) -> str:
         """The whole name of one."""

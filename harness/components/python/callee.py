@@ -63,10 +63,20 @@ def done(call: dict[str, Any], folder: Path, owner: int) -> dict[str, Any]:
         return written(function(module, call["function"])(room), folder, owner)
     if call["do"] == "check":
         function(module, call["function"])
-    found = getattr(module, call["do"], None) if call["do"] in OTHERS else None
-    answer = found(room) if callable(found) else None
-    has = [name for name in OTHERS if callable(getattr(module, name, None))]
+    has = others(module, call["own"])
+    answer = getattr(module, call["do"])(room) if call["do"] in has else None
     return {"gave": {"has": has, "answer": clipped(str(answer)) if answer else ""}}
+
+
+def others(module: ModuleType, own: list[str]) -> list[str]:
+    """What else it has to call. Raises Wrong for what is none of its own: `from os import *` gives a `remove` too."""
+    has = [name for name in OTHERS if callable(getattr(module, name, None))]
+    if strange := [name for name in has if name not in own]:
+        name = strange[0]
+        raise Wrong(
+            f"its module has a {name} that it imports from elsewhere: write `def {name}(room)`, or no `import *`"
+        )
+    return has
 
 
 def imported(call: dict[str, Any]) -> ModuleType:

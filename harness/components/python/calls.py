@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.components.python import callee
-from harness.components.python.places import located, split
+from harness.components.python.places import located, own, split
 from harness.errors import OwnCodeError, StackError, UsageError, WaitError
 from harness.session import reaper
 from harness.wait import until
@@ -101,6 +101,7 @@ def _said(spawn: Spawn, code: Called, room: Room, do: str, folder: Path) -> str:
         "module": code.module,
         "function": split(code.target)[1],
         "file": str(file),
+        "own": own(file, code.folders),
         "folders": list(map(str, code.folders)),
         "room": {**asdict(room), "path": str(room.path), "options": dict(code.options)},
     }

@@ -60,8 +60,55 @@ def wrong_in(target: str, folders: Sequence[Path]) -> str:
         return f"names the function {function}, and {path.name} has none of that name"
     if is_value(tree, function):
         return f"names {function}, which is no function in {path.name}, but a value"
+    strange = ((name, why) for name in BESIDE if (why := not_own(tree, name, folders)))
     uncallable = ((name, why) for name in (function, *BESIDE) if (why := not_called(tree, name)))
-    return next((f"names {path.name}, whose function {name} {why}" for name, why in uncallable), "")
+    return next((f"names {path.name}, whose function {name} {why}" for name, why in (*strange, *uncallable)), "")
+
+
+def own(file: Path, folders: Sequence[Path]) -> list[str]:
+    """Which functions of `BESIDE` a module may have: it binds them itself, or imports them from beside it. Another one
+    that is there comes with the `*` of another package."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return list(BESIDE)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.names[0].name == "*"]
+    stars = [_elsewhere(_from(node), folders) for node in nodes]
+    bound = {*_bound(tree.body)} if stars and all(stars) else BESIDE
+    return [name for name in BESIDE if name in bound and not not_own(tree, name, folders)]
+
+
+def not_own(tree: ast.Module, name: str, folders: Sequence[Path]) -> str:
+    """Why a name that is bound once is no function of the module's own; empty if it is, or if nobody can tell."""
+    # What `import` itself binds is no function.
+    where = "" if isinstance(_once(tree, name), ast.Import) else _origin(tree, name, folders)
+    cure = f"Write `def {name}(room)` in the module or beside it, or call what you import otherwise"
+    return f"is that of {where}, which lies elsewhere. {cure}" if where else ""
+
+
+def _origin(tree: ast.Module, name: str, folders: Sequence[Path]) -> str:
+    """The module from elsewhere that a name, or what it is set to, is imported from; empty if there is none."""
+    statement = _once(tree, name)
+    if isinstance(statement, ast.Import):
+        return _elsewhere(next(each.name for each in statement.names if name == (each.asname or each.name)), folders)
+    if isinstance(statement, ast.ImportFrom):
+        return _elsewhere(_from(statement), folders)
+    value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    return _origin(tree, value.id, folders) if isinstance(value, ast.Name) and value.id != name else ""
+
+
+def _from(statement: ast.ImportFrom) -> str:
+    """The module that it names; empty for one of its own package."""
+    return "" if statement.level else statement.module or ""
+
+
+def _elsewhere(module: str, folders: Sequence[Path]) -> str:
+    """A module that lies in none of `folders`; empty if it does."""
+    inside = Path(*module.split("."))
+    there = (folder / each for folder in folders for each in (inside, inside.with_suffix(".py")))
+    return "" if not module or any(path.exists() for path in there) else module
 
 
 def is_value(tree: ast.Module, name: str) -> bool:

@@ -85,8 +85,8 @@ def disordered(sink: Section, effect: Sequence[str], named: Sequence[str]) -> bo
 @contextmanager
 def of_nothing(claim: Claim, *, root: Path, where: str, windows: bool = False) -> Iterator[Effects | None]:
     """What effects are asked of, `where` in the words of mistakes; None where the input is wrong or not known. With
-    `windows` the ledger has the columns that a watermark gives it. Raises UsageError if a column of the workload's fits
-    no record."""
+    `windows` the ledger has the columns that a watermark gives it. That a column of the workload's fits no record is
+    said at the input, once."""
     # Loading DuckDB takes longer than reading a scenario.
     from harness.effect import Effects, Source
 
@@ -104,5 +104,19 @@ def of_nothing(claim: Claim, *, root: Path, where: str, windows: bool = False) -
         return
     columns = tuple((column.name, column.type, column.expression) for column in workload.columns)
     source = Source(parquet=None, columns=columns, places=() if windows else None)
-    with Effects(source, where=where) as effects:
+    try:
+        made = Effects(source, where=where)
+    except UsageError as failure:
+        of_input(claim, " ".join(str(failure).split()))
+        yield None
+        return
+    with made as effects:
         yield effects
+
+
+def of_input(claim: Claim, words: str) -> None:
+    """Say what is wrong with the records, unless something was said there already."""
+    owner, loc = claim.owner("input"), ("input", build.workload(claim.input))
+    node = owner.node.at(loc)
+    if (owner.file, node.line, node.column) not in [(each.file, each.line, each.column) for each in owner.mistakes]:
+        owner.wrong(words, *loc)

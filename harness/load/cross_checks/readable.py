@@ -6,6 +6,7 @@ import re
 
 from harness.load.reader import Section
 
+UNNAMED = re.compile(r"\b(columns|unnest|unlist)\s*\(")
 COUNT = re.compile(r"\bcount\s*\(\s*\*\s*\)", re.IGNORECASE)
 
 
@@ -51,9 +52,9 @@ def unguessed(sink: Section, columns: set[str]) -> None:
 
 
 def names(query: str | None) -> set[str]:
-    """Every word of a query: a column of it is one of them. Empty if nobody can tell: no query, a `*` in it, or the
-    words of one that gives all columns of a table without it."""
-    if query is None or "*" in (bare := COUNT.sub("count", query.lower())):
+    """Every word of a query: a column of it is one of them. Empty if nobody can tell: no query, columns that it does
+    not name (a `*`, a pattern, the fields of what it unnests), or the words of one that gives all of a table."""
+    if query is None or "*" in (bare := COUNT.sub("count", query.lower())) or UNNAMED.search(bare):
         return set()
     words = set(re.findall(r"\w+", bare))
     whole = "select" not in words or "table" in words or re.search(r"(?:^|\()\s*from\b", bare)

@@ -46,7 +46,7 @@ def times(closing: Section, effects: Effects) -> None:
 
 def left_out(sink: Section, effects: Effects) -> None:
     """The effect of a sink that is right otherwise asks for the columns by which it leaves out what Spark drops, or has
-    yet to write."""
+    yet to write. The ledger has neither of them."""
     closing = None if sink.mistakes else build.watermark(sink)
     if closing is None:
         return
@@ -56,6 +56,7 @@ def left_out(sink: Section, effects: Effects) -> None:
     except UsageError:
         # It is no query, which is said where it is tried.
         return
-    if lacking := [name for name in wanted if name not in there]:
+    lacking = [name for name in wanted if name not in there]
+    if lacking and not effects.lacks(sink.get("effect"), [name for name in WANTED[OutputMode.APPEND] if name in there]):
         words = f"does not ask for {' and '.join(f'`{name}`' for name in lacking)}, and counts records that Spark "
         sink.wrong(f"{sink.path}.effect {words}leaves out: say `where not ({' or '.join(wanted)})`", "effect")

@@ -53,8 +53,9 @@ class How(Shape):
         v.choice(Reader),
         Field(
             Reader.LISTING,
-            description="listing: the files that Spark finds in the folder or its partitions; recursive: those of "
-            "plain subfolders too, and no folder is a column; manifest: those that Spark's file sink committed",
+            description="listing: the files that Spark finds without a manifest in the folder or its partitions; "
+            "recursive: those of plain subfolders too, and no folder is a column; manifest: those that Spark's file "
+            "sink committed",
         ),
     ]
     columns: Annotated[

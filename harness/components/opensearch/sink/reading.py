@@ -52,7 +52,7 @@ def reading(
     with _missing(target):
         index = described(own, target)
         fields = fields_of(index, wanted)
-        if wait_ms and refresh.searched(own.server, index):
+        if wait_ms and _searched(own, index):
             refresh.by_itself(own.server, index, _writes(own, target, index), within_s=wait_ms / 1000)
         _refresh(own, target)
         first = own.server.exactly(asked, "POST", f"{path}/_search", QUERY, **ALL)
@@ -101,6 +101,14 @@ def _index(own: Indexes, target: str) -> Index:
     name = own.named(target)
     with _missing(target):
         return index_of(name, own.server.ask(f"describe the index {target}", "GET", f"/{name}"))
+
+
+def _searched(own: Indexes, index: Index) -> bool:
+    """Has a program of the run searched it? A server that was killed counts from nothing again; before it is killed, a
+    snapshot is taken."""
+    if index.name not in own.searched and refresh.searched(own.server, index):
+        own.searched.add(index.name)
+    return index.name in own.searched
 
 
 def _refresh(own: Indexes, target: str) -> None:

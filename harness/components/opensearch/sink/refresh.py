@@ -17,8 +17,8 @@ from harness.components.opensearch.sink.mapping import Index
 from harness.errors import UsageError, WaitError
 
 BY_DEFAULT = "1s"
-LONGEST_MS = 1000.0
-UNITS = {"ms": 1.0, "s": 1e3, "m": 6e4, "h": 3.6e6, "d": 8.64e7}
+MS, S = 10**6, 10**9
+UNITS = {"nanos": 1, "micros": 10**3, "ms": MS, "s": S, "m": 60 * S, "h": 3600 * S, "d": 86400 * S}
 CLUSTERS = "cluster.default.index.refresh_interval"
 OURS = "onceproof"
 """The group that the server counts the harness's own searches in."""
@@ -40,8 +40,8 @@ def soon(server: Server, index: Index) -> None:
 
 def in_time(said: str) -> bool:
     """Is that at most a second? Less than a millisecond, zero included, is never."""
-    match = re.fullmatch(r"(\d+)(ms|s|m|h|d)", said.strip().lower())
-    return match is not None and 1 <= int(match[1]) * UNITS[match[2]] <= LONGEST_MS
+    match = re.fullmatch(rf"(\d+)({'|'.join(UNITS)})", said.strip().lower())
+    return match is not None and MS <= int(match[1]) * UNITS[match[2]] <= S
 
 
 def _clusters(server: Server) -> str:
@@ -58,7 +58,8 @@ def _clusters(server: Server) -> str:
 
 
 def searched(server: Server, index: Index) -> bool:
-    """Has anybody searched it but the harness? To who never does, a refresh makes no difference."""
+    """Has anybody searched it but the harness, since its server was started? To who never does, a refresh makes no
+    difference."""
     asked = {"groups": OURS}
     told = server.ask("count the searches of an index", "GET", f"/{index.name}/_stats/search", **asked)
     counted = told["_all"]["total"]["search"]
