@@ -11,6 +11,7 @@ import pytest
 
 from harness.components.hdfs.fault import enter_safe_mode, lose_blocks, lose_node
 from harness.context import TriggerHit
+from harness.errors import StackError
 from harness.faults.base import Injection, Proof, killing
 from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger
 
@@ -137,3 +138,22 @@ def test_safe_mode_is_left_however_its_time_ends() -> None:
     with pytest.raises(KeyboardInterrupt):
         enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
     assert not server.safe
+
+
+def test_safe_mode_is_left_though_nobody_says_that_it_was_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, going_on = Hdfs(), list[bool]()
+    monkeypatch.setattr(f"{enter_safe_mode.__name__}.signals.thaw", lambda each: going_on.append(server.safe))
+    enter = server.safe_mode
+
+    def unsure(*, on: bool) -> None:
+        enter(on=on)
+        if on:
+            raise StackError("asked the NameNode for safe mode on; saw Operational")
+
+    monkeypatch.setattr(server, "safe_mode", unsure)
+    with pytest.raises(StackError, match="safe mode on"):
+        enter_safe_mode.KIND.inject(
+            world(server, dies_at_look=0), step("enter safe mode", for_s=0.01), TriggerHit(batch=3)
+        )
+    assert not server.safe
+    assert going_on == [True], "nobody stands still for it"
