@@ -624,6 +624,17 @@ CASES = [
         ["5:53: schedule[0].for is not over before the run ends, which is after 60s: shorten it, or raise timeout"],
     ),
     Case(
+        "another key for no time, and for longer than the run",
+        GOOD
+        + "timeout: 60s\nschedule:\n"
+        + "  - {when: {rows: 3}, do: rotate key, back_after: 50ms}\n"
+        + "  - {when: {rows: 3}, do: rotate key, back_after: 60s}\n",
+        [
+            "6:51: schedule[0].back_after is too short to hit anything: 0.1s at least",
+            "7:51: schedule[1].back_after is not over before the run ends, which is after 60s: shorten it, or raise timeout",
+        ],
+    ),
+    Case(
         "expect lost of at-most-once, from one of two sinks that must agree",
         PIPELINE
         + "sink: [{postgres: t, effect: select id from ledger, key: [id]}, "
