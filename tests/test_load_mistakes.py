@@ -533,22 +533,33 @@ CASES = [
         + "  - {when: {records: 50}, do: kill kafka, for: 3s}\n"
         + "  - {when: {records: 60}, do: kill opensearch, for: 3s}\n"
         + "  - {when: {records: 70}, do: kill namenode, for: 3s}\n"
-        + "  - {when: {records: 80}, do: kill postgres, for: 3s}\n",
+        + "  - {when: {records: 80}, do: kill postgres, for: 3s}\n"
+        + "  - {when: {records: 90}, do: lose node}\n"
+        + "  - {when: {records: 91}, do: lose blocks}\n"
+        + "  - {when: {records: 92}, do: enter safe mode, for: 3s}\n"
+        + "  - {when: {records: 93}, do: rotate key}\n",
         [
             "6:31: schedule[0].do hits kafka, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
             "7:31: schedule[1].do hits opensearch, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
-            "8:31: schedule[2].do hits hdfs, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
+            *(
+                f"{line}:31: schedule[{line - 6}].do hits {hit}, which neither input, sink nor a placeholder names: hit what the pipeline is connected to"
+                for line, hit in [(8, "hdfs"), (10, "hdfs"), (11, "hdfs"), (12, "hdfs"), (13, "eventhubs")]
+            ),
         ],
     ),
     Case(
         "servers that a source, a sink, a placeholder or the checkpoint names",
         "name: n\n"
-        "pipeline: {entry: pipelines/pay.py, checkpoint: hdfs, args: ['{opensearch.url}']}\n"
+        "pipeline: {entry: pipelines/pay.py, checkpoint: hdfs, args: ['{opensearch.url}'], env: {H: '{eventhubs.bootstrap}'}}\n"
         "sink: {console: true}\n"
         "schedule:\n"
         "  - {when: {records: 50}, do: kill kafka, for: 3s}\n"
         "  - {when: {records: 60}, do: kill opensearch, for: 3s}\n"
-        "  - {when: {records: 70}, do: kill namenode, for: 3s}\n",
+        "  - {when: {records: 70}, do: kill namenode, for: 3s}\n"
+        "  - {when: {records: 71}, do: lose node}\n"
+        "  - {when: {records: 72}, do: lose blocks}\n"
+        "  - {when: {records: 73}, do: enter safe mode, for: 3s}\n"
+        "  - {when: {records: 74}, do: rotate key}\n",
         [],
     ),
     Case(
