@@ -13,6 +13,7 @@ from harness.components.hdfs.fault import enter_safe_mode, lose_blocks, lose_nod
 from harness.context import TriggerHit
 from harness.errors import StackError
 from harness.faults.base import Injection, Proof, killing
+from harness.run.schedule import evidence
 from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger
 
 WHEN = Trigger(kind="point", value="sink-committed", place="sink-committed")
@@ -22,10 +23,14 @@ class Hdfs:
     """A file system that notes what is done to it."""
 
     def __init__(self, *, blocks: int = 3) -> None:
-        self.blocks, self.safe = blocks, False
+        self.left, self.safe = blocks, False
 
-    def lose_blocks(self) -> int:
-        return self.blocks
+    def blocks(self, run_id: str) -> int:
+        assert run_id == "t1"
+        return self.left
+
+    def lose_blocks(self) -> None:
+        self.left = 0
 
     def safe_mode(self, *, on: bool) -> None:
         self.safe = on
@@ -49,6 +54,7 @@ def world(server: Hdfs, *, dies_at_look: int) -> Any:
             driver=SimpleNamespace(number=1), ended=lambda number: 0 < dies_at_look <= next(looks)
         ),
         look=lambda hit: None,
+        own=SimpleNamespace(run_id="t1", parts={}),
         stop=threading.Event(),
     )
 
@@ -76,7 +82,7 @@ def test_a_driver_that_lives_feels_it_if_it_has_just_planned_what_is_gone(
     point: CrashPoint, parts: dict[str, None], unfelt: bool
 ) -> None:
     run = world(Hdfs(), dies_at_look=0)
-    run.own = SimpleNamespace(parts=parts)
+    run.own.parts = parts
     planned = replace(step("lose blocks"), when=replace(WHEN, point=point))
     assert lose_blocks.KIND.inject(run, planned, TriggerHit(batch=3)).unfelt == unfelt
 
@@ -88,9 +94,8 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
     run = world(server, dies_at_look=1)
     run.look = lambda hit: done.append("looked")
 
-    def lose() -> int:
+    def lose() -> None:
         done.append("lost")
-        return server.blocks
 
     def kill(*_: Any, executors: bool) -> Injection:
         assert executors
@@ -105,17 +110,23 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
         True, True, -9, Proof.AFTER,
     )  # fmt: skip
     assert set(injection.signalled) == {"driver", "datanode"}
-    server.blocks = 0
-    assert not lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3)).unhealed
     killed = replace(killed, lived=True)
     done.clear()
     assert not lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3)).unhealed
     assert done == ["killed"], "what lives on keeps its blocks"
 
 
-def test_a_datanode_without_a_block_has_lost_none() -> None:
-    done = lose_blocks.KIND.inject(world(Hdfs(blocks=0), dies_at_look=0), step("lose blocks"), TriggerHit(batch=3))
+@pytest.mark.parametrize("fault", [lose_blocks, lose_node])
+def test_where_no_block_of_the_run_lies_nobody_is_hit(monkeypatch: pytest.MonkeyPatch, fault: Any) -> None:
+    def nothing(*_: Any, **__: Any) -> None:
+        raise AssertionError("nobody is touched")
+
+    monkeypatch.setattr(killing, "kill_driver", nothing)
+    server = Hdfs(blocks=0)
+    monkeypatch.setattr(server, "lose_blocks", nothing)
+    done = fault.KIND.inject(world(server, dies_at_look=0), step(fault.KIND.about.name), TriggerHit(batch=3))
     assert not done.signalled
+    assert evidence.missed("100 records", True, done) == "no block of this run lay there"
 
 
 @pytest.mark.parametrize(("dies_at_look", "unfelt"), [(1, False), (3, False), (0, True)])

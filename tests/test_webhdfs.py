@@ -142,6 +142,26 @@ def test_a_datanode_without_the_block_is_an_error_and_no_empty_file() -> None:
         folder.read("offsets/0")
 
 
+def test_the_blocks_of_a_folder_are_those_that_fsck_lists() -> None:
+    told = b"""Connecting to namenode via http://n/fsck?ugi=me&files=1&blocks=1&openforwrite=1&path=%2Fonceproof%2Frun
+/onceproof/run/files/0. BP-1:blk_7_1 <dir>
+/onceproof/run/files/part-0 3 bytes, replicated: replication=1, 1 block(s):  OK
+0. BP-1-127.0.0.1-1:blk_1073741825_1001 len=3 Live_repl=1
+/onceproof/run/files/part-1 9 bytes, replicated: replication=1, 2 block(s):  MISSING 1 blocks of total size 9 B
+0. BP-1-127.0.0.1-1:blk_1073741826_1002 len=5 MISSING!
+1. BP-1-127.0.0.1-1:blk_1073741827_1003 len=4 Live_repl=1
+"""
+    seen: list[tuple[str, str]] = []
+
+    def answer(method: str, path: str, asked: dict[str, str]) -> Answer:
+        seen.append((path, asked["path"]))
+        return 200, told
+
+    with stub(answer) as folder:
+        assert folder.server.blocks("/onceproof/run") == {f"blk_{number}" for number in range(1073741825, 1073741828)}
+    assert seen == [("/fsck", "/onceproof/run")]
+
+
 def test_a_server_that_hangs_up_is_asked_again_but_not_to_change_something() -> None:
     seen: list[str] = []
 

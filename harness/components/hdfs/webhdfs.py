@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -17,6 +18,8 @@ USUAL_PORT = 80
 PREFIX = "/webhdfs/v1"
 HEADERS = {"Content-Type": "application/octet-stream"}
 MISSING = "FileNotFoundException"
+BLOCK = re.compile(rb"^[0-9]+\. \S+:(blk_[0-9]+)_", re.MULTILINE)
+"""How `fsck` begins the line of a block."""
 OPERATIONAL = "Operational"
 """What the NameNode calls itself out of its safe mode."""
 
@@ -72,6 +75,13 @@ class WebHdfs:
         if not said or not state or state["FSState"] != OPERATIONAL or not state["NumLiveDataNodes"]:
             return False
         return any(not block["locations"] for block in said["LocatedBlocks"]["locatedBlocks"])
+
+    def blocks(self, path: str) -> set[str]:
+        """The names of all blocks of the files below a folder, as a DataNode calls them on its disk (`blk_1073741825`);
+        also of a file that is being written, and where no DataNode has them. Raises StackError."""
+        asked = {"ugi": self.user, "path": path, "files": "1", "blocks": "1", "openforwrite": "1"}
+        answer = self._request(self.address, "GET", f"/fsck?{urlencode(asked)}")
+        return {name.decode() for name in BLOCK.findall(_good(f"asked the NameNode for the blocks of {path}", answer))}
 
     def create(self, path: str, data: bytes, *, overwrite: bool = True) -> None:
         """Write a file, which others see at once, and grow. Raises StackError."""

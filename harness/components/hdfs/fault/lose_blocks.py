@@ -15,14 +15,18 @@ from harness.stack import Means
 from harness.triggers.base import Planned
 
 UNFELT = "no driver died of it: nobody has read a block that is gone"
+NONE_THERE = "no block of this run lay there"
 
 
 @runtime_checkable
 class HasBlocks(Protocol):
     """A file system of ours that can lose what it keeps."""
 
-    def lose_blocks(self) -> int:
-        """Kill the DataNode, delete its blocks, start it again; how many there were. Raises StackError."""
+    def blocks(self, run_id: str) -> int:
+        """How many blocks of a run's files lie on the DataNode. Raises StackError."""
+
+    def lose_blocks(self) -> None:
+        """Kill the DataNode, delete all its blocks, start it again. Raises StackError."""
 
 
 class LoseBlocks:
@@ -50,20 +54,26 @@ class LoseBlocks:
             return Injection(signalled={}, note="the stack has no HDFS of its own")
         hit.frozen += signals.freeze(everyone(run))
         try:
+            lost = server.blocks(run.own.run_id)
+            if not lost:
+                return Injection(signalled={}, why=NONE_THERE)
             run.look(hit)
-            lost = server.lose_blocks()
+            server.lose_blocks()
         finally:
             signals.thaw(hit.frozen)
-        if not lost:
-            return Injection(signalled={}, looked=True, note="it had no block")
-        felt, words = _to_read(run, step) or killing.dies(run, driver), f"back after SIGKILL without its {lost} blocks"
+        felt = _to_read(run, step) or killing.dies(run, driver)
         return Injection(
-            signalled={"datanode": words}, looked=True, why="" if felt else UNFELT, unfelt=not felt, unhealed=True
+            signalled={"datanode": told(lost)}, looked=True, why="" if felt else UNFELT, unfelt=not felt, unhealed=True
         )
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the loss."""
         return True
+
+
+def told(lost: int) -> str:
+    """What became of the DataNode, which had so many blocks of the run."""
+    return f"back after SIGKILL without its blocks, {lost} of them of this run"
 
 
 def _to_read(run: RunContext, step: Step) -> bool:
