@@ -570,6 +570,20 @@ CASES = [
         + "expect: void\n",
         [],
     ),
+    Case(
+        "a sink in what is lost for good",
+        PIPELINE
+        + "sink: {hdfs: payments, effect: select id from ledger, key: [id]}\n"
+        + "schedule:\n"
+        + "  - {when: {records: 70}, do: lose blocks}\n"
+        + "  - {when: {records: 80}, do: lose node}\n"
+        + "  - {when: {records: 90}, do: kill datanode, for: 3s}\n"
+        + "expect: {violated: [lost]}\n",
+        [
+            f"{line}:12: schedule[{line - 5}].when: {name} takes for good what the sink in hdfs holds, whatever the program does: keep the sink elsewhere"
+            for line, name in [(5, "lose blocks"), (6, "lose node")]
+        ],
+    ),
     Case("together alone", GOOD + "together: true\n", ["4:11: together: true needs two sinks or more"]),
     Case(
         "replay of nothing",

@@ -8,7 +8,7 @@ from harness.context import RunContext, TriggerHit
 from harness.faults.base import Injection, NoOptions, killing
 from harness.faults.base.outage import everyone
 from harness.hosts import signals
-from harness.kinds import About, Refusals
+from harness.kinds import About, Refusal, Refusals
 from harness.resources import labelled
 from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger
 from harness.stack import Means
@@ -44,8 +44,8 @@ class LoseBlocks:
     components = ("hdfs",)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """At any trigger."""
-        return iter(())
+        """At any trigger, where the sink is not among what is lost."""
+        return of_sink(self.about.name, planned)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Do it with everybody stopped."""
@@ -69,6 +69,13 @@ class LoseBlocks:
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the loss."""
         return True
+
+
+def of_sink(name: str, planned: Planned) -> Refusals:
+    """Rows that were in the sink are gone, whoever wrote them: a right program would be told as one that loses them."""
+    if "hdfs" in planned.sinks_in:
+        words = "takes for good what the sink in hdfs holds, whatever the program does: keep the sink elsewhere"
+        yield Refusal("", f"{{path}}: {name} {words}", whole=True)
 
 
 def told(lost: int) -> str:

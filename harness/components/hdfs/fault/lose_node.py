@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.components.hdfs.fault.lose_blocks import NONE_THERE, HasBlocks, told
+from harness.components.hdfs.fault.lose_blocks import NONE_THERE, HasBlocks, of_sink, told
 from harness.context import RunContext, TriggerHit
 from harness.faults.base import Injection, NoOptions, killing
 from harness.kinds import About, Refusals
@@ -29,8 +29,8 @@ class LoseNode:
     components = ("hdfs",)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """At any trigger."""
-        return iter(())
+        """At any trigger, where the sink is not among what is lost."""
+        return of_sink(self.about.name, planned)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Kill the pipeline, look, and take its blocks before it is started again."""
