@@ -134,7 +134,18 @@ def test_another_process_finds_the_same_files(server: Hdfs, own: HdfsFolder) -> 
     assert there.describe()["version"] == server.describe()["version"]
 
 
-@pytest.mark.parametrize("address", ["hdfs://namenode", "hdfs://namenode:8020", "namenode:8020?http=namenode:9870", ""])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "hdfs://namenode",
+        "hdfs://namenode:8020",
+        "namenode:8020?http=namenode:9870",
+        "hdfs://namenode:99999?http=namenode:9870",
+        "hdfs://namenode:8020?http=namenode:65536",
+        "hdfs://namenode:0?http=namenode:9870",
+        "",
+    ],
+)
 def test_an_address_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="write hdfs://HOST:PORT"):
         HdfsThere(address)

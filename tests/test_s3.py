@@ -63,6 +63,8 @@ def test_the_address_of_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
         "https://there/mine",
         "ftp://me:secret@there/mine",
         "http://me:secret@h/a/b",
+        "http://me:secret@[::1/mine",
+        "http://me:secret@h:99999/mine",
     ],
 )
 def test_the_address_of_a_bucket_that_is_none(given: str) -> None:
@@ -121,7 +123,8 @@ def told() -> Iterator[tuple[Server, type[Told]]]:
 def listed(*keys: str, token: str = "") -> str:
     more = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{token}</NextContinuationToken>" if token else ""
     named = "".join(ONE.format(key=key) for key in keys)
-    return f'<L xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><EncodingType>url</EncodingType>{more}{named}</L>'
+    named = f"<EncodingType>url</EncodingType>{more}{named}"
+    return f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{named}</ListBucketResult>'
 
 
 def test_a_listing_is_read_to_its_end(told: tuple[Server, type[Told]]) -> None:
@@ -154,6 +157,21 @@ def test_a_connection_that_the_server_has_closed_is_opened_anew(told: tuple[Serv
     kind.closes = True
     assert [server.read("mine", "there") for _ in range(3)] == [b"x"] * 3
     assert kind.seen == ["/mine/there"] * 3
+
+
+@pytest.mark.parametrize("page", ["<html>hello</html>", "<br>hello", ""])
+def test_another_server_than_one_of_s3_is_said(told: tuple[Server, type[Told]], page: str) -> None:
+    server, kind = told
+    kind.answers = {"/mine?encoding-type=url&list-type=2&prefix=onceproof%2F": (200, page), "/": (200, page)}
+    words = r"asked S3 at http://127\.0\.0\.1:\d+ to {}; it answered '.*', which no S3 does: write the address of an S3"
+    there = S3There(f"{server.whole}/mine")
+    try:
+        with pytest.raises(StackError, match=words.format("list mine/onceproof/")):
+            there.describe()
+    finally:
+        there.server._http._connection().close()
+    with pytest.raises(StackError, match=words.format("name its buckets")):
+        server.buckets()
 
 
 def test_nobody_there_is_said() -> None:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from harness.components.hadoop.settings import site
+from harness.components.hdfs.address import HdfsThere
 from harness.components.hdfs.folder import HdfsFolder
 from harness.components.hdfs.webhdfs import Refused, WebHdfs
 from harness.errors import StackError
@@ -113,6 +114,11 @@ def test_a_file_is_read_from_the_datanode_that_the_namenode_names() -> None:
             assert folder.read("a file") == b"v1"
 
 
+def test_a_namenode_that_names_no_datanode_is_said() -> None:
+    with stub(lambda *asked: (307, b"")) as folder, pytest.raises(StackError, match="it names no DataNode"):
+        folder.read("a file")
+
+
 def test_a_file_is_written_beside_and_renamed() -> None:
     done: list[str] = []
 
@@ -177,6 +183,21 @@ def test_a_server_that_hangs_up_is_asked_again_but_not_to_change_something() -> 
         seen.clear()
         assert folder.entries("in") and folder.entries("in")
     assert seen == ["GET", "GET", "GET"]
+
+
+@pytest.mark.parametrize("page", [b"<html>hello</html>", b"\xff\xfe", {"hello": 1}, []])
+def test_another_server_than_a_namenode_is_said(page: Any) -> None:
+    with stub(lambda *asked: (200, page)) as folder:
+        there = HdfsThere(f"hdfs://127.0.0.1:1?http={folder.server.address}")
+        with pytest.raises(
+            StackError, match=r"asked the NameNode at .* for NameNodeInfo; .*: write the address at which"
+        ):
+            there.describe()
+        if isinstance(page, bytes):
+            with pytest.raises(StackError, match=r"asked HDFS at .* for LISTSTATUS of .*, which is no JSON: write"):
+                folder.entries("offsets")
+        for kept in there.files._servers.values():
+            kept._connection().close()
 
 
 def test_settings_are_xml_whatever_is_in_them() -> None:
