@@ -16,10 +16,13 @@ from harness.components.s3.process import BUCKET, S3Server
 from harness.components.s3.run_prefix import Room, prefix
 from harness.components.s3.server import Entry, Refused, Server
 from harness.components.s3.signature import Keys, Request, query, signed
+from harness.components.spark.driver_process import Machine, settings
 from harness.errors import StackError, UsageError
-from harness.machine import java
+from harness.machine import jars, java
 from harness.remote import checkpoint as remote
 from harness.remote.mirror import Mirror
+from harness.resources import RunResources
+from harness.scenario import Pipeline
 from harness.session.session import Session
 from tests.provided import Own, parts_of, running
 
@@ -177,6 +180,17 @@ def test_another_server_than_one_of_s3_is_said(told: tuple[Server, type[Told]], 
 def test_nobody_there_is_said() -> None:
     with pytest.raises(StackError, match=r"asked S3 at http://127\.0\.0\.1:1 to name its buckets; saw .*refused"):
         Server("127.0.0.1", 1, KEYS).buckets()
+
+
+@pytest.mark.parametrize("shipped", [None, Path("modules.zip")], ids=["here", "elsewhere"])
+def test_what_a_client_buffers_is_gone_with_its_run(tmp_path: Path, shipped: Path | None) -> None:
+    own = RunResources(
+        run_id="r1", parts={}, spark_master="", spark_home=tmp_path, folder=tmp_path, checkpoint=tmp_path / "checkpoint"
+    )
+    machine = Machine(java=java.Java(tmp_path, tmp_path, 17, ""), jars=jars.Jars((), (), ""), shipped=shipped)
+    found = settings(own, Pipeline(entry="p.py"), machine, 1)
+    # Executors on other machines may have no folder of that path, nor make one.
+    assert found.get("spark.hadoop.hadoop.tmp.dir") == (str(tmp_path / "tmp") if shipped is None else None)
 
 
 @pytest.fixture(scope="module")
