@@ -101,7 +101,7 @@ def missed(in_flight: str, open_still: bool, done: Injection) -> str:
     if not open_still:
         return "the crash point was over before anything could be hit"
     if not done.signalled:
-        return done.why or "there was no process to hit"
+        return "there was no process to hit"
     return done.why if in_flight else "nothing was in flight: every record sent was committed by the pipeline"
 
 

@@ -56,7 +56,7 @@ class LoseBlocks:
         try:
             lost = server.blocks(run.own.run_id)
             if not lost:
-                return Injection(signalled={}, why=NONE_THERE)
+                return Injection(signalled={}, note=NONE_THERE)
             run.look(hit)
             server.lose_blocks()
         finally:

@@ -40,7 +40,7 @@ class LoseNode:
         # Asked first: without a block to lose it were another fault.
         lost = server.blocks(run.own.run_id)
         if not lost:
-            return Injection(signalled={}, why=NONE_THERE)
+            return Injection(signalled={}, note=NONE_THERE)
         done = killing.kill_driver(run, step.do, hit, executors=True)
         if not done.signalled or done.lived:
             return done
