@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from harness.component import needs
 from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Implies
-from harness.faults.base.outage import KillServer
 from harness.load.models import BATCH_MAX
 from harness.machine import spark_lines
 from harness.scenario import (
@@ -203,7 +203,7 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
     given = draw(options)
     found = []
     for kind in FAULTS:
-        if isinstance(kind, KillServer) and kind.component in ("opensearch", "hdfs"):
+        if {"opensearch", "hdfs", "eventhubs"} & {*needs(kind)}:
             continue  # no drawn scenario has anything there
         own = {name: value for name, value in given.items() if name in kind.about.options.model_fields}
         for at in (when, implied(kind, when)):

@@ -114,10 +114,16 @@ def test_a_rotated_key_is_refused_until_it_counts_again(hubs: EventHubs, own: Re
     hubs.stop()
     hubs.rotate()
     hubs.start()
+    assert not hubs.refused()
     with pytest.raises(KafkaError):
         tried(program(hubs))
+    assert hubs.refused()
     assert hubs.topics.end_offsets("onceproof-t1")[0] >= 21, "the harness still gets in"
     hubs.stop()
     hubs.rotate(back=True)
     hubs.start()
     tried(program(hubs))
+    assert hubs.refused(), "it was, meanwhile"
+    hubs.rotate()
+    assert not hubs.refused()
+    hubs.rotate(back=True)

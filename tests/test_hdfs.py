@@ -96,13 +96,20 @@ def test_without_its_datanode_names_are_there_and_no_file(server: Hdfs, own: Hdf
 
 @stack
 def test_a_file_whose_blocks_are_lost_is_there_by_name_alone(server: Hdfs, own: HdfsFolder) -> None:
+    run = own.path.split("/")[2]
+    assert server.blocks(run) == 0
     own.write("kept", b"one")
-    assert server.lose_blocks() >= 1
-    assert [entry.name for entry in own.entries("")] == ["kept"]
+    own.write("deep/er/blk_1", b"")
+    server.files.create("/elsewhere", b"of nobody's")
+    assert (server.blocks(run), server.blocks("another")) == (1, 0)
+    server.lose_blocks()
+    assert server.blocks(run) == 0
+    assert [entry.name for entry in own.entries("")] == ["deep", "kept"]
     with pytest.raises(Gone):
         own.read("kept")
     own.write("kept", b"two")
     assert own.read("kept") == b"two"
+    assert server.blocks(run) == 1
 
 
 @stack
@@ -127,7 +134,18 @@ def test_another_process_finds_the_same_files(server: Hdfs, own: HdfsFolder) -> 
     assert there.describe()["version"] == server.describe()["version"]
 
 
-@pytest.mark.parametrize("address", ["hdfs://namenode", "hdfs://namenode:8020", "namenode:8020?http=namenode:9870", ""])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "hdfs://namenode",
+        "hdfs://namenode:8020",
+        "namenode:8020?http=namenode:9870",
+        "hdfs://namenode:99999?http=namenode:9870",
+        "hdfs://namenode:8020?http=namenode:65536",
+        "hdfs://namenode:0?http=namenode:9870",
+        "",
+    ],
+)
 def test_an_address_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="write hdfs://HOST:PORT"):
         HdfsThere(address)

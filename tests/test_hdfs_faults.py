@@ -11,7 +11,9 @@ import pytest
 
 from harness.components.hdfs.fault import enter_safe_mode, lose_blocks, lose_node
 from harness.context import TriggerHit
+from harness.errors import StackError
 from harness.faults.base import Injection, Proof, killing
+from harness.run.schedule import evidence
 from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger
 
 WHEN = Trigger(kind="point", value="sink-committed", place="sink-committed")
@@ -21,10 +23,14 @@ class Hdfs:
     """A file system that notes what is done to it."""
 
     def __init__(self, *, blocks: int = 3) -> None:
-        self.blocks, self.safe = blocks, False
+        self.left, self.safe = blocks, False
 
-    def lose_blocks(self) -> int:
-        return self.blocks
+    def blocks(self, run_id: str) -> int:
+        assert run_id == "t1"
+        return self.left
+
+    def lose_blocks(self) -> None:
+        self.left = 0
 
     def safe_mode(self, *, on: bool) -> None:
         self.safe = on
@@ -48,6 +54,7 @@ def world(server: Hdfs, *, dies_at_look: int) -> Any:
             driver=SimpleNamespace(number=1), ended=lambda number: 0 < dies_at_look <= next(looks)
         ),
         look=lambda hit: None,
+        own=SimpleNamespace(run_id="t1", parts={}),
         stop=threading.Event(),
     )
 
@@ -75,7 +82,7 @@ def test_a_driver_that_lives_feels_it_if_it_has_just_planned_what_is_gone(
     point: CrashPoint, parts: dict[str, None], unfelt: bool
 ) -> None:
     run = world(Hdfs(), dies_at_look=0)
-    run.own = SimpleNamespace(parts=parts)
+    run.own.parts = parts
     planned = replace(step("lose blocks"), when=replace(WHEN, point=point))
     assert lose_blocks.KIND.inject(run, planned, TriggerHit(batch=3)).unfelt == unfelt
 
@@ -87,9 +94,8 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
     run = world(server, dies_at_look=1)
     run.look = lambda hit: done.append("looked")
 
-    def lose() -> int:
+    def lose() -> None:
         done.append("lost")
-        return server.blocks
 
     def kill(*_: Any, executors: bool) -> Injection:
         assert executors
@@ -104,17 +110,24 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
         True, True, -9, Proof.AFTER,
     )  # fmt: skip
     assert set(injection.signalled) == {"driver", "datanode"}
-    server.blocks = 0
-    assert not lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3)).unhealed
     killed = replace(killed, lived=True)
     done.clear()
     assert not lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3)).unhealed
     assert done == ["killed"], "what lives on keeps its blocks"
 
 
-def test_a_datanode_without_a_block_has_lost_none() -> None:
-    done = lose_blocks.KIND.inject(world(Hdfs(blocks=0), dies_at_look=0), step("lose blocks"), TriggerHit(batch=3))
+@pytest.mark.parametrize("fault", [lose_blocks, lose_node])
+def test_where_no_block_of_the_run_lies_nobody_is_hit(monkeypatch: pytest.MonkeyPatch, fault: Any) -> None:
+    def nothing(*_: Any, **__: Any) -> None:
+        raise AssertionError("nobody is touched")
+
+    monkeypatch.setattr(killing, "kill_driver", nothing)
+    server = Hdfs(blocks=0)
+    monkeypatch.setattr(server, "lose_blocks", nothing)
+    done = fault.KIND.inject(world(server, dies_at_look=0), step(fault.KIND.about.name), TriggerHit(batch=3))
     assert not done.signalled
+    assert evidence.missed("100 records", True, done)
+    assert done.note == "no block of this run lay there"
 
 
 @pytest.mark.parametrize(("dies_at_look", "unfelt"), [(1, False), (3, False), (0, True)])
@@ -137,3 +150,22 @@ def test_safe_mode_is_left_however_its_time_ends() -> None:
     with pytest.raises(KeyboardInterrupt):
         enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
     assert not server.safe
+
+
+def test_safe_mode_is_left_though_nobody_says_that_it_was_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    server, going_on = Hdfs(), list[bool]()
+    monkeypatch.setattr(f"{enter_safe_mode.__name__}.signals.thaw", lambda each: going_on.append(server.safe))
+    enter = server.safe_mode
+
+    def unsure(*, on: bool) -> None:
+        enter(on=on)
+        if on:
+            raise StackError("asked the NameNode for safe mode on; saw Operational")
+
+    monkeypatch.setattr(server, "safe_mode", unsure)
+    with pytest.raises(StackError, match="safe mode on"):
+        enter_safe_mode.KIND.inject(
+            world(server, dies_at_look=0), step("enter safe mode", for_s=0.01), TriggerHit(batch=3)
+        )
+    assert not server.safe
+    assert going_on == [True], "nobody stands still for it"

@@ -533,22 +533,33 @@ CASES = [
         + "  - {when: {records: 50}, do: kill kafka, for: 3s}\n"
         + "  - {when: {records: 60}, do: kill opensearch, for: 3s}\n"
         + "  - {when: {records: 70}, do: kill namenode, for: 3s}\n"
-        + "  - {when: {records: 80}, do: kill postgres, for: 3s}\n",
+        + "  - {when: {records: 80}, do: kill postgres, for: 3s}\n"
+        + "  - {when: {records: 90}, do: lose node}\n"
+        + "  - {when: {records: 91}, do: lose blocks}\n"
+        + "  - {when: {records: 92}, do: enter safe mode, for: 3s}\n"
+        + "  - {when: {records: 93}, do: rotate key}\n",
         [
             "6:31: schedule[0].do hits kafka, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
             "7:31: schedule[1].do hits opensearch, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
-            "8:31: schedule[2].do hits hdfs, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
+            *(
+                f"{line}:31: schedule[{line - 6}].do hits {hit}, which neither input, sink nor a placeholder names: hit what the pipeline is connected to"
+                for line, hit in [(8, "hdfs"), (10, "hdfs"), (11, "hdfs"), (12, "hdfs"), (13, "eventhubs")]
+            ),
         ],
     ),
     Case(
         "servers that a source, a sink, a placeholder or the checkpoint names",
         "name: n\n"
-        "pipeline: {entry: pipelines/pay.py, checkpoint: hdfs, args: ['{opensearch.url}']}\n"
+        "pipeline: {entry: pipelines/pay.py, checkpoint: hdfs, args: ['{opensearch.url}'], env: {H: '{eventhubs.bootstrap}'}}\n"
         "sink: {console: true}\n"
         "schedule:\n"
         "  - {when: {records: 50}, do: kill kafka, for: 3s}\n"
         "  - {when: {records: 60}, do: kill opensearch, for: 3s}\n"
-        "  - {when: {records: 70}, do: kill namenode, for: 3s}\n",
+        "  - {when: {records: 70}, do: kill namenode, for: 3s}\n"
+        "  - {when: {records: 71}, do: lose node}\n"
+        "  - {when: {records: 72}, do: lose blocks}\n"
+        "  - {when: {records: 73}, do: enter safe mode, for: 3s}\n"
+        "  - {when: {records: 74}, do: rotate key}\n",
         [],
     ),
     Case(
@@ -558,6 +569,20 @@ CASES = [
         + "schedule: [{when: {records: 60}, do: kill opensearch, for: 3s}]\n"
         + "expect: void\n",
         [],
+    ),
+    Case(
+        "a sink in what is lost for good",
+        PIPELINE
+        + "sink: {hdfs: payments, effect: select id from ledger, key: [id]}\n"
+        + "schedule:\n"
+        + "  - {when: {records: 70}, do: lose blocks}\n"
+        + "  - {when: {records: 80}, do: lose node}\n"
+        + "  - {when: {records: 90}, do: kill datanode, for: 3s}\n"
+        + "expect: {violated: [lost]}\n",
+        [
+            f"{line}:12: schedule[{line - 5}].when: {name} takes for good what the sink in hdfs holds, whatever the program does: keep the sink elsewhere"
+            for line, name in [(5, "lose blocks"), (6, "lose node")]
+        ],
     ),
     Case("together alone", GOOD + "together: true\n", ["4:11: together: true needs two sinks or more"]),
     Case(
@@ -622,6 +647,17 @@ CASES = [
         "pause without end",
         GOOD + "timeout: 60s\nschedule: [{when: {rows: 3}, do: pause driver, for: 60s}]\n",
         ["5:53: schedule[0].for is not over before the run ends, which is after 60s: shorten it, or raise timeout"],
+    ),
+    Case(
+        "another key for no time, and for longer than the run",
+        GOOD
+        + "timeout: 60s\nschedule:\n"
+        + "  - {when: {rows: 3}, do: rotate key, back_after: 50ms}\n"
+        + "  - {when: {rows: 3}, do: rotate key, back_after: 60s}\n",
+        [
+            "6:51: schedule[0].back_after is too short to hit anything: 0.1s at least",
+            "7:51: schedule[1].back_after is not over before the run ends, which is after 60s: shorten it, or raise timeout",
+        ],
     ),
     Case(
         "expect lost of at-most-once, from one of two sinks that must agree",

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 from harness.fields.paths import find
 from harness.load import dump, load, load_all
 from harness.nightly.draw import Half, plans, targets
-from harness.nightly.moments import Target, inside
+from harness.nightly.moments import Target, faults, inside
 from harness.scenario import CrashPoint, Scenario, Victim
 from harness.stack import MEANS
+from harness.triggers import trigger
 from tests.strategies import project, scenarios
 
 HOUSE = Path(__file__).parents[1]
@@ -136,3 +138,11 @@ def test_scenarios_of_one_pipeline_are_one_target(proving: list[Scenario]) -> No
     assert targets([], MEANS_HERE) == []
     assert list(islice(plans([], means=MEANS_HERE, seed=0), 3)) == []
     json.dumps([sorted(plan.cells) for plan in islice(plans(found, means=MEANS_HERE, seed=0), 3)])
+
+
+@pytest.mark.parametrize(("sink", "drawn"), [("postgres", True), ("hdfs", False)])
+def test_what_the_sink_holds_is_not_taken_for_good(proving: list[Scenario], sink: str, drawn: bool) -> None:
+    base = replace(proving[0], pipeline=replace(proving[0].pipeline, checkpoint="hdfs"), schedule=())
+    base = replace(base, sinks=(replace(base.sinks[0], kind=sink),))
+    found = {each.kind for each in faults(Random(1), base, trigger("records", 50), MEANS_HERE)}
+    assert ("lose blocks" in found, "lose node" in found, "kill datanode" in found) == (drawn, drawn, True)

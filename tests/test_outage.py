@@ -11,6 +11,7 @@ import pytest
 from harness.components.eventhubs.fault import KIND as ROTATE_KEY
 from harness.context import TriggerHit
 from harness.errors import StackError
+from harness.faults import fault
 from harness.faults.base import Injection, killing, outage
 from harness.run.schedule import evidence
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -126,6 +127,36 @@ def test_what_nobody_noticed_happened_at_its_crash_point(
 def test_a_key_is_gone_for_good_only_where_it_can_be_another_and_does_not_come_back(
     rotates: bool, back: bool, unhealed: bool
 ) -> None:
-    server: Any = SimpleNamespace(port=1, **({"rotate": lambda back=False: None} if rotates else {}))
-    fault = Fault(kind="rotate key", impact=Impact.NONE, options={"back_after": 8.0} if back else {})
-    assert ROTATE_KEY.unhealed(fault, server) is unhealed
+    own = {"rotate": lambda back=False: None, "refused": lambda: False} if rotates else {}
+    server: Any = SimpleNamespace(port=1, **own)
+    assert ROTATE_KEY.unhealed(rotated(back_after=8.0 if back else None).do, server) is unhealed
+
+
+def rotated(*, back_after: float | None = None) -> Step:
+    """A step whose key is another for so long."""
+    return Step(when=WHEN, do=fault("rotate key", **({} if back_after is None else {"back_after": back_after})))
+
+
+@pytest.mark.parametrize(
+    ("connected", "died", "refused", "unfelt"),
+    [
+        (True, False, False, False),
+        (False, True, False, False),
+        (False, False, True, False),
+        (False, False, False, True),
+    ],
+)
+def test_another_key_is_felt_by_a_lost_connection_a_death_or_a_refused_login(
+    monkeypatch: pytest.MonkeyPatch, connected: bool, died: bool, refused: bool, unfelt: bool
+) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=connected)])
+    run = world(connected=connected, died=died)
+    run.stack.servers["eventhubs"] = SimpleNamespace(
+        port=1, stop=lambda: None, start=lambda: None, rotate=lambda back=False: None, refused=lambda: refused
+    )
+    done = ROTATE_KEY.inject(run, rotated(back_after=0.1), TriggerHit(batch=3))
+    assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
+
+
+def test_whoever_lives_through_another_key_does_nothing_again_as_with_any_broker_that_was_away() -> None:
+    assert rotated().do.impact is fault("kill kafka", for_s=3.0).impact is Impact.SERVER_AWAY

@@ -16,10 +16,13 @@ from harness.components.s3.process import BUCKET, S3Server
 from harness.components.s3.run_prefix import Room, prefix
 from harness.components.s3.server import Entry, Refused, Server
 from harness.components.s3.signature import Keys, Request, query, signed
+from harness.components.spark.driver_process import Machine, settings
 from harness.errors import StackError, UsageError
-from harness.machine import java
+from harness.machine import jars, java
 from harness.remote import checkpoint as remote
 from harness.remote.mirror import Mirror
+from harness.resources import RunResources
+from harness.scenario import Pipeline
 from harness.session.session import Session
 from tests.provided import Own, parts_of, running
 
@@ -63,6 +66,8 @@ def test_the_address_of_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
         "https://there/mine",
         "ftp://me:secret@there/mine",
         "http://me:secret@h/a/b",
+        "http://me:secret@[::1/mine",
+        "http://me:secret@h:99999/mine",
     ],
 )
 def test_the_address_of_a_bucket_that_is_none(given: str) -> None:
@@ -121,7 +126,8 @@ def told() -> Iterator[tuple[Server, type[Told]]]:
 def listed(*keys: str, token: str = "") -> str:
     more = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{token}</NextContinuationToken>" if token else ""
     named = "".join(ONE.format(key=key) for key in keys)
-    return f'<L xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><EncodingType>url</EncodingType>{more}{named}</L>'
+    named = f"<EncodingType>url</EncodingType>{more}{named}"
+    return f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{named}</ListBucketResult>'
 
 
 def test_a_listing_is_read_to_its_end(told: tuple[Server, type[Told]]) -> None:
@@ -156,9 +162,35 @@ def test_a_connection_that_the_server_has_closed_is_opened_anew(told: tuple[Serv
     assert kind.seen == ["/mine/there"] * 3
 
 
+@pytest.mark.parametrize("page", ["<html>hello</html>", "<br>hello", ""])
+def test_another_server_than_one_of_s3_is_said(told: tuple[Server, type[Told]], page: str) -> None:
+    server, kind = told
+    kind.answers = {"/mine?encoding-type=url&list-type=2&prefix=onceproof%2F": (200, page), "/": (200, page)}
+    words = r"asked S3 at http://127\.0\.0\.1:\d+ to {}; it answered '.*', which no S3 does: write the address of an S3"
+    there = S3There(f"{server.whole}/mine")
+    try:
+        with pytest.raises(StackError, match=words.format("list mine/onceproof/")):
+            there.describe()
+    finally:
+        there.server._http._connection().close()
+    with pytest.raises(StackError, match=words.format("name its buckets")):
+        server.buckets()
+
+
 def test_nobody_there_is_said() -> None:
     with pytest.raises(StackError, match=r"asked S3 at http://127\.0\.0\.1:1 to name its buckets; saw .*refused"):
         Server("127.0.0.1", 1, KEYS).buckets()
+
+
+@pytest.mark.parametrize("shipped", [None, Path("modules.zip")], ids=["here", "elsewhere"])
+def test_what_a_client_buffers_is_gone_with_its_run(tmp_path: Path, shipped: Path | None) -> None:
+    own = RunResources(
+        run_id="r1", parts={}, spark_master="", spark_home=tmp_path, folder=tmp_path, checkpoint=tmp_path / "checkpoint"
+    )
+    machine = Machine(java=java.Java(tmp_path, tmp_path, 17, ""), jars=jars.Jars((), (), ""), shipped=shipped)
+    found = settings(own, Pipeline(entry="p.py"), machine, 1)
+    # Executors on other machines may have no folder of that path, nor make one.
+    assert found.get("spark.hadoop.hadoop.tmp.dir") == (str(tmp_path / "tmp") if shipped is None else None)
 
 
 @pytest.fixture(scope="module")

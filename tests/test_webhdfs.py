@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from harness.components.hadoop.settings import site
+from harness.components.hdfs.address import HdfsThere
 from harness.components.hdfs.folder import HdfsFolder
 from harness.components.hdfs.webhdfs import Refused, WebHdfs
 from harness.errors import StackError
@@ -113,6 +114,11 @@ def test_a_file_is_read_from_the_datanode_that_the_namenode_names() -> None:
             assert folder.read("a file") == b"v1"
 
 
+def test_a_namenode_that_names_no_datanode_is_said() -> None:
+    with stub(lambda *asked: (307, b"")) as folder, pytest.raises(StackError, match="it names no DataNode"):
+        folder.read("a file")
+
+
 def test_a_file_is_written_beside_and_renamed() -> None:
     done: list[str] = []
 
@@ -142,6 +148,26 @@ def test_a_datanode_without_the_block_is_an_error_and_no_empty_file() -> None:
         folder.read("offsets/0")
 
 
+def test_the_blocks_of_a_folder_are_those_that_fsck_lists() -> None:
+    told = b"""Connecting to namenode via http://n/fsck?ugi=me&files=1&blocks=1&openforwrite=1&path=%2Fonceproof%2Frun
+/onceproof/run/files/0. BP-1:blk_7_1 <dir>
+/onceproof/run/files/part-0 3 bytes, replicated: replication=1, 1 block(s):  OK
+0. BP-1-127.0.0.1-1:blk_1073741825_1001 len=3 Live_repl=1
+/onceproof/run/files/part-1 9 bytes, replicated: replication=1, 2 block(s):  MISSING 1 blocks of total size 9 B
+0. BP-1-127.0.0.1-1:blk_1073741826_1002 len=5 MISSING!
+1. BP-1-127.0.0.1-1:blk_1073741827_1003 len=4 Live_repl=1
+"""
+    seen: list[tuple[str, str]] = []
+
+    def answer(method: str, path: str, asked: dict[str, str]) -> Answer:
+        seen.append((path, asked["path"]))
+        return 200, told
+
+    with stub(answer) as folder:
+        assert folder.server.blocks("/onceproof/run") == {f"blk_{number}" for number in range(1073741825, 1073741828)}
+    assert seen == [("/fsck", "/onceproof/run")]
+
+
 def test_a_server_that_hangs_up_is_asked_again_but_not_to_change_something() -> None:
     seen: list[str] = []
 
@@ -157,6 +183,21 @@ def test_a_server_that_hangs_up_is_asked_again_but_not_to_change_something() -> 
         seen.clear()
         assert folder.entries("in") and folder.entries("in")
     assert seen == ["GET", "GET", "GET"]
+
+
+@pytest.mark.parametrize("page", [b"<html>hello</html>", b"\xff\xfe", {"hello": 1}, []])
+def test_another_server_than_a_namenode_is_said(page: Any) -> None:
+    with stub(lambda *asked: (200, page)) as folder:
+        there = HdfsThere(f"hdfs://127.0.0.1:1?http={folder.server.address}")
+        with pytest.raises(
+            StackError, match=r"asked the NameNode at .* for NameNodeInfo; .*: write the address at which"
+        ):
+            there.describe()
+        if isinstance(page, bytes):
+            with pytest.raises(StackError, match=r"asked HDFS at .* for LISTSTATUS of .*, which is no JSON: write"):
+                folder.entries("offsets")
+        for kept in there.files._servers.values():
+            kept._connection().close()
 
 
 def test_settings_are_xml_whatever_is_in_them() -> None:

@@ -21,7 +21,7 @@ from harness.fields import values as v
 from harness.load.models import annotated
 from harness.scenario import CrashPoint, Fault, Impact, Scenario, Trigger, Victim
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
-from harness.sinks import counted
+from harness.sinks import SINKS, counted
 from harness.stack import Means
 from harness.stacks.needed_parts import component_names
 from harness.triggers import TRIGGERS
@@ -55,6 +55,7 @@ def planned(scenario: Scenario) -> Planned:
         checkpoint=scenario.pipeline.progress in IN_CHECKPOINT,
         late_log=scenario.pipeline.progress == ASYNC,
         by_time=scenario.pipeline.progress == DSTREAMS,
+        sinks_in={SINKS[sink.kind].component for sink in scenario.sinks},
     )
 
 

@@ -39,6 +39,7 @@ class EventHubs:
     )
     gives = ("bootstrap", "topic", "topics", "pattern", "group")
     bare = ()
+    by_placeholder = True
 
     def as_processes(self, host: ProcessHost) -> Started:
         """Kafka's broker from the jars, with that login."""

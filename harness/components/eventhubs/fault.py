@@ -11,11 +11,12 @@ from typing import Annotated, Protocol, runtime_checkable
 from pydantic import Field
 
 from harness.context import RunContext
+from harness.faults.base import lasting
 from harness.faults.base.outage import KillServer, Restartable
 from harness.fields import values as v
 from harness.fields.shape import Shape
-from harness.kinds import About, Refusal, Refusals
-from harness.scenario import Fault, Step, Trigger
+from harness.kinds import About, Refusals
+from harness.scenario import Fault, Impact, Step, Trigger
 from harness.triggers.base import Planned
 
 
@@ -34,9 +35,14 @@ class Rotates(Protocol):
     def rotate(self, *, back: bool = False) -> None:
         """From the next start on."""
 
+    def refused(self) -> bool:
+        """Was a login refused since the key was last made another?"""
+
 
 class RotateKey(KillServer):
     """Nobody tells the program: it is refused, whatever it does, until its key counts again."""
+
+    impact = Impact.SERVER_AWAY
 
     @property
     def about(self) -> About:
@@ -51,8 +57,8 @@ class RotateKey(KillServer):
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger; the key is back before the run ends."""
         back_s = _back_s(fault)
-        if back_s is not None and back_s >= planned.timeout_s:
-            yield Refusal("back_after", f"is not over before the run ends, which is after {planned.timeout_s:g}s")
+        if back_s is not None:
+            yield from lasting.bounds("back_after", back_s, planned)
 
     def meanwhile(self, run: RunContext, step: Step, server: Restartable) -> str:
         """Start it with another key, and end it again once the time is over."""
@@ -67,6 +73,10 @@ class RotateKey(KillServer):
         server.stop()
         server.rotate(back=True)
         return f"gone after SIGKILL, back at once with another key, and with the first one after {back_s:g} s"
+
+    def noticed(self, server: Restartable) -> bool:
+        """Whoever was not connected may have been refused."""
+        return isinstance(server, Rotates) and server.refused()
 
     def unhealed(self, fault: Fault, server: Restartable) -> bool:
         """A key that does not count again; one that cannot be another counts all along."""

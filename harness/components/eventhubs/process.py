@@ -21,6 +21,8 @@ from harness.session.session import Session
 
 OURS, KEY_NAME = "onceproof", "program"
 LISTENER = "listener.name.sasl_ssl"
+REFUSED = b"Invalid username or password"
+"""What the broker's log says of a login that it has refused."""
 
 
 class EventHubs(Kafka):
@@ -34,7 +36,7 @@ class EventHubs(Kafka):
         super().__init__(session, java, jars, logs=logs, flags=flags)
         self._keys = [base64.b64encode(secrets.token_bytes(32)).decode() for _ in range(2)]
         """What the program is given, and what it is not told of."""
-        self._rotated = False
+        self._rotated, self._earlier = False, 0
         self._word, self._own = secrets.token_hex(16), secrets.token_hex(16)
         ca = str(self.folder / "broker.pem")
         self.topics = Topics(Access(bootstrap=self.bootstrap, scheme="sasl_ssl", user=OURS, password=self._own, ca=ca))
@@ -44,6 +46,15 @@ class EventHubs(Kafka):
     def rotate(self, *, back: bool = False) -> None:
         """Let another key count from the next start on; or the one again that the program was given."""
         self._rotated = not back
+        if not back:
+            self._earlier = self._refusals()
+
+    def refused(self) -> bool:
+        """Was a login refused since the key was last made another? That of the harness never is."""
+        return self._refusals() > self._earlier
+
+    def _refusals(self) -> int:
+        return self.log.read_bytes().count(REFUSED) if self.log.exists() else 0
 
     def login(self) -> Mapping[str, str]:
         """TLS, and who may come in."""

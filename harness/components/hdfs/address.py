@@ -19,7 +19,7 @@ class HdfsThere(Provides):
 
     def __init__(self, address: str, *, ours: bool = False) -> None:
         found = ADDRESS.fullmatch(address)
-        if found is None:
+        if found is None or not all(0 < int(place.rpartition(":")[2]) < 65536 for place in (found[1], found[2])):
             wanted = "hdfs://HOST:PORT?http=HOST:PORT, such as hdfs://namenode:8020?http=namenode:9870"
             raise UsageError(f"asked for HDFS at {address!r}; write {wanted}")
         self.address = self.plain = address

@@ -140,14 +140,21 @@ class Hdfs(Provides):
                 f"asked the NameNode for safe mode {'on' if on else 'off'}; saw {seen and seen['FSState']}"
             )
 
-    def lose_blocks(self) -> int:
-        """Kill the DataNode, delete its blocks, start it again; how many there were. Raises StackError."""
+    def blocks(self, run_id: str) -> int:
+        """How many blocks of a run's files lie on the DataNode: not those of a run before, which it deletes when it has
+        the time, nor those that are lost. Raises StackError."""
+        return len(self.files.blocks(f"{self.root}/{run_id}") & {path.name for path in self._on_disk()})
+
+    def lose_blocks(self) -> None:
+        """Kill the DataNode, delete all its blocks, start it again. Raises StackError."""
         self.datanode.stop()
-        found = [path for path in (self.folder / "data").rglob("blk_*") if path.is_file()]
-        for path in found:
+        for path in self._on_disk():
             path.unlink()
         self.datanode.start()
-        return sum(path.suffix != ".meta" for path in found)
+
+    def _on_disk(self) -> list[Path]:
+        """Each block's file, and beside it that of its checksums."""
+        return [path for path in (self.folder / "data").rglob("blk_*") if path.is_file()]
 
     @property
     def _edits(self) -> Path:

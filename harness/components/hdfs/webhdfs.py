@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -17,6 +18,9 @@ USUAL_PORT = 80
 PREFIX = "/webhdfs/v1"
 HEADERS = {"Content-Type": "application/octet-stream"}
 MISSING = "FileNotFoundException"
+BLOCK = re.compile(rb"^[0-9]+\. \S+:(blk_[0-9]+)_", re.MULTILINE)
+"""How `fsck` begins the line of a block."""
+CURE = "write the address at which the NameNode answers over HTTP (port 9870, unless its settings say another one)"
 OPERATIONAL = "Operational"
 """What the NameNode calls itself out of its safe mode."""
 
@@ -42,7 +46,7 @@ class WebHdfs:
         where = f"{PREFIX}{quote(path)}?{urlencode({'op': operation, 'user.name': self.user, **asked})}"
         asking = f"asked HDFS at {self.address} for {operation} of {path}"
         body = _good(asking, self._request(self.address, method, where))
-        return json.loads(body) if body else None
+        return _json(asking, body) if body else None
 
     def there(self, operation: str, path: str) -> Any:
         """The answer to a question; None where there is no such file. Raises as `ask` does."""
@@ -56,9 +60,7 @@ class WebHdfs:
     def read(self, path: str) -> bytes | None:
         """A file, whole; None where there is none. Raises Gone where no DataNode has a block of it, and StackError."""
         try:
-            place = urlsplit(self.ask("GET", "OPEN", path, noredirect="true")["Location"])
-            answer = self._request(place.netloc, "GET", f"{place.path}?{place.query}")
-            return _good(f"asked the DataNode at {place.netloc} for {path}", answer)
+            return self._by_datanode("GET", "OPEN", path)
         except Refused as refused:
             if refused.kind == MISSING:
                 return None
@@ -73,21 +75,35 @@ class WebHdfs:
             return False
         return any(not block["locations"] for block in said["LocatedBlocks"]["locatedBlocks"])
 
+    def blocks(self, path: str) -> set[str]:
+        """The names of all blocks of the files below a folder, as a DataNode calls them on its disk (`blk_1073741825`);
+        also of a file that is being written, and where no DataNode has them. Raises StackError."""
+        asked = {"ugi": self.user, "path": path, "files": "1", "blocks": "1", "openforwrite": "1"}
+        answer = self._request(self.address, "GET", f"/fsck?{urlencode(asked)}")
+        return {name.decode() for name in BLOCK.findall(_good(f"asked the NameNode for the blocks of {path}", answer))}
+
     def create(self, path: str, data: bytes, *, overwrite: bool = True) -> None:
         """Write a file, which others see at once, and grow. Raises StackError."""
-        self._send("PUT", "CREATE", path, data, overwrite=str(overwrite).lower())
+        self._by_datanode("PUT", "CREATE", path, data, overwrite=str(overwrite).lower())
 
     def jmx(self, name: str) -> Any:
         """What the NameNode says of itself under the name `NameNodeInfo`, say; None if nothing. Raises StackError."""
         where = f"/jmx?{urlencode({'qry': f'Hadoop:service=NameNode,name={name}'})}"
-        answer = self._request(self.address, "GET", where)
-        beans = json.loads(_good(f"asked the NameNode at {self.address} for {name}", answer))["beans"]
-        return beans[0] if beans else None
+        asking = f"asked the NameNode at {self.address} for {name}"
+        said = _json(asking, _good(asking, self._request(self.address, "GET", where)))
+        if not isinstance(said, dict) or "beans" not in said:
+            raise StackError(f"{asking}; its answer has no beans: {CURE}")
+        return said["beans"][0] if said["beans"] else None
 
-    def _send(self, method: str, operation: str, path: str, data: bytes, **asked: str) -> None:
-        place = urlsplit(self.ask(method, operation, path, noredirect="true", **asked)["Location"])
+    def _by_datanode(self, method: str, operation: str, path: str, data: bytes | None = None, **asked: str) -> bytes:
+        """What the DataNode answers that the NameNode names. Raises as `ask` does."""
+        said = self.ask(method, operation, path, noredirect="true", **asked)
+        if not isinstance(said, dict) or "Location" not in said:
+            saw = "it names no DataNode, which Hadoop does from 3 on"
+            raise StackError(f"asked HDFS at {self.address} for {operation} of {path}; {saw}: {CURE}")
+        place = urlsplit(said["Location"])
         answer = self._request(place.netloc, method, f"{place.path}?{place.query}", data)
-        _good(f"asked the DataNode at {place.netloc} for {operation} of {path}", answer)
+        return _good(f"asked the DataNode at {place.netloc} for {operation} of {path}", answer)
 
     def _request(self, address: str, method: str, where: str, data: bytes | None = None) -> Answer:
         place = urlsplit(f"//{address}")
@@ -98,6 +114,15 @@ class WebHdfs:
             return server.ask(method, where, HEADERS, data, fresh=method != "GET")
         except NoAnswer as failure:
             raise StackError(f"asked HDFS at {address} to {method} {where.partition('?')[0]}; {failure}") from failure
+
+
+def _json(asked: str, data: bytes) -> Any:
+    """What was answered. Raises StackError where it is no JSON: then it is another server."""
+    try:
+        return json.loads(data)
+    except ValueError:
+        saw = " ".join(data[:60].decode("utf-8", "replace").split())
+        raise StackError(f"{asked}; it answered {saw!r}, which is no JSON: {CURE}") from None
 
 
 def _good(asked: str, answer: Answer) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from harness.components.s3.run_prefix import Provides
 from harness.components.s3.server import Server
@@ -30,7 +29,7 @@ class S3There(Provides):
         place, _, self.bucket = address.rpartition("/")
         if not self.bucket or "?" in address or "#" in address:
             raise UsageError(MUST_BE)
-        port = 443 if urlsplit(address).scheme == "https" else 80
+        port = 443 if address.lower().startswith("https:") else 80
         found = login(
             place, schemes=("http", "https"), port=port, variable=SECRET, must_be=MUST_BE, alone="more than a bucket"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,6 +16,7 @@ from harness.errors import StackError, UsageError
 from harness.remote.http import Answer, Http, NoAnswer, tree
 
 LOG = "logs/s3.log"
+CURE = "write the address of an S3 server (https://ACCESS_KEY:SECRET@host:port/bucket)"
 GONE = 404
 OWN_FAULT = 500
 """From here on it is the server that failed, and not who asked."""
@@ -64,8 +66,8 @@ class Server:
 
     def buckets(self) -> list[str]:
         """Their names. Raises Refused, StackError."""
-        found = self._ask("name its buckets", Request("GET", "/"))
-        return [each.text or "" for each in _tree(found.data).iter("Name")]
+        found = self._told("name its buckets", Request("GET", "/"), "ListAllMyBucketsResult")
+        return [each.text or "" for each in found.iter("Name")]
 
     def make_bucket(self, bucket: str) -> None:
         """Silent about one of ours that is there. Raises Refused, StackError."""
@@ -80,8 +82,8 @@ class Server:
         the end, what the other ones go on with up to there. Raises Refused, StackError."""
         asked = {"list-type": "2", "prefix": prefix, "encoding-type": "url", **({} if deep else {"delimiter": "/"})}
         while True:
-            found = self._ask(f"list {bucket}/{prefix}", Request("GET", _path(bucket), query(asked)))
-            page = _tree(found.data)
+            request = Request("GET", _path(bucket), query(asked))
+            page = self._told(f"list {bucket}/{prefix}", request, "ListBucketResult")
             coded = page.findtext("EncodingType") == "url"
             yield from (_entry(each, coded=coded) for each in page.iter("Contents"))
             folders = [each.findtext("Prefix") or "" for each in page.iter("CommonPrefixes")]
@@ -110,6 +112,16 @@ class Server:
         except Refused as refused:
             if refused.status != GONE:
                 raise
+
+    def _told(self, what: str, request: Request, kind: str) -> ElementTree.Element:
+        """An answer in XML of that kind. Raises as `_ask` does, and StackError for that of another server."""
+        data = self._ask(what, request).data
+        with suppress(StackError):
+            found = _tree(data)
+            if found.tag == kind:
+                return found
+        saw = " ".join(data[:60].decode("utf-8", "replace").split())
+        raise StackError(f"asked S3 at {self.url} to {what}; it answered {saw!r}, which no S3 does: {CURE}")
 
     def _ask(self, what: str, request: Request) -> Answer:
         asked = f"asked S3 at {self.url} to {what}"

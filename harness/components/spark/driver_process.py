@@ -144,13 +144,15 @@ def settings(own: RunResources, pipeline: Pipeline, machine: Machine, number: in
         "spark.driver.host": machine.host,
         "spark.driver.bindAddress": machine.bind,
         "spark.local.dir": str(machine.scratch or own.folder.parent / "scratch"),
-        **(_shipped(machine.jars, machine.shipped) if machine.shipped else _shared(machine)),
+        **(_shipped(machine.jars, machine.shipped) if machine.shipped else _shared(own, machine)),
     }
 
 
-def _shared(machine: Machine) -> dict[str, str]:
+def _shared(own: RunResources, machine: Machine) -> dict[str, str]:
     """For executors that see this machine's files."""
     return {
+        # Where clients of object stores keep what they are about to send; else a folder in /tmp that nobody removes.
+        "spark.hadoop.hadoop.tmp.dir": str(own.folder / "tmp"),
         "spark.executor.extraClassPath": class_path(machine.jars),
         "spark.executor.extraJavaOptions": " ".join(machine.executor_flags),
         **(workers.SETTINGS if machine.flags else {}),

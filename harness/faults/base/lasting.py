@@ -31,7 +31,13 @@ def refusals(fault: Fault, planned: Planned) -> Refusals:
     """The file says how long, and it ends before the run does."""
     if "for_s" not in fault.options:
         yield Refusal("for", "is missing: how long it lasts, e.g. 3s")
-    elif lasts_s(fault) < SHORTEST_S:
-        yield Refusal("for", f"is too short to hit anything: {SHORTEST_S:g}s at least")
-    elif lasts_s(fault) >= planned.timeout_s:
-        yield Refusal("for", f"is not over before the run ends, which is after {planned.timeout_s:g}s: {CURE}")
+    else:
+        yield from bounds("for", lasts_s(fault), planned)
+
+
+def bounds(key: str, for_s: float, planned: Planned) -> Refusals:
+    """The time that `key` says is long enough to hit anything, and over before the run is."""
+    if for_s < SHORTEST_S:
+        yield Refusal(key, f"is too short to hit anything: {SHORTEST_S:g}s at least")
+    elif for_s >= planned.timeout_s:
+        yield Refusal(key, f"is not over before the run ends, which is after {planned.timeout_s:g}s: {CURE}")

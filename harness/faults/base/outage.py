@@ -131,12 +131,16 @@ class KillServer:
         alone = self.component == run.only_checkpoint
         felt = self.died(run, driver) or bool(lost and self.missed_at_once and not alone)
         # Whose query has failed needs some seconds to end.
-        unfelt = not (felt or killing.dies(run, driver))
+        unfelt = not (felt or killing.dies(run, driver) or self.noticed(server))
         why = UNREPEATED if alone else UNFELT if self.missed_at_once else OUTLIVED
         return Injection(
             signalled={victim: words}, looked=True, note=note, why=why if unfelt else "", unfelt=unfelt,
             unhealed=self.unhealed(step.do, server),
         )  # fmt: skip
+
+    def noticed(self, server: Restartable) -> bool:
+        """Does the server itself know of somebody who noticed, though no driver died?"""
+        return False
 
     def unhealed(self, fault: Fault, server: Restartable) -> bool:
         """Does it stay away from whom it was taken?"""

@@ -219,6 +219,7 @@ def planned(claim: Claim) -> Planned:
         late_log=progress == ASYNC,
         by_time=progress == DSTREAMS,
         sink_logs=logs if claim.sinks_are_known else None,
+        sinks_in={kind.component for _, kind in named},
     )
 
 

@@ -31,7 +31,8 @@ class Planned:
     """What the file says of the run that a step belongs to: how many records are sent and how long it may take
     (infinity where the file says it wrongly), whether some sink's rows can be counted, whether the pipeline's progress
     is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each,
-    whether they are those of DStreams, and whether some sink's own commits can be seen as they are written."""
+    whether they are those of DStreams, whether some sink's own commits can be seen as they are written, and which
+    components keep the rows of its sinks."""
 
     records: float = inf
     timeout_s: float = inf
@@ -41,6 +42,7 @@ class Planned:
     by_time: bool = False
     sink_logs: Collection[str | None] | None = None
     """The queries of the sinks that commit by renaming a file, None for a sink that names none; None: nobody knows."""
+    sinks_in: Collection[str] = ()
 
 
 def most_batches(records: float) -> float:

@@ -47,12 +47,13 @@ class EnterSafeMode:
         if not isinstance(server, HasSafeMode):
             return Injection(signalled={}, note="the stack has no HDFS of its own")
         hit.frozen += signals.freeze(everyone(run))
+        # Who was asked to enter it may have entered, whatever the answer was.
         try:
-            run.look(hit)
-            server.safe_mode(on=True)
-        finally:
-            signals.thaw(hit.frozen)
-        try:
+            try:
+                run.look(hit)
+                server.safe_mode(on=True)
+            finally:
+                signals.thaw(hit.frozen)
             run.stop.wait(for_s)
         finally:
             server.safe_mode(on=False)

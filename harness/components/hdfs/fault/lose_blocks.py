@@ -8,21 +8,25 @@ from harness.context import RunContext, TriggerHit
 from harness.faults.base import Injection, NoOptions, killing
 from harness.faults.base.outage import everyone
 from harness.hosts import signals
-from harness.kinds import About, Refusals
+from harness.kinds import About, Refusal, Refusals
 from harness.resources import labelled
 from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger
 from harness.stack import Means
 from harness.triggers.base import Planned
 
 UNFELT = "no driver died of it: nobody has read a block that is gone"
+NONE_THERE = "no block of this run lay there"
 
 
 @runtime_checkable
 class HasBlocks(Protocol):
     """A file system of ours that can lose what it keeps."""
 
-    def lose_blocks(self) -> int:
-        """Kill the DataNode, delete its blocks, start it again; how many there were. Raises StackError."""
+    def blocks(self, run_id: str) -> int:
+        """How many blocks of a run's files lie on the DataNode. Raises StackError."""
+
+    def lose_blocks(self) -> None:
+        """Kill the DataNode, delete all its blocks, start it again. Raises StackError."""
 
 
 class LoseBlocks:
@@ -40,8 +44,8 @@ class LoseBlocks:
     components = ("hdfs",)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """At any trigger."""
-        return iter(())
+        """At any trigger, where the sink is not among what is lost."""
+        return of_sink(self.about.name, planned)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Do it with everybody stopped."""
@@ -50,20 +54,33 @@ class LoseBlocks:
             return Injection(signalled={}, note="the stack has no HDFS of its own")
         hit.frozen += signals.freeze(everyone(run))
         try:
+            lost = server.blocks(run.own.run_id)
+            if not lost:
+                return Injection(signalled={}, note=NONE_THERE)
             run.look(hit)
-            lost = server.lose_blocks()
+            server.lose_blocks()
         finally:
             signals.thaw(hit.frozen)
-        if not lost:
-            return Injection(signalled={}, looked=True, note="it had no block")
-        felt, words = _to_read(run, step) or killing.dies(run, driver), f"back after SIGKILL without its {lost} blocks"
+        felt = _to_read(run, step) or killing.dies(run, driver)
         return Injection(
-            signalled={"datanode": words}, looked=True, why="" if felt else UNFELT, unfelt=not felt, unhealed=True
+            signalled={"datanode": told(lost)}, looked=True, why="" if felt else UNFELT, unfelt=not felt, unhealed=True
         )
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the loss."""
         return True
+
+
+def of_sink(name: str, planned: Planned) -> Refusals:
+    """Rows that were in the sink are gone, whoever wrote them: a right program would be told as one that loses them."""
+    if "hdfs" in planned.sinks_in:
+        words = "takes for good what the sink in hdfs holds, whatever the program does: keep the sink elsewhere"
+        yield Refusal("", f"{{path}}: {name} {words}", whole=True)
+
+
+def told(lost: int) -> str:
+    """What became of the DataNode, which had so many blocks of the run."""
+    return f"back after SIGKILL without its blocks, {lost} of them of this run"
 
 
 def _to_read(run: RunContext, step: Step) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.components.hdfs.fault.lose_blocks import HasBlocks
+from harness.components.hdfs.fault.lose_blocks import NONE_THERE, HasBlocks, of_sink, told
 from harness.context import RunContext, TriggerHit
 from harness.faults.base import Injection, NoOptions, killing
 from harness.kinds import About, Refusals
@@ -29,21 +29,24 @@ class LoseNode:
     components = ("hdfs",)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """At any trigger."""
-        return iter(())
+        """At any trigger, where the sink is not among what is lost."""
+        return of_sink(self.about.name, planned)
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
         """Kill the pipeline, look, and take its blocks before it is started again."""
         server = run.stack.servers.get("hdfs")
         if not isinstance(server, HasBlocks):
             return Injection(signalled={}, note="the stack has no HDFS of its own")
+        # Asked first: without a block to lose it were another fault.
+        lost = server.blocks(run.own.run_id)
+        if not lost:
+            return Injection(signalled={}, note=NONE_THERE)
         done = killing.kill_driver(run, step.do, hit, executors=True)
         if not done.signalled or done.lived:
             return done
         run.look(hit)
-        lost = server.lose_blocks()
-        words = {**done.signalled, "datanode": f"back after SIGKILL without its {lost} blocks"}
-        return replace(done, signalled=words, looked=True, unhealed=bool(lost))
+        server.lose_blocks()
+        return replace(done, signalled={**done.signalled, "datanode": told(lost)}, looked=True, unhealed=True)
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the kill."""
