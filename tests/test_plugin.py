@@ -350,7 +350,7 @@ def test_a_line_of_spark_is_that_of_the_scenarios_that_name_none(
     run(pytester, "scenarios").assert_outcomes(passed=3)
     run(pytester, "scenarios", "--harness-spark", "3.5.7").assert_outcomes(passed=3)
     assert world.sparks == ["", "3.5", "", "3.5", "3.5", "3.5"]
-    (pytester.path / "pipelines" / "append.py").write_text("spark.dataSource\n")
+    (pytester.path / "pipelines" / "append.py").write_text("spark.dataSource.register(Own)\n")
     own.unlink()
     run(pytester, "scenarios", "--harness-spark", "3.5").assert_outcomes(skipped=2)
 

@@ -10,7 +10,7 @@ from harness.context import Listing, RunContext, TriggerHit
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger
-from harness.triggers.base import Planned
+from harness.triggers.base import Planned, Trait
 from harness.triggers.base.in_flight import blind, wait_for_work, works
 
 DRAWN_TENTHS = 40
@@ -25,6 +25,7 @@ class Elapsed:
         example="{elapsed: 3s}",
         options=v.Duration,
     )
+    traits = frozenset({Trait.TIMED})
 
     def trigger(self, value: float, *, batch: int | None = None, query: str | None = None) -> Trigger:
         """After `value` seconds."""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.scenario import Impact, Pipeline, Restart, Scenario, Step, Victim
+from harness.triggers import TRIGGERS
+from harness.triggers.base import Trait, has
 
 ATTEMPTS = "spark.yarn.maxAppAttempts"
 VALIDITY = "spark.yarn.am.attemptFailuresValidityInterval"
@@ -17,8 +19,6 @@ LARGEST = 2**31 - 1
 DURATION = re.compile(r"([0-9]{1,18})(us|ms|s|m|min|h|d|)")
 """Spark's way to write a time; without a unit this setting is in milliseconds."""
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-ELAPSED = "elapsed"
-"""The trigger that says when a step comes."""
 SHOWN = 40
 
 
@@ -85,12 +85,16 @@ def validity_s(pipeline: Pipeline) -> float:
 
 def _earliest_s(step: Step) -> float:
     """When it comes at the earliest, in seconds after the schedule has begun."""
-    return float(step.when.value or 0) if step.when.kind == ELAPSED else 0.0
+    return float(step.when.value or 0) if _timed(step) else 0.0
 
 
 def _latest_s(step: Step, scenario: Scenario) -> float:
     """And at the latest, if nothing is late: before the run's time is up."""
-    return float(step.when.value or 0) if step.when.kind == ELAPSED else scenario.timeout_s
+    return float(step.when.value or 0) if _timed(step) else scenario.timeout_s
+
+
+def _timed(step: Step) -> bool:
+    return has(TRIGGERS[step.when.kind], Trait.TIMED)
 
 
 def _short(text: str) -> str:

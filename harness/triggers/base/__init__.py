@@ -59,6 +59,8 @@ class Trait(Enum):
     """It holds the sink's writer at a row: the run needs a tripwire."""
     IN_PROGRAM = auto()
     """It stands in the pipeline's own code, which alone knows where that is."""
+    TIMED = auto()
+    """Its value is when it comes, in seconds after the schedule has begun."""
 
 
 class TriggerKind(Protocol):
