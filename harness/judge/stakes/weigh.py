@@ -191,7 +191,7 @@ class _Weighing:
 
     @cached_property
     def _read(self) -> bool:
-        """Had whoever lived read what the fault took for good? All of it is in the sink, and nobody can read it since."""
+        """Had whoever lived read what the fault took for good? All of it is in the sink, and it was gone since."""
         return self.injection.outcome.evidence.unhealed and self._lived and self._came(self.reach.taken)
 
     @property
