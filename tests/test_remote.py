@@ -338,6 +338,67 @@ def test_files_on_a_server_are_read_by_listing_and_by_manifest(server: LocalRemo
     assert not list(server.scratch.iterdir())
 
 
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("at", ["listing", "reading"])
+def test_a_file_that_is_renamed_while_its_folder_is_copied_is_in_the_copy(
+    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """From a folder that is listed later to one that was listed before, or after it was listed."""
+    put(server.path / "payments" / "kept", b"1")
+    moving = server.path / "payments" / "sub" / "moved"
+    put(moving, b"2")
+    read, reads = server.read, list[str]()
+
+    def move(place: str) -> None:
+        if moving.exists() and place.startswith("payments/sub"):
+            moving.rename(server.path / "payments" / "moved")
+
+    def reading(place: str) -> bytes | None:
+        reads.append(place)
+        if at == "reading":
+            move(place)
+        return read(place)
+
+    monkeypatch.setattr(server, "read", reading)
+    server.before = move if at == "listing" else server.before
+    mirrors.copied(server, "payments", tmp_path / "copy")
+    assert content(tmp_path / "copy") == {"kept": b"1", "moved": b"2"}
+    assert reads.count("payments/kept") == 1, "what has not changed is read once"
+
+
+def test_a_copy_follows_what_is_written_anew_and_what_becomes_a_folder(server: LocalRemote, tmp_path: Path) -> None:
+    for name in ("file", "folder/in", "gone/in"):
+        put(server.path / "payments" / name, b"1")
+
+    def change(place: str) -> None:
+        if place == "payments" and (tmp_path / "copy" / "gone" / "in").exists():
+            for name in ("gone", "file", "folder"):
+                server.delete(f"payments/{name}")
+            put(server.path / "payments" / "file" / "in", b"2")
+            put(server.path / "payments" / "folder", b"3")
+
+    server.before = change
+    mirrors.copied(server, "payments", tmp_path / "copy")
+    assert content(tmp_path / "copy") == {"file/in": b"2", "folder": b"3"}
+    assert not (tmp_path / "copy" / "gone").exists()
+
+
+def test_a_folder_that_never_stays_as_it_is_cannot_be_copied(
+    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirrors, "COPIED_S", 0.1)
+    put(server.path / "payments" / "kept", b"1")
+    count = iter(range(10_000))
+    server.before = lambda place: put(server.path / "payments" / "written", b"%d" % next(count))
+    with pytest.raises(
+        UsageError, match=r"asked to copy .*/payments; it changed .* for 0\.1 s, at last in written\. Who"
+    ):
+        mirrors.copied(server, "payments", tmp_path / "copy")
+
+
 def test_what_a_server_has_lost_of_its_input_is_read_back_as_it_was_dropped(
     server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

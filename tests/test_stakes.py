@@ -51,6 +51,23 @@ def test_a_batch_that_has_not_begun_to_write_puts_loss_at_stake(make: Make) -> N
     assert (stake.attempt, stake.checkpoint, stake.batch) == (1, "checkpoint", 1)
 
 
+def test_what_was_read_before_it_was_taken_for_good_was_not_at_stake(make: Make) -> None:
+    bench = make()
+
+    def stakes(*, unhealed: bool = True, found: Sequence[Row] | None = None, **far: Any) -> tuple[list[Harm], str]:
+        outcome = replace(HIT, evidence=Evidence(signalled={"datanode": "gone"}, unhealed=unhealed))
+        injected = replace(injection(bench.held(bench.first(1)), outcome=outcome), spared=True)
+        out = weigh(bench.scale(found), injected, [reach(next=None, **far)])
+        return [stake.harm for stake in out.stakes], out.why
+
+    why = "what was taken for good had been read before: the driver lived, and all of the batch is in the sink"
+    assert stakes() == ([], why)
+    assert stakes(resumed=upto(2)) == ([], why), "it ended later, over something else"
+    assert stakes(unhealed=False) == ([GONE], "")
+    assert stakes(found=bench.rows(without=(Span(1, 9, 10),))) == ([GONE], ""), "the driver passed over what was gone"
+    assert stakes(resumed=upto(1)) == ([GONE], ""), "it ended over it, and the next attempt began with it"
+
+
 TAKEN_AWAY = replace(
     PER_RECORD,
     effect="select _partition as id, 'a' as account, 1 as amount from ledger where _offset < 5 "

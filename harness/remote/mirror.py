@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
-from harness.errors import HarnessError, StackError
+from harness.errors import HarnessError, StackError, UsageError
 from harness.remote import Entry, RemoteFolder, joined
 from harness.wait import Deadline
 
@@ -27,6 +27,8 @@ LOOK_EVERY_S = 0.25
 AGAIN_S = 0.2
 SILENT_S = 180.0
 """After so long without an answer nobody would see a crash point."""
+COPIED_S = 20.0
+"""How long a folder may change that is copied."""
 UNREAD_S = 30.0
 """How long a file that is listed and cannot be read holds back what comes after it in its checkpoint."""
 LOGS = ("offsets", "commits")
@@ -209,15 +211,53 @@ class Mirror:
 
 
 def copied(remote: RemoteFolder, place: str, to: Path) -> None:
-    """Copy a tree, all files of it, into the folder `to`, which is made anew. Raises StackError."""
+    """Copy a tree, all files of it, into the folder `to`, which is made anew. No listing shows all of it at one moment,
+    and a file that is renamed meanwhile may be in none: so it is listed until nothing has changed since it was copied.
+    Raises StackError, and UsageError for one that changes all the time."""
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
-    for entry in remote.entries(place):
-        inside = joined(place, entry.name)
+    here: dict[str, Entry] = {}
+    limit: Deadline | None = None
+    while (now := dict(walked(remote, place))) != here:
+        if limit is not None and limit.over():
+            other = next(name for name in sorted({*now, *here}) if now.get(name) != here.get(name))
+            saw = f"it changed again and again for {limit.seconds:g} s, at last in {other}"
+            raise UsageError(f"asked to copy {remote.url}/{place}; {saw}. Who else writes there?")
+        _bring(remote, place, to, now=now, here=here)
+        # What is there at first may take long; later on only what has changed is read.
+        limit = limit or Deadline(COPIED_S)
+
+
+def walked(remote: RemoteFolder, place: str, below: str = "") -> Iterator[tuple[str, Entry]]:
+    """All names below a folder, each with where it lies there, and a folder before what is in it. Raises StackError."""
+    for entry in remote.entries(joined(place, below)):
+        inside = joined(below, entry.name)
         if entry.folder:
-            copied(remote, inside, to / entry.name)
-        elif (data := remote.read(inside)) is not None:
-            (to / entry.name).write_bytes(data)
+            # Whatever else a listing says of it: it is the same one when something comes or goes in it.
+            yield inside, Entry(entry.name, folder=True)
+            yield from walked(remote, place, inside)
+        else:
+            yield inside, entry
+
+
+def _bring(remote: RemoteFolder, place: str, to: Path, *, now: dict[str, Entry], here: dict[str, Entry]) -> None:
+    """Copy what is `now` there and not `here`, and remove what is no more; what goes before it is read is not here."""
+    for gone in [name for name, entry in here.items() if now.get(name) != entry]:
+        was = here.pop(gone)
+        if was.folder:
+            shutil.rmtree(to / gone, ignore_errors=True)
+        else:
+            (to / gone).unlink(missing_ok=True)
+    for name, entry in now.items():
+        if name in here:
+            continue
+        if entry.folder:
+            (to / name).mkdir()
+        elif (data := remote.read(joined(place, name))) is not None:
+            (to / name).write_bytes(data)
+        else:
+            continue
+        here[name] = entry
 
 
 def _number(name: str) -> int:

@@ -189,6 +189,11 @@ class _Weighing:
     def _paused(self) -> bool:
         return self.injection.paused and self._lived
 
+    @cached_property
+    def _read(self) -> bool:
+        """Had whoever lived read what the fault took for good? All of it is in the sink, and it was gone since."""
+        return self.injection.outcome.evidence.unhealed and self._lived and self._came(self.reach.taken)
+
     @property
     def _waited(self) -> bool:
         return self.injection.waited and self._lived
@@ -244,7 +249,7 @@ class _Weighing:
         """The same of what was planned, and of what the next attempt has skipped."""
         known = self._in_flight() and not (self.whole or self._vague())
         open_ = self.scale.allows is not Harm.REPETITION if self._unseen() else known
-        taken = self.reach.taken if open_ and not self._paused else ()
+        taken = self.reach.taken if open_ and not (self._paused or self._read) else ()
         skipped = () if self.reach.other else self.reach.skipped
         if skipped and not self.reach.early and self._came(skipped):
             # The rest of the batch, which the next attempt began with, is as it would be without that.
@@ -292,6 +297,8 @@ class _Weighing:
             return f"batch {self.reach.batch} {what}"
         if self.reach.taken and self._paused:
             return "the driver was paused, and went on with what it had in flight"
+        if self.reach.taken and self._read:
+            return "what was taken for good had been read before: the driver lived, and all of the batch is in the sink"
         if self.reach.taken and self._waited and self.whole:
             return "no driver ended while the server was away, so nothing was done again, and all of it is in the sink"
         if self.reach.taken:

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 from harness.components.files.sink.listing import Reader
 from harness.components.files.sink.open_folder import OpenFolder, Rows
-from harness.remote import Entry, RemoteFolder, joined
-from harness.remote.mirror import copied
+from harness.remote import RemoteFolder
+from harness.remote.mirror import copied, walked
 from harness.sinks.base import Reading
 from harness.sinks.table import SinkColumn
 
@@ -45,21 +45,14 @@ class RemoteOpenFolder:
 
     def mark(self) -> str:
         """A fingerprint of names and what a listing says of each file, also of what is still being written."""
-        seen = sorted(self._walked(self.place))
+        found = walked(self.remote, self.place)
+        seen = sorted(f"{name} {entry.size} {entry.stamp}" for name, entry in found if not entry.folder)
         digest = blake2b("\n".join(seen).encode(errors="surrogateescape"), digest_size=16).hexdigest()
         return f"{len(seen)} files, {digest}" if seen else "no such folder"
 
     def busy(self) -> str:
         """Nothing: no server writes for a process of the pipeline."""
         return ""
-
-    def _walked(self, place: str) -> Iterator[str]:
-        for entry in self.remote.entries(place):
-            inside = joined(place, entry.name)
-            if entry.folder:
-                yield from self._walked(inside)
-            else:
-                yield _line(inside, entry)
 
     @contextmanager
     def _copy(self) -> Iterator[OpenFolder]:
@@ -72,7 +65,3 @@ class RemoteOpenFolder:
                 copied(self.remote, self.place, to)
             named = Path(unquote(urlsplit(self.remote.url).path)) / self.place
             yield OpenFolder(to, self.rows, self.reader, named=named)
-
-
-def _line(place: str, entry: Entry) -> str:
-    return f"{place} {entry.size} {entry.stamp}"
