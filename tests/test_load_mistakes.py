@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ import pytest
 from harness.errors import ScenarioError
 from harness.load import load
 from tests.strategies import ENTRY, project
+from tests.limits import PROCESS_S
 
 PIPELINE = "name: n\npipeline: pipelines/pay.py\n"
 GOOD = PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id]}\n"
@@ -1050,3 +1052,27 @@ def test_places_are_written_as_seen_from_here(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(ScenarioError) as caught:
         load(Path("scenarios/s.yaml"))
     assert str(caught.value) == ("pipelines/pay.py:2:3: unknown key 'zzz'\nscenarios/s.yaml:4:1: unknown key 'zzz'")
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        (b"x = 1\n# caf\xe9\n", 2),
+        (b"# caf\xe9\n", 1),
+        (b"# coding: utf-8\nx = 1\nx = '\xe9'\n", 3),
+        (b"# -*- coding: latin-1 -*-\n# caf\xe9\n", 0),
+        (b"#!/usr/bin/env python\n# vim: set fileencoding=latin-1 :\nx = 'caf\xe9'\n", 0),
+        ("\ufeffgröße = 1\n".encode(), 0),
+    ],
+)
+def test_a_pipeline_in_an_encoding_that_it_does_not_declare(tmp_path: Path, program: bytes, line: int) -> None:
+    """The interpreter is asked as well: in a comment `compile` takes such bytes."""
+    home = project(tmp_path)
+    (tmp_path / ENTRY).write_bytes(program)
+    ran = subprocess.run([sys.executable, tmp_path / ENTRY], capture_output=True, timeout=PROCESS_S, check=False)
+    assert (ran.returncode != 0, b"SyntaxError" in ran.stderr) == (bool(line), bool(line))
+    cannot = (
+        f"which Python {platform.python_version()} cannot read: byte 0xe9 is no UTF-8 (line {line}): save it as UTF-8"
+    )
+    found = mistakes(home, GOOD.encode())
+    assert len(found) == bool(line) and all(cannot in each for each in found)
+
+
