@@ -201,7 +201,7 @@ CASES = [
         "unknown placeholder",
         (
             "name: n\n"
-            "pipeline: {entry: pipelines/pay.py, args: ['{kafka.bootstrp}', '{'], env: {A: '}'}}\n"
+            "pipeline: {entry: pipelines/pay.py, args: ['{kafka.bootstrp}', '{'], env: {A: '}', B: '{\"a\": 1}'}}\n"
             "sink: {console: true}\n"
             "setup: {postgres: '{x}'}\n"
         ),
@@ -210,6 +210,7 @@ CASES = [
             "2:64: pipeline.args[1] holds a single '{': write '{{' for the character itself",
             "2:79: pipeline.env.A holds a single '}': write '}}' for the character itself",
             "4:19: setup.postgres holds the unknown placeholder '{x}'",
+            "2:87: pipeline.env.B holds the unknown placeholder '{\"a\": 1}': braces that are meant as such are doubled, '{{\"a\": 1}}'",
         ],
     ),
     Case(
