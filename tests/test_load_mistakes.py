@@ -15,9 +15,10 @@ from typing import NamedTuple
 import pytest
 
 from harness.errors import ScenarioError
+from harness.fields.values import A_PLACE
 from harness.load import load
-from tests.strategies import ENTRY, project
 from tests.limits import PROCESS_S
+from tests.strategies import ENTRY, project
 
 PIPELINE = "name: n\npipeline: pipelines/pay.py\n"
 GOOD = PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id]}\n"
@@ -209,8 +210,8 @@ CASES = [
             "2:44: pipeline.args[0] holds the unknown placeholder '{kafka.bootstrp}'; did you mean 'kafka.bootstrap'?",
             "2:64: pipeline.args[1] holds a single '{': write '{{' for the character itself",
             "2:79: pipeline.env.A holds a single '}': write '}}' for the character itself",
-            "4:19: setup.postgres holds the unknown placeholder '{x}'",
             "2:87: pipeline.env.B holds the unknown placeholder '{\"a\": 1}': braces that are meant as such are doubled, '{{\"a\": 1}}'",
+            "4:19: setup.postgres holds the unknown placeholder '{x}'",
         ],
     ),
     Case(
@@ -298,6 +299,21 @@ CASES = [
         ],
     ),
     Case("console: false", PIPELINE + "sink: {console: false}\n", ["3:17: sink.console is true, or not there"]),
+    Case(
+        "tables of other names",
+        PIPELINE
+        + "sink:\n"
+        + "  - {postgres: order items, effect: select id from ledger, key: [id]}\n"
+        + """  - {postgres: '"Sales".Orders', effect: select id from ledger, key: [id]}\n"""
+        + "  - {mariadb: Orders, effect: select id from ledger, key: [id]}\n"
+        + "  - {mariadb: selct id from t, effect: select id from ledger, key: [id]}\n",
+        [
+            f"4:16: sink[0].postgres must be {A_PLACE}, not 'order items': read it by a query: select * from \"order items\"",
+            f'5:16: sink[1].postgres must be {A_PLACE}, not \'"Sales".Orders\': made without quotes it is sales.orders; made with them, read it by a query: select * from "Sales"."Orders", and add `view: deduplicated`: with a schema in it, no query is tried',
+            f"6:15: sink[2].mariadb must be {A_PLACE}, not 'Orders': read it by a query: select * from `Orders`, and add `view: deduplicated`, since what a query folds is not tried here",
+            f"7:15: sink[3].mariadb must be {A_PLACE}, not 'selct id from t'",
+        ],
+    ),
     Case(
         "table by a hostile name",
         PIPELINE + 'sink: {postgres: "t; drop table x", effect: select id from ledger, key: [id]}\n',
@@ -891,7 +907,7 @@ CASES = [
         ),
         [
             "2:47: pipeline.progress must be checkpoint, async, dstreams, group or a query (select, with) for the next offsets, not 'checkpont'; did you mean 'checkpoint'?",
-            "3:19: sink[0].postgres must be a table (small letters, digits, '_', its schema before a dot) or a query (select, with), not 'T'",
+            "3:19: sink[0].postgres must be a table (small letters, digits, '_', its schema before a dot) or a query (select, with), not 'T': made without quotes it is t; made with them, read it by a query: select * from \"T\"",
             "5:18: input.records must be a whole number from 1 to 10000000, not 'all'",
             "6:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'at-leest-once'; did you mean 'at-least-once'?",
             "7:10: timeout must be a duration such as 250ms, 3s or 2m, not 'long'",
@@ -1037,22 +1053,6 @@ def test_a_pipeline_that_is_no_python(tmp_path: Path, program: str, said: str) -
     assert mistakes(home, GOOD.encode()) == ([asked] if said else [])
 
 
-def test_a_module_without_a_spec_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = project(tmp_path)
-    monkeypatch.setitem(sys.modules, "homeless", ModuleType("homeless"))
-    assert mistakes(home, (GOOD + "input: {replay: 'package:homeless/x.csv'}\n").encode()) == [
-        "ROOT/scenarios/s.yaml:4:17: input.replay names the package 'homeless', and none is installed"
-    ]
-
-
-def test_places_are_written_as_seen_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home = project(tmp_path)
-    (home / "s.yaml").write_text(GOOD + "zzz: 1\n", encoding="utf-8")
-    (tmp_path / ENTRY).write_text("# /// onceproof\n# zzz: 1\n# ///\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ScenarioError) as caught:
-        load(Path("scenarios/s.yaml"))
-    assert str(caught.value) == ("pipelines/pay.py:2:3: unknown key 'zzz'\nscenarios/s.yaml:4:1: unknown key 'zzz'")
 @pytest.mark.parametrize(
     ("program", "line"),
     [
@@ -1077,3 +1077,19 @@ def test_a_pipeline_in_an_encoding_that_it_does_not_declare(tmp_path: Path, prog
     assert len(found) == bool(line) and all(cannot in each for each in found)
 
 
+def test_a_module_without_a_spec_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = project(tmp_path)
+    monkeypatch.setitem(sys.modules, "homeless", ModuleType("homeless"))
+    assert mistakes(home, (GOOD + "input: {replay: 'package:homeless/x.csv'}\n").encode()) == [
+        "ROOT/scenarios/s.yaml:4:17: input.replay names the package 'homeless', and none is installed"
+    ]
+
+
+def test_places_are_written_as_seen_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = project(tmp_path)
+    (home / "s.yaml").write_text(GOOD + "zzz: 1\n", encoding="utf-8")
+    (tmp_path / ENTRY).write_text("# /// onceproof\n# zzz: 1\n# ///\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ScenarioError) as caught:
+        load(Path("scenarios/s.yaml"))
+    assert str(caught.value) == ("pipelines/pay.py:2:3: unknown key 'zzz'\nscenarios/s.yaml:4:1: unknown key 'zzz'")
