@@ -1077,6 +1077,35 @@ def test_a_pipeline_in_an_encoding_that_it_does_not_declare(tmp_path: Path, prog
     assert len(found) == bool(line) and all(cannot in each for each in found)
 
 
+READS = "spark.readStream.option('subscribe', topic)\n"
+FIRST = "input.topics feeds 2 topics, and the program is given {topic} alone, the first of them: give it {kafka.topics}"
+
+
+@pytest.mark.parametrize(
+    ("args", "program", "said"),
+    [
+        ('"{topic}"', READS, True),
+        ('--topic, "{topic}", --into, t', READS, True),
+        ('"{kafka.topic}"', READS, True),
+        ('"{topics}"', READS, False),
+        ('"{topic}", "{kafka.pattern}"', READS, False),
+        ('"{topic}.*"', READS, False),
+        ('--by-pattern, "{topic}"', READS, False),
+        ('"{topic}"', READS.replace("subscribe", "subscribePattern"), False),
+        ('"{topic}"', "from helpers import payments\n", False),
+        ("t", READS, False),
+    ],
+)
+def test_several_topics_of_which_one_is_read(tmp_path: Path, args: str, program: str, said: bool) -> None:
+    home = project(tmp_path)
+    (tmp_path / ENTRY).write_text(program, encoding="utf-8")
+    text = GOOD.replace("pipeline: pipelines/pay.py", f"pipeline: {{entry: pipelines/pay.py, args: [{args}]}}")
+    assert mistakes(home, f"{text}input: {{topics: 1}}\n".encode()) == []
+    found = mistakes(home, f"{text}input: {{topics: 2}}\n".encode())
+    first = FIRST.replace("{topic}", args.strip('"')) if "kafka.topic}" in args else FIRST
+    assert len(found) == said and all(f":4:17: {first}" in each for each in found)
+
+
 def test_a_module_without_a_spec_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = project(tmp_path)
     monkeypatch.setitem(sys.modules, "homeless", ModuleType("homeless"))
