@@ -121,7 +121,10 @@ def test_of_windows_the_ledger_says_which_records_are_late(tmp_path: Path) -> No
     late = SINK.format(effect="select count(*) as id from ledger where not (_late or _open)")
     closed = late.replace("key: [id]", "key: [id], watermark: {of: event_time, closes: event_time}")
     load(written(tmp_path, NAMED + closed), effects=True)
-    assert "_late" in told(tmp_path, NAMED + late)[0][3]
+    for effect, name in ((late, "_late"), (late.replace("(_late or _open)", "_OPEN"), "_OPEN")):
+        (only,) = told(tmp_path, NAMED + effect)
+        assert only[3].endswith(f"; only a sink with `watermark` has '{name}': add `sink.watermark`")
+    assert "watermark" not in told(tmp_path, NAMED + WRONG)[0][3]
 
 
 def test_an_effect_under_a_watermark_that_is_no_query_is_one_mistake(tmp_path: Path) -> None:
