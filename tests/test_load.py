@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -319,6 +321,36 @@ def test_find_expands_folders(home: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match=r"no \*\.yaml or \*\.yml file there"):
         find([tmp_path / "empty"])
+
+
+def test_find_passes_over_a_folder_that_is_gone_and_names_one_that_is_shut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test may run as root, whom no folder refuses: the system's answer is made up."""
+    listed, answer = os.scandir, dict[str, OSError]()
+
+    def scandir(path: Any) -> Any:
+        if (failure := answer.get(Path(path).name)) is not None:
+            raise failure
+        return listed(path)
+
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "a.yaml").touch()
+    monkeypatch.setattr(os, "scandir", scandir)
+    for number in (errno.ENOENT, errno.ENOTDIR, errno.ESRCH):
+        answer["inner"] = OSError(number, os.strerror(number), str(tmp_path / "inner"))
+        assert find([tmp_path]) == [tmp_path / "a.yaml"]
+    answer["inner"] = OSError(errno.EACCES, "Permission denied", str(tmp_path / "inner"))
+    with pytest.raises(
+        UsageError, match=r"asked for the scenarios in .*/inner cannot be looked into: Permission denied"
+    ):
+        find([tmp_path])
+
+
+def test_find_names_a_path_that_cannot_be_looked_at(tmp_path: Path) -> None:
+    name = "a" * 300
+    with pytest.raises(UsageError, match=r"asked for the scenario .*a{300} cannot be looked at: File name too long\."):
+        find([tmp_path / name])
 
 
 @given(texts, texts)

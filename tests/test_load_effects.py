@@ -11,7 +11,7 @@ from harness.errors import ScenarioError
 from harness.fields.hints import did_you_mean
 from harness.fields.placeholders import wrong_in
 from harness.fields.values import is_query
-from harness.load import load, load_all
+from harness.load import dump, load, load_all
 from tests.shipped import FILES
 from tests.strategies import DATA, ENTRY, project
 
@@ -121,7 +121,10 @@ def test_of_windows_the_ledger_says_which_records_are_late(tmp_path: Path) -> No
     late = SINK.format(effect="select count(*) as id from ledger where not (_late or _open)")
     closed = late.replace("key: [id]", "key: [id], watermark: {of: event_time, closes: event_time}")
     load(written(tmp_path, NAMED + closed), effects=True)
-    assert "_late" in told(tmp_path, NAMED + late)[0][3]
+    for effect, name in ((late, "_late"), (late.replace("(_late or _open)", "_OPEN"), "_OPEN")):
+        (only,) = told(tmp_path, NAMED + effect)
+        assert only[3].endswith(f"; only a sink with `watermark` has '{name}': add `sink.watermark`")
+    assert "watermark" not in told(tmp_path, NAMED + WRONG)[0][3]
 
 
 WINDOWED = (
@@ -399,3 +402,29 @@ def test_hints_are_of_the_same_part_and_the_same_words() -> None:
     assert next(wrong_in("{postgres.second.jdb}")).endswith("did you mean 'postgres.second.jdbc'?")
     assert did_you_mean("kill files", ["kill s3", "kill driver"]) == ""
     assert did_you_mean("kil drivr", ["kill s3", "kill driver"]) == "; did you mean 'kill driver'?"
+
+
+NAMES = ("order id", "order-id", "größe", "1st", 'a "b"', "x'y", "id")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("place", ["t", "select * from t", "select id as {0} from t"])
+def test_a_key_is_called_what_its_column_is_called(tmp_path: Path, name: str, place: str) -> None:
+    quoted = '"' + name.replace('"', '""') + '"'
+    sink = {"postgres": place.format(quoted), "effect": f"select id as {quoted} from ledger", "key": [name]}
+    kept = load(written(tmp_path, f"{NAMED}sink: {json.dumps(sink)}\n"), effects=True)
+    assert kept.sinks[0].key == (name,)
+    assert load(written(tmp_path, dump(kept)), effects=True).sinks == kept.sinks
+
+
+@pytest.mark.parametrize("name", NAMES[:-1])
+def test_a_key_that_is_no_column_of_the_effect_is_named(tmp_path: Path, name: str) -> None:
+    sink = {"postgres": "t", "effect": "select id from ledger", "key": [name]}
+    (only,) = told(tmp_path, f"{NAMED}sink: {json.dumps(sink)}\n")
+    assert f"the key {name} is not among" in only[3] or f"sink.key {name!r} is no column" in only[3]
+
+
+@pytest.mark.parametrize("name", [" ", "a\\nb", "x" * 201])
+def test_what_is_no_name_is_no_key(tmp_path: Path, name: str) -> None:
+    sink = f'sink: {{postgres: t, effect: select id from ledger, key: ["{name}"]}}\n'
+    assert "sink.key[0] must be a column name (one line of 1 to 200" in told(tmp_path, NAMED + sink)[0][3]

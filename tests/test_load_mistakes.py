@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,9 @@ from typing import NamedTuple
 import pytest
 
 from harness.errors import ScenarioError
+from harness.fields.values import A_PLACE
 from harness.load import load
+from tests.limits import PROCESS_S
 from tests.strategies import ENTRY, project
 
 PIPELINE = "name: n\npipeline: pipelines/pay.py\n"
@@ -199,7 +202,7 @@ CASES = [
         "unknown placeholder",
         (
             "name: n\n"
-            "pipeline: {entry: pipelines/pay.py, args: ['{kafka.bootstrp}', '{'], env: {A: '}'}}\n"
+            "pipeline: {entry: pipelines/pay.py, args: ['{kafka.bootstrp}', '{'], env: {A: '}', B: '{\"a\": 1}'}}\n"
             "sink: {console: true}\n"
             "setup: {postgres: '{x}'}\n"
         ),
@@ -207,6 +210,7 @@ CASES = [
             "2:44: pipeline.args[0] holds the unknown placeholder '{kafka.bootstrp}'; did you mean 'kafka.bootstrap'?",
             "2:64: pipeline.args[1] holds a single '{': write '{{' for the character itself",
             "2:79: pipeline.env.A holds a single '}': write '}}' for the character itself",
+            "2:87: pipeline.env.B holds the unknown placeholder '{\"a\": 1}': braces that are meant as such are doubled, '{{\"a\": 1}}'",
             "4:19: setup.postgres holds the unknown placeholder '{x}'",
         ],
     ),
@@ -295,6 +299,21 @@ CASES = [
         ],
     ),
     Case("console: false", PIPELINE + "sink: {console: false}\n", ["3:17: sink.console is true, or not there"]),
+    Case(
+        "tables of other names",
+        PIPELINE
+        + "sink:\n"
+        + "  - {postgres: order items, effect: select id from ledger, key: [id]}\n"
+        + """  - {postgres: '"Sales".Orders', effect: select id from ledger, key: [id]}\n"""
+        + "  - {mariadb: Orders, effect: select id from ledger, key: [id]}\n"
+        + "  - {mariadb: selct id from t, effect: select id from ledger, key: [id]}\n",
+        [
+            f"4:16: sink[0].postgres must be {A_PLACE}, not 'order items': read it by a query: select * from \"order items\"",
+            f'5:16: sink[1].postgres must be {A_PLACE}, not \'"Sales".Orders\': made without quotes it is sales.orders; made with them, read it by a query: select * from "Sales"."Orders", and add `view: deduplicated`: with a schema in it, no query is tried',
+            f"6:15: sink[2].mariadb must be {A_PLACE}, not 'Orders': read it by a query: select * from `Orders`, and add `view: deduplicated`, since what a query folds is not tried here",
+            f"7:15: sink[3].mariadb must be {A_PLACE}, not 'selct id from t'",
+        ],
+    ),
     Case(
         "table by a hostile name",
         PIPELINE + 'sink: {postgres: "t; drop table x", effect: select id from ledger, key: [id]}\n',
@@ -924,7 +943,7 @@ CASES = [
         ),
         [
             "2:47: pipeline.progress must be checkpoint, async, dstreams, group or a query (select, with) for the next offsets, not 'checkpont'; did you mean 'checkpoint'?",
-            "3:19: sink[0].postgres must be a table (small letters, digits, '_', its schema before a dot) or a query (select, with), not 'T'",
+            "3:19: sink[0].postgres must be a table (small letters, digits, '_', its schema before a dot) or a query (select, with), not 'T': made without quotes it is t; made with them, read it by a query: select * from \"T\"",
             "5:18: input.records must be a whole number from 1 to 10000000, not 'all'",
             "6:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'at-leest-once'; did you mean 'at-least-once'?",
             "7:10: timeout must be a duration such as 250ms, 3s or 2m, not 'long'",
@@ -1068,6 +1087,59 @@ def test_a_pipeline_that_is_no_python(tmp_path: Path, program: str, said: str) -
     cannot = f"which Python {platform.python_version()} cannot read"
     asked = f"ROOT/scenarios/s.yaml:2:11: pipeline names 'pipelines/pay.py', {cannot}{said}"
     assert mistakes(home, GOOD.encode()) == ([asked] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        (b"x = 1\n# caf\xe9\n", 2),
+        (b"# caf\xe9\n", 1),
+        (b"# coding: utf-8\nx = 1\nx = '\xe9'\n", 3),
+        (b"# -*- coding: latin-1 -*-\n# caf\xe9\n", 0),
+        (b"#!/usr/bin/env python\n# vim: set fileencoding=latin-1 :\nx = 'caf\xe9'\n", 0),
+        ("\ufeffgröße = 1\n".encode(), 0),
+    ],
+)
+def test_a_pipeline_in_an_encoding_that_it_does_not_declare(tmp_path: Path, program: bytes, line: int) -> None:
+    """The interpreter is asked as well: in a comment `compile` takes such bytes."""
+    home = project(tmp_path)
+    (tmp_path / ENTRY).write_bytes(program)
+    ran = subprocess.run([sys.executable, tmp_path / ENTRY], capture_output=True, timeout=PROCESS_S, check=False)
+    assert (ran.returncode != 0, b"SyntaxError" in ran.stderr) == (bool(line), bool(line))
+    cannot = (
+        f"which Python {platform.python_version()} cannot read: byte 0xe9 is no UTF-8 (line {line}): save it as UTF-8"
+    )
+    found = mistakes(home, GOOD.encode())
+    assert len(found) == bool(line) and all(cannot in each for each in found)
+
+
+READS = "spark.readStream.option('subscribe', topic)\n"
+FIRST = "input.topics feeds 2 topics, and the program is given {topic} alone, the first of them: give it {kafka.topics}"
+
+
+@pytest.mark.parametrize(
+    ("args", "program", "said"),
+    [
+        ('"{topic}"', READS, True),
+        ('--topic, "{topic}", --into, t', READS, True),
+        ('"{kafka.topic}"', READS, True),
+        ('"{topics}"', READS, False),
+        ('"{topic}", "{kafka.pattern}"', READS, False),
+        ('"{topic}.*"', READS, False),
+        ('--by-pattern, "{topic}"', READS, False),
+        ('"{topic}"', READS.replace("subscribe", "subscribePattern"), False),
+        ('"{topic}"', "from helpers import payments\n", False),
+        ("t", READS, False),
+    ],
+)
+def test_several_topics_of_which_one_is_read(tmp_path: Path, args: str, program: str, said: bool) -> None:
+    home = project(tmp_path)
+    (tmp_path / ENTRY).write_text(program, encoding="utf-8")
+    text = GOOD.replace("pipeline: pipelines/pay.py", f"pipeline: {{entry: pipelines/pay.py, args: [{args}]}}")
+    assert mistakes(home, f"{text}input: {{topics: 1}}\n".encode()) == []
+    found = mistakes(home, f"{text}input: {{topics: 2}}\n".encode())
+    first = FIRST.replace("{topic}", args.strip('"')) if "kafka.topic}" in args else FIRST
+    assert len(found) == said and all(f":4:17: {first}" in each for each in found)
 
 
 def test_a_module_without_a_spec_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

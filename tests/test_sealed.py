@@ -224,10 +224,26 @@ def test_a_run_that_ended_early_is_taken_where_no_verdict_is_asked_for(tmp_path:
     failed = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     failed.save(0, run={"outcome": {"error": "the broker died"}})
     assert opened(failed.path, unjudged=True).path == failed.path
-    with pytest.raises(HarnessError, match=r"the broker died\. Once that is mended: onceproof replay"):
+    with pytest.raises(HarnessError, match=r"died\. Once that is mended in .*: onceproof replay /"):
         opened(failed.path)
     failed.save(0, run={"outcome": {"error": "the broker died; its log ends:\nINFO a\nFATAL b."}})
     with pytest.raises(HarnessError, match=r"its log ends \(its run\.json has the rest\)\. Once that is mended"):
+        opened(failed.path)
+
+
+def test_a_run_that_ended_early_is_run_again_from_its_file(tmp_path: Path) -> None:
+    """Its stored plan has the mistake still; only a run of what no file says has nothing else than that plan."""
+    failed = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
+    run = {"path": "s/a b.yaml", "seed": 7, "command": "onceproof run 's/a b.yaml' --seed 7 --cold --stack containers"}
+    stack = {"asked": "--stack containers"}
+    failed.save(0, run={**run, "stack": stack, "outcome": {"error": "the effect of sink is no query"}})
+    with pytest.raises(HarnessError) as refusal:
+        opened(failed.path)
+    assert str(refusal.value).endswith(f"no query. Once that is mended: {run['command']}")
+    failed.save(0, run={"path": "", "seed": 7, "command": "", "outcome": {"error": "the effect of sink is no query"}})
+    with pytest.raises(
+        HarnessError, match="mended in the scenario, run it again; where nothing is wrong with that: onc"
+    ):
         opened(failed.path)
 
 

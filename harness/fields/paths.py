@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,30 +35,45 @@ def code_folders(scenario: Path, entry: str, root: Path) -> tuple[Path, ...]:
 
 
 def scenario_files(folder: Path) -> list[Path]:
-    """Every `*.yaml` and `*.yml` in a folder at any depth, in order of name; links to nowhere among them."""
-    return sorted(path for suffix in SUFFIXES for path in folder.rglob(f"*{suffix}"))
+    """Every `*.yaml` and `*.yml` in a folder at any depth, in order of name; links to nowhere among them. Raises
+    UsageError for a folder that cannot be looked into: scenarios in it would be passed over in silence."""
+
+    def refused(failure: OSError) -> None:
+        # One that somebody removed meanwhile holds no scenarios; of a process that ended, /proc says ESRCH.
+        if not isinstance(failure, FileNotFoundError | NotADirectoryError | ProcessLookupError):
+            saw = f"{failure.filename} cannot be looked into: {failure.strerror}"
+            raise UsageError(f"asked for the scenarios in {folder}; {saw}. Mend that, or name another folder")
+
+    walk = os.walk(folder, onerror=refused)
+    return sorted(Path(at, name) for at, _, names in walk for name in names if name.endswith(SUFFIXES))
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
     """The scenario files among `paths`: a file is itself, a folder is what `scenario_files` gives; none twice. Raises
-    UsageError for a path that is not there and for a folder without scenarios."""
+    UsageError for a path that is not there or cannot be looked at, and for a folder without scenarios."""
     found: dict[Path, None] = {}
     for path in paths:
-        if path.is_dir():
-            there = scenario_files(path)
-            if nowhere := next((each for each in there if each.is_symlink() and not each.exists()), None):
-                raise UsageError(f"asked for the scenarios in {path}; {nowhere} is a link to nowhere. Mend it")
-            inside = [each for each in there if each.is_file()]
-            if not inside:
-                raise UsageError(
-                    f"asked for the scenarios in {path}; saw no *.yaml or *.yml file there. Name another folder"
-                )
-            found.update(dict.fromkeys(inside))
-        elif path.is_file():
-            found[path] = None
-        else:
-            raise UsageError(f"asked for the scenario {path}; saw no such file or folder. See `onceproof list`")
+        try:
+            found.update(dict.fromkeys(_inside(path) if path.is_dir() else [_alone(path)]))
+        except OSError as failure:
+            saw = f"{failure.filename or path} cannot be looked at: {failure.strerror}"
+            raise UsageError(f"asked for the scenario {path}; {saw}. Mend that, or name another") from failure
     return list(found)
+
+
+def _inside(folder: Path) -> list[Path]:
+    there = scenario_files(folder)
+    if nowhere := next((each for each in there if each.is_symlink() and not each.exists()), None):
+        raise UsageError(f"asked for the scenarios in {folder}; {nowhere} is a link to nowhere. Mend it")
+    if not (inside := [each for each in there if each.is_file()]):
+        raise UsageError(f"asked for the scenarios in {folder}; saw no *.yaml or *.yml file there. Name another folder")
+    return inside
+
+
+def _alone(path: Path) -> Path:
+    if not path.is_file():
+        raise UsageError(f"asked for the scenario {path}; saw no such file or folder. See `onceproof list`")
+    return path
 
 
 def missing(name: str, root: Path) -> str:

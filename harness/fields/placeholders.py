@@ -14,6 +14,9 @@ from harness.errors import UsageError
 from harness.fields.hints import did_you_mean
 
 BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+WORDS = re.compile("[A-Za-z0-9_. -]+")
+"""What may be a slip in the name of a placeholder, unlike what stands in braces in JSON."""
+DOUBLED = ": braces that are meant as such are doubled, '{{{0}}}'"
 OWN = ("checkpoint", "folder", "run", "spark.master", "spark.home")
 """What every run has, whatever components it needs."""
 NAME = r"[a-z][a-z0-9_]{0,31}"
@@ -52,7 +55,8 @@ def wrong_in(text: str) -> Iterator[str]:
         if name is None and len(match[0]) == 1:
             yield f"holds a single {match[0]!r}: write {match[0] * 2!r} for the character itself"
         elif name is not None and label(name) is None:
-            yield f"holds the unknown placeholder {match[0]!r}{did_you_mean(name, (*known(), *_beside(name)))}"
+            hint = did_you_mean(name, (*known(), *_beside(name))) if WORDS.fullmatch(name) else DOUBLED.format(match[0])
+            yield f"holds the unknown placeholder {match[0]!r}{hint}"
 
 
 def _beside(name: str) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,20})?")
 RATE = re.compile(rf"({NUMBER.pattern})/s")
 IDENTIFIER = r"[a-z_][a-z0-9_]{0,62}"
 TABLE = re.compile(rf"(?:{IDENTIFIER}\.)?{IDENTIFIER}")
+ANY_NAME = re.compile(r"[\w$\"`.-]{1,100}(?: [\w$\"`.-]{1,100})?")
+"""What may be meant as the name of a table; three words are rather a slip in a query."""
 OWN_PROGRESS = ("checkpoint", "async", "dstreams", "group")
 """How far a pipeline is, where no query says it."""
 OPENING = r"(?:[\s(]|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"
@@ -46,6 +48,7 @@ A_DAY = "a day such as 2026-12-31"
 A_FLAG = "true or false"
 A_TEXT = "a text"
 A_LINE = "one line of 1 to 200 printable characters"
+A_COLUMN = "a column name (one line of 1 to 200 printable characters)"
 A_PLACE = "a table (small letters, digits, '_', its schema before a dot) or a query (select, with)"
 A_QUERY = "a query (select, with, from, table or values)"
 A_PROGRESS = "checkpoint, async, dstreams, group or a query (select, with) for the next offsets"
@@ -181,6 +184,21 @@ def matching(pattern: str, asked: str) -> Typed:
     return typed(read, asked, type="string", pattern=f"^{pattern}$")
 
 
+def table_or_query(quote: str, by_query: Callable[[str, str], str]) -> Typed:
+    """A table or a query; `by_query` says how a query reads a table of another name: as it was written, and quoted."""
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and (TABLE.fullmatch(value) or is_query(value)):
+            return value
+        text = value if isinstance(value, str) else ""
+        parts = [part.strip(quote) for part in text.split(".")] if ANY_NAME.fullmatch(text) else []
+        quoted = ".".join(f"{quote}{part}{quote}" for part in parts)
+        hint = by_query(".".join(parts), f"select * from {quoted}") if parts and all(parts) else ""
+        raise refusal(A_PLACE, value, hint)
+
+    return typed(read, A_PLACE, type="string", minLength=1)
+
+
 def one_of(names: Sequence[str]) -> Typed:
     """One of some names."""
     asked = f"one of {', '.join(names)}"
@@ -240,17 +258,18 @@ def _line(value: object) -> str:
     raise refusal(A_LINE, value)
 
 
+def _column(value: object) -> str:
+    # In SQL a name is quoted, or a parameter: whatever the sink calls a column, it may be called here.
+    with suppress(PydanticCustomError):
+        return _line(value)
+    raise refusal(A_COLUMN, value)
+
+
 def _template(value: object) -> str:
     text = _text(value)
     if words := "; ".join(islice(wrong_in(text), WRONG_MAX)):
         raise worded(words)
     return text
-
-
-def _table_or_query(value: object) -> str:
-    if isinstance(value, str) and (TABLE.fullmatch(value) or is_query(value)):
-        return value
-    raise refusal(A_PLACE, value)
 
 
 def _prepared(value: object) -> str:
@@ -305,7 +324,6 @@ Line = Annotated[str, typed(_line, A_LINE, type="string", minLength=1, maxLength
 Template = Annotated[
     str, typed(_template, "a text; placeholders may stand in it", type=["string", "number", "boolean"])
 ]
-TableOrQuery = Annotated[str, typed(_table_or_query, A_PLACE, type="string", minLength=1)]
 Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{EFFECT.pattern}")]
 Progress = Annotated[str, typed(_progress, A_PROGRESS, type="string", minLength=1)]
 Queried = Annotated[str, typed(_queried, "a component, or a part of one", type="string")]
@@ -313,7 +331,7 @@ Kept = Annotated[str, typed(_kept, "a component, or a part of one", type="string
 SparkLine = Annotated[str, typed(_spark_line, "a line of Spark such as 3.5", type=["string", "number"])]
 Prepared = Annotated[str, typed(_prepared, "a component, or a part of one", type="string")]
 Rate = Annotated[float, typed(_rate, A_RATE, type="string", pattern=f"^{RATE.pattern}$")]
-Column = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,62}", "a column name")]
+Column = Annotated[str, typed(_column, A_COLUMN, type="string", minLength=1, maxLength=200)]
 Label = Annotated[str, matching("[a-z0-9][a-z0-9_.-]{0,63}", "a name of small letters, digits, '_', '.' and '-'")]
 Part = Annotated[str, matching(NAME, "the name of a part: small letters, digits and '_'")]
 Folder = Annotated[str, matching("[A-Za-z0-9_][A-Za-z0-9_.=-]{0,127}", "the name of a checkpoint's folder")]

@@ -12,6 +12,7 @@ from typing import Any
 from harness.report import stakes
 from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
+from harness.run_folder import command
 from harness.scenario import Fault, Impact, StepOutcome, Verdict, Word
 from harness.stack import Start
 
@@ -252,45 +253,19 @@ def warm(run: Mapping[str, Any]) -> list[str]:
     return [WARM.format(", ".join(ready))] if ready else []
 
 
-def asked(run: Mapping[str, Any]) -> str:
-    """What a command line says to get the run's stack, and drivers that wait ready or not, as the run's own command
-    has it; empty for the default, and if nobody knows."""
-    stack, (_, _, typed) = run.get("stack"), str(run.get("command")).rpartition(" --seed ")
-    waits = [flag for flag in ("--standby", "--cold") if flag in typed.split()]
-    return " ".join([*waits, *(str(stack.get("asked", "")).split() if isinstance(stack, Mapping) else ())])
-
-
 def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[str, str]]:
     """The commands, the one that repeats the run first, and what each does. After an error the stored plan would only
     fail again."""
     quoted = shlex.quote(folder)
-    given = asked(run).split()
+    given = command.asked(run).split()
     replay = (" ".join([f"onceproof replay {quoted}", *given]), f"{REPLAY}{COLD if '--cold' in given else ''}")
     check = (f"onceproof check {quoted}", CHECK)
-    file = (_typed(run), RUN)
+    file = (command.typed(run), RUN)
     lines = [file, replay, check] if verdict.word is Word.ERROR else [replay, file, check]
-    return [(command, words) for command, words in lines if command]
+    return [(typed, words) for typed, words in lines if typed]
 
 
 REPLAY = "The same plan and seed, on a stack again. Only what the program itself leaves to chance can differ."
 COLD = " `--cold`: no driver waits ready for a restart."
-LINE = "--spark"
 RUN = "The scenario file and the program as they are now: after a change, use this one."
 CHECK = "Judges the stored run again from its folder. Nothing is started, so the same word comes out."
-
-
-def _line(run: Mapping[str, Any]) -> list[str]:
-    """The line of Spark that the run's own command asks for: `--spark` and its name, or nothing."""
-    words = str(run.get("command")).split()
-    at = words.index(LINE) if LINE in words[:-1] else len(words)
-    return words[at : at + 2]
-
-
-def _typed(run: Mapping[str, Any]) -> str:
-    """The command for the scenario file alone; where that is not known, what was typed."""
-    path, seed = run.get("path"), run.get("seed")
-    if isinstance(path, str) and path:
-        given = [] if seed is None else ["--seed", str(seed)]
-        return " ".join([shlex.join(["onceproof", "run", path, *given, *_line(run)]), *asked(run).split()])
-    typed = run.get("command")
-    return shlex.join(map(str, typed)) if isinstance(typed, (list, tuple)) else str(typed or "")

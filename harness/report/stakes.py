@@ -147,8 +147,10 @@ def rests(verdict: Verdict) -> list[str]:
 
 
 def noted(verdict: Verdict) -> list[str]:
-    """The notes of a verdict, a line each."""
-    return few([f"note: {visible(note, NOTE)}" for note in verdict.notes])
+    """The notes of a verdict, a line each. One with more lines ends with those of a log, of which the last is told
+    here."""
+    lines = [[line for line in note.splitlines() if line.strip()] for note in verdict.notes]
+    return few([f"note: {visible(' '.join([*each[:1], *each[1:][-1:]]), NOTE)}" for each in lines])
 
 
 def few(texts: Sequence[str], most: int = MOST) -> list[str]:

@@ -28,7 +28,7 @@ from typing import Any
 from harness.report import claims, failure_text, stakes
 from harness.report.many import about as abouts
 from harness.report.many.about import NOTHING, About
-from harness.run_folder import again, store
+from harness.run_folder import again, command, store
 from harness.scenario import Finding, Kind, StepOutcome, Verdict, Word, plain
 
 CAUSE = ("kind", "sink", "position", "checkpoint", "faults", "fits", "without_faults")
@@ -106,8 +106,8 @@ def verdict_of(found: store.RunFolder, run: dict[str, Any]) -> Verdict:
 
 
 def asked(folder: Path | None) -> str:
-    """What a command line says to repeat a stored run as it was (`claims.asked`); empty if there is none to read."""
-    return claims.asked(run_json(folder)) if folder else ""
+    """What a command line says to repeat a stored run as it was (`command.asked`); empty if there is none to read."""
+    return command.asked(run_json(folder)) if folder else ""
 
 
 def run_json(folder: Path) -> dict[str, Any]:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from harness.errors import HarnessError
-from harness.run_folder import store
+from harness.run_folder import command, store
 from harness.run_folder.store import RunFolder
 
 DIGESTS = "digests.json"
@@ -93,7 +94,14 @@ def _unsealed(found: RunFolder, *, unjudged: bool) -> None:
         # What an error says may end with a log of many lines.
         why, more, _ = early(run).partition("\n")
         rest = " (its run.json has the rest)" if more else ""
-        raise HarnessError(f"{asked}; {why.rstrip(':.')}{rest}. Once that is mended: onceproof replay {found.path}")
+        raise HarnessError(f"{asked}; {why.rstrip(':.')}{rest}. Once that is mended{_once_mended(found.path, run)}")
+
+
+def _once_mended(folder: Path, run: Mapping[str, Any]) -> str:
+    """The scenario as it is now: the stored plan has the mistake still, where it was the scenario's own."""
+    if file := command.typed(run):
+        return f": {file}"
+    return f" in the scenario, run it again; where nothing is wrong with that: onceproof replay {folder}"
 
 
 def early(run: dict[str, object]) -> str:

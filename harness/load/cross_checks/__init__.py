@@ -20,6 +20,7 @@ from harness.load.cross_checks.readable import readable
 from harness.load.cross_checks.servers import check_servers
 from harness.load.cross_checks.set_ups import check_set_ups
 from harness.load.cross_checks.steps import check_step
+from harness.load.cross_checks.topics import check_topics
 from harness.load.cross_checks.watermarks import check_watermarks
 from harness.load.models import EffectShape, View, keys, own, unsaid
 from harness.load.reader import Section
@@ -55,6 +56,7 @@ def check(claim: Claim, *, root: Path, effects: bool) -> None:
     if not claim.top.mistakes:
         offsets(claim)
         on_its_line(claim)
+        check_topics(claim, root=root)
         check_watermarks(claim, root=root)
     if not claim.top.mistakes:
         check_servers(claim)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,9 @@ from harness.workloads import make
 if TYPE_CHECKING:
     from harness.effect import Effects
 
+LATE = re.compile(r'column "(_late|_open)"', re.IGNORECASE)
+"""As DuckDB names one that it has not found."""
+
 
 def check_effects(claim: Claim, *, root: Path) -> None:
     """Add what is wrong with the effects, whatever else is wrong; nothing where the input is: it says of which columns
@@ -37,7 +41,7 @@ def check_effects(claim: Claim, *, root: Path) -> None:
                     described.append((sink, effects.table(sql).described))
         except UsageError as failure:
             lines = (" ".join(line.split()) for line in str(failure).splitlines())
-            wrong.append((sink, "; ".join(filter(None, lines))))
+            wrong.append((sink, "; ".join(filter(None, lines)) + unclosed(sink, str(failure))))
     for sink, effect in described:
         unguessed(sink, {column.name for column in effect})
     for sink, _ in wrong:
@@ -46,6 +50,13 @@ def check_effects(claim: Claim, *, root: Path) -> None:
         fits(sink, effect)
     for sink, words in wrong:
         sink.wrong(words, "effect")
+
+
+def unclosed(sink: Section, words: str) -> str:
+    """What a sink lacks whose effect was refused in these words: its ledger has columns of windows with a watermark
+    alone."""
+    asked = None if windowed(sink) else LATE.search(words)
+    return f"; only a sink with `watermark` has {asked[1]!r}: add `{sink.path}.watermark`" if asked else ""
 
 
 def windowed(sink: Section) -> bool:

@@ -24,11 +24,11 @@ def readable(sink: Section, *, query: str | None) -> None:
     for index, column in enumerate(sink.get("key", ())):
         if column in before:
             sink.wrong(f"{sink.path}.key names {column!r} twice", "key", index)
-        elif shown and column.lower() not in shown and ("key", index) not in guessed:
+        elif absent(column, shown) and ("key", index) not in guessed:
             sink.wrong(f"{sink.path}.key {column!r} is no column of the query", "key", index)
         before.add(column)
     order = sink.section("order")
-    if order.get("by") and shown and order.get("by").lower() not in shown:
+    if order.get("by") and absent(order.get("by"), shown):
         order.wrong(f"{order.path}.by {order.get('by')!r} is no column of the query", "by")
 
 
@@ -39,7 +39,7 @@ def guesses(sink: Section) -> dict[tuple[str | int, ...], str]:
     if words and not re.search(r"\bledger\b", words, re.IGNORECASE):
         found["effect",] = f"{sink.path}.effect reads no `ledger`: then no record could be missed"
     for index, column in enumerate(key):
-        if effect and column.lower() not in effect and column not in key[:index]:
+        if absent(column, effect) and column not in key[:index]:
             found["key", index] = f"{sink.path}.key {column!r} is no column of the effect"
     return found
 
@@ -49,6 +49,11 @@ def unguessed(sink: Section, columns: set[str]) -> None:
     for loc, words in guesses(sink).items():
         if not columns or (loc[0] == "key" and sink.get("key")[loc[1]] in columns):
             sink.unsay(words, *loc)
+
+
+def absent(column: str, words: set[str]) -> bool:
+    """Is it none of the words of a query? Nothing is guessed of a name that is no single word, such as `order id`."""
+    return bool(words) and column.lower() not in words and re.fullmatch(r"\w+", column) is not None
 
 
 def names(query: str | None) -> set[str]:

@@ -24,10 +24,15 @@ from harness.sinks.any_table import AnySqlTable
 from harness.sinks.base import OpenSink
 
 
+def by_query(name: str, query: str) -> str:
+    """How a table of another name is read."""
+    return f": read it by a query: {query}, and add `view: deduplicated`, since what a query folds is not tried here"
+
+
 class Place(Shape):
     """Which table or query."""
 
-    mariadb: Annotated[v.TableOrQuery, Field(description="a table or a query")]
+    mariadb: Annotated[str, v.table_or_query("`", by_query), Field(description="a table or a query")]
 
 
 class MariaDB(AnySqlTable):

@@ -25,10 +25,18 @@ from harness.sinks.any_table import AnySqlTable
 from harness.sinks.base import OpenSink
 
 
+def by_query(name: str, query: str) -> str:
+    """How a table of another name is read."""
+    plain = name.lower()
+    folded = f": made without quotes it is {plain}; made with them," if v.TABLE.fullmatch(plain) else ":"
+    deduplicated = ", and add `view: deduplicated`: with a schema in it, no query is tried" if "." in name else ""
+    return f"{folded} read it by a query: {query}{deduplicated}"
+
+
 class Place(Shape):
     """Which table or query."""
 
-    postgres: Annotated[v.TableOrQuery, Field(description="a table or a query")]
+    postgres: Annotated[str, v.table_or_query('"', by_query), Field(description="a table or a query")]
 
 
 class Postgres(AnySqlTable):
