@@ -551,7 +551,8 @@ def test_a_room_that_is_not_removed_is_told_and_tried_again(tmp_path: Path, how:
         child.send_signal(signal.SIGKILL)
         child.wait()
         child.stdout.close()
-        until("the reaper to remove the room", told.exists, within_s=GONE_S)
+        # The file is there before what is written into it is.
+        until("the reaper to remove the room", lambda: told.exists() and told.read_text(), within_s=GONE_S)
         assert told.read_text() == "onceproof_r1"
         return
     with Session(temporary=tmp_path) as session:

@@ -29,6 +29,7 @@ from harness.resources import Resources, RunResources
 from harness.run.plan import in_its_file, plan, with_standby
 from harness.run.run_or_control import planned
 from harness.run.supervisor import Supervisor
+from harness.run_folder import command
 from harness.run_folder import journal as journals
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Scenario
@@ -372,7 +373,7 @@ class TestAScenario:
         workload = make(asked.input, seed=7, root=tmp_path)
         told = planned(asked, workload, stack, seed=7, run_id="r1")
         assert told["run"]["command"] == f"onceproof run {asked.path} --seed 7 --spark 3.5 --cold"
-        assert claims._typed(told["run"]) == told["run"]["command"]
+        assert command.typed(told["run"]) == told["run"]["command"]
         # What its file says needs no option.
         named = with_standby(self.read(tmp_path / "scenarios", ", spark: 3.5"), standby=False)
         told = planned(named, workload, stack, seed=7, run_id="r1")

@@ -33,7 +33,6 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
     parser.add_argument("--checkpoint", required=True)
     parser.add_argument("--interval", type=int, default=2, help="seconds between two batches")
     parser.add_argument("--log", action="store_true", help="with the receiver's write-ahead log")
-    parser.add_argument("--one-task", action="store_true", help="a batch is one task, and so one transaction")
     for name in more:
         parser.add_argument(f"--{name}", required=True)
     return parser.parse_args()
@@ -42,11 +41,6 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
 def socket(args: argparse.Namespace, ssc: StreamingContext) -> DStream[Any]:
     """Lines off a socket, by a receiver that runs on an executor."""
     return ssc.socketTextStream(args.host, int(args.port))
-
-
-def as_one(args: argparse.Namespace, lines: DStream[Any]) -> DStream[Any]:
-    """With `--one-task` the blocks of a batch are one partition: how many a receiver cuts, its timing decides."""
-    return lines.repartition(1) if args.one_task else lines
 
 
 def folder(args: argparse.Namespace, ssc: StreamingContext) -> DStream[Any]:

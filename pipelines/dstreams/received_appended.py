@@ -34,8 +34,7 @@ def main() -> None:
     args = common.arguments(__doc__, "host", "port")
 
     def build(ssc: StreamingContext) -> None:
-        lines = common.socket(args, ssc)
-        common.as_one(args, lines).foreachRDD(common.appended())
+        common.socket(args, ssc).foreachRDD(common.appended())
 
     common.run(args, build)
 

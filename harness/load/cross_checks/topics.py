@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.fields.placeholders import used
 from harness.load.with_header import Claim
+from harness.scenario import Input
 
 TOPIC = re.compile(r"\{(?:\w+\.)?topic\}")
 SEVERAL = ("topics", "pattern")
@@ -25,7 +26,7 @@ def check_topics(claim: Claim, *, root: Path) -> None:
     firsts = [text for text in texts if TOPIC.search(text)]
     made = any("pattern" in text.lower() for text in texts) or not all(map(TOPIC.fullmatch, firsts))
     if firsts and not named.intersection(SEVERAL) and not made and _subscribes(root / claim.pipeline.get("entry")):
-        kind = given.get("source", "kafka")
+        kind = given.get("source", Input.source)
         each = f"{{{kind}.topics}} (all of them, with commas) or {{{kind}.pattern}} (for `subscribePattern`)"
         words = f"feeds {given.get('topics')} topics, and the program is given {firsts[0]} alone, the first of them"
         given.wrong(f"{given.path}.topics {words}: give it {each}", "topics")
