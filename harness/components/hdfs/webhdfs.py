@@ -78,8 +78,8 @@ class WebHdfs:
     def blocks(self, path: str) -> set[str]:
         """The names of all blocks of the files below a folder, as a DataNode calls them on its disk (`blk_1073741825`);
         also of a file that is being written, and where no DataNode has them. Raises StackError."""
-        asked = {"ugi": self.user, "path": path, "files": "1", "blocks": "1", "openforwrite": "1"}
-        answer = self._request(self.address, "GET", f"/fsck?{urlencode(asked)}")
+        asked = f"{urlencode({'ugi': self.user, 'path': path})}&files=1&blocks=1&openforwrite=1"
+        answer = self._request(self.address, "GET", f"/fsck?{asked}")
         return {name.decode() for name in BLOCK.findall(_good(f"asked the NameNode for the blocks of {path}", answer))}
 
     def create(self, path: str, data: bytes, *, overwrite: bool = True) -> None:
