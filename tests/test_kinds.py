@@ -437,8 +437,8 @@ OTHERWISE = {
         "report/many/seen.py", "report/summary.py", "report/timeline/happened.py", "run/progress/commit_gaps.py",
         "suite/progress.py", "triggers/base/__init__.py",
     },
-    "files": {  # of the Python daemon, of a program, of a run folder, of a file system; a word of HDFS's fsck
-        "components/hdfs/run_folders.py", "components/hdfs/webhdfs.py", "components/spark/standalone_containers.py",
+    "files": {  # of the Python daemon, of a program, of a run folder, of a file system
+        "components/hdfs/run_folders.py", "components/spark/standalone_containers.py",
         "run/controls/runs.py", "run_folder/sealed.py",
     },
     "kafka": {"scenario/__init__.py", "training/application.py"},  # the default; Spark's name of a format
