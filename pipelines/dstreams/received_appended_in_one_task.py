@@ -1,12 +1,10 @@
-"""Payments off a socket with DStreams, each batch appended to Postgres by one task. BROKEN: Spark does a batch again.
+"""Payments off a socket with DStreams, each batch appended to Postgres by one task: whole, or not at all.
 
 How many blocks a receiver cuts, and so how many tasks a batch has, its timing decides. Here they are one partition,
-and a batch is one transaction: cut off in the middle it is rolled back, and the write-ahead log (`--log`) has its
-lines. A batch that was done comes again all the same (received_appended.py).
+and a batch is one transaction: it is rolled back, and the write-ahead log (`--log`) has its lines. A batch that was
+done comes again all the same, as in received_appended.py.
 
     spark-submit received_appended_in_one_task.py --host localhost --port 9999 --checkpoint /data/checkpoints --log
-
-Repair: received_written_once.py
 """
 
 # /// onceproof
