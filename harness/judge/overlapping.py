@@ -7,7 +7,6 @@ Nothing but the effect tells its windows, so it is asked what single records add
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from harness.checkers.cells import Row
 from harness.checkers.closed_windows import WRITTEN
@@ -23,13 +22,13 @@ def overlapping(written: Effects, sink: Sink, name: str) -> list[str]:
     """Words for windows of which a record lies in several; none where no record that was asked for does."""
     assert sink.effect is not None
     asked = _Asked(written, sink.effect)
-    rows = max(asked.alone(), default=0) or max(asked.first(), default=0) or max(asked.left_out(), default=0)
+    rows = asked.alone() or asked.first() or asked.left_out()
     why = f"one record is in {rows} rows of the effect of {name}, and `closes` is the end of one window"
     return [f"{why}. Windows that overlap cannot be judged: give each record one"] if rows > 1 else []
 
 
 class _Asked:
-    """How many rows of an effect are due to a record, where any are."""
+    """How many rows of an effect are due to a record, the most of those asked for; 0 where none has any."""
 
     def __init__(self, written: Effects, effect: str) -> None:
         self._written, self._effect = written, effect
@@ -37,36 +36,32 @@ class _Asked:
         # A total, or a list of all windows, has rows of no record.
         self._base = self._rows(0, 0)
 
-    def alone(self) -> Iterator[int]:
+    def alone(self) -> int:
         """By each record as the only one."""
-        yield from filter(None, (self._added(at, at + 1) for at in self._spread(ALONE)))
+        return max((self._added(at, at + 1) for at in self._spread(ALONE)), default=0)
 
-    def first(self) -> Iterator[int]:
+    def first(self) -> int:
         """By the first record that adds a row, as the only one: a filter may leave out nearly all."""
         least, most = 0, self._end
-        if not self._added(0, most):
-            return
+        if not self._added(least, most):
+            return 0
         while most - least > 1:
             middle = (least + most) // 2
             least, most = (least, middle) if self._added(0, middle) else (middle, most)
-        yield from filter(None, [self._added(least, most)])
+        return self._added(least, most)
 
-    def left_out(self) -> Iterator[int]:
+    def left_out(self) -> int:
         """By each record where it is left out of all: under HAVING one alone may add nothing."""
-        whole = self._rows(0, self._end)
-        for at in self._spread(LEFT_OUT):
-            without = self._written.table(self._effect, cut=Cut(only=self._all(), without=(Span(WRITTEN, at, at + 1),)))
-            if changed := (whole - Counter(without.rows)).total():
-                yield changed
+        whole, everything = self._rows(0, self._end), (Span(WRITTEN, 0, self._end),)
+        without = (Cut(only=everything, without=(Span(WRITTEN, at, at + 1),)) for at in self._spread(LEFT_OUT))
+        rows = (self._written.table(self._effect, cut=cut).rows for cut in without)
+        return max(((whole - Counter(each)).total() for each in rows), default=0)
 
     def _added(self, start: int, end: int) -> int:
         return (self._rows(start, end) - self._base).total()
 
     def _rows(self, start: int, end: int) -> Counter[Row]:
         return Counter(self._written.table(self._effect, cut=Cut(only=(Span(WRITTEN, start, end),))).rows)
-
-    def _all(self) -> tuple[Span, ...]:
-        return (Span(WRITTEN, 0, self._end),)
 
     def _spread(self, count: int) -> range:
         return range(0, self._end, max(1, self._end // count))

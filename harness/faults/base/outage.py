@@ -117,7 +117,10 @@ class KillServer:
             run.look(hit)
             server.stop()
         finally:
-            _go_on(run, step, hit) if not self.holds_on else signals.thaw(hit.frozen)
+            if self.holds_on:
+                signals.thaw(hit.frozen)
+            else:
+                _go_on(run, step, hit)
         words = self.meanwhile(run, step, server)
         # Nobody writes before its rows are counted on from where they stood.
         late = signals.freeze(everyone(run)) if self.stands_still else []
