@@ -27,11 +27,11 @@ def test_a_hit_stands_beside_the_restart_that_followed(folder: RunFolder) -> Non
     (shown,) = snapshots.snapshots(folder.path)
     assert shown.step == 1
     assert shown.lines == [
-        ("At", "12.40 s", "12.90 s"),
+        ("Begun at", "12.40 s", "12.90 s"),
         ("Attempt", "1", "1"),
         ("Query checkpoint", "planned 0-3, committed 0-2", "planned 0-3, committed 0-2"),
         ("Query other", "planned none, committed none; it does not read the source", "-"),
-        ("Acknowledged", "0/200, 1/199", "0/200, 1/200"),
+        ("Acknowledged (next offsets)", "0/200, 1/199", "0/200, 1/200"),
         ("Open transactions", "1 transaction in postgres payments: insert into payments values ($1)", "none"),
         ("Rows counted by the row trigger", "299, 200 before the batch", "-"),
         ("Rows in sink 1, postgres payments", "299", "300"),
@@ -45,7 +45,7 @@ def test_hits_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder)
     (folder.path / "snapshots" / "3-restart").mkdir()
     shown = snapshots.snapshots(folder.path)
     assert [each.step for each in shown] == [2, 10]
-    assert ("Saved offsets", "0/3, 1/7", "-") in shown[0].lines
+    assert ("Saved (next offsets)", "0/3, 1/7", "-") in shown[0].lines
     assert "Rows counted by the row trigger" not in {name for name, _, _ in shown[0].lines}
 
 

@@ -167,6 +167,28 @@ def test_of_a_batch_the_page_says_which_partitions_the_findings_name() -> None:
     assert "Of batch 3's records" not in dict(shown(case(cut, progressed=known, counts=counts))[0].facts)
 
 
+@pytest.mark.parametrize(
+    ("took", "said"),
+    [
+        ({0: (200, 299), 1: (40, 90)}, "All records of partition 0 are there twice, none of partition 1."),
+        (
+            {0: (200, 299), 1: (40, 90), 2: (0, 9), 3: (0, 0)},
+            "All records of partition 0 are there twice, none of partitions 1 and 2.",
+        ),
+        ({0: (200, 300), 1: (40, 90)}, ""),
+        ({0: (200, 299)}, ""),
+    ],
+)
+def test_a_cause_says_which_partitions_came_twice_where_each_did_so_whole_or_not_at_all(
+    took: dict[int, tuple[int, int]], said: str
+) -> None:
+    batch = Batch(batch=3, ranges=took, committed=True)
+    known = Progressed(queries=(Query(checkpoint="checkpoint", batches=(batch,)),))
+    counts = Counts({each: array("q", range(end)) for each, (_, end) in took.items()})
+    (group,) = shown(case(doubled(99), progressed=known, counts=counts))
+    assert ("there twice" in group.told) == bool(said) and said in group.told
+
+
 @pytest.mark.parametrize("word", [Word.VOID, Word.UNKNOWN, Word.ERROR])
 def test_a_run_without_an_answer_gives_its_first_reasons(word: Word) -> None:
     told = headline(case(sample.verdict(word=word, findings=(), reasons=("the broker died; its log is full",))))
@@ -293,10 +315,19 @@ def test_every_finding_is_in_the_file_beside_the_page(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, doubled(321))
     render.write(folder.path)
     text = (folder.path / table_file.NAME).read_text(encoding="utf-8")
-    assert len(list(csv.reader(io.StringIO(text)))) == 322
+    lines = list(csv.DictReader(io.StringIO(text)))
+    assert len(lines) == 321
+    # No control was run, so nobody knows.
+    assert {line["also without faults"] for line in lines} == {""}
     folder.save(2, verdict=sample.held())
     render.write(folder.path)
     assert not (folder.path / table_file.NAME).exists()
+
+
+def test_with_controls_the_file_says_whether_they_show_it_too() -> None:
+    both = groups([sample.duplicated(), replace(sample.duplicated(1), without_faults=True)])
+    lines = list(csv.DictReader(io.StringIO(table_file.table_file(both, controls=True))))
+    assert sorted(line["also without faults"] for line in lines) == ["no", "yes"]
 
 
 def test_a_stake_of_another_step_is_no_evidence() -> None:

@@ -141,7 +141,7 @@ def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
         here = at(CrashPoint.BATCH_COMMITTED, 3)
         (outcome,) = w.play(step(here, "kill executor"), held=[here])
         assert not outcome.hit
-        assert outcome.evidence.signalled == {str(sleeper.pid): "gone after SIGKILL"}
+        assert outcome.evidence.signalled == {f"process of an executor {sleeper.pid}": "gone after SIGKILL"}
     sleeper.wait()
 
 
@@ -314,7 +314,7 @@ def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path:
         here = at(CrashPoint.BATCH_PLANNED, 2)
         (outcome,) = w.play(step(here, "crash application"), held=[here])
         assert outcome.hit
-        assert outcome.evidence.signalled[str(sleeper.pid)] == "gone after SIGKILL"
+        assert outcome.evidence.signalled[f"process of an executor {sleeper.pid}"] == "gone after SIGKILL"
     assert sleeper.wait() == -9
 
 

@@ -18,7 +18,7 @@ from harness.report.causes.sentences import MOST_WORDS, words
 from harness.report.causes.undrained import Undrained, ran, undrained
 from harness.report.ci import told
 from harness.report.timeline.counts import Counts
-from harness.run_folder.snapshot import Position, Progressed
+from harness.run_folder.snapshot import Batch, Position, Progressed, Query
 from harness.scenario import Verdict, Word, plain
 from tests import sample_runs as sample
 
@@ -68,7 +68,7 @@ def test_it_says_what_was_left_what_took_the_time_and_what_to_change() -> None:
             "160 of 400 records in the source were not committed when the sinks were last read.",
             "Rows are expected of the 240 committed records alone; of the others nothing is said.",
             "The time was up: `timeout` gave 120 s after the warm-up.",
-            "The harness had not yet sent 200 of 600 records: it sends more for each batch that is planned.",
+            "The harness had not yet sent 200 of 600 records: it waits while the pipeline is behind.",
             "Attempt 2 of the driver took 80 of these 120 s from its launch to its first commit.",
             "A batch took 7.0 s from its plan to its commit (median of 1; the longest 7.0 s).",
             "Batch 2 was not committed when the sinks were read, 28.5 s after its plan.",
@@ -78,9 +78,28 @@ def test_it_says_what_was_left_what_took_the_time_and_what_to_change() -> None:
         cures=[
             "Lower `spark.sql.shuffle.partitions` (here 200) to the number of cores (2), under `pipeline.conf`.",
             "Raise `timeout` (here 120 s).",
-            "Or feed less: lower `input.records` (here 600).",
+            "Or feed less: lower `input.records` (here 600) below 240, what was committed in this time.",
         ],
     )
+
+
+def test_the_time_that_all_records_would_take_is_said_by_the_pace_of_the_newest_attempt() -> None:
+    steady = [batch(101.0 + 5 * n, n, point, 2) for n in range(1, 5) for point in ("batch-planned", "batch-committed")]
+    took = [Batch(batch=n, ranges={0: (40 * n, 40 * n + 40)}, committed=True, attempts=(2,)) for n in range(5)]
+    query = Query(checkpoint="checkpoint", ours=True, batches=tuple(took), first={1: 0, 2: 1})
+    told = said(
+        journal=[each for each in JOURNAL if each.get("batch") not in (1, 2)] + steady,
+        progressed=replace(PROGRESSED, committed={0: 200}, queries=(query,)),
+        run={"path": "slow.yaml", "seed": 7},
+    )
+    assert told is not None
+    # 80 records were committed 106 s after the start, 96 s after the warm-up, and 8 a second from then on.
+    assert told.cures == [
+        "Raise `timeout` (here 120 s) to 170 s or more.",
+        "So long do 600 records take at the pace of attempt 2: 8 a second.",
+        "Or feed less: lower `input.records` (here 600) below 200, what was committed in this time.",
+        "Then run the changed scenario: `onceproof run slow.yaml --seed 7`. `replay` keeps the stored settings.",
+    ]
 
 
 def test_every_sentence_is_short() -> None:

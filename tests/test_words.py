@@ -423,7 +423,7 @@ def test_a_difference_is_brought_into_view(left: str, right: str) -> None:
 
 def test_nested_settings_are_flat() -> None:
     data = {"a": {"b": 1, "c": [1, 2], "d": [], "e": {}}, "f": None}
-    assert dictionary(data) == [("a.b", "1"), ("a.c", "1, 2"), ("f", "None")]
+    assert dictionary(data) == [("a.b", "1"), ("a.c", "1, 2"), ("f", "none")]
 
 
 def runs() -> list[Run]:

@@ -91,9 +91,11 @@ def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     out.append(("Pipeline", " ".join(part for part in program if part)))
     for number, sink in enumerate(map(mapping, plan.get("sinks") or ()), start=1):
         out.append((f"Sink {number}", f"{sink.get('kind', '')}: {sink.get('target', '')}"))
-        out.append((f"Its effect {number}", str(sink.get("effect") or "")))
-        out.append((f"Its key {number}", ", ".join(map(str, sink.get("key") or ()))))
-    out.append(("Effects are of", "`ledger`: the records of the input, with their places in the source"))
+        out.append((f"Rows expected in sink {number}", str(sink.get("effect") or "")))
+        out.append((f"Key of sink {number}", ", ".join(map(str, sink.get("key") or ()))))
+    out.append(
+        ("What `ledger` is", "the records of the input, with their places in the source: no table of the pipeline's")
+    )
     if fed:
         words, more = (
             [f"{name} {value}" for name, value in mapping(fed.get(key)).items()]
@@ -176,6 +178,15 @@ def figures(verdict: Verdict, *, drained: bool = True) -> list[tuple[str, str]]:
     out.append((f"{hit} of {len(verdict.steps)}", "faults hit"))
     found = f"{sum(verdict.self_tests.values())} of {len(verdict.self_tests)}" if verdict.self_tests else "none"
     return [*out, (found, "planted errors found by the checker")]
+
+
+def agreement(verdict: Verdict) -> str:
+    """Whether the verdict is the one that the scenario named, in a sentence."""
+    if not verdict.as_expected:
+        return "The verdict is not as expected."
+    if verdict.word is Word.VIOLATED:
+        return "The verdict is as expected: the scenario was written to show this failure."
+    return "The verdict is as expected."
 
 
 def outcome(verdict: Verdict) -> list[tuple[str, str]]:
@@ -265,7 +276,10 @@ def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[s
     return [(typed, words) for typed, words in lines if typed]
 
 
-REPLAY = "The same plan and seed, on a stack again. Only what the program itself leaves to chance can differ."
+REPLAY = (
+    "The stored plan, its timeout too, and its seed once more. The program is the file as it is now; a file that has "
+    "changed since is told. How Spark schedules its tasks may differ."
+)
 COLD = " `--cold`: no driver waits ready for a restart."
-RUN = "The scenario file and the program as they are now: after a change, use this one."
+RUN = "The scenario file and the program as they are now: after a change of either, use this one."
 CHECK = "Judges the stored run again from its folder. Nothing is started, so the same word comes out."

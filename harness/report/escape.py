@@ -62,8 +62,16 @@ def dictionary(value: Any, prefix: str = "") -> list[tuple[str, str]]:
             pair for name, item in value.items() for pair in dictionary(item, f"{prefix}.{name}" if prefix else name)
         ]
     if isinstance(value, (list, tuple)):
-        return [(prefix, ", ".join(str(item) for item in value))] if value else []
-    return [(prefix, str(value))]
+        return [(prefix, ", ".join(map(_said, value)))] if value else []
+    return [(prefix, _said(value))]
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_said(item)}" for name, item in value.items())
+    return "none" if value is None else str(value)
 
 
 def tail(path: Path, lines: int = 20, limit: int = 64 * 1024) -> list[str]:

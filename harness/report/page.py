@@ -183,7 +183,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         mark=MARKS[verdict.word],
         meaning=meaning(verdict.word),
         expect=verdict.expect,
-        agreement="The verdict is as expected." if verdict.as_expected else "The verdict is not as expected.",
+        agreement=claims.agreement(verdict),
         about=claims.about(parts.plan, verdict.steps),
         lead=lead,
         because=" ".join(left.said[:1] if left and left.said else because),
@@ -350,7 +350,7 @@ PLAIN = {
     "error": "error",
     "deaths": "deaths of the driver",
     "starts": "starts of the driver",
-    "quiet_period_s": "how long the sinks had to stay unchanged, in seconds",
+    "quiet_period_s": "how long a sink without all its rows had to stay unchanged, in seconds",
     "gap_s": "longest time without a commit in one attempt, in seconds",
     "stateful": "queries that keep state",
     "spark.unsigned": "jars whose signature was taken away",
@@ -370,11 +370,11 @@ def _telling(journal: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _event(event: Mapping[str, Any]) -> EventText:
     at = event.get("at_s")
-    details = dictionary({name: part for name, part in event.items() if name not in UNTOLD})
+    details = dictionary({name: part for name, part in event.items() if name not in UNTOLD and part is not None})
     return EventText(
         at=f"{at:.2f}" if isinstance(at, (int, float)) else "-",
         what=str(event.get("what", "?")),
-        details=", ".join(f"{name}: {text}" for name, text in details if text not in {"", "None"}),
+        details=", ".join(f"{name}: {text}" for name, text in details if text),
     )
 
 

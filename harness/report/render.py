@@ -54,7 +54,7 @@ def write(folder: Path) -> Path:
     store.write(found.report_html, run_page(told))
     table = found.path / table_file.NAME
     if told.verdict.findings:
-        store.write(table, table_file.table_file(groups(told.verdict.findings)))
+        store.write(table, table_file.table_file(groups(told.verdict.findings), controls=bool(told.controls)))
     elif table.is_file():
         table.unlink()
     return found.report_html

@@ -132,12 +132,12 @@ def _texts(found: Snapshot | str | None, folder: Path) -> dict[str, str]:
 
 
 def _told(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, str]:
-    out = {"At": f"{snapshot.at_s:.2f} s", "Attempt": str(snapshot.attempt)}
+    out = {"Begun at": f"{snapshot.at_s:.2f} s", "Attempt": str(snapshot.attempt)}
     for query in snapshot.queries[:MOST]:
         out[f"Query {query.checkpoint}"] = _query(query)
     if snapshot.position is not None:
-        out["Saved offsets"] = _offsets(snapshot.position)
-    out["Acknowledged"] = _offsets(snapshot.sent)
+        out["Saved (next offsets)"] = _offsets(snapshot.position)
+    out["Acknowledged (next offsets)"] = _offsets(snapshot.sent)
     out["Open transactions"] = _writing(snapshot.writing, names)
     if snapshot.rows_counted is not None:
         before = "" if snapshot.rows_before is None else f", {snapshot.rows_before:,} before the batch"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from harness.context import RunContext, TriggerHit
 from harness.errors import WaitError
@@ -76,9 +77,11 @@ def kill_driver(
     victim, driver = victim_of(fault), run.supervisor.driver
     targets = list(run.supervisor.processes(victim))
     # Without a driver those are a dead one's, which is no crash of this attempt.
+    jvms = run.supervisor.processes(Victim.JVM)
+    roles = {each.name: "JVM of the driver" if each in jvms else "process of the driver" for each in targets}
     targets += signals.family(run.stack.executors(run.own)) if executors and targets else []
     scheduled(run, driver, targets)
-    done = ending(run, driver, kill(run, hit, targets))
+    done = ending(run, driver, kill(run, hit, targets, roles=roles))
     # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
     why = NOT_BORNE_OUT if victim is not Victim.JVM and done.driver_status != -signal.SIGKILL else ""
     return replace(done, proof=proof, why=why)
@@ -90,8 +93,11 @@ def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]
         run.supervisor.expect_death(driver.number, [each for each in run.supervisor.processes() if each not in targets])
 
 
-def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process]) -> Injection:
-    """SIGKILL all at once."""
+def kill(
+    run: RunContext, hit: TriggerHit, targets: Sequence[Process], *, roles: Mapping[str, str] = MappingProxyType({})
+) -> Injection:
+    """SIGKILL all at once. The evidence names each with its part in `roles`, by the process's name; one that is not in
+    it is an executor's."""
     # A JVM that lives on must not commit what the dead one had in flight before that was looked at.
     jvms = [each for each in run.supervisor.processes(Victim.JVM) if each not in targets]
     hit.frozen += signals.freeze(jvms if targets else [])
@@ -99,7 +105,10 @@ def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process]) -> Inject
     signals.freeze(targets)
     run.glance(hit)
     gone = signals.kill(targets)
-    words = {name: "gone after SIGKILL" if died else "alive" for name, died in gone.items()}
+    words = {
+        f"{roles.get(name, 'process of an executor')} {name}": "gone after SIGKILL" if died else "alive"
+        for name, died in gone.items()
+    }
     return Injection(signalled=words, lived=not all(gone.values()))
 
 

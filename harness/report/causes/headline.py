@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN
 from harness.report.causes.groups import Group, cut
 from harness.report.causes.sentences import listed, sentences, short
+from harness.report.causes.shares import shares, whole_or_none
 from harness.report.escape import plural, visible
 from harness.report.timeline.counts import Counts
 from harness.run_folder.snapshot import Progressed, Query
@@ -41,7 +42,7 @@ WRONG = {
 }
 STOOD = {
     PLANNED: "{what} was planned, and nothing of it was in the sink, when {did} (fault {number}).",
-    WRITING: "{what} was in the sink in part when {did} (fault {number}).",
+    WRITING: "{what} was in the sink in part, its offsets not committed, when {did} (fault {number}).",
     WRITTEN: "{what} was in the sink; {did} before its offsets were committed (fault {number}).",
     COMMITTED: "every planned batch was committed when {did} (fault {number}).",
     EARLY: "the offsets of {what} were saved, and the sink did not have it, when {did} (fault {number}).",
@@ -202,6 +203,8 @@ def cause(case: Case, group: Group) -> list[str]:
     numbers = [case.labels[fault] for fault in group.faults if fault in case.labels]
     if numbers and len(numbers) == len(group.faults):
         out = [text for number in numbers[:2] for text in _blow(case, group, number)]
+        if parts := whole_or_none(group, shares(case.verdict, group, case.progressed, case.counts)):
+            out.append(parts)
         return [*out, SHOWS.format(_faults(numbers))]
     if group.faults:
         return [f"The snapshots show what did it: {visible(group.faults[0], 120)}."]

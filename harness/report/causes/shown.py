@@ -9,6 +9,7 @@ from harness.report.budget import FULL, Budget
 from harness.report.causes.groups import Group, cut
 from harness.report.causes.headline import Case, cause, first_of
 from harness.report.causes.sentences import batches, listed, sentences, short
+from harness.report.causes.shares import shares
 from harness.report.escape import plural, visible
 from harness.report.failure_text import place, records, title, where
 from harness.report.row_diff import Line, row_diff
@@ -119,19 +120,8 @@ def _facts(case: Case, group: Group) -> Iterator[tuple[str, str]]:
 
 
 def _shares(case: Case, group: Group) -> Iterator[str]:
-    """Of each partition of the batch, how many of its records the findings name: a partition whose transaction was
-    committed before the fault has all of its records there twice, one that was rolled back has none. Nothing where
-    findings are left out, name no records, or name more than one batch."""
-    kept = group.kind not in cut(case.verdict) and all(finding.records for finding in group.findings)
-    queries = [query for query in (case.progressed.queries if case.progressed else ()) if query.ours]
-    if not kept or len(group.batches) != 1 or len(queries) != 1 or case.counts is None:
-        return
-    named = {each.partition: each.count for each in group.ranges()}
-    for batch in queries[0].batches:
-        if batch.batch == group.batches[0]:
-            for partition, each in sorted(batch.ranges.items()):
-                took = case.counts.within({partition: each})
-                yield f"partition {partition}: {named.get(partition, 0):,} of {plural(took, 'record')}"
+    for partition, (named, took) in shares(case.verdict, group, case.progressed, case.counts).items():
+        yield f"partition {partition}: {named:,} of {plural(took, 'record')}"
 
 
 def _fault(case: Case, label: str) -> str:

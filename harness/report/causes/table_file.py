@@ -37,13 +37,16 @@ LONGEST = 20_000
 FORMULA = frozenset("=+-@|%\t\r\n")
 
 
-def table_file(groups: Sequence[Group]) -> str:
-    """The file's text, rows in the order of the causes."""
+def table_file(groups: Sequence[Group], *, controls: bool = True) -> str:
+    """The file's text, rows in the order of the causes. Without `controls` nobody knows what a run without faults
+    shows."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(HEADS)
     for number, group in enumerate(groups, 1):
-        writer.writerows([safe(cell) for cell in _row(number, finding)] for finding in group.findings)
+        writer.writerows(
+            [safe(cell) for cell in _row(number, finding, controls=controls)] for finding in group.findings
+        )
     return out.getvalue()
 
 
@@ -54,7 +57,7 @@ def safe(text: str) -> str:
     return f"'{shown}" if first in FORMULA and first else shown
 
 
-def _row(number: int, finding: Finding) -> list[str]:
+def _row(number: int, finding: Finding, *, controls: bool) -> list[str]:
     return [
         str(number),
         finding.kind.value,
@@ -65,7 +68,7 @@ def _row(number: int, finding: Finding) -> list[str]:
         " ".join(f"{ref.partition}/{ref.offset}" for ref in finding.records),
         "; ".join(finding.faults),
         "; ".join(finding.fits),
-        "yes" if finding.without_faults else "no",
+        "yes" if finding.without_faults else ("no" if controls else ""),
         finding.note,
         _rows(finding.expected),
         _rows(finding.found),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from statistics import median
 from typing import Any
 
@@ -15,7 +16,9 @@ from harness.report import claims
 from harness.report.causes.sentences import listed
 from harness.report.escape import plural, visible
 from harness.report.timeline.counts import Counts
+from harness.report.timeline.curves import curves
 from harness.report.timeline.happened import Attempt, Happened, Work, happened
+from harness.run_folder import command
 from harness.run_folder.snapshot import Progressed
 from harness.scenario import Verdict, Word
 
@@ -112,7 +115,7 @@ def _left(run: Ran) -> Iterator[str]:
     sent = run.past.sent[-1][1] if run.past and run.past.sent else None
     if sent is not None and run.planned is not None and sent < run.planned:
         rate = claims.mapping(run.plan.get("input")).get("rate_per_s")
-        why = "" if rate else ": it sends more for each batch that is planned"
+        why = "" if rate else ": it waits while the pipeline is behind"
         yield f"The harness had not yet sent {run.planned - sent:,} of {plural(run.planned, 'record')}{why}."
 
 
@@ -225,7 +228,50 @@ def _cures(run: Ran) -> Iterator[str]:
         yield f"Raise `timeout` (here {run.timeout_s:g} s) by {took}."
         return
     if run.over:
+        yield from _sizes(run)
+
+
+def _sizes(run: Ran) -> Iterator[str]:
+    """More time or fewer records, by the pace of the newest attempt where it shows."""
+    records, pace = claims.mapping(run.plan.get("input")).get("records"), _pace(run)
+    needed_s = _needed_s(run, records, pace) if pace and isinstance(records, int) else 0.0
+    if pace and needed_s > run.timeout_s:
+        yield f"Raise `timeout` (here {run.timeout_s:g} s) to {needed_s:,.0f} s or more."
+        yield f"So long do {records:,} records take at the pace of attempt {pace.attempt}: {pace.per_s:.0f} a second."
+    else:
         yield f"Raise `timeout` (here {run.timeout_s:g} s)."
-    records = claims.mapping(run.plan.get("input")).get("records")
-    if run.over and isinstance(records, int):
-        yield f"Or feed less: lower `input.records` (here {records:,})."
+    if isinstance(records, int):
+        few = f" below {run.committed:,}, what was committed in this time" if 0 < run.committed < records else ""
+        yield f"Or feed less: lower `input.records` (here {records:,}){few}."
+    if typed := command.typed(run.run):
+        yield f"Then run the changed scenario: `{visible(typed, 200)}`. `replay` keeps the stored settings."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """Records that an attempt committed in a second, `since_s` when its first commit was told, with `count` by then."""
+
+    attempt: int
+    since_s: float
+    count: int
+    per_s: float
+
+
+def _pace(run: Ran) -> Pace | None:
+    """Of the newest attempt; None where fewer than three of its commits show."""
+    if run.past is None or not run.past.attempts:
+        return None
+    newest = run.past.attempts[-1]
+    committed = curves(run.past, run.progressed, run.counts, sink_rows=None).committed
+    own = [(seconds, count) for seconds, count in committed if newest.begin <= seconds <= run.end]
+    if len(own) < 3 or own[-1][0] <= own[0][0]:
+        return None
+    (since_s, count), (last_s, last) = own[0], own[-1]
+    return Pace(attempt=newest.number, since_s=since_s, count=count, per_s=(last - count) / (last_s - since_s))
+
+
+def _needed_s(run: Ran, records: int, pace: Pace) -> float:
+    """The `timeout` in which this many records would have been committed, rounded up to two digits."""
+    needed = pace.since_s - run.begin + (records - pace.count) / pace.per_s
+    unit = 10.0 ** max(0, len(f"{needed:.0f}") - 2)
+    return ceil(needed / unit) * unit
