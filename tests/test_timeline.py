@@ -232,7 +232,10 @@ def test_each_attempt_has_its_batches_and_commits() -> None:
         "0/40",
     )
     assert (second.attempt, second.committed, second.records) == ("2", "1", "60")
-    assert (first.how, second.how) == ("cold", "warm session, 0.35 s after the death, 1 of a dead attempt alive")
+    assert (first.how, second.how) == (
+        "cold",
+        "warm session, 0.35 s after the death, 1 process of a dead attempt still alive",
+    )
 
 
 def test_a_pipeline_s_own_offsets_stand_in_the_table_of_attempts() -> None:

@@ -277,8 +277,8 @@ def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[s
 
 
 REPLAY = (
-    "The stored plan, its timeout too, and its seed once more. The program is the file as it is now; a file that has "
-    "changed since is told. How Spark schedules its tasks may differ."
+    "The scenario and seed as they were stored, to see whether the same happens again. Where the program has changed "
+    "since, `replay` warns and runs it as it is now. How Spark schedules its tasks may differ."
 )
 COLD = " `--cold`: no driver waits ready for a restart."
 RUN = "The scenario file and the program as they are now: after a change of either, use this one."

@@ -50,8 +50,8 @@ def cells(left: str | None, right: str | None, limit: int = CELL) -> tuple[str, 
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 row`, `2 rows`, `3 batches`."""
-    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    """`1 row`, `2 rows`, `3 batches`, `2 processes`."""
+    ending = "" if count == 1 else "es" if noun.endswith(("ch", "ss")) else "s"
     return f"{count:,} {noun}{ending}"
 
 

@@ -133,6 +133,8 @@ def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
             yield from rest
         if len(mine) > MOST_CAUSES:
             yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} stand below."
+    if set(case.verdict.kinds()) == {Kind.DUPLICATED.value} and case.progressed and case.progressed.drained:
+        yield "No row is missing, and none is wrong."
 
 
 def _wrong(case: Case, mine: Sequence[Group]) -> str:

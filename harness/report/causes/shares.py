@@ -35,7 +35,8 @@ def whole_or_none(group: Group, found: Shares) -> str:
     never = [each for each, (named, _) in took.items() if not named]
     if group.kind is not Kind.DUPLICATED or not twice or not never or len(twice) + len(never) < len(took):
         return ""
-    return f"All records of {_partitions(twice)} are there twice, none of {_partitions(never)}."
+    of = f"Of batch {group.batches[0]}"
+    return f"{of}, all records of {_partitions(twice)} are there twice, none of {_partitions(never)}."
 
 
 def _partitions(numbers: list[int]) -> str:

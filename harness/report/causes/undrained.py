@@ -16,7 +16,7 @@ from harness.report import claims
 from harness.report.causes.sentences import listed
 from harness.report.escape import plural, visible
 from harness.report.timeline.counts import Counts
-from harness.report.timeline.curves import curves
+from harness.report.timeline.curves import Curve, curves, value
 from harness.report.timeline.happened import Attempt, Happened, Work, happened
 from harness.run_folder import command
 from harness.run_folder.snapshot import Progressed
@@ -104,6 +104,8 @@ def _left(run: Ran) -> Iterator[str]:
         left = f"{total - run.committed:,} of {plural(total, 'record')} in the source were not committed"
         yield f"{left} when the sinks were last read."
         yield f"Rows are expected of the {run.committed:,} committed records alone; of the others nothing is said."
+        if not run.verdict.findings and run.verdict.self_tests:
+            yield "Of the committed records no row was found missing, doubled or wrong."
     elif total is not None:
         yield f"All {plural(total, 'record')} read back from the source were committed; the reasons say what was open."
     if run.ended_well:
@@ -237,14 +239,33 @@ def _sizes(run: Ran) -> Iterator[str]:
     needed_s = _needed_s(run, records, pace) if pace and isinstance(records, int) else 0.0
     if pace and needed_s > run.timeout_s:
         yield f"Raise `timeout` (here {run.timeout_s:g} s) to {needed_s:,.0f} s or more."
-        yield f"So long do {records:,} records take at the pace of attempt {pace.attempt}: {pace.per_s:.0f} a second."
+        own = f"the start of attempt {pace.attempt} included, which committed {pace.per_s:.0f} a second"
+        yield f"So long do {records:,} records take, {own}."
     else:
         yield f"Raise `timeout` (here {run.timeout_s:g} s)."
     if isinstance(records, int):
-        few = f" below {run.committed:,}, what was committed in this time" if 0 < run.committed < records else ""
+        done = _in_time(run)
+        few = f" to {_fewer(done):,}: {done:,} were committed in time" if 10 <= done < records else ""
         yield f"Or feed less: lower `input.records` (here {records:,}){few}."
     if typed := command.typed(run.run):
         yield f"Then run the changed scenario: `{visible(typed, 200)}`. `replay` keeps the stored settings."
+
+
+def _in_time(run: Ran) -> int:
+    """How many records had been committed when the time was up; what was committed while the sinks were read is not
+    among them."""
+    committed = _committed(run)
+    return min(run.committed, value(committed, run.begin + run.timeout_s)) if committed else run.committed
+
+
+def _fewer(done: int) -> int:
+    """Four fifths, rounded down to two digits: the next run may be slower."""
+    unit = int(10 ** max(0, len(str(done * 4 // 5)) - 2))
+    return done * 4 // 5 // unit * unit
+
+
+def _committed(run: Ran) -> Curve:
+    return curves(run.past, run.progressed, run.counts, sink_rows=None).committed if run.past else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,8 +283,7 @@ def _pace(run: Ran) -> Pace | None:
     if run.past is None or not run.past.attempts:
         return None
     newest = run.past.attempts[-1]
-    committed = curves(run.past, run.progressed, run.counts, sink_rows=None).committed
-    own = [(seconds, count) for seconds, count in committed if newest.begin <= seconds <= run.end]
+    own = [(seconds, count) for seconds, count in _committed(run) if newest.begin <= seconds <= run.end]
     if len(own) < 3 or own[-1][0] <= own[0][0]:
         return None
     (since_s, count), (last_s, last) = own[0], own[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.report.escape import visible
+from harness.report.escape import plural, visible
 from harness.report.failure_text import numbers
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.happened import Attempt, Happened
@@ -89,7 +89,7 @@ def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None)
 
 def _how(attempt: Attempt) -> str:
     after = "" if attempt.after_s is None else f", {attempt.after_s:.2f} s after the death"
-    beside = f", {attempt.orphans} of a dead attempt alive" if attempt.orphans else ""
+    beside = f", {plural(attempt.orphans, 'process')} of a dead attempt still alive" if attempt.orphans else ""
     return f"{attempt.start}{after}{beside}"
 
 
