@@ -28,6 +28,7 @@ from harness.report.timeline.happened import happened
 from harness.report.timeline.lanes import Cast
 from harness.report.timeline.picture import Picture, picture
 from harness.report.timeline.slices import counted, saved_at
+from harness.run_folder import command
 from harness.run_folder.snapshot import Position, Progressed
 from harness.scenario import Impact, StepOutcome, Verdict, Word
 
@@ -124,6 +125,7 @@ class Page:
     says: str
     limits: list[str]
     again: list[tuple[str, str]]
+    after_change: str
     claimed: list[tuple[str, str]]
     changes: list[str]
     settings: list[SettingsText]
@@ -212,6 +214,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         says=claims.says(verdict, case.guarantee),
         limits=claims.limits(verdict, parts.run),
         again=claims.again(parts.folder, parts.run, verdict),
+        after_change=command.typed(parts.run),
         claimed=claims.details(parts.plan),
         changes=claims.changes(parts.run, parts.journal),
         settings=_settings(parts.run, budget),

@@ -117,7 +117,7 @@ def _left(run: Ran) -> Iterator[str]:
     sent = run.past.sent[-1][1] if run.past and run.past.sent else None
     if sent is not None and run.planned is not None and sent < run.planned:
         rate = claims.mapping(run.plan.get("input")).get("rate_per_s")
-        why = "" if rate else ": it waits while the pipeline is behind"
+        why = "" if rate else ": it sends more as the pipeline plans more"
         yield f"The harness had not yet sent {run.planned - sent:,} of {plural(run.planned, 'record')}{why}."
 
 
@@ -245,7 +245,8 @@ def _sizes(run: Ran) -> Iterator[str]:
         yield f"Raise `timeout` (here {run.timeout_s:g} s)."
     if isinstance(records, int):
         done = _in_time(run)
-        few = f" to {_fewer(done):,}: {done:,} were committed in time" if 10 <= done < records else ""
+        four = f"four fifths of what was committed in {run.timeout_s:g} s"
+        few = f" to {_fewer(done):,}: {four}" if 10 <= done < records else ""
         yield f"Or feed less: lower `input.records` (here {records:,}){few}."
     if typed := command.typed(run.run):
         yield f"Then run the changed scenario: `{visible(typed, 200)}`. `replay` keeps the stored settings."
