@@ -177,7 +177,7 @@ def figures(verdict: Verdict, *, drained: bool = True) -> list[tuple[str, str]]:
     out = [(f"{counts[name]:,}", text) for name, text in words.items() if name in counts]
     out.append((f"{hit} of {len(verdict.steps)}", "faults hit"))
     found = f"{sum(verdict.self_tests.values())} of {len(verdict.self_tests)}" if verdict.self_tests else "none"
-    return [*out, (found, "errors planted in copies of the data were found")]
+    return [*out, (found, "planted errors found, in copies")]
 
 
 def agreement(verdict: Verdict) -> str:
