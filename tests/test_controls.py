@@ -176,6 +176,20 @@ def _filled(value: Any, root: str) -> Any:
     return tuple(_filled(each, root) for each in value) if isinstance(value, tuple) else value.replace("ROOT", root)
 
 
+def test_a_file_that_the_scenario_names_does_not_stand_for_one_of_the_programs_folder(root: Path) -> None:
+    """The program may open either of them: both are called the same, by a path of their own."""
+    (root / "lib").mkdir()
+    (root / "lib" / "a.py").write_text("a = 0")
+    (root / "orders.yaml").write_text("beside")
+    (root / "jobs" / "orders.yaml").write_text("1")
+    claim = pipeline(args=("--config", "orders.yaml"), env={"PYTHONPATH": "lib"})
+    keys = [key(root, claim)]
+    for path in ("jobs/orders.yaml", "jobs/lib/a.py", "orders.yaml", "lib/a.py"):
+        (root / path).write_text("changed")
+        keys.append(key(root, claim))
+    assert len(set(keys)) == len(keys)
+
+
 def test_the_replayed_file_counts(root: Path) -> None:
     claim = replace(CLAIM, input=Input(workload="replay", options={"replay": "orders.csv"}))
     (root / "orders.csv").write_text("id\n1\n")

@@ -19,22 +19,25 @@ PATH = "PYTHONPATH"
 SHIPPED = ("spark.submit.pyFiles", "spark.files", "spark.archives", "spark.jars")
 """Settings of Spark that list files for driver and executors."""
 PY_FILES = "--py-files"
+NAMED = "named: "
+"""So that a file that the scenario names never stands for one of that name in the program's folder."""
 LEFT_OUT = ("__pycache__", ".coverage", ".DS_Store")
 """What others write beside a program, and no program reads."""
 
 
 def files(pipeline: Pipeline, root: Path, *, excluded: Path | None = None) -> dict[str, str]:
-    """By name, the SHA-256 of each file. Left out: folders that are hidden (but not files: `.env`), caches, virtual
-    environments, and `excluded`. A program of Spark's own is told by its name and Spark's version."""
+    """By name, the SHA-256 of each file: those of the program's folder as they are called there, the others with `NAMED`
+    before. Left out: folders that are hidden (but not files: `.env`), caches, virtual environments, and `excluded`. A
+    program of Spark's own is told by its name and Spark's version."""
     walk = _Walk(excluded)
     program = root / pipeline.entry
     if "{" not in pipeline.entry and program.is_file():
         walk.below(program.parent, "")
     for word in sorted(_imported(pipeline)):
-        walk.any(root / word, word)
+        walk.any(root / word, NAMED + word)
     for word in sorted(_words(pipeline)):
         if (root / word).is_file():
-            walk.any(root / word, word)
+            walk.any(root / word, NAMED + word)
     return walk.found
 
 
