@@ -225,12 +225,13 @@ class Drain:
             self._reasons.append(f"not drained: the sink did not stay unchanged for {for_s:g} s before the time was up")
 
     def _missing(self) -> bool:
-        """Is a sink not there yet, or are rows not in it?"""
+        """Is a sink not there yet, or are rows not in it, be it that a batch has yet to write their windows?"""
         folder, sinks = self._live.folder.path, self._live.scenario.sinks
         tables = [load(folder, place) for place, sink in enumerate(sinks) if not SINKS[sink.kind].unread]
         if any(table is not None and table.unreadable for table in tables):
             return True
-        return any(finding.kind in LATE for finding in judge(folder).findings)
+        verdict = judge(folder)
+        return bool(verdict.counts.get("unseen")) or any(finding.kind in LATE for finding in verdict.findings)
 
     def _read(self, ends: dict[int, int], *, last: bool = False) -> None:
         live = self._live
