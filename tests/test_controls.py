@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -29,6 +30,7 @@ from harness.scenario import CrashPoint, Expect, Input, Pipeline, Scenario, Sink
 from harness.sinks import SINKS
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import trigger
+from tests.windows import TOLD, windowed
 
 SINK = Sink(kind="postgres", target="payments", effect="select id from ledger", key=("id",))
 CLAIM = Scenario(
@@ -297,6 +299,24 @@ def test_one_whose_sink_could_not_be_read_is_kept_in_the_run_alone(root: Path) -
     play = Played()
     play.unreadable = "there is no table payments"
     assert [run_of(made(root, play, run=run))["cached"] for run in ("run", "later")] == [False, False]
+
+
+@pytest.mark.parametrize(("times", "kept"), [(TOLD[:-1], False), (TOLD, True)])
+def test_one_whose_windows_a_batch_had_yet_to_close_is_kept_in_the_run_alone(
+    root: Path, times: Sequence[Sequence[int]], kept: bool
+) -> None:
+    """All its records are committed, and the batch that closes them takes none: the judge calls it open."""
+    whole = windowed(root / "whole", times)
+    folder, stack = whole.written(), SimpleNamespace(describe=lambda components: STACK)
+
+    def play(scenario: Scenario, stack: Any, room: RunFolder, **more: Any) -> None:
+        shutil.copytree(folder, room.path, dirs_exist_ok=True)
+
+    for run in ("run", "later"):
+        (of := root / "reports" / "payments" / run).mkdir(exist_ok=True)
+        told: dict[str, Any] = {"number": 1, "seed": 3, "root": root, "portions": (), "journal": Journal(None)}
+        made = control(whole.scenario, cast(Any, stack), folder=of, play=play, **told)
+    assert run_of(made)["cached"] is kept
 
 
 def test_an_interrupted_one_leaves_nothing(root: Path) -> None:

@@ -233,6 +233,11 @@ _LATE = "shown late (then say `quiet_period`)"
 _CANCEL = "one batch lost and another counted twice"
 
 
+def completed(folder: Path) -> bool:
+    """Was the control run in `folder` drained, and could all its sinks be compared? Raises as `judge` does."""
+    return _findings(read_run(folder)) is not None
+
+
 def _findings(run: Run) -> list[Finding] | None:
     """The findings of a control run; None if it was not drained, or not every sink could be compared."""
     examined = _examine(run, (), control=True)

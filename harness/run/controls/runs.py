@@ -24,6 +24,7 @@ from typing import Any
 from harness import __version__
 from harness.component import COMPONENTS
 from harness.errors import SetupError, WaitError
+from harness.judge import completed
 from harness.machine import cache
 from harness.resources import components
 from harness.run.controls.digest import files
@@ -149,7 +150,10 @@ def _done(run_folder: RunFolder, outcome: Mapping[str, Any], scenario: Scenario)
     if not outcome["drained"] or outcome["reasons"] or outcome["error"]:
         return False
     tables = [load(run_folder.path, place) for place in range(len(scenario.sinks))]
-    return all(table is not None and not table.unreadable for table in tables)
+    if not all(table is not None and not table.unreadable for table in tables):
+        return False
+    # A batch without records may have had yet to close windows, when all records were committed.
+    return not any(sink.watermark for sink in scenario.sinks) or completed(run_folder.path)
 
 
 def _keep(run_folder: RunFolder, kept: Path) -> None:
