@@ -26,7 +26,7 @@ LEFT_OUT = ("__pycache__", ".coverage", ".DS_Store")
 
 
 def files(pipeline: Pipeline, root: Path, *, excluded: Path | None = None) -> dict[str, str]:
-    """By name, the SHA-256 of each file: those of the program's folder as they are called there, the others with `NAMED`
+    """By name, the SHA-256 of each file: those of the program's folder as they are called there, others with `NAMED`
     before. Left out: folders that are hidden (but not files: `.env`), caches, virtual environments, and `excluded`. A
     program of Spark's own is told by its name and Spark's version."""
     walk = _Walk(excluded)
