@@ -203,6 +203,30 @@ def test_where_a_star_stands_the_places_are_not_known(effects: Effects) -> None:
     assert effects.summed("select account, sum(columns('id|amount')), avg(id) from ledger group by all") == ()
 
 
+@pytest.mark.parametrize(
+    ("effect", "places"),
+    [
+        ("select distinct id, amount from ledger", {0, 1}),
+        ("select id, amount from ledger qualify row_number() over (partition by id order by _offset) = 1", {0, 1}),
+        (
+            "select account, max(amount) + 1 as top, count(*) as n, arg_max(id, id) as last from ledger group by all",
+            {0, 1, 2, 3},
+        ),
+        (
+            "select account, sum(amount) as total, total / 2 as half, min(amount) as least from ledger group by all",
+            {0, 3},
+        ),
+        ("select id, sum(amount) over (order by _offset) as so_far from ledger", {0}),
+        ("select account, median(amount) as middle, list_sum(list(amount)) as total from ledger group by all", {0}),
+        ("select *, max(amount) as top from ledger group by all", set()),
+        ("select account, top from (select account, sum(amount) as top from ledger group by all)", set()),
+        ("select id, amount from ledger union all select id, amount from ledger", set()),
+    ],
+)
+def test_what_an_aggregate_only_picks_is_never_rounded(effects: Effects, effect: str, places: set[int]) -> None:
+    assert effects.unrounded(effect) == places
+
+
 def test_a_column_that_is_a_sum_or_an_average_and_nothing_else(effects: Effects) -> None:
     sql = GROUPED.format("sum(id)::double as a, avg(amount) as b, sum(id) - 1 as c, max(id) as d, coalesce(AVG(id), 0)")
     assert effects.summed(sql) == (1, 2, 5)

@@ -147,6 +147,10 @@ class Effects:
         """The places of the columns that are a sum or an average of numbers, and nothing else."""
         return syntax.summed(self._tree(sql))
 
+    def unrounded(self, sql: str) -> frozenset[int]:
+        """The places of the columns that no order of the records rounds: nothing is added up for them."""
+        return syntax.unrounded(self._tree(sql), known().aggregates, self.columns())
+
     def extreme(self, sql: str, function: str) -> Table:
         """The effect with the least or the greatest number (`min`, `max`) that went into each sum or average in
         its place."""

@@ -16,6 +16,9 @@ OF_ENGINE = ("", "main", "pg_catalog")
 """The schemas of DuckDB's functions; another word before a function is what it is asked of: `at.age()`."""
 SUMS = ("sum", "avg", "mean", "fsum", "favg", "sumkahan", "kahan_sum")
 """Aggregates of numbers; of the first one, what each record gives to it is the number itself."""
+PICKS = (*COUNTS, "min", "max", "first", "last", "any_value", "arbitrary", "mode",
+         "arg_min", "arg_max", "argmin", "argmax", "min_by", "max_by")  # fmt: skip
+"""Aggregates that count, or give what one record has, and add nothing up."""
 
 
 def folded(tree: Tree, aggregates: Collection[str]) -> bool:
@@ -84,6 +87,16 @@ def summed(tree: Tree) -> tuple[int, ...]:
         return ()
     found = enumerate(map(_aggregate, _select(tree).get("select_list", ())))
     return tuple(place for place, node in found if node is not None and node["function_name"].lower() in SUMS)
+
+
+def unrounded(tree: Tree, aggregates: Collection[str], columns: Collection[str]) -> frozenset[int]:
+    """The places of the columns for which nothing is added up, so that no order of the records rounds them: their cells
+    are what one record has. `columns` are those of its table."""
+    if _wild(tree) or not _straight(tree):
+        return frozenset()
+    items = _select(tree)["select_list"]
+    added = _told(items, {*aggregates} - {*PICKS}, columns)
+    return frozenset(place for place, item in enumerate(items) if item not in added)
 
 
 def instead(tree: Tree, function: str) -> Tree:

@@ -277,13 +277,14 @@ def _case(out: Examined, effect: Table, table: SinkTable, effects: Effects) -> C
         expected=effect.rows,
         found=table.rows if same else [tuple([row[place] for place in order]) for row in table.rows],
         aggregate=aggregate,
+        unrounded=effects.unrounded(out.sink.effect or ""),
     )
     return replace(case, sizes=_sizes(case, out.sink.effect or "", effects))
 
 
 def _sizes(case: Case, sql: str, effects: Effects) -> dict[Key, list[float]]:
     """By key, the largest number that went into each column; asked of floating point numbers only."""
-    floats = [place for place, family in enumerate(case.families) if family == "float" and case.aggregate]
+    floats = [place for place, rounds in enumerate(case.rounds) if rounds]
     if not floats:
         return {}
     # Where a column is not simply a sum, the other totals in it have to do.
