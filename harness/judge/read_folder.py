@@ -44,8 +44,10 @@ class Run:
 
     @property
     def drained(self) -> bool:
-        """Does the run loop say that every record is committed by the pipeline?"""
-        return bool(self.outcome.get("drained")) and self.progressed.drained
+        """Does the run loop say that every record is committed by the pipeline, and leave nothing open, such as a sink's
+        server that is still at work for somebody? Until then a row may come."""
+        open_ = self.outcome.get("reasons")
+        return bool(self.outcome.get("drained")) and self.progressed.drained and not open_
 
     @property
     def committed(self) -> dict[int, int]:

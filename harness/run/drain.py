@@ -28,7 +28,9 @@ SILENT_S = 15.0
 SLOWER = 3.0
 """How much longer than the first attempt a later one may take until it has shown itself."""
 READ_BACK_S = 120.0
-SERVER_IDLE_S = 30.0
+SERVER_IDLE_S = 75.0
+"""Longer than a broker leaves a dead producer's transaction open (a minute) and takes to look for it (ten seconds): no
+committed record behind it can be read before."""
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
 """What a sink that shows its rows, or their last version, late can look like for a while."""
 READ_BACK_PER_S = 2000.0

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.corpus.case import adversary, held, unknown, void
+from harness.scenario import Kind
+from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import counting
 from tests.corpus.run_builder import RunBuilder
+
+LOST = Kind.LOST
 
 
 @adversary(10, void("could not be read when the fault hit"), twin=held("1 loss"))
@@ -25,6 +28,19 @@ def snapshot_failed(run: RunBuilder) -> Iterator[str]:
     run.injection(1, error="the server is gone", states=(), tables=[None])
     yield "the snapshot was taken"
     run.found(error="", states=None, tables=None)
+
+
+@adversary(10, unknown("still at work", shown=("1 repetition",)), twin=violated(LOST, 20))
+def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
+    """The last two batches are in the topic, behind the transaction of a producer that was killed: who reads committed
+    records has them when the broker ends it. The harness saw the transaction, and called the rows lost."""
+    run.injection(1)
+    run.tables = [run.rows((0, 20))]
+    run.calm()
+    open_ = "unknown: the sink's server was still at work after 75 s: transaction of producer 7 in partition 0"
+    run.outcome = {"reasons": [open_]}
+    yield "no transaction was open when the sink was read"
+    run.outcome = {}
 
 
 @adversary(
