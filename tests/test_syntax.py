@@ -283,3 +283,20 @@ def test_a_query_with_another_function_leaves_the_first_as_it_was(effects: Effec
 )
 def test_what_folds_records_is_an_aggregate(effects: Effects, sql: str, folds: bool) -> None:
     assert effects.aggregates(sql) is folds
+
+
+@pytest.mark.parametrize(
+    ("effect", "distinct"),
+    [
+        ("select distinct id, amount from ledger where id > 3 order by id", True),
+        ("select id, amount from ledger", False),
+        ("select distinct on (account) account, amount from ledger", False),
+        ("select distinct account, sum(amount) as total from ledger group by account", False),
+        ("select distinct account, count(*) over (partition by account) as n from ledger", False),
+        ("select distinct account, amount from ledger limit 3", False),
+        ("select distinct account from (select account from ledger)", False),
+        ("select account from ledger union select account from ledger", False),
+    ],
+)
+def test_rows_of_one_record_each_and_there_once(effects: Effects, effect: str, distinct: bool) -> None:
+    assert effects.distinct(effect) is distinct

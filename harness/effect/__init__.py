@@ -138,6 +138,10 @@ class Effects:
         """Is a key there if any of its records is, whatever the others are? No `key` means all columns."""
         return syntax.keyed(self._tree(sql), self.shape(sql)[0], key, known().aggregates, self.columns())
 
+    def distinct(self, sql: str) -> bool:
+        """Is each row what one record gives by itself, there once by DISTINCT alone?"""
+        return syntax.distinct(self._tree(sql), known().aggregates)
+
     def growing(self, sql: str) -> dict[int, bool]:
         """The places of the columns that are counts or sums; true for a count, to which no record gives less than
         nothing."""

@@ -31,6 +31,13 @@ def plain(tree: Tree, aggregates: Collection[str]) -> bool:
     return _straight(tree) and not _cut(tree) and not folded(tree, aggregates)
 
 
+def distinct(tree: Tree, aggregates: Collection[str]) -> bool:
+    """Is each row what one record gives by itself, there once by DISTINCT alone?"""
+    others = [node for node in _nodes(tree) if node.get("type") != "DISTINCT_MODIFIER"]
+    once = _straight(tree) and not _cut(tree, "DISTINCT_MODIFIER")
+    return once and folded(tree, aggregates) and not any(_folds(node, aggregates) for node in others)
+
+
 def keyed(
     tree: Tree, names: Sequence[str], key: Collection[str], aggregates: Collection[str], columns: Collection[str]
 ) -> bool:

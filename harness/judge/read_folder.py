@@ -44,8 +44,8 @@ class Run:
 
     @property
     def drained(self) -> bool:
-        """Does the run loop say that every record is committed by the pipeline, and leave nothing open, such as a server
-        that is at work on a sink? Until then a row may come."""
+        """Does the run loop say that every record is committed by the pipeline, and leave nothing open? A row may come
+        as long as a sink's server is at work, say."""
         open_ = self.outcome.get("reasons")
         return bool(self.outcome.get("drained")) and self.progressed.drained and not open_
 
