@@ -22,7 +22,7 @@ from harness.errors import HarnessError, Interrupted
 from harness.faults import fault
 from harness.machine import cache
 from harness.run.controls import runs as controls
-from harness.run.controls.digest import files
+from harness.run.controls.digest import files, inherited
 from harness.run.controls.runs import control, digest
 from harness.run_folder.journal import Journal
 from harness.run_folder.store import RunFolder
@@ -190,6 +190,33 @@ def test_a_file_that_the_scenario_names_does_not_stand_for_one_of_the_programs_f
         (root / path).write_text("changed")
         keys.append(key(root, claim))
     assert len(set(keys)) == len(keys)
+
+
+def test_what_the_driver_inherits_a_path_to_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`PYTHONPATH=src onceproof run …`: the program imports what lies there, and no scenario says so."""
+    src, own = root / "src", pipeline(env={"PYTHONPATH": str(root / "nowhere")})
+    for name in ("lib/orders.py", "lib/notes.txt", "lib/.git/HEAD.py", "site-packages/a.py", "reports/it.py"):
+        (src / name).parent.mkdir(parents=True, exist_ok=True)
+        (src / name).write_text("1")
+    monkeypatch.setenv("PYTHONPATH", f"{src}:{root / 'nowhere'}:")
+
+    def keys() -> list[str]:
+        return [digest(each, STACK, seed=0, root=root, excluded=src / "reports") for each in (CLAIM, own)]
+
+    before = keys()
+    for name in ("lib/notes.txt", "lib/.git/HEAD.py", "site-packages/a.py", "reports/it.py"):
+        (src / name).write_text("2")
+        assert keys() == before
+    (src / "lib" / "orders.py").write_text("2")
+    after = keys()
+    assert after[0] != before[0] and after[1] == before[1], "a scenario that sets its own has no other"
+
+
+def test_a_path_to_a_whole_disk_holds_nobody_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.run.controls.digest.MOST", 3)
+    for number in range(9):
+        (root / "jobs" / f"m{number}.py").write_text("")
+    assert len(inherited(program(), {"PYTHONPATH": str(root / "jobs")})) <= 3
 
 
 def test_the_replayed_file_counts(root: Path) -> None:

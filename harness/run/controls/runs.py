@@ -8,6 +8,7 @@ cache by the digest of all that decides it, and the next run that asks for the s
 from __future__ import annotations
 
 import json
+import os
 import platform
 import secrets
 import shutil
@@ -27,7 +28,7 @@ from harness.errors import SetupError, WaitError
 from harness.judge import completed
 from harness.machine import cache
 from harness.resources import components
-from harness.run.controls.digest import files
+from harness.run.controls.digest import files, inherited
 from harness.run.live_run import Live
 from harness.run.run_or_control import ended, planned, play
 from harness.run.supervisor import tail
@@ -225,6 +226,7 @@ def digest(
     so differ from one run of a scenario to the next."""
     known = {
         "files": files(scenario.pipeline, root, excluded=excluded),
+        "inherited": inherited(scenario.pipeline, os.environ, excluded=excluded),
         "pipeline": plain(scenario.pipeline),
         "setup": dict(scenario.setup),
         "input": plain(scenario.input),
