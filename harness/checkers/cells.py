@@ -38,7 +38,7 @@ _TIME_ONLY = re.compile(_TIME)
 _MOMENT = re.compile(rf"{_DATE}[ T]{_TIME}(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?( \(?BC\)?)?")
 _BEHIND_THE_DAY = " (BC) "
 """Where DuckDB has the era of a moment."""
-_ENDLESS = frozenset({"infinity", "-infinity"})
+ENDLESS = frozenset({"infinity", "-infinity"})
 
 
 def canonical(value: object, family: str) -> Cell:
@@ -133,7 +133,7 @@ def _moment(text: str) -> re.Match[str] | None:
 
 
 def _timestamp(text: str) -> str:
-    if text in _ENDLESS:
+    if text in ENDLESS:
         return text
     found = _moment(text)
     if found is None or found[4] is not None:
@@ -142,7 +142,7 @@ def _timestamp(text: str) -> str:
 
 
 def _instant(text: str) -> str:
-    if text in _ENDLESS:
+    if text in ENDLESS:
         return text
     found = _moment(text)
     if found is None or found[4] is None:
@@ -159,7 +159,7 @@ def _instant(text: str) -> str:
 
 
 def _date(text: str) -> str:
-    if text in _ENDLESS:
+    if text in ENDLESS:
         return text
     found = _DATE_ONLY.fullmatch(text)
     if found is None:

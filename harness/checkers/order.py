@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
 
-from harness.checkers.cells import Cell, Row
+from harness.checkers.cells import ENDLESS, Cell, Row
 from harness.checkers.compare import ROWS_MAX, named
 from harness.scenario import Finding, Kind, Order
 
@@ -94,7 +94,7 @@ def sortable(cell: Cell, family: str) -> Sortable | None:
     """A cell as something that sorts as its value does; None for NULL and NaN."""
     if cell is None or cell.lower() == "nan":
         return None
-    if family in ("number", "float") or (family in DAYS and cell.endswith("infinity")):
+    if family in ("number", "float") or (family in DAYS and cell in ENDLESS):
         return Decimal(cell), ""
     # A year may have more than four digits, and the zone's letter would sort behind a further digit of the second.
     day = _DAY.fullmatch(cell) if family in DAYS else None
