@@ -17,7 +17,7 @@ HALVES = replace(PER_RECORD, effect="select id, account, (amount / 3)::{} as amo
 DISTINCT = "select distinct id, account, amount from payments"
 GRAND = replace(TOTALS, effect="select count(*) as n, sum(amount) as total from ledger", key=())
 GRAND_TYPES = [("n", "bigint", "number"), ("total", "numeric", "number")]
-OTHERS = {"kinds": {Kind.UNEXPECTED: 40}, "fits": None}
+OTHERS = {Kind.UNEXPECTED: 40}
 MAXIMUM = replace(TOTALS, effect="select account, max(id) as n from ledger group by account")
 
 
@@ -163,7 +163,9 @@ def rewrite(path: Path, old: str, new: str) -> None:
 
 
 @adversary(
-    13, void("holds not one of the keys expected of it", shown=None, **OTHERS), twin=unknown("not drained", shown=None)
+    13,
+    void("holds not one of the keys expected of it", shown=None, kinds=OTHERS, fits=None),
+    twin=unknown("not drained", shown=None),
 )
 def another_table_of_a_slow_program(run: RunBuilder) -> Iterator[str]:
     """The scenario names another table of the program, with the same columns and keys of its own, and the program had
