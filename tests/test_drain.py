@@ -320,6 +320,27 @@ def finishing(
     return waiting._finish({0: 10}), waiting._reasons, waiting._stalled
 
 
+@pytest.mark.parametrize(("ends", "grew"), [({0: 10}, False), ({0: 11}, True)])
+def test_a_source_that_grew_after_it_was_read_back_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: dict[int, int], grew: bool
+) -> None:
+    """A send without an answer may be there at last: then the ledger does not know all that was consumed."""
+    made = Program(rows=lambda look: "").drain(monkeypatch, tmp_path)
+    running: Any = made._live
+    nothing = SimpleNamespace(stop=lambda: None, close=lambda: None, finish=lambda: None, sent=10)
+    running.feeder = running.producer = running.attempts = running.snapshots = nothing
+    running.supervisor.stop = running.healthy = lambda: None
+    running.folder.source = tmp_path / "source.parquet"
+    running.source = SimpleNamespace(read_back=lambda path, within_s: {0: 10}, ends=lambda: ends)
+    for name in ("_quiet", "_quiet_period", "_server_idle"):
+        monkeypatch.setattr(made, name, lambda *at: None)
+    monkeypatch.setattr(made, "_finish", lambda at: True)
+    monkeypatch.setattr(made, "_all_sent", lambda: True)
+    monkeypatch.setattr(made, "_read", lambda at, last=False: None)
+    made.drain()
+    assert (made._grew, made._drained) == (grew, not grew)
+
+
 def test_a_drain_looks_once_even_without_time() -> None:
     assert finishing(committed=10, gave_up="died too often") == (True, [], None)
 

@@ -167,7 +167,8 @@ def _sink(run: Run, injections: tuple[Injection, ...], effects: Effects, place: 
     """One sink, its findings and what hits put at stake in it."""
     name, numbering = sink_names(run.scenario.sinks)[place], numbered(run.progressed)
     table = load(run.folder, place)
-    out = examine(effects, run.scenario.sinks[place], table, drained=drained, position=place, name=name)
+    sink = run.scenario.sinks[place]
+    out = examine(effects, sink, table, drained=drained, grew=run.grew, position=place, name=name)
     clues = out.clues(effects)
     found = attribute(out.findings, clues, explanations(out.findings, clues.totals))
     out.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]

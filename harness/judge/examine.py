@@ -34,14 +34,15 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 @dataclass(kw_only=True)
 class Examined:
     """What came of one sink. `void`, `unknown` and `error` are reasons, `unread` those of a sink that the scenario says
-    cannot be read; `unmatched` says that it holds none of the keys
-    expected of it; `unseen` counts rows that are missing while the pipeline is not drained; `behind`: it is, and a
-    batch has yet to write what it took."""
+    cannot be read; `unmatched` says that it holds none of the keys expected of it; `unseen` counts rows that are
+    missing while the pipeline is not drained; `later` those that may be of records which the ledger has not, since the
+    source `grew`; `behind`: it is, and a batch has yet to write what it took."""
 
     sink: Sink
     name: str
     position: int
     drained: bool
+    grew: bool = False
     table: SinkTable | None = None
     case: Case | None = None
     findings: list[Finding] = field(default_factory=list)
@@ -57,6 +58,7 @@ class Examined:
     plain: bool = False
     behind: bool = False
     unseen: int = 0
+    later: int = 0
     rounded: int = 0
     expected_rows: int = 0
     sink_rows: int = 0
@@ -122,10 +124,18 @@ class Examined:
 
 
 def examine(
-    effects: Effects, sink: Sink, table: SinkTable | None, *, name: str, position: int, drained: bool
+    effects: Effects,
+    sink: Sink,
+    table: SinkTable | None,
+    *,
+    name: str,
+    position: int,
+    drained: bool,
+    grew: bool = False,
 ) -> Examined:
-    """Judge one sink. Raises UsageError for an effect that is no query."""
-    out = Examined(sink=sink, name=name, position=position, drained=drained, table=table)
+    """Judge one sink. `grew`: it may hold rows of records that the ledger has not. Raises UsageError for an effect that
+    is no query."""
+    out = Examined(sink=sink, name=name, position=position, drained=drained, grew=grew, table=table)
     if table is None or table.unreadable or sink.effect is None:
         (out.unread if sink.effect is None else out.void).append(_unreadable(out, table))
         return out
@@ -208,6 +218,8 @@ def _compare(out: Examined, case: Case) -> None:
             out.findings.append(finding(case, mark))
     if out.unseen:
         out.unknown.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
+    if out.later:
+        out.unknown.append(f"{out.later} rows of {out.name} may be of records that came after the source was read back")
     if out.rounded:
         out.unknown.append(f"{out.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
     out.self_tests = self_tests(case, bad=out.bad)
@@ -230,7 +242,8 @@ def _certain(mark: Mark, out: Examined) -> bool:
     if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) or not out.plain or mark.key in out.moving:
         out.unseen += mark.copies
         return False
-    return True
+    out.later += mark.copies if out.grew else 0
+    return not out.grew
 
 
 def _rounding(mark: Mark, out: Examined, case: Case) -> bool:

@@ -17,10 +17,12 @@ from harness.scenario.progress import IN_CHECKPOINT
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What run.json says became of the run, as far as a verdict rests on it."""
+    """What run.json says became of the run, as far as a verdict rests on it. `grew`: so did the source, after it had
+    been read back."""
 
     steps: tuple[StepOutcome, ...] = ()
     drained: bool = False
+    grew: bool = False
     reasons: tuple[str, ...] = ()
     stalled: Mapping[str, Any] | str | None = None
     error: str | None = None
@@ -48,6 +50,11 @@ class Run:
         as long as a sink's server is at work, say."""
         open_ = self.outcome.get("reasons")
         return bool(self.outcome.get("drained")) and self.progressed.drained and not open_
+
+    @property
+    def grew(self) -> bool:
+        """May the pipeline have taken records that the ledger has not?"""
+        return bool(self.outcome.get("grew"))
 
     @property
     def committed(self) -> dict[int, int]:

@@ -45,6 +45,7 @@ class Drain:
         self._reasons: list[str] = []
         self._stalled: dict[str, Any] | None = None
         self._drained = False
+        self._grew = False
         self._silence: dict[int, Deadline] = {}
         self._quiet_period_s: float | None = None
 
@@ -70,7 +71,7 @@ class Drain:
         live.healthy()
         if count(live.source.ends()) > count(ends):
             # A late request of a sender, or another writer: then the ledger does not know all that was consumed.
-            self._drained = False
+            self._drained, self._grew = False, True
             self._reasons.append("not drained: the source grew after its records had been read back")
         self._read(ends, last=True)
 
@@ -263,6 +264,7 @@ class Drain:
         return {
             "steps": [plain(outcome) for outcome in live.schedule.outcomes],
             "drained": self._drained,
+            "grew": self._grew,
             "reasons": self._reasons,
             "stalled": self._stalled,
             "error": None,

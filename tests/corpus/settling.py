@@ -9,7 +9,7 @@ from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import counting
 from tests.corpus.run_builder import RunBuilder
 
-LOST = Kind.LOST
+LOST, UNEXPECTED = Kind.LOST, Kind.UNEXPECTED
 
 
 @adversary(10, void("could not be read when the fault hit"), twin=held("1 loss"))
@@ -40,6 +40,18 @@ def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
     open_ = "unknown: the sink's server was still at work after 75 s: transaction of producer 7 in partition 0"
     run.outcome = {"reasons": [open_]}
     yield "no transaction was open when the sink was read"
+    run.outcome = {}
+
+
+@adversary(10, unknown("may be of records that came after", shown=None), twin=violated(UNEXPECTED, 1, fits=None))
+def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[str]:
+    """A send without an answer is there at last, when all records had been read back, and the pipeline takes it before
+    it is ended. The ledger has no such record, and its row was called unexpected."""
+    run.injection(1)
+    run.tables = [[*run.rows((0, 40)), ("40", "a0", "40.4")]]
+    run.calm()
+    run.outcome = {"drained": False, "grew": True, "reasons": ["not drained: the source grew"]}
+    yield "nothing came after that"
     run.outcome = {}
 
 
