@@ -62,6 +62,7 @@ def judged(folder: Path) -> Judged:
     run = read_run(folder)
     injections = read_injections(run)
     producer = examine_producer(run)
+    run = replace(run, short=run.short or producer.short)
     examined = _examine(run, injections)
     drained, reasons = _drained(run, examined)
     controls = read_controls(run, _findings)
@@ -168,7 +169,7 @@ def _sink(run: Run, injections: tuple[Injection, ...], effects: Effects, place: 
     name, numbering = sink_names(run.scenario.sinks)[place], numbered(run.progressed)
     table = load(run.folder, place)
     sink = run.scenario.sinks[place]
-    out = examine(effects, sink, table, drained=drained, grew=run.grew, position=place, name=name)
+    out = examine(effects, sink, table, drained=drained, short=run.short, position=place, name=name)
     clues = out.clues(effects)
     found = attribute(out.findings, clues, explanations(out.findings, clues.totals))
     out.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]

@@ -35,14 +35,14 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 class Examined:
     """What came of one sink. `void`, `unknown` and `error` are reasons, `unread` those of a sink that the scenario says
     cannot be read; `unmatched` says that it holds none of the keys expected of it; `unseen` counts rows that are
-    missing while the pipeline is not drained; `later` those that may be of records which the ledger has not, since the
-    source `grew`; `behind`: it is, and a batch has yet to write what it took."""
+    missing while the pipeline is not drained; `strange` those that may be of records which the ledger is `short` of;
+    `behind`: it is, and a batch has yet to write what it took."""
 
     sink: Sink
     name: str
     position: int
     drained: bool
-    grew: bool = False
+    short: bool = False
     table: SinkTable | None = None
     case: Case | None = None
     findings: list[Finding] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Examined:
     plain: bool = False
     behind: bool = False
     unseen: int = 0
-    later: int = 0
+    strange: int = 0
     rounded: int = 0
     expected_rows: int = 0
     sink_rows: int = 0
@@ -131,11 +131,11 @@ def examine(
     name: str,
     position: int,
     drained: bool,
-    grew: bool = False,
+    short: bool = False,
 ) -> Examined:
-    """Judge one sink. `grew`: it may hold rows of records that the ledger has not. Raises UsageError for an effect that
-    is no query."""
-    out = Examined(sink=sink, name=name, position=position, drained=drained, grew=grew, table=table)
+    """Judge one sink. `short`: the pipeline may have taken records that the ledger has not. Raises UsageError for an
+    effect that is no query."""
+    out = Examined(sink=sink, name=name, position=position, drained=drained, short=short, table=table)
     if table is None or table.unreadable or sink.effect is None:
         (out.unread if sink.effect is None else out.void).append(_unreadable(out, table))
         return out
@@ -218,8 +218,10 @@ def _compare(out: Examined, case: Case) -> None:
             out.findings.append(finding(case, mark))
     if out.unseen:
         out.unknown.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
-    if out.later:
-        out.unknown.append(f"{out.later} rows of {out.name} may be of records that came after the source was read back")
+    if out.strange:
+        out.unknown.append(
+            f"{out.strange} rows of {out.name} may be of records that the source lacked when it was read back"
+        )
     if out.rounded:
         out.unknown.append(f"{out.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
     out.self_tests = self_tests(case, bad=out.bad)
@@ -236,14 +238,17 @@ def hidden(examined: Examined, guarantee: Guarantee) -> str:
 def _certain(mark: Mark, out: Examined) -> bool:
     """While records are under way, only what no later record can mend is a finding: a row that is too much under a
     `plain` effect, of records that are done. Any other effect ("the latest of each account") may have called for it in
-    between, and a batch in flight may be on its way into the place of its first rows."""
+    between, and a batch in flight may be on its way into the place of its first rows. Of a row that nobody expects the
+    record may be one that the ledger has not."""
+    if out.short and mark.kind is not Kind.LOST:
+        out.strange += mark.copies
+        return False
     if out.drained:
         return True
     if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) or not out.plain or mark.key in out.moving:
         out.unseen += mark.copies
         return False
-    out.later += mark.copies if out.grew else 0
-    return not out.grew
+    return True
 
 
 def _rounding(mark: Mark, out: Examined, case: Case) -> bool:

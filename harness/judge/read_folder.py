@@ -39,6 +39,8 @@ class Run:
     progressed: Progressed
     checkpoint: Mapping[str, Any]
     steps: tuple[StepOutcome, ...]
+    short: bool = False
+    """May the pipeline have taken records that the ledger has not?"""
 
     @property
     def source(self) -> Path:
@@ -50,11 +52,6 @@ class Run:
         as long as a sink's server is at work, say."""
         open_ = self.outcome.get("reasons")
         return bool(self.outcome.get("drained")) and self.progressed.drained and not open_
-
-    @property
-    def grew(self) -> bool:
-        """May the pipeline have taken records that the ledger has not?"""
-        return bool(self.outcome.get("grew"))
 
     @property
     def committed(self) -> dict[int, int]:
@@ -93,6 +90,7 @@ def read_run(folder: Path) -> Run:
         progressed=progressed,
         checkpoint=asdict(progressed),
         steps=outcome.steps,
+        short=outcome.grew,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.run_folder.ledger import State
 from harness.scenario import Kind
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import counting
@@ -43,7 +44,7 @@ def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
     run.outcome = {}
 
 
-@adversary(10, unknown("may be of records that came after", shown=None), twin=violated(UNEXPECTED, 1, fits=None))
+@adversary(10, unknown("may be of records that the source lacked", shown=None), twin=violated(UNEXPECTED, 1, fits=None))
 def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[str]:
     """A send without an answer is there at last, when all records had been read back, and the pipeline takes it before
     it is ended. The ledger has no such record, and its row was called unexpected."""
@@ -53,6 +54,18 @@ def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[st
     run.outcome = {"drained": False, "grew": True, "reasons": ["not drained: the source grew"]}
     yield "nothing came after that"
     run.outcome = {}
+
+
+@adversary(10, void("the source lost 1 acknowledged records", shown=None), twin=violated(UNEXPECTED, 1, fits=None))
+def the_source_lost_a_record_that_was_taken(run: RunBuilder) -> Iterator[str]:
+    """The broker has acknowledged a record and lost it since. The pipeline had taken it by then, and its row is one
+    that nobody expects."""
+    run.injection(1)
+    run.tables = [run.rows((0, 40))]
+    run.gone = frozenset({35})
+    run.calm()
+    yield "the send of that record has failed, and it never was in the source"
+    run.states = lambda seq: State.FAILED if seq == 35 else State.ACKNOWLEDGED
 
 
 @adversary(
