@@ -95,6 +95,12 @@ class Remembered(Effects):
     def growing(self, sql: str) -> dict[int, bool]:
         return dict(self._answer("growing", sql))
 
+    def distinct(self, sql: str) -> bool:
+        return bool(self._answer("distinct", sql))
+
+    def unrounded(self, sql: str) -> frozenset[int]:
+        return frozenset(self._answer("unrounded", sql))
+
     def summed(self, sql: str) -> tuple[int, ...]:
         return tuple(self._answer("summed", sql))
 

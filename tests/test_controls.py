@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -21,7 +22,7 @@ from harness.errors import HarnessError, Interrupted
 from harness.faults import fault
 from harness.machine import cache
 from harness.run.controls import runs as controls
-from harness.run.controls.digest import files
+from harness.run.controls.digest import files, inherited
 from harness.run.controls.runs import control, digest
 from harness.run_folder.journal import Journal
 from harness.run_folder.store import RunFolder
@@ -29,6 +30,7 @@ from harness.scenario import CrashPoint, Expect, Input, Pipeline, Scenario, Sink
 from harness.sinks import SINKS
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import trigger
+from tests.windows import TOLD, windowed
 
 SINK = Sink(kind="postgres", target="payments", effect="select id from ledger", key=("id",))
 CLAIM = Scenario(
@@ -176,6 +178,47 @@ def _filled(value: Any, root: str) -> Any:
     return tuple(_filled(each, root) for each in value) if isinstance(value, tuple) else value.replace("ROOT", root)
 
 
+def test_a_file_that_the_scenario_names_does_not_stand_for_one_of_the_programs_folder(root: Path) -> None:
+    """The program may open either of them: both are called the same, by a path of their own."""
+    (root / "lib").mkdir()
+    (root / "lib" / "a.py").write_text("a = 0")
+    (root / "orders.yaml").write_text("beside")
+    (root / "jobs" / "orders.yaml").write_text("1")
+    claim = pipeline(args=("--config", "orders.yaml"), env={"PYTHONPATH": "lib"})
+    keys = [key(root, claim)]
+    for path in ("jobs/orders.yaml", "jobs/lib/a.py", "orders.yaml", "lib/a.py"):
+        (root / path).write_text("changed")
+        keys.append(key(root, claim))
+    assert len(set(keys)) == len(keys)
+
+
+def test_what_the_driver_inherits_a_path_to_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`PYTHONPATH=src onceproof run …`: the program imports what lies there, and no scenario says so."""
+    src, own = root / "src", pipeline(env={"PYTHONPATH": str(root / "nowhere")})
+    for name in ("lib/orders.py", "lib/notes.txt", "lib/.git/HEAD.py", "site-packages/a.py", "reports/it.py"):
+        (src / name).parent.mkdir(parents=True, exist_ok=True)
+        (src / name).write_text("1")
+    monkeypatch.setenv("PYTHONPATH", f"{src}:{root / 'nowhere'}:")
+
+    def keys() -> list[str]:
+        return [digest(each, STACK, seed=0, root=root, excluded=src / "reports") for each in (CLAIM, own)]
+
+    before = keys()
+    for name in ("lib/notes.txt", "lib/.git/HEAD.py", "site-packages/a.py", "reports/it.py"):
+        (src / name).write_text("2")
+        assert keys() == before
+    (src / "lib" / "orders.py").write_text("2")
+    after = keys()
+    assert after[0] != before[0] and after[1] == before[1], "a scenario that sets its own has no other"
+
+
+def test_a_path_to_a_whole_disk_holds_nobody_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.run.controls.digest.MOST", 3)
+    for number in range(9):
+        (root / "jobs" / f"m{number}.py").write_text("")
+    assert len(inherited(program(), {"PYTHONPATH": str(root / "jobs")})) <= 3
+
+
 def test_the_replayed_file_counts(root: Path) -> None:
     claim = replace(CLAIM, input=Input(workload="replay", options={"replay": "orders.csv"}))
     (root / "orders.csv").write_text("id\n1\n")
@@ -283,6 +326,24 @@ def test_one_whose_sink_could_not_be_read_is_kept_in_the_run_alone(root: Path) -
     play = Played()
     play.unreadable = "there is no table payments"
     assert [run_of(made(root, play, run=run))["cached"] for run in ("run", "later")] == [False, False]
+
+
+@pytest.mark.parametrize(("times", "kept"), [(TOLD[:-1], False), (TOLD, True)])
+def test_one_whose_windows_a_batch_had_yet_to_close_is_kept_in_the_run_alone(
+    root: Path, times: Sequence[Sequence[int]], kept: bool
+) -> None:
+    """All its records are committed, and the batch that closes them takes none: the judge calls it open."""
+    whole = windowed(root / "whole", times)
+    folder, stack = whole.written(), SimpleNamespace(describe=lambda components: STACK)
+
+    def play(scenario: Scenario, stack: Any, room: RunFolder, **more: Any) -> None:
+        shutil.copytree(folder, room.path, dirs_exist_ok=True)
+
+    for run in ("run", "later"):
+        (of := root / "reports" / "payments" / run).mkdir(exist_ok=True)
+        told: dict[str, Any] = {"number": 1, "seed": 3, "root": root, "portions": (), "journal": Journal(None)}
+        made = control(whole.scenario, cast(Any, stack), folder=of, play=play, **told)
+    assert run_of(made)["cached"] is kept
 
 
 def test_an_interrupted_one_leaves_nothing(root: Path) -> None:

@@ -25,6 +25,7 @@ from harness.sinks.base import Missing, Reading
 from harness.sinks.table import SinkColumn, SinkTable, load, save
 from harness.stack import Start
 from harness.wait import Deadline, ended_by, pause
+from tests.windows import TOLD, windowed
 
 SINK = Sink(kind="postgres", target="payments")
 
@@ -175,10 +176,22 @@ def test_a_sink_that_is_not_there_yet_is_given_time_to_come(monkeypatch: pytest.
 
     kept(tmp_path, unreadable="no such table")
     monkeypatch.setattr(waiting, "_read", reading)
-    monkeypatch.setattr(drain, "judge", lambda folder: SimpleNamespace(findings=()))
+    monkeypatch.setattr(drain, "judge", lambda folder: SimpleNamespace(findings=(), counts={}))
     waiting._quiet_period({0: 10})
     assert reads and reads[0] > 30 and waiting._drained
     assert program.stalls == {"gap_s": 0.0, "interval_s": None, "unshown": False}
+
+
+def test_windows_that_a_batch_has_yet_to_close_are_given_time_to_come(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The batch that closes them takes no record: all records are committed before it is planned."""
+    missing = []
+    for name, times in (("early", TOLD[:-1]), ("whole", TOLD)):
+        run = windowed(tmp_path / name, times)
+        run.hit(3, written=True)
+        missing.append(Program(rows=lambda look: "").drain(monkeypatch, run.written())._missing())
+    assert missing == [True, False]
 
 
 def test_one_that_never_comes_is_no_matter_of_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -199,7 +212,7 @@ def test_what_the_harness_takes_to_judge_is_no_time_of_the_sink(
 
     def slow(folder: Path) -> SimpleNamespace:
         program.now_s += 300.0
-        return SimpleNamespace(findings=[SimpleNamespace(kind=Kind.LOST)])
+        return SimpleNamespace(findings=[SimpleNamespace(kind=Kind.LOST)], counts={})
 
     monkeypatch.setattr(drain, "judge", slow)
     waiting._quiet_period({0: 10})
@@ -305,6 +318,27 @@ def finishing(
     asked.look = lambda committed, outstanding: None
     waiting = Drain(asked)
     return waiting._finish({0: 10}), waiting._reasons, waiting._stalled
+
+
+@pytest.mark.parametrize(("ends", "grew"), [({0: 10}, False), ({0: 11}, True)])
+def test_a_source_that_grew_after_it_was_read_back_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: dict[int, int], grew: bool
+) -> None:
+    """A send without an answer may be there at last: then the ledger does not know all that was consumed."""
+    made = Program(rows=lambda look: "").drain(monkeypatch, tmp_path)
+    running: Any = made._live
+    nothing = SimpleNamespace(stop=lambda: None, close=lambda: None, finish=lambda: None, sent=10)
+    running.feeder = running.producer = running.attempts = running.snapshots = nothing
+    running.supervisor.stop = running.healthy = lambda: None
+    running.folder.source = tmp_path / "source.parquet"
+    running.source = SimpleNamespace(read_back=lambda path, within_s: {0: 10}, ends=lambda: ends)
+    for name in ("_quiet", "_quiet_period", "_server_idle"):
+        monkeypatch.setattr(made, name, lambda *at: None)
+    monkeypatch.setattr(made, "_finish", lambda at: True)
+    monkeypatch.setattr(made, "_all_sent", lambda: True)
+    monkeypatch.setattr(made, "_read", lambda at, last=False: None)
+    made.drain()
+    assert (made._grew, made._drained) == (grew, not grew)
 
 
 def test_a_drain_looks_once_even_without_time() -> None:

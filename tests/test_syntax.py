@@ -203,6 +203,30 @@ def test_where_a_star_stands_the_places_are_not_known(effects: Effects) -> None:
     assert effects.summed("select account, sum(columns('id|amount')), avg(id) from ledger group by all") == ()
 
 
+@pytest.mark.parametrize(
+    ("effect", "places"),
+    [
+        ("select distinct id, amount from ledger", {0, 1}),
+        ("select id, amount from ledger qualify row_number() over (partition by id order by _offset) = 1", {0, 1}),
+        (
+            "select account, max(amount) + 1 as top, count(*) as n, arg_max(id, id) as last from ledger group by all",
+            {0, 1, 2, 3},
+        ),
+        (
+            "select account, sum(amount) as total, total / 2 as half, min(amount) as least from ledger group by all",
+            {0, 3},
+        ),
+        ("select id, sum(amount) over (order by _offset) as so_far from ledger", {0}),
+        ("select account, median(amount) as middle, list_sum(list(amount)) as total from ledger group by all", {0}),
+        ("select *, max(amount) as top from ledger group by all", set()),
+        ("select account, top from (select account, sum(amount) as top from ledger group by all)", set()),
+        ("select id, amount from ledger union all select id, amount from ledger", set()),
+    ],
+)
+def test_what_an_aggregate_only_picks_is_never_rounded(effects: Effects, effect: str, places: set[int]) -> None:
+    assert effects.unrounded(effect) == places
+
+
 def test_a_column_that_is_a_sum_or_an_average_and_nothing_else(effects: Effects) -> None:
     sql = GROUPED.format("sum(id)::double as a, avg(amount) as b, sum(id) - 1 as c, max(id) as d, coalesce(AVG(id), 0)")
     assert effects.summed(sql) == (1, 2, 5)
@@ -259,3 +283,20 @@ def test_a_query_with_another_function_leaves_the_first_as_it_was(effects: Effec
 )
 def test_what_folds_records_is_an_aggregate(effects: Effects, sql: str, folds: bool) -> None:
     assert effects.aggregates(sql) is folds
+
+
+@pytest.mark.parametrize(
+    ("effect", "distinct"),
+    [
+        ("select distinct id, amount from ledger where id > 3 order by id", True),
+        ("select id, amount from ledger", False),
+        ("select distinct on (account) account, amount from ledger", False),
+        ("select distinct account, sum(amount) as total from ledger group by account", False),
+        ("select distinct account, count(*) over (partition by account) as n from ledger", False),
+        ("select distinct account, amount from ledger limit 3", False),
+        ("select distinct account from (select account from ledger)", False),
+        ("select account from ledger union select account from ledger", False),
+    ],
+)
+def test_rows_of_one_record_each_and_there_once(effects: Effects, effect: str, distinct: bool) -> None:
+    assert effects.distinct(effect) is distinct

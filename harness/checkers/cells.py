@@ -36,7 +36,9 @@ _TIME = r"(\d\d:\d\d:\d\d)(?:\.(\d+))?"
 _DATE_ONLY = re.compile(rf"{_DATE}( \(?BC\)?)?")
 _TIME_ONLY = re.compile(_TIME)
 _MOMENT = re.compile(rf"{_DATE}[ T]{_TIME}(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?( \(?BC\)?)?")
-_ENDLESS = frozenset({"infinity", "-infinity"})
+_BEHIND_THE_DAY = " (BC) "
+"""Where DuckDB has the era of a moment."""
+ENDLESS = frozenset({"infinity", "-infinity"})
 
 
 def canonical(value: object, family: str) -> Cell:
@@ -124,19 +126,25 @@ def _era(mark: str | None) -> str:
     return " BC" if mark else ""
 
 
+def _moment(text: str) -> re.Match[str] | None:
+    if _BEHIND_THE_DAY in text:
+        text = text.replace(_BEHIND_THE_DAY, " ") + " BC"
+    return _MOMENT.fullmatch(text)
+
+
 def _timestamp(text: str) -> str:
-    if text in _ENDLESS:
+    if text in ENDLESS:
         return text
-    found = _MOMENT.fullmatch(text)
+    found = _moment(text)
     if found is None or found[4] is not None:
         raise ValueError(f"{text!r} is no timestamp without time zone")
     return f"{found[1]}T{found[2]}.{_fraction(found[3])}{_era(found[5])}"
 
 
 def _instant(text: str) -> str:
-    if text in _ENDLESS:
+    if text in ENDLESS:
         return text
-    found = _MOMENT.fullmatch(text)
+    found = _moment(text)
     if found is None or found[4] is None:
         raise ValueError(f"{text!r} is no timestamp with time zone")
     day, clock, zone = found[1], found[2], found[4]
@@ -151,7 +159,7 @@ def _instant(text: str) -> str:
 
 
 def _date(text: str) -> str:
-    if text in _ENDLESS:
+    if text in ENDLESS:
         return text
     found = _DATE_ONLY.fullmatch(text)
     if found is None:

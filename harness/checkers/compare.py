@@ -21,6 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from operator import eq
 from typing import NamedTuple
 
@@ -55,6 +56,14 @@ class Case:
     sizes: Mapping[Key, Sequence[float]] = field(default_factory=dict)
     """By key, how large the numbers are that went into each column, 0 where that is not known: sums of floating point
     numbers round by a part of that."""
+    unrounded: frozenset[int] = frozenset()
+    """The places of the columns for which an aggregate adds nothing up."""
+
+    @cached_property
+    def rounds(self) -> tuple[bool, ...]:
+        """By column: may its floating point numbers hang on the order in which records were added up?"""
+        families = enumerate(self.families)
+        return tuple(self.aggregate and family == "float" and place not in self.unrounded for place, family in families)
 
     def key_places(self) -> tuple[int, ...]:
         """Where the key's columns are; all columns if no key is named."""

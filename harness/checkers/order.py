@@ -7,17 +7,21 @@ second time as misordered. Rows that tie in `by` have no order among themselves.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby
 
-from harness.checkers.cells import Cell, Row
+from harness.checkers.cells import ENDLESS, Cell, Row
 from harness.checkers.compare import ROWS_MAX, named
 from harness.scenario import Finding, Kind, Order
 
 Sortable = tuple[Decimal, str]
+
+DAYS = ("date", "timestamp", "instant")
+_DAY = re.compile(r"([+-]?\d+)(-.*?)Z?( BC)?", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,4 +94,8 @@ def sortable(cell: Cell, family: str) -> Sortable | None:
     """A cell as something that sorts as its value does; None for NULL and NaN."""
     if cell is None or cell.lower() == "nan":
         return None
-    return (Decimal(cell), "") if family in ("number", "float") else (Decimal(0), cell)
+    if family in ("number", "float") or (family in DAYS and cell in ENDLESS):
+        return Decimal(cell), ""
+    # A year may have more than four digits, and the zone's letter would sort behind a further digit of the second.
+    day = _DAY.fullmatch(cell) if family in DAYS else None
+    return (Decimal(0), cell) if day is None else (Decimal(1 - int(day[1]) if day[3] else day[1]), day[2])

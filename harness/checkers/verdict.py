@@ -9,7 +9,8 @@ What violates:
     duplicated        yes            only with a different payload        yes
     wrong aggregate   yes            yes if it is too low                 yes if it is too high, or by more too low
                                                                           than what was at stake
-                                     in a column that only grows; else nobody can tell what it hides: unknown
+                                     in a column that only grows; yes if it is no total (DISTINCT alone);
+                                     else nobody can tell what it hides: unknown
     corrupted, unexpected, misordered, stalled: yes, always · recovered: never
 
 Under a weaker guarantee nobody can tell what a finding hides (`vague`) if the effect is more than a selection or plain
@@ -186,7 +187,7 @@ def violates(finding: Finding, guarantee: Guarantee) -> bool | None:
     if finding.kind is Kind.DUPLICATED:
         return not least or finding.altered
     if finding.kind is Kind.WRONG_AGGREGATE:
-        return _aggregate_violates(finding, allowed=guarantee.allows)
+        return finding.altered or _aggregate_violates(finding, allowed=guarantee.allows)
     return True
 
 

@@ -217,11 +217,11 @@ def alike(case: Case, key: Key, one: Iterable[Row], other: Iterable[Row]) -> boo
 
 def _rounded_row(case: Case, key: Key, expected: Row, found: Row) -> bool:
     sizes = case.sizes.get(key) or repeat(0.0)
-    return all(map(_rounded, expected, found, case.families, sizes))
+    return all(map(_rounded, expected, found, case.rounds, sizes))
 
 
-def _rounded(one: Cell, other: Cell, family: str, size: float) -> bool:
-    return one == other or (family == "float" and _close(one, other, size))
+def _rounded(one: Cell, other: Cell, rounds: bool, size: float) -> bool:
+    return one == other or (rounds and _close(one, other, size))
 
 
 def _close(one: Cell, other: Cell, size: float) -> bool:

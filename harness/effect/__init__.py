@@ -138,6 +138,10 @@ class Effects:
         """Is a key there if any of its records is, whatever the others are? No `key` means all columns."""
         return syntax.keyed(self._tree(sql), self.shape(sql)[0], key, known().aggregates, self.columns())
 
+    def distinct(self, sql: str) -> bool:
+        """Is each row what one record gives by itself, there once by DISTINCT alone?"""
+        return syntax.distinct(self._tree(sql), known().aggregates)
+
     def growing(self, sql: str) -> dict[int, bool]:
         """The places of the columns that are counts or sums; true for a count, to which no record gives less than
         nothing."""
@@ -146,6 +150,10 @@ class Effects:
     def summed(self, sql: str) -> tuple[int, ...]:
         """The places of the columns that are a sum or an average of numbers, and nothing else."""
         return syntax.summed(self._tree(sql))
+
+    def unrounded(self, sql: str) -> frozenset[int]:
+        """The places of the columns that no order of the records rounds: nothing is added up for them."""
+        return syntax.unrounded(self._tree(sql), known().aggregates, self.columns())
 
     def extreme(self, sql: str, function: str) -> Table:
         """The effect with the least or the greatest number (`min`, `max`) that went into each sum or average in

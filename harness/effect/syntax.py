@@ -16,6 +16,9 @@ OF_ENGINE = ("", "main", "pg_catalog")
 """The schemas of DuckDB's functions; another word before a function is what it is asked of: `at.age()`."""
 SUMS = ("sum", "avg", "mean", "fsum", "favg", "sumkahan", "kahan_sum")
 """Aggregates of numbers; of the first one, what each record gives to it is the number itself."""
+PICKS = (*COUNTS, "min", "max", "first", "last", "any_value", "arbitrary", "mode",
+         "arg_min", "arg_max", "argmin", "argmax", "min_by", "max_by")  # fmt: skip
+"""Aggregates that count, or give what one record has, and add nothing up."""
 
 
 def folded(tree: Tree, aggregates: Collection[str]) -> bool:
@@ -26,6 +29,13 @@ def folded(tree: Tree, aggregates: Collection[str]) -> bool:
 def plain(tree: Tree, aggregates: Collection[str]) -> bool:
     """Does each record by itself give its rows, whatever the others are? Then more records only add rows."""
     return _straight(tree) and not _cut(tree) and not folded(tree, aggregates)
+
+
+def distinct(tree: Tree, aggregates: Collection[str]) -> bool:
+    """Is each row what one record gives by itself, there once by DISTINCT alone?"""
+    others = [node for node in _nodes(tree) if node.get("type") != "DISTINCT_MODIFIER"]
+    once = _straight(tree) and not _cut(tree, "DISTINCT_MODIFIER")
+    return once and folded(tree, aggregates) and not any(_folds(node, aggregates) for node in others)
 
 
 def keyed(
@@ -84,6 +94,16 @@ def summed(tree: Tree) -> tuple[int, ...]:
         return ()
     found = enumerate(map(_aggregate, _select(tree).get("select_list", ())))
     return tuple(place for place, node in found if node is not None and node["function_name"].lower() in SUMS)
+
+
+def unrounded(tree: Tree, aggregates: Collection[str], columns: Collection[str]) -> frozenset[int]:
+    """The places of the columns for which nothing is added up, so that no order of the records rounds them: their cells
+    are what one record has. `columns` are those of its table."""
+    if _wild(tree) or not _straight(tree):
+        return frozenset()
+    items = _select(tree)["select_list"]
+    added = _told(items, {*aggregates} - {*PICKS}, columns)
+    return frozenset(place for place, item in enumerate(items) if item not in added)
 
 
 def instead(tree: Tree, function: str) -> Tree:

@@ -62,6 +62,7 @@ def judged(folder: Path) -> Judged:
     run = read_run(folder)
     injections = read_injections(run)
     producer = examine_producer(run)
+    run = replace(run, short=run.short or producer.short)
     examined = _examine(run, injections)
     drained, reasons = _drained(run, examined)
     controls = read_controls(run, _findings)
@@ -167,7 +168,8 @@ def _sink(run: Run, injections: tuple[Injection, ...], effects: Effects, place: 
     """One sink, its findings and what hits put at stake in it."""
     name, numbering = sink_names(run.scenario.sinks)[place], numbered(run.progressed)
     table = load(run.folder, place)
-    out = examine(effects, run.scenario.sinks[place], table, drained=drained, position=place, name=name)
+    sink = run.scenario.sinks[place]
+    out = examine(effects, sink, table, drained=drained, short=run.short, position=place, name=name)
     clues = out.clues(effects)
     found = attribute(out.findings, clues, explanations(out.findings, clues.totals))
     out.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
@@ -231,6 +233,11 @@ _VAGUE = (
 )
 _LATE = "shown late (then say `quiet_period`)"
 _CANCEL = "one batch lost and another counted twice"
+
+
+def completed(folder: Path) -> bool:
+    """Was the control run in `folder` drained, and could all its sinks be compared? Raises as `judge` does."""
+    return _findings(read_run(folder)) is not None
 
 
 def _findings(run: Run) -> list[Finding] | None:

@@ -34,14 +34,15 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 @dataclass(kw_only=True)
 class Examined:
     """What came of one sink. `void`, `unknown` and `error` are reasons, `unread` those of a sink that the scenario says
-    cannot be read; `unmatched` says that it holds none of the keys
-    expected of it; `unseen` counts rows that are missing while the pipeline is not drained; `behind`: it is, and a
-    batch has yet to write what it took."""
+    cannot be read; `unmatched` says that it holds none of the keys expected of it; `unseen` counts rows that are
+    missing while the pipeline is not drained; `strange` those that may be of records which the ledger is `short` of;
+    `behind`: it is, and a batch has yet to write what it took."""
 
     sink: Sink
     name: str
     position: int
     drained: bool
+    short: bool = False
     table: SinkTable | None = None
     case: Case | None = None
     findings: list[Finding] = field(default_factory=list)
@@ -57,6 +58,7 @@ class Examined:
     plain: bool = False
     behind: bool = False
     unseen: int = 0
+    strange: int = 0
     rounded: int = 0
     expected_rows: int = 0
     sink_rows: int = 0
@@ -122,10 +124,18 @@ class Examined:
 
 
 def examine(
-    effects: Effects, sink: Sink, table: SinkTable | None, *, name: str, position: int, drained: bool
+    effects: Effects,
+    sink: Sink,
+    table: SinkTable | None,
+    *,
+    name: str,
+    position: int,
+    drained: bool,
+    short: bool = False,
 ) -> Examined:
-    """Judge one sink. Raises UsageError for an effect that is no query."""
-    out = Examined(sink=sink, name=name, position=position, drained=drained, table=table)
+    """Judge one sink. `short`: the pipeline may have taken records that the ledger has not. Raises UsageError for an
+    effect that is no query."""
+    out = Examined(sink=sink, name=name, position=position, drained=drained, short=short, table=table)
     if table is None or table.unreadable or sink.effect is None:
         (out.unread if sink.effect is None else out.void).append(_unreadable(out, table))
         return out
@@ -199,13 +209,19 @@ def _compare(out: Examined, case: Case) -> None:
         out.void.append(f"the effect of {out.name} calls for no row")
     # A single total under another key is a wrong total, where its value is all the key that it has.
     alone = len(expected) == 1 and not case.payload_places() and bool(out.holds)
-    out.unmatched = out.drained and bool(expected) and not alone and expected.isdisjoint(out.holds)
+    # An empty sink may still be written.
+    read = out.drained or bool(out.holds)
+    out.unmatched = read and bool(expected) and not alone and expected.isdisjoint(out.holds)
     for mark in compare(case):
         out.bad.add(mark.key)
         if _certain(mark, out) and not _rounding(mark, out, case) and out.counted(mark.kind):
             out.findings.append(finding(case, mark))
     if out.unseen:
         out.unknown.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
+    if out.strange:
+        out.unknown.append(
+            f"{out.strange} rows of {out.name} may be of records that the source lacked when it was read back"
+        )
     if out.rounded:
         out.unknown.append(f"{out.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
     out.self_tests = self_tests(case, bad=out.bad)
@@ -222,7 +238,11 @@ def hidden(examined: Examined, guarantee: Guarantee) -> str:
 def _certain(mark: Mark, out: Examined) -> bool:
     """While records are under way, only what no later record can mend is a finding: a row that is too much under a
     `plain` effect, of records that are done. Any other effect ("the latest of each account") may have called for it in
-    between, and a batch in flight may be on its way into the place of its first rows."""
+    between, and a batch in flight may be on its way into the place of its first rows. Of a row that nobody expects the
+    record may be one that the ledger has not."""
+    if out.short and mark.kind is not Kind.LOST:
+        out.strange += mark.copies
+        return False
     if out.drained:
         return True
     if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) or not out.plain or mark.key in out.moving:
@@ -277,13 +297,14 @@ def _case(out: Examined, effect: Table, table: SinkTable, effects: Effects) -> C
         expected=effect.rows,
         found=table.rows if same else [tuple([row[place] for place in order]) for row in table.rows],
         aggregate=aggregate,
+        unrounded=effects.unrounded(out.sink.effect or ""),
     )
     return replace(case, sizes=_sizes(case, out.sink.effect or "", effects))
 
 
 def _sizes(case: Case, sql: str, effects: Effects) -> dict[Key, list[float]]:
     """By key, the largest number that went into each column; asked of floating point numbers only."""
-    floats = [place for place, family in enumerate(case.families) if family == "float" and case.aggregate]
+    floats = [place for place, rounds in enumerate(case.rounds) if rounds]
     if not floats:
         return {}
     # Where a column is not simply a sum, the other totals in it have to do.

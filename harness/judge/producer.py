@@ -15,8 +15,10 @@ PLACES_SHOWN = 5
 
 @dataclass
 class Producer:
-    """How the sending side did: counts for the verdict, reasons that make it void, records that came back."""
+    """How the sending side did: counts for the verdict, reasons that make it void, records that came back. `short`: the
+    source has lost or changed records since they were acknowledged, and the pipeline may have taken them before."""
 
+    short: bool = False
     counts: dict[str, int] = field(default_factory=dict)
     void: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
@@ -37,6 +39,7 @@ def examine_producer(run: Run) -> Producer:
     }
     if attempts.torn:
         out.void.append(f"the ledger of attempts is {attempts.torn}")
+    out.short = bool(report.lost or report.changed)
     for what, places in (("lost", report.lost), ("changed", report.changed)):
         if places:
             out.void.append(f"the source {what} {len(places)} acknowledged records ({_places(places)})")

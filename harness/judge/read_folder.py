@@ -17,10 +17,12 @@ from harness.scenario.progress import IN_CHECKPOINT
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What run.json says became of the run, as far as a verdict rests on it."""
+    """What run.json says became of the run, as far as a verdict rests on it. `grew`: so did the source, after it had
+    been read back."""
 
     steps: tuple[StepOutcome, ...] = ()
     drained: bool = False
+    grew: bool = False
     reasons: tuple[str, ...] = ()
     stalled: Mapping[str, Any] | str | None = None
     error: str | None = None
@@ -37,6 +39,8 @@ class Run:
     progressed: Progressed
     checkpoint: Mapping[str, Any]
     steps: tuple[StepOutcome, ...]
+    short: bool = False
+    """May the pipeline have taken records that the ledger has not?"""
 
     @property
     def source(self) -> Path:
@@ -44,8 +48,10 @@ class Run:
 
     @property
     def drained(self) -> bool:
-        """Does the run loop say that every record is committed by the pipeline?"""
-        return bool(self.outcome.get("drained")) and self.progressed.drained
+        """Does the run loop say that every record is committed by the pipeline, and leave nothing open? A row may come
+        as long as a sink's server is at work, say."""
+        open_ = self.outcome.get("reasons")
+        return bool(self.outcome.get("drained")) and self.progressed.drained and not open_
 
     @property
     def committed(self) -> dict[int, int]:
@@ -84,6 +90,7 @@ def read_run(folder: Path) -> Run:
         progressed=progressed,
         checkpoint=asdict(progressed),
         steps=outcome.steps,
+        short=outcome.grew,
     )
 
 

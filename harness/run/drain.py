@@ -28,7 +28,9 @@ SILENT_S = 15.0
 SLOWER = 3.0
 """How much longer than the first attempt a later one may take until it has shown itself."""
 READ_BACK_S = 120.0
-SERVER_IDLE_S = 30.0
+SERVER_IDLE_S = 75.0
+"""Longer than a broker leaves a dead producer's transaction open (a minute) and takes to look for it (ten seconds): no
+committed record behind it can be read before."""
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
 """What a sink that shows its rows, or their last version, late can look like for a while."""
 READ_BACK_PER_S = 2000.0
@@ -43,6 +45,7 @@ class Drain:
         self._reasons: list[str] = []
         self._stalled: dict[str, Any] | None = None
         self._drained = False
+        self._grew = False
         self._silence: dict[int, Deadline] = {}
         self._quiet_period_s: float | None = None
 
@@ -68,7 +71,7 @@ class Drain:
         live.healthy()
         if count(live.source.ends()) > count(ends):
             # A late request of a sender, or another writer: then the ledger does not know all that was consumed.
-            self._drained = False
+            self._drained, self._grew = False, True
             self._reasons.append("not drained: the source grew after its records had been read back")
         self._read(ends, last=True)
 
@@ -225,12 +228,13 @@ class Drain:
             self._reasons.append(f"not drained: the sink did not stay unchanged for {for_s:g} s before the time was up")
 
     def _missing(self) -> bool:
-        """Is a sink not there yet, or are rows not in it?"""
+        """Is a sink not there yet, or are rows not in it, be it that a batch has yet to write their windows?"""
         folder, sinks = self._live.folder.path, self._live.scenario.sinks
         tables = [load(folder, place) for place, sink in enumerate(sinks) if not SINKS[sink.kind].unread]
         if any(table is not None and table.unreadable for table in tables):
             return True
-        return any(finding.kind in LATE for finding in judge(folder).findings)
+        verdict = judge(folder)
+        return bool(verdict.counts.get("unseen")) or any(finding.kind in LATE for finding in verdict.findings)
 
     def _read(self, ends: dict[int, int], *, last: bool = False) -> None:
         live = self._live
@@ -260,6 +264,7 @@ class Drain:
         return {
             "steps": [plain(outcome) for outcome in live.schedule.outcomes],
             "drained": self._drained,
+            "grew": self._grew,
             "reasons": self._reasons,
             "stalled": self._stalled,
             "error": None,

@@ -304,7 +304,7 @@ class Finding:
     the snapshots show to have caused it, `fits` those that may have, which nothing shows, `near` those of `fits` in
     which its records were at stake. `without_faults`: every control run shows it too; `calm`: they were asked, and none
     does. `harms` are those that a wrong total cannot do without; `staked` says that no more is missing than was at
-    stake in hits, None that nobody knows, `altered` that a surplus row is no faithful copy, `torn` that a sink which
+    stake in hits, None that nobody knows, `altered` that a row is no faithful copy, `torn` that a sink which
     must agree has what this one lacks, `vague` that it may hide a harm that the guarantee forbids, or be one that it
     allows. `to_confirm`: hits explain it, and a control run has to show that it is not there without them. `checkpoint`
     is the folder of the query that `batches` are of, where the run had several."""

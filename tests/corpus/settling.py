@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.corpus.case import adversary, held, unknown, void
+from harness.run_folder.ledger import State
+from harness.scenario import Kind
+from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import counting
 from tests.corpus.run_builder import RunBuilder
+
+LOST, UNEXPECTED = Kind.LOST, Kind.UNEXPECTED
 
 
 @adversary(10, void("could not be read when the fault hit"), twin=held("1 loss"))
@@ -25,6 +29,43 @@ def snapshot_failed(run: RunBuilder) -> Iterator[str]:
     run.injection(1, error="the server is gone", states=(), tables=[None])
     yield "the snapshot was taken"
     run.found(error="", states=None, tables=None)
+
+
+@adversary(10, unknown("still at work", shown=("1 repetition",)), twin=violated(LOST, 20))
+def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
+    """The last two batches are in the topic, behind the transaction of a producer that was killed: who reads committed
+    records has them when the broker ends it. The harness saw the transaction, and called the rows lost."""
+    run.injection(1)
+    run.tables = [run.rows((0, 20))]
+    run.calm()
+    open_ = "unknown: the sink's server was still at work after 75 s: transaction of producer 7 in partition 0"
+    run.outcome = {"reasons": [open_]}
+    yield "no transaction was open when the sink was read"
+    run.outcome = {}
+
+
+@adversary(10, unknown("may be of records that the source lacked", shown=None), twin=violated(UNEXPECTED, 1, fits=None))
+def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[str]:
+    """A send without an answer is there at last, when all records had been read back, and the pipeline takes it before
+    it is ended. The ledger has no such record, and its row was called unexpected."""
+    run.injection(1)
+    run.tables = [[*run.rows((0, 40)), ("40", "a0", "40.4")]]
+    run.calm()
+    run.outcome = {"drained": False, "grew": True, "reasons": ["not drained: the source grew"]}
+    yield "nothing came after that"
+    run.outcome = {}
+
+
+@adversary(10, void("the source lost 1 acknowledged records", shown=None), twin=violated(UNEXPECTED, 1, fits=None))
+def the_source_lost_a_record_that_was_taken(run: RunBuilder) -> Iterator[str]:
+    """The broker has acknowledged a record and lost it since. The pipeline had taken it by then, and its row is one
+    that nobody expects."""
+    run.injection(1)
+    run.tables = [run.rows((0, 40))]
+    run.gone = frozenset({35})
+    run.calm()
+    yield "the send of that record has failed, and it never was in the source"
+    run.states = lambda seq: State.FAILED if seq == 35 else State.ACKNOWLEDGED
 
 
 @adversary(

@@ -251,3 +251,16 @@ def a_control_that_lost_another_row(run: RunBuilder) -> Iterator[str]:
     run.calm([run.rows(whole)], [run.rows((0, 3), (4, 40))], [run.rows(whole)])
     yield "none lost any; that two have a row twice is another matter"
     run.calm([run.rows(whole)], [run.rows(whole, again=[(3, 4)])], [run.rows(whole, again=[(5, 6)])])
+
+
+@adversary(3, violated(WRONG, 1), twin=held("1 loss"))
+def a_record_that_came_again_has_another_amount(run: RunBuilder) -> Iterator[str]:
+    """Each record once, by DISTINCT, under at-least-once. No record gives the row that is there, however often each of
+    them came: it was taken for a total, of which nobody can tell."""
+    run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
+    run.sink(replace(PER_RECORD, effect="select distinct id, account, amount from ledger"))
+    run.injection(1, point="batch-planned", holds=10)
+    run.tables = [[(*row[:-1], "7777") if row[0] == "5" else row for row in run.rows((0, 40))]]
+    run.calm()
+    yield "it has the amount of its record"
+    run.tables = [run.rows((0, 40))]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from harness.checkers.cells import Row
 from harness.components.python.sink.open_reader import UNTRIED
-from harness.scenario import Word
-from tests.corpus.case import Right, adversary, error, held, void
+from harness.scenario import Kind, Word
+from tests.corpus.case import Right, adversary, error, held, unknown, void
 from tests.corpus.run_builder import RunBuilder
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
@@ -17,6 +17,7 @@ HALVES = replace(PER_RECORD, effect="select id, account, (amount / 3)::{} as amo
 DISTINCT = "select distinct id, account, amount from payments"
 GRAND = replace(TOTALS, effect="select count(*) as n, sum(amount) as total from ledger", key=())
 GRAND_TYPES = [("n", "bigint", "number"), ("total", "numeric", "number")]
+OTHERS = {Kind.UNEXPECTED: 40}
 MAXIMUM = replace(TOTALS, effect="select account, max(id) as n from ledger group by account")
 
 
@@ -159,3 +160,20 @@ def a_snapshot_that_says_more(run: RunBuilder) -> Iterator[str]:
 def rewrite(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@adversary(
+    13,
+    void("holds not one of the keys expected of it", shown=None, kinds=OTHERS, fits=None),
+    twin=unknown("not drained", shown=None),
+)
+def another_table_of_a_slow_program(run: RunBuilder) -> Iterator[str]:
+    """The scenario names another table of the program, with the same columns and keys of its own, and the program had
+    not committed all records in time. Not one expected key is there, and the rows were called unexpected."""
+    run.injection(1)
+    run.tables = [[(str(1000 + int(row[0] or 0)), *row[1:]) for row in run.rows((0, 40))]]
+    run.progress = 20
+    run.outcome = {"reasons": ["not drained: 20 of 40 records were not committed by the pipeline"]}
+    run.calm()
+    yield "it is the table of the effect, as far as it was written"
+    run.tables = [run.rows((0, 20))]

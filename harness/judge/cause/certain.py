@@ -34,8 +34,15 @@ def certainly(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weigh
         return [replace(each, vague=each.kind in ROWS) for each in findings]
     with localcontext(EXACT):
         totals = _Totals.of(scale, joined(*(each.open for each in weighed)))
-        rows = _Rows.of(scale)
-        return [totals.told(each) if each.kind is Kind.WRONG_AGGREGATE else rows.told(each) for each in findings]
+        rows, distinct = _Rows.of(scale), scale.effects.distinct(scale.sql)
+
+        def told(each: Finding) -> Finding:
+            if each.kind is not Kind.WRONG_AGGREGATE:
+                return rows.told(each)
+            # No record gives such a row, however often each of them comes.
+            return replace(each, altered=True) if distinct else totals.told(each)
+
+        return [told(each) for each in findings]
 
 
 def keyed(scale: Scale) -> bool:

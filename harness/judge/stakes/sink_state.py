@@ -68,14 +68,13 @@ def same(case: Case, key: Key, one: Counter[Any], other: Counter[Any]) -> bool:
 
 
 def blind(case: Case) -> bool:
-    """Is each value of its totals a floating point number? Then no look tells one total from another."""
+    """Is each value of its totals a sum of floating point numbers? Then no look tells one total from another."""
     return bool(_sums(case)) and set(case.payload_places()) <= set(_sums(case))
 
 
 def _sums(case: Case) -> list[int]:
     """The columns of a total that hang on the order of what went into it: they differ where nothing else does."""
-    floats = [place for place, family in enumerate(case.families) if family == "float"]
-    return [place for place in floats if case.aggregate and place not in named_by(case)]
+    return [place for place, rounds in enumerate(case.rounds) if rounds and place not in named_by(case)]
 
 
 def sink_state(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> SinkState | None:

@@ -1,13 +1,14 @@
 """The files that a program under test depends on, as far as its scenario names them, each by its SHA-256.
 
 That is the program's own folder, from which Python imports first; what the scenario adds to the path of imports by
-PYTHONPATH, `--py-files` or Spark's own settings; and each file that an argument, a variable or a setting names.
+PYTHONPATH, `--py-files` or Spark's own settings; and each file that an argument, a variable or a setting names. Of a
+PYTHONPATH of the harness's own, which its drivers are given, the Python files count.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -19,32 +20,52 @@ PATH = "PYTHONPATH"
 SHIPPED = ("spark.submit.pyFiles", "spark.files", "spark.archives", "spark.jars")
 """Settings of Spark that list files for driver and executors."""
 PY_FILES = "--py-files"
+INSTALLED = ("site-packages", "dist-packages")
+MOST = 5_000
+"""So many files of an inherited PYTHONPATH are looked at: one that leads to a whole disk must not hold up a run."""
+NAMED = "named: "
+"""So that a file that the scenario names never stands for one of that name in the program's folder."""
 LEFT_OUT = ("__pycache__", ".coverage", ".DS_Store")
 """What others write beside a program, and no program reads."""
 
 
 def files(pipeline: Pipeline, root: Path, *, excluded: Path | None = None) -> dict[str, str]:
-    """By name, the SHA-256 of each file. Left out: folders that are hidden (but not files: `.env`), caches, virtual
-    environments, and `excluded`. A program of Spark's own is told by its name and Spark's version."""
+    """By name, the SHA-256 of each file: those of the program's folder as they are called there, others with `NAMED`
+    before. Left out: folders that are hidden (but not files: `.env`), caches, virtual environments, and `excluded`. A
+    program of Spark's own is told by its name and Spark's version."""
     walk = _Walk(excluded)
     program = root / pipeline.entry
     if "{" not in pipeline.entry and program.is_file():
         walk.below(program.parent, "")
     for word in sorted(_imported(pipeline)):
-        walk.any(root / word, word)
+        walk.any(root / word, NAMED + word)
     for word in sorted(_words(pipeline)):
         if (root / word).is_file():
-            walk.any(root / word, word)
+            walk.any(root / word, NAMED + word)
+    return walk.found
+
+
+def inherited(pipeline: Pipeline, environ: Mapping[str, str], *, excluded: Path | None = None) -> dict[str, str]:
+    """By place in the PYTHONPATH of `environ` and name, the SHA-256 of each Python file and archive there; none where
+    the scenario sets its own. Left out is also what is installed."""
+    walk = _Walk(excluded, most=MOST)
+    words = [] if PATH in pipeline.env else environ.get(PATH, "").split(os.pathsep)
+    for place, word in enumerate(words):
+        if word:
+            walk.any(Path(word), str(place))
     return walk.found
 
 
 class _Walk:
-    """Takes the sums of files; each folder once, however many links lead there, and back."""
+    """Takes the sums of files; each folder once, however many links lead there, and back. With `most`, in folders those
+    of Python's alone that are not installed, and no more than so many."""
 
-    def __init__(self, excluded: Path | None) -> None:
+    def __init__(self, excluded: Path | None, *, most: int | None = None) -> None:
         self.found: dict[str, str] = {}
         self._excluded = excluded and excluded.resolve()
         self._seen: dict[Path, str] = {}
+        self._most = most
+        self._left = most or 0
 
     def any(self, path: Path, name: str) -> None:
         """A file, or all below a folder."""
@@ -64,8 +85,14 @@ class _Walk:
         self._seen[real] = name
         for path in sorted(folder.iterdir()):
             hidden = path.name.startswith(".") and path.is_dir()
-            if not hidden and path.name not in LEFT_OUT:
+            if not hidden and path.name not in LEFT_OUT and self._wanted(path):
                 self.any(path, name + path.name)
+
+    def _wanted(self, path: Path) -> bool:
+        if self._most is None:
+            return True
+        self._left -= 1
+        return self._left >= 0 and path.name not in INSTALLED and (path.suffix == ".py" or path.is_dir())
 
 
 def _imported(pipeline: Pipeline) -> set[str]:

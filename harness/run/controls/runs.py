@@ -8,6 +8,7 @@ cache by the digest of all that decides it, and the next run that asks for the s
 from __future__ import annotations
 
 import json
+import os
 import platform
 import secrets
 import shutil
@@ -24,9 +25,10 @@ from typing import Any
 from harness import __version__
 from harness.component import COMPONENTS
 from harness.errors import SetupError, WaitError
+from harness.judge import completed
 from harness.machine import cache
 from harness.resources import components
-from harness.run.controls.digest import files
+from harness.run.controls.digest import files, inherited
 from harness.run.live_run import Live
 from harness.run.run_or_control import ended, planned, play
 from harness.run.supervisor import tail
@@ -149,7 +151,10 @@ def _done(run_folder: RunFolder, outcome: Mapping[str, Any], scenario: Scenario)
     if not outcome["drained"] or outcome["reasons"] or outcome["error"]:
         return False
     tables = [load(run_folder.path, place) for place in range(len(scenario.sinks))]
-    return all(table is not None and not table.unreadable for table in tables)
+    if not all(table is not None and not table.unreadable for table in tables):
+        return False
+    # A batch without records may have had yet to close windows, when all records were committed.
+    return not any(sink.watermark for sink in scenario.sinks) or completed(run_folder.path)
 
 
 def _keep(run_folder: RunFolder, kept: Path) -> None:
@@ -221,6 +226,7 @@ def digest(
     so differ from one run of a scenario to the next."""
     known = {
         "files": files(scenario.pipeline, root, excluded=excluded),
+        "inherited": inherited(scenario.pipeline, os.environ, excluded=excluded),
         "pipeline": plain(scenario.pipeline),
         "setup": dict(scenario.setup),
         "input": plain(scenario.input),
