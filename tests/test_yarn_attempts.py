@@ -18,7 +18,7 @@ from typing import Any, cast
 import pytest
 
 from harness.components.yarn.asking import Manager
-from harness.components.yarn.attempt import YarnAttempt
+from harness.components.yarn.attempt import SAID_MOST, YarnAttempt, brief
 from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.containers import EXECUTOR, MASTER, contained, master, runs
 from harness.components.yarn.fault import kill_nodemanager
@@ -30,6 +30,7 @@ from harness.faults.base import outage
 from harness.hosts import signals
 from harness.machine.java import Java
 from harness.resources import RunResources
+from harness.run.last_words import last_words
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
 from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
@@ -190,6 +191,43 @@ def test_an_attempt_that_was_never_seen_ends_when_yarn_says_so(attempt: YarnAtte
     assert polled(attempt) == 1
 
 
+# As ResourceManager tells it of an attempt whose container could not be prepared.
+NEVER_BEGAN = """AM Container for appattempt_17_0001_000001 exited with  exitCode: -1000
+Failing this attempt.Diagnostics: [2026-11-27 10:00:00.000]File file:/staging/pyspark.zip does not exist, s3cret
+java.io.FileNotFoundException: File file:/staging/pyspark.zip does not exist
+\tat org.apache.hadoop.fs.RawLocalFileSystem.getFileLinkStatusInternal(RawLocalFileSystem.java:1)
+\t... 12 more
+
+For more detailed output, check the application tracking page.
+"""
+
+
+def test_why_an_attempt_could_not_begin_is_told_on_one_line_without_traces_and_secrets(
+    tmp_path: Path, attempt: YarnAttempt, page: Page
+) -> None:
+    assert attempt.diagnostics() == "", "nobody answers"
+    attempt._secrets = ("s3cret",)
+    page.said[f"{BEGUN}/appattempt_17_0001_000001"] = {"diagnosticsInfo": NEVER_BEGAN, "appAttemptState": "FAILED"}
+    assert polled(attempt) == 1
+    said = attempt.diagnostics()
+    assert "exitCode: -1000 Failing this attempt.Diagnostics: [" in said
+    assert said.endswith("does not exist For more detailed output, check the application tracking page.")
+    assert "pyspark.zip does not exist, [redacted] java.io.FileNotFoundException" in said and "\t" not in said
+    attempt.log.write_text("Submitted application application_17_0001\n")
+    assert last_words(attempt).splitlines() == [
+        "logs/driver-1.log:",
+        f"Submitted application {APPLICATION}",
+        f"Diagnostics of attempt 1: {said}",
+    ]
+
+
+def test_of_long_diagnostics_the_beginning_is_kept_and_no_half_of_a_secret() -> None:
+    for before in range(SAID_MOST - 8, SAID_MOST + 1):
+        said = brief("x" * before + "s3cret" + "y" * 9999, ["s3cret"])
+        assert len(said) == SAID_MOST + 1 and said.endswith("…") and "s3c" not in said
+    assert brief(" a\n\n b\t\n") == "a b"
+
+
 # What ResourceManager of Hadoop 3.4.1 said of a program that ended well, of one that exited with 3 in its last attempt,
 # and of one that was killed. Only a search by final status tells the first two apart.
 WELL = {"apps": [{"appIdNum": "1", "trackingUrlPretty": "http://localhost:45577/proxy/application_17_0001/"}]}
@@ -311,6 +349,10 @@ class Driver:
     number: int
     log: Path
     status: int | None = None
+    said: str = ""
+
+    def diagnostics(self) -> str:
+        return self.said
 
     def poll(self) -> int | None:
         return self.status
@@ -360,6 +402,32 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
     made = Journal(tmp_path / "journal.jsonl")
     yield made
     made.close()
+
+
+def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_journal_and_in_why_it_gave_up(
+    tmp_path: Path, journal: Journal
+) -> None:
+    second = Driver(2, tmp_path / "driver-2.log", status=1, said="b" * 400)
+    stack = Cluster(next=[None, second, NoMore("it starts the driver no more")])
+    own: Any = SimpleNamespace(folder=tmp_path)
+    supervisor = Supervisor(stack, own, Pipeline(entry="program"), journal=journal, logs=tmp_path)  # type: ignore[arg-type]
+    supervisor.start(Restart(), lambda number: None)
+    try:
+        assert stack.first is not None
+        stack.first.said = "exitCode: 137"
+        supervisor.expect_death(1, [])
+        stack.first.status = KILLED
+        until("the end", lambda: supervisor.gave_up, within_s=30.0)
+    finally:
+        supervisor.stop()
+    why = f"it starts the driver no more; diagnostics of attempt 2: {'b' * 300}…"
+    assert supervisor.gave_up == why
+    told = [each for each in read(tmp_path / "journal.jsonl") if each["what"] in ("diagnostics", "gave up")]
+    assert [{name: each[name] for name in each if name not in ("n", "at_s", "what")} for each in told] == [
+        {"number": 1, "words": "exitCode: 137", "scheduled": True},
+        {"number": 2, "words": "b" * 400, "scheduled": False},
+        {"why": why},
+    ]
 
 
 @pytest.mark.parametrize("well", [False, True])

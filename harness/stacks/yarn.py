@@ -93,8 +93,8 @@ class YarnStack(ChildProcessesStack):
 
     def _attempt(self, own: RunResources, number: int, log: Path) -> YarnAttempt:
         yarn, submission = self._there(), self._submitted[own.run_id].submission
-        mark = driver_process.mark(own)
-        return YarnAttempt(submission, yarn.manager, yarn.folders, mark=mark, number=number, log=log)
+        mark, secrets = driver_process.mark(own), own.secrets
+        return YarnAttempt(submission, yarn.manager, yarn.folders, mark=mark, number=number, log=log, secrets=secrets)
 
     def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | NoMore | None:
         """The attempt that YARN has started after a dead one; None while it may still come; that it will not."""

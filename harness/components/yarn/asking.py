@@ -54,10 +54,14 @@ class Manager:
     def exit_status(self, application: str, number: int) -> int | None:
         """With which status the container of an attempt ended; None while YARN has not said it, and for good where the
         attempt told its end itself."""
+        said = EXIT_CODE.search(self.diagnostics(application, number))
+        return int(said[1]) if said else None
+
+    def diagnostics(self, application: str, number: int) -> str:
+        """What YARN says of an attempt: why it waits, how it ended; empty where that is nothing, or nobody answers."""
         name = f"{application.replace('application', 'appattempt')}_{number:06}"
         found = self.ask(f"/apps/{application}/appattempts/{name}") or {}
-        said = EXIT_CODE.search(str(found.get("diagnosticsInfo", "")))
-        return int(said[1]) if said else None
+        return str(found.get("diagnosticsInfo") or "")
 
     def end(self, application: str) -> None:
         """Have it end for good. Raises StackError if it is not told."""
