@@ -176,7 +176,11 @@ def test_validate_says_it_for_the_stack_that_is_named(tmp_path: Path) -> None:
 
 
 def test_its_daemons_faults_are_of_no_other_stack() -> None:
-    for kind, name in (("kill nodemanager", "upsert_nodemanager_killed"), ("restart resourcemanager", None)):
+    for kind, name in (
+        ("kill nodemanager", "upsert_nodemanager_killed"),
+        ("restart resourcemanager", None),
+        ("kill driver without resourcemanager", "upsert_without_resourcemanager_mid_batch"),
+    ):
         assert fault(kind, for_s=3.0).kind == kind
         if name is not None:
             scenario = load(OWN / f"{name}.yaml")

@@ -4,6 +4,7 @@ YARN: its containers' processes are others here, and ResourceManager is a page o
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -26,14 +27,13 @@ from harness.components.yarn.settings import Folders
 from harness.context import TriggerHit
 from harness.errors import StackError
 from harness.faults import FAULTS, fault
-from harness.faults.base import outage
-from harness.hosts import signals
+from harness.faults.base import Proof, outage
 from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.run.last_words import last_words
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
-from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
+from harness.scenario import CrashPoint, Impact, Pipeline, Restart, Step, Victim
 from harness.stack import NoMore
 from harness.stacks.yarn import Submitted, YarnStack
 from harness.triggers.base import at_point
@@ -517,6 +517,78 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     assert FAULTS[kind].inject(elsewhere, step, hit).signalled == {}
 
 
+@dataclass
+class Victims:
+    """A process that tells the story of the signals that it takes."""
+
+    name: str
+    story: list[str]
+    gone: bool = False
+
+    def send(self, what: signal.Signals) -> bool:
+        self.story.append(f"{what.name} {self.name}")
+        self.gone |= what is signal.SIGKILL
+        return True
+
+    def alive(self) -> bool:
+        return not self.gone
+
+    def stopped(self) -> bool:
+        return True
+
+    def family(self) -> list[Any]:
+        return [self]
+
+
+@pytest.mark.parametrize("lives", [True, False])
+def test_a_driver_that_is_killed_without_resourcemanager_is_looked_at_before_it_is_back(lives: bool) -> None:
+    story: list[str] = []
+    daemon = SimpleNamespace(port=1, stop=lambda: story.append("killed"), start=lambda: story.append("back"))
+    driver = [Victims("driver", story)] if lives else []
+    run: Any = SimpleNamespace(
+        stack=SimpleNamespace(daemons={"resourcemanager": daemon}, executors=lambda own: []),
+        own={},
+        supervisor=SimpleNamespace(
+            driver=SimpleNamespace(number=1),
+            processes=lambda victim=None: driver,
+            expect_death=lambda number, left: story.append(f"expected {number}"),
+            ending=lambda number, within_s: KILLED,
+        ),
+        glance=lambda hit: story.append("glanced"),
+        look=lambda hit: story.append("looked"),
+        release=lambda hit: story.append("let go"),
+        stop=threading.Event(),
+    )
+    do = fault("kill driver without resourcemanager", for_s=0.1)
+    step = Step(when=at_point(CrashPoint.SINK_COMMITTED, batch=2), do=do)
+    done = FAULTS[do.kind].inject(run, step, TriggerHit(batch=2))
+    if not lives:
+        # Nobody is left to be hit: ResourceManager is let be.
+        assert (story, done.signalled) == ([], {})
+        return
+    told = ["killed", "expected 1", "SIGSTOP driver", "glanced", "SIGKILL driver", "looked", "let go", "back"]
+    assert [each for place, each in enumerate(story) if place == 0 or story[place - 1] != each][1:] == told
+    assert story[0] == "SIGSTOP driver", "it gets nothing done between the two"
+    assert (done.driver_status, done.looked, done.lived, done.proof) == (KILLED, True, False, Proof.AFTER)
+    assert list(done.signalled) == ["resourcemanager", "driver", "driver 1"]
+    assert do.impact is Impact.DRIVER_KILLED, "the end counts against the attempts"
+
+
+def test_resourcemanager_comes_back_also_if_the_driver_cannot_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    story: list[str] = []
+    daemon = SimpleNamespace(port=1, stop=lambda: story.append("killed"), start=lambda: story.append("back"))
+    stack = SimpleNamespace(daemons={"resourcemanager": daemon})
+    run: Any = SimpleNamespace(
+        stack=stack, supervisor=SimpleNamespace(processes=lambda: [Victims("driver", [])], driver=None)
+    )
+    monkeypatch.setattr("harness.faults.base.killing.kill_driver", lambda *asked: 1 / 0)
+    do = fault("kill driver without resourcemanager", for_s=0.1)
+    step = Step(when=at_point(CrashPoint.SINK_COMMITTED, batch=2), do=do)
+    with pytest.raises(ZeroDivisionError):
+        FAULTS[do.kind].inject(run, step, TriggerHit(batch=2))
+    assert story == ["killed", "back"]
+
+
 @pytest.fixture
 def without_jars(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hadoop is not fetched: what is started stands in for it."""
@@ -524,18 +596,32 @@ def without_jars(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_jars")
-def test_a_resourcemanager_that_comes_back_finds_a_nodemanager_that_goes_on(tmp_path: Path, starts: Starts) -> None:
-    """It is held still meanwhile, and would never join."""
-    session: Any = SimpleNamespace(id="s-1", folder=tmp_path)
+def test_a_resourcemanager_that_comes_back_leaves_a_nodemanager_still_that_is_held(
+    tmp_path: Path, starts: Starts, page: Page
+) -> None:
+    """Let go, it would start the next attempt while somebody looks at the dead one."""
+    session: Any = SimpleNamespace(id="s-1", folder=tmp_path, spawn=lambda *argv, **more: starts("java"))
+    stack, own = YarnStack(tmp_path), cast(RunResources, None)
     java = Java(home=tmp_path, executable=tmp_path / "java", feature=17, text="17")
-    yarn = Yarn(session, java, logs=tmp_path)
+    stack._yarn = yarn = Yarn(session, java, logs=tmp_path)
+    # As ResourceManager of Hadoop 3.4.1 tells it without a node.
+    object.__setattr__(yarn.manager, "address", f"127.0.0.1:{page.server_port}")
+    page.said["/nodes"] = {"nodes": None}
     try:
         yarn.nodemanager._process = starts("java")
         (node,) = yarn.nodemanager.itself()
-        assert signals.freeze([node]) and node.stopped()
-        session.spawn = lambda *argv, **more: None
-        yarn.resourcemanager.spawn()
+        with stack.holding(own):
+            assert node.stopped()
+            yarn.resourcemanager.start()
+            assert node.stopped()
         until("NodeManager to go on", lambda: not node.stopped(), within_s=30.0)
+        # From here on it is there only with a node.
+        yarn.resourcemanager.stop()
+        yarn.resourcemanager.spawn()
+        with pytest.raises(StackError):
+            yarn.resourcemanager.await_ready(within_s=0.5)
+        page.said["/nodes"] = {"nodes": [{"state": "RUNNING", "lastHealthUpdate": 1}]}
+        yarn.resourcemanager.await_ready(within_s=30.0)
     finally:
         yarn.close()
 

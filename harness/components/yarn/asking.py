@@ -29,6 +29,10 @@ class Manager:
 
     address: str
 
+    def answers(self) -> bool:
+        """Does it answer, with a node or without?"""
+        return self.ask("/nodes") is not None
+
     def node_since_ms(self) -> int:
         """When its one running node told of its health last, in milliseconds since 1970; 0 without one."""
         nodes = (self.ask("/nodes") or {}).get("nodes") or ()
