@@ -17,7 +17,7 @@ from harness.components.yarn import policy, settings
 from harness.components.yarn.asking import Manager
 from harness.components.yarn.attempt import Output, told
 from harness.components.yarn.containers import ID
-from harness.components.yarn.submission import properties, quoted
+from harness.components.yarn.submission import as_elsewhere, properties, quoted
 from harness.errors import UsageError
 from harness.faults import fault
 from harness.hosts.ports import LOOPBACK
@@ -273,6 +273,22 @@ class TestHandedOver:
         assert "ONCEPROOF_SESSION=s-1" in found["yarn.nodemanager.admin-env"].split(",")
         places = [each for value in found.values() for each in value.split(",") if each.startswith(("/", "file:"))]
         assert len(places) >= 4 and all(str(tmp_path) in each for each in places)
+        for port in at.values():
+            port.release()
+
+    def test_a_pipeline_has_hadoop_s_settings_as_on_other_stacks(self, tmp_path: Path) -> None:
+        """Spark ships the daemons' folder of settings into each container."""
+        at = settings.ports()
+        folders = settings.Folders(tmp_path / "yarn", tmp_path / "logs")
+        settings.write(folders, at, "s-1")
+        core = {
+            each.findtext("name"): each for each in ElementTree.parse(folders.conf / "core-site.xml").iter("property")
+        }
+        # A path without a scheme is one of this machine by default, too; nobody asks a pipeline over HTTP.
+        ours = set(core) - {"fs.defaultFS", "hadoop.http.staticuser.user"}
+        given = as_elsewhere(tmp_path / "run")
+        assert {f"spark.hadoop.{name}" for name in ours} == set(given)
+        assert given["spark.hadoop.hadoop.tmp.dir"] == str(tmp_path / "run")
         for port in at.values():
             port.release()
 
