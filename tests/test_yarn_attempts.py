@@ -407,7 +407,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_journal_and_in_why_it_gave_up(
     tmp_path: Path, journal: Journal
 ) -> None:
-    second = Driver(2, tmp_path / "driver-2.log", status=1, said="b" * 400)
+    second = Driver(2, tmp_path / "driver-2.log", status=1, said="b" * 600)
     stack = Cluster(next=[None, second, NoMore("it starts the driver no more")])
     own: Any = SimpleNamespace(folder=tmp_path)
     supervisor = Supervisor(stack, own, Pipeline(entry="program"), journal=journal, logs=tmp_path)  # type: ignore[arg-type]
@@ -420,12 +420,12 @@ def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_journal_and_i
         until("the end", lambda: supervisor.gave_up, within_s=30.0)
     finally:
         supervisor.stop()
-    why = f"it starts the driver no more; diagnostics of attempt 2: {'b' * 300}…"
+    why = f"it starts the driver no more; diagnostics of attempt 2: {'b' * 500}…"
     assert supervisor.gave_up == why
     told = [each for each in read(tmp_path / "journal.jsonl") if each["what"] in ("diagnostics", "gave up")]
     assert [{name: each[name] for name in each if name not in ("n", "at_s", "what")} for each in told] == [
         {"number": 1, "words": "exitCode: 137", "scheduled": True},
-        {"number": 2, "words": "b" * 400, "scheduled": False},
+        {"number": 2, "words": "b" * 600, "scheduled": False},
         {"why": why},
     ]
 

@@ -10,7 +10,7 @@ from harness.stack import Driver, HasDiagnostics
 RAISED = re.compile(r"[A-Za-z_][\w.]*(: |$)")
 """What follows the frames of a Python traceback."""
 ERROR = re.compile(r"([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception)\b")
-SHOWN = 300
+SHOWN = 500
 """So many characters of a cluster manager's diagnostics go into a sentence; the journal has more."""
 
 

@@ -21,7 +21,7 @@ from harness.scenario import Verdict, Word
 
 MOST = 8
 SHUFFLE = "spark.sql.shuffle.partitions"
-SAID = 300
+SAID = 500
 """So many characters of an attempt's diagnostics are told."""
 SHARE = 0.1
 """A restart that took less of the time than this is not told."""
