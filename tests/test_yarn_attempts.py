@@ -18,7 +18,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.components.yarn.asking import Manager
+from harness.components.yarn.asking import Manager, Node
 from harness.components.yarn.attempt import SAID_MOST, YarnAttempt, brief
 from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.containers import EXECUTOR, MASTER, contained, master, runs
@@ -324,22 +324,64 @@ class Slow:
         return "KILLED" if self.said.count("told") > 1 else ""
 
 
+def ending(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, manager: Any, node: Any, *, gone: bool = False, **of_node: bool
+) -> None:
+    """Have the stack end an application, with these of YARN's daemons."""
+    monkeypatch.setattr("harness.stacks.yarn.END_WITHIN_S", 3.0)
+    stack = YarnStack(tmp_path)
+    cluster: Any = SimpleNamespace(
+        manager=manager,
+        node=node,
+        resourcemanager=SimpleNamespace(gone=gone),
+        nodemanager=SimpleNamespace(gone=of_node.get("lost", False), held=of_node.get("held", False)),
+    )
+    session: Any = SimpleNamespace(end=lambda process: None)
+    submission: Any = SimpleNamespace(application=APPLICATION, process=None)
+    stack._yarn, stack._session, stack._submitted["r"] = cluster, session, Submitted(submission, 6)
+    own: Any = SimpleNamespace(run_id="r")
+    stack.end(own)
+
+
 @pytest.mark.parametrize(("ends", "gone", "raises"), [(True, False, False), (False, True, False), (False, False, True)])
 def test_a_run_s_end_waits_until_the_application_is_over(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: bool, gone: bool, raises: bool
 ) -> None:
     """YARN would start the next attempt while the sink is read."""
-    monkeypatch.setattr("harness.stacks.yarn.END_WITHIN_S", 3.0)
-    stack, manager = YarnStack(tmp_path), Slow(ends=ends)
-    cluster: Any = SimpleNamespace(manager=manager, resourcemanager=SimpleNamespace(gone=gone))
-    session: Any = SimpleNamespace(end=lambda process: None)
-    submission: Any = SimpleNamespace(application=APPLICATION, process=None)
-    stack._yarn, stack._session, stack._submitted["r"] = cluster, session, Submitted(submission, 6)
-    own: Any = SimpleNamespace(run_id="r")
+    manager = Slow(ends=ends)
     with pytest.raises(StackError, match=APPLICATION) if raises else nullcontext():
-        stack.end(own)
+        ending(monkeypatch, tmp_path, manager, SimpleNamespace(done=lambda application: True), gone=gone)
     if ends:
         assert manager.said == ["asked", "asked", "told", "asked", "told"]
+
+
+AT_NODE = f"/ws/v1/node/apps/{APPLICATION}"
+
+
+def test_a_run_s_end_waits_until_nodemanager_starts_no_container_of_it_any_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: Page
+) -> None:
+    """It may be about to start one when the application is over, and nobody sees that yet."""
+    over: Any = SimpleNamespace(end=lambda application: None, over=lambda application: "KILLED")
+    node = Node(f"127.0.0.1:{page.server_port}")
+    for state, done in {
+        "NEW": False, "INITING": False, "RUNNING": False, "FINISHING_CONTAINERS_WAIT": False,
+        "APPLICATION_RESOURCES_CLEANINGUP": True, "FINISHED": True,
+    }.items():  # fmt: skip
+        page.said[AT_NODE] = {"state": state}
+        assert node.done(APPLICATION) is done
+    page.said[AT_NODE] = {"state": "RUNNING"}
+    with pytest.raises(StackError, match="it is over, and NodeManager has not ended its containers"):
+        ending(monkeypatch, tmp_path, over, node)
+    ending(monkeypatch, tmp_path, over, node, held=True)
+    ending(monkeypatch, tmp_path, over, node, lost=True)
+    del page.said[AT_NODE]
+    assert node.done(APPLICATION), "it knows no such application"
+    ending(monkeypatch, tmp_path, over, node)
+    silent = Node("127.0.0.1:1")
+    assert not silent.done(APPLICATION)
+    with pytest.raises(StackError):
+        ending(monkeypatch, tmp_path, over, silent)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.components.hadoop.daemon import START_S, Daemon, Room
 from harness.components.yarn import settings
-from harness.components.yarn.asking import Manager
+from harness.components.yarn.asking import Manager, Node
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess, processes
 from harness.machine.java import Java
@@ -74,7 +74,7 @@ class Yarn:
         self.folders = settings.Folders(session.folder / "yarn", logs / "executors")
         self._ports = settings.ports()
         self._session, self._logs = session, logs
-        self.manager = Manager(str(self._ports["manager-web"]))
+        self.manager, self.node = Manager(str(self._ports["manager-web"])), Node(str(self._ports["node-web"]))
         room = Room(session=session, java=java, conf=self.folders.conf, work=self.folders.root / "tmp")
         manager = self.manager
         self.resourcemanager = YarnDaemon(
