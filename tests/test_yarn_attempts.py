@@ -198,7 +198,7 @@ java.io.FileNotFoundException: File file:/staging/pyspark.zip does not exist
 \tat org.apache.hadoop.fs.RawLocalFileSystem.getFileLinkStatusInternal(RawLocalFileSystem.java:1)
 \t... 12 more
 
-For more detailed output, check the application tracking page.
+For more detailed output, check the application tracking page: http://localhost:1/cluster/app/application_17_0001 Then
 """
 
 
@@ -211,7 +211,7 @@ def test_why_an_attempt_could_not_begin_is_told_on_one_line_without_traces_and_s
     assert polled(attempt) == 1
     said = attempt.diagnostics()
     assert "exitCode: -1000 Failing this attempt.Diagnostics: [" in said
-    assert said.endswith("does not exist For more detailed output, check the application tracking page.")
+    assert said.endswith("java.io.FileNotFoundException: File file:/staging/pyspark.zip does not exist")
     assert "pyspark.zip does not exist, [redacted] java.io.FileNotFoundException" in said and "\t" not in said
     attempt.log.write_text("Submitted application application_17_0001\n")
     assert last_words(attempt).splitlines() == [

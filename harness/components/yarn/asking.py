@@ -35,7 +35,7 @@ class Manager:
     address: str
 
     def answers(self) -> bool:
-        """Does it answer, with a node or without?"""
+        """Does it answer, with a node or without? It does so some moments before it has recovered its applications."""
         return self.ask("/nodes") is not None
 
     def node_since_ms(self) -> int:

@@ -30,8 +30,8 @@ NAMES = ("prelaunch.err", "stderr", "stdout")
 """The files of a container's output."""
 LOST = 1
 """The status of an attempt that is over without an exit status, and has not ended well: its node was lost, say."""
-FRAME = re.compile(r"\s+(at |\.\.\. \d+ more)")
-"""A line of a Java stack trace below its message."""
+LEFT_OUT = re.compile(r"\s+(at |\.\.\. \d+ more)|For more detailed output, check the application tracking page")
+"""A line of a Java stack trace below its message; where more is to be read, on a page that goes with the stack."""
 SAID_MOST = 1000
 """So many characters of its diagnostics are kept; the first ones say what failed."""
 
@@ -151,7 +151,7 @@ def told(status: int) -> int:
 
 def brief(diagnostics: str, secrets: Collection[str] = ()) -> str:
     """The beginning of YARN's words on one line. Secrets go first: of one that is cut off a part would stay."""
-    lines = (line for line in Redactor(secrets).text(diagnostics).splitlines() if not FRAME.match(line))
+    lines = (line for line in Redactor(secrets).text(diagnostics).splitlines() if not LEFT_OUT.match(line))
     text = " ".join(" ".join(lines).split())
     return text if len(text) <= SAID_MOST else f"{text[:SAID_MOST]}…"
 
