@@ -163,6 +163,15 @@ class HasNames(Protocol):
         """Those names, for the journal: `application`, `container`."""
 
 
+@runtime_checkable
+class HasDiagnostics(Protocol):
+    """A driver of whose end a cluster manager says more than a status."""
+
+    def diagnostics(self) -> str:
+        """Its words, short and without secrets; empty where it has said nothing, or does not answer. They are for
+        people: nothing is concluded from them."""
+
+
 @dataclass(frozen=True)
 class NoMore:
     """A cluster manager starts no other attempt: why, in words; and has the program ended well?"""

@@ -37,7 +37,9 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
     ("step", plain(sample.STEP)),
     ("died", {"number": 1, "status": -9, "scheduled": True}),
     ("launched", {"number": 2, "pid": 11}),
+    ("diagnostics", {"number": 1, "words": "exitCode: 137", "scheduled": True}),
     ("died", {"number": 2, "status": 1, "scheduled": False}),
+    ("diagnostics", {"number": 2, "words": "no such file", "scheduled": False}),
     ("died", {"number": 3, "status": 0, "scheduled": False}),
     ("gave up", {"why": "5 restarts"}),
     ("verdict", {"word": "held", "as_expected": True, "findings": {}}),
@@ -77,6 +79,7 @@ PLAIN = f"""\
 [t] driver 1 died, status -9
 [t] driver 2 launched
 [t] driver 2 died, status 1, by itself
+[t] diagnostics of attempt 2: no such file
 [t] driver 3 ended, status 0
 [t] gave up: 5 restarts
 [t] ok HELD, expected held: driver dies after the sink committed

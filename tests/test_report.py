@@ -160,6 +160,8 @@ def parts_with(text: str) -> Parts:
         journal=[
             {"at_s": 1.0, "what": text, "x" + text: text, "deep": {"x" + text: text}},
             {"at_s": 1.5, "what": "tripwire", "table": text, "changes": text},
+            {"at_s": 1.6, "what": "launched", "number": 1},
+            {"at_s": 1.7, "what": "diagnostics", "number": 1, "words": f"x{text}"},
             {"at_s": 2.0, "what": "batch", "batch": 1, "point": "batch-planned", "checkpoint": text, "attempt": 1},
         ],
         progressed=Progressed(queries=(Query(checkpoint=text, batches=(Batch(batch=1, ranges={}, committed=True),)),)),

@@ -20,8 +20,8 @@ from harness import suite
 from harness.errors import HarnessError, OwnCodeError, SetupError, StackError, UsageError
 from harness.report import render
 from harness.report.summary import Run, error
+from harness.run.last_words import tail
 from harness.run.loop import Result
-from harness.run.supervisor import tail
 from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Scenario, Word, plain

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from harness.report import render
 from harness.report.budget import MOST_BYTES
+from harness.report.escape import visible
 from harness.report.page import Parts
 from harness.report.timeline import shapes, slices
 from harness.report.timeline.attempt_rows import attempt_rows
@@ -236,6 +237,17 @@ def test_each_attempt_has_its_batches_and_commits() -> None:
         "cold",
         "warm session, 0.35 s after the death, 1 process of a dead attempt still alive",
     )
+
+
+def test_what_a_cluster_manager_says_of_an_attempt_stands_in_its_first_row() -> None:
+    two = [
+        *JOURNAL,
+        batch(2.5, 7, "batch-planned", query="other"),
+        event(9.1, "diagnostics", number=1, words="a" * 2000),
+    ]
+    found = happened([*two, event(9.2, "diagnostics", number=2, words=["no text"])], [STEP])
+    rows = [(each.attempt, each.diagnostics) for each in attempt_rows(found, PROGRESSED, COUNTS)]
+    assert rows == [("1", visible("a" * 2000, 1000)), ("1", ""), ("2", "")]
 
 
 def test_a_pipeline_s_own_offsets_stand_in_the_table_of_attempts() -> None:

@@ -170,6 +170,18 @@ def test_a_driver_that_was_given_up_is_not_given_more_time() -> None:
     assert told.cures == ["Mend what ends the driver: the last lines of its log say what it was."]
 
 
+def test_what_a_cluster_manager_says_of_an_end_that_no_fault_caused_is_told_with_it() -> None:
+    ends = [
+        event(125.0, "diagnostics", number=1, words="exitCode: 137", scheduled=True),
+        event(126.0, "died", number=2, status=1, scheduled=False),
+        event(127.0, "diagnostics", number=2, words="no such file", scheduled=False),
+        event(130.0, "gave up", why="5 restarts"),
+    ]
+    told = said(journal=[*JOURNAL[:-3], *ends, *JOURNAL[-3:]], run={})
+    assert told is not None
+    assert [text for text in told.said if "Diagnostics" in text] == ["Diagnostics of attempt 2: no such file"]
+
+
 def test_a_program_that_ended_well_has_not_died_again_and_again() -> None:
     ended = event(130.0, "gave up", why="it is FINISHED", well=True)
     told = said(journal=[*JOURNAL[:-3], ended, *JOURNAL[-3:]], run={})

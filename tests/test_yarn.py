@@ -17,7 +17,7 @@ from harness.components.yarn import policy, settings
 from harness.components.yarn.asking import Manager
 from harness.components.yarn.attempt import Output, told
 from harness.components.yarn.containers import ID
-from harness.components.yarn.submission import properties, quoted
+from harness.components.yarn.submission import as_elsewhere, properties, quoted
 from harness.errors import UsageError
 from harness.faults import fault
 from harness.hosts.ports import LOOPBACK
@@ -113,8 +113,51 @@ def test_what_lies_between_a_row_and_a_time_is_no_longer_than_that_time(held: st
 
 def test_a_program_that_fails_in_its_last_attempt_by_number_is_over_whatever_yarn_forgets() -> None:
     conf = {policy.ATTEMPTS: "2", policy.VALIDITY: "1s"}
-    refused = {victim for victim in Victim if at(5.0, 30.0, conf=conf, victim=victim)}
-    assert refused == {Victim.PYTHON}
+    refused = {victim: said for victim in Victim if (said := at(5.0, 30.0, conf=conf, victim=victim))}
+    assert refused == {Victim.PYTHON: [ALONE.format(2, 2, 3)]}
+
+
+ALONE = (
+    f"victim: python in attempt {{}}, with {policy.ATTEMPTS}: {{}}: its ApplicationMaster says there that the "
+    f"application has failed; raise {policy.ATTEMPTS} to {{}}"
+)
+
+
+TWO = f"2 steps that end the driver, with {policy.ATTEMPTS}: 2: none is left"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "most", "said"),
+    [
+        # An attempt that is lost with its node is not counted as failed, but has a number.
+        (("node", "python"), 2, [ALONE.format(2, 2, 3)]),
+        (("node", "python"), 3, []),
+        (("node", "node", "python"), 3, [ALONE.format(3, 3, 4)]),
+        (("driver", "node", "python"), 3, [ALONE.format(3, 3, 4)]),
+        (("python", "node"), 2, []),
+        (("node", "driver"), 2, []),
+        (("node", "node"), 2, []),
+        (("away", "python"), 2, [f"{TWO}; raise {policy.ATTEMPTS} to 3"]),
+        # One number is enough for both.
+        (("node", "driver", "python"), 2, [f"{TWO}; raise {policy.ATTEMPTS} to 4"]),
+    ],
+)
+def test_a_lost_node_raises_the_number_of_the_attempt_in_which_a_program_dies_alone(
+    kinds: tuple[str, ...], most: int, said: list[str]
+) -> None:
+    faults = {
+        "node": fault("kill nodemanager", for_s=1.0),
+        "python": fault("kill driver", victim=Victim.PYTHON),
+        "driver": fault("kill driver"),
+        "away": fault("kill driver without resourcemanager", for_s=1.0),
+    }
+    one = kills(1, **{policy.ATTEMPTS: str(most)})
+    (kill,) = one.schedule
+    schedule = tuple(replace(kill, do=faults[kind]) for kind in kinds)
+    assert unsupported(replace(one, schedule=schedule), YARN) == said
+    raised = {policy.ATTEMPTS: said[0].rpartition(" ")[2]} if said else {}
+    enough = replace(one, schedule=schedule, pipeline=replace(one.pipeline, conf={**one.pipeline.conf, **raised}))
+    assert unsupported(enough, YARN) == []
 
 
 def test_a_checkpoint_on_a_server_is_seen_there_as_on_processes() -> None:
@@ -176,7 +219,11 @@ def test_validate_says_it_for_the_stack_that_is_named(tmp_path: Path) -> None:
 
 
 def test_its_daemons_faults_are_of_no_other_stack() -> None:
-    for kind, name in (("kill nodemanager", "upsert_nodemanager_killed"), ("restart resourcemanager", None)):
+    for kind, name in (
+        ("kill nodemanager", "upsert_nodemanager_killed"),
+        ("restart resourcemanager", None),
+        ("kill driver without resourcemanager", "upsert_without_resourcemanager_mid_batch"),
+    ):
         assert fault(kind, for_s=3.0).kind == kind
         if name is not None:
             scenario = load(OWN / f"{name}.yaml")
@@ -226,6 +273,22 @@ class TestHandedOver:
         assert "ONCEPROOF_SESSION=s-1" in found["yarn.nodemanager.admin-env"].split(",")
         places = [each for value in found.values() for each in value.split(",") if each.startswith(("/", "file:"))]
         assert len(places) >= 4 and all(str(tmp_path) in each for each in places)
+        for port in at.values():
+            port.release()
+
+    def test_a_pipeline_has_hadoop_s_settings_as_on_other_stacks(self, tmp_path: Path) -> None:
+        """Spark ships the daemons' folder of settings into each container."""
+        at = settings.ports()
+        folders = settings.Folders(tmp_path / "yarn", tmp_path / "logs")
+        settings.write(folders, at, "s-1")
+        core = {
+            each.findtext("name"): each for each in ElementTree.parse(folders.conf / "core-site.xml").iter("property")
+        }
+        # A path without a scheme is one of this machine by default, too; nobody asks a pipeline over HTTP.
+        ours = set(core) - {"fs.defaultFS", "hadoop.http.staticuser.user"}
+        given = as_elsewhere(tmp_path / "run")
+        assert {f"spark.hadoop.{name}" for name in ours} == set(given)
+        assert given["spark.hadoop.hadoop.tmp.dir"] == str(tmp_path / "run")
         for port in at.values():
             port.release()
 

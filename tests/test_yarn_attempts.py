@@ -4,6 +4,7 @@ YARN: its containers' processes are others here, and ResourceManager is a page o
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -17,8 +18,8 @@ from typing import Any, cast
 
 import pytest
 
-from harness.components.yarn.asking import Manager
-from harness.components.yarn.attempt import YarnAttempt
+from harness.components.yarn.asking import Manager, Node
+from harness.components.yarn.attempt import SAID_MOST, YarnAttempt, brief
 from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.containers import EXECUTOR, MASTER, contained, master, runs
 from harness.components.yarn.fault import kill_nodemanager
@@ -26,13 +27,13 @@ from harness.components.yarn.settings import Folders
 from harness.context import TriggerHit
 from harness.errors import StackError
 from harness.faults import FAULTS, fault
-from harness.faults.base import outage
-from harness.hosts import signals
+from harness.faults.base import Proof, outage
 from harness.machine.java import Java
 from harness.resources import RunResources
+from harness.run.last_words import last_words
 from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
-from harness.scenario import CrashPoint, Pipeline, Restart, Step, Victim
+from harness.scenario import CrashPoint, Impact, Pipeline, Restart, Step, Victim
 from harness.stack import NoMore
 from harness.stacks.yarn import Submitted, YarnStack
 from harness.triggers.base import at_point
@@ -190,6 +191,43 @@ def test_an_attempt_that_was_never_seen_ends_when_yarn_says_so(attempt: YarnAtte
     assert polled(attempt) == 1
 
 
+# As ResourceManager tells it of an attempt whose container could not be prepared.
+NEVER_BEGAN = """AM Container for appattempt_17_0001_000001 exited with  exitCode: -1000
+Failing this attempt.Diagnostics: [2026-11-27 10:00:00.000]File file:/staging/pyspark.zip does not exist, s3cret
+java.io.FileNotFoundException: File file:/staging/pyspark.zip does not exist
+\tat org.apache.hadoop.fs.RawLocalFileSystem.getFileLinkStatusInternal(RawLocalFileSystem.java:1)
+\t... 12 more
+
+For more detailed output, check the application tracking page: http://localhost:1/cluster/app/application_17_0001 Then
+"""
+
+
+def test_why_an_attempt_could_not_begin_is_told_on_one_line_without_traces_and_secrets(
+    tmp_path: Path, attempt: YarnAttempt, page: Page
+) -> None:
+    assert attempt.diagnostics() == "", "nobody answers"
+    attempt._secrets = ("s3cret",)
+    page.said[f"{BEGUN}/appattempt_17_0001_000001"] = {"diagnosticsInfo": NEVER_BEGAN, "appAttemptState": "FAILED"}
+    assert polled(attempt) == 1
+    said = attempt.diagnostics()
+    assert "exitCode: -1000 Failing this attempt.Diagnostics: [" in said
+    assert said.endswith("java.io.FileNotFoundException: File file:/staging/pyspark.zip does not exist")
+    assert "pyspark.zip does not exist, [redacted] java.io.FileNotFoundException" in said and "\t" not in said
+    attempt.log.write_text("Submitted application application_17_0001\n")
+    assert last_words(attempt).splitlines() == [
+        "logs/driver-1.log:",
+        f"Submitted application {APPLICATION}",
+        f"Diagnostics of attempt 1: {said}",
+    ]
+
+
+def test_of_long_diagnostics_the_beginning_is_kept_and_no_half_of_a_secret() -> None:
+    for before in range(SAID_MOST - 8, SAID_MOST + 1):
+        said = brief("x" * before + "s3cret" + "y" * 9999, ["s3cret"])
+        assert len(said) == SAID_MOST + 1 and said.endswith("…") and "s3c" not in said
+    assert brief(" a\n\n b\t\n") == "a b"
+
+
 # What ResourceManager of Hadoop 3.4.1 said of a program that ended well, of one that exited with 3 in its last attempt,
 # and of one that was killed. Only a search by final status tells the first two apart.
 WELL = {"apps": [{"appIdNum": "1", "trackingUrlPretty": "http://localhost:45577/proxy/application_17_0001/"}]}
@@ -286,22 +324,64 @@ class Slow:
         return "KILLED" if self.said.count("told") > 1 else ""
 
 
+def ending(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, manager: Any, node: Any, *, gone: bool = False, **of_node: bool
+) -> None:
+    """Have the stack end an application, with these of YARN's daemons."""
+    monkeypatch.setattr("harness.stacks.yarn.END_WITHIN_S", 3.0)
+    stack = YarnStack(tmp_path)
+    cluster: Any = SimpleNamespace(
+        manager=manager,
+        node=node,
+        resourcemanager=SimpleNamespace(gone=gone),
+        nodemanager=SimpleNamespace(gone=of_node.get("lost", False), held=of_node.get("held", False)),
+    )
+    session: Any = SimpleNamespace(end=lambda process: None)
+    submission: Any = SimpleNamespace(application=APPLICATION, process=None)
+    stack._yarn, stack._session, stack._submitted["r"] = cluster, session, Submitted(submission, 6)
+    own: Any = SimpleNamespace(run_id="r")
+    stack.end(own)
+
+
 @pytest.mark.parametrize(("ends", "gone", "raises"), [(True, False, False), (False, True, False), (False, False, True)])
 def test_a_run_s_end_waits_until_the_application_is_over(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: bool, gone: bool, raises: bool
 ) -> None:
     """YARN would start the next attempt while the sink is read."""
-    monkeypatch.setattr("harness.stacks.yarn.END_WITHIN_S", 3.0)
-    stack, manager = YarnStack(tmp_path), Slow(ends=ends)
-    cluster: Any = SimpleNamespace(manager=manager, resourcemanager=SimpleNamespace(gone=gone))
-    session: Any = SimpleNamespace(end=lambda process: None)
-    submission: Any = SimpleNamespace(application=APPLICATION, process=None)
-    stack._yarn, stack._session, stack._submitted["r"] = cluster, session, Submitted(submission, 6)
-    own: Any = SimpleNamespace(run_id="r")
+    manager = Slow(ends=ends)
     with pytest.raises(StackError, match=APPLICATION) if raises else nullcontext():
-        stack.end(own)
+        ending(monkeypatch, tmp_path, manager, SimpleNamespace(done=lambda application: True), gone=gone)
     if ends:
         assert manager.said == ["asked", "asked", "told", "asked", "told"]
+
+
+AT_NODE = f"/ws/v1/node/apps/{APPLICATION}"
+
+
+def test_a_run_s_end_waits_until_nodemanager_starts_no_container_of_it_any_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: Page
+) -> None:
+    """It may be about to start one when the application is over, and nobody sees that yet."""
+    over: Any = SimpleNamespace(end=lambda application: None, over=lambda application: "KILLED")
+    node = Node(f"127.0.0.1:{page.server_port}")
+    for state, done in {
+        "NEW": False, "INITING": False, "RUNNING": False, "FINISHING_CONTAINERS_WAIT": False,
+        "APPLICATION_RESOURCES_CLEANINGUP": True, "FINISHED": True,
+    }.items():  # fmt: skip
+        page.said[AT_NODE] = {"state": state}
+        assert node.done(APPLICATION) is done
+    page.said[AT_NODE] = {"state": "RUNNING"}
+    with pytest.raises(StackError, match="it is over, and NodeManager has not ended its containers"):
+        ending(monkeypatch, tmp_path, over, node)
+    ending(monkeypatch, tmp_path, over, node, held=True)
+    ending(monkeypatch, tmp_path, over, node, lost=True)
+    del page.said[AT_NODE]
+    assert node.done(APPLICATION), "it knows no such application"
+    ending(monkeypatch, tmp_path, over, node)
+    silent = Node("127.0.0.1:1")
+    assert not silent.done(APPLICATION)
+    with pytest.raises(StackError):
+        ending(monkeypatch, tmp_path, over, silent)
 
 
 @dataclass
@@ -311,6 +391,10 @@ class Driver:
     number: int
     log: Path
     status: int | None = None
+    said: str = ""
+
+    def diagnostics(self) -> str:
+        return self.said
 
     def poll(self) -> int | None:
         return self.status
@@ -360,6 +444,32 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
     made = Journal(tmp_path / "journal.jsonl")
     yield made
     made.close()
+
+
+def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_journal_and_in_why_it_gave_up(
+    tmp_path: Path, journal: Journal
+) -> None:
+    second = Driver(2, tmp_path / "driver-2.log", status=1, said="b" * 600)
+    stack = Cluster(next=[None, second, NoMore("it starts the driver no more")])
+    own: Any = SimpleNamespace(folder=tmp_path)
+    supervisor = Supervisor(stack, own, Pipeline(entry="program"), journal=journal, logs=tmp_path)  # type: ignore[arg-type]
+    supervisor.start(Restart(), lambda number: None)
+    try:
+        assert stack.first is not None
+        stack.first.said = "exitCode: 137"
+        supervisor.expect_death(1, [])
+        stack.first.status = KILLED
+        until("the end", lambda: supervisor.gave_up, within_s=30.0)
+    finally:
+        supervisor.stop()
+    why = f"it starts the driver no more; diagnostics of attempt 2: {'b' * 500}…"
+    assert supervisor.gave_up == why
+    told = [each for each in read(tmp_path / "journal.jsonl") if each["what"] in ("diagnostics", "gave up")]
+    assert [{name: each[name] for name in each if name not in ("n", "at_s", "what")} for each in told] == [
+        {"number": 1, "words": "exitCode: 137", "scheduled": True},
+        {"number": 2, "words": "b" * 600, "scheduled": False},
+        {"why": why},
+    ]
 
 
 @pytest.mark.parametrize("well", [False, True])
@@ -449,6 +559,78 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     assert FAULTS[kind].inject(elsewhere, step, hit).signalled == {}
 
 
+@dataclass
+class Victims:
+    """A process that tells the story of the signals that it takes."""
+
+    name: str
+    story: list[str]
+    gone: bool = False
+
+    def send(self, what: signal.Signals) -> bool:
+        self.story.append(f"{what.name} {self.name}")
+        self.gone |= what is signal.SIGKILL
+        return True
+
+    def alive(self) -> bool:
+        return not self.gone
+
+    def stopped(self) -> bool:
+        return True
+
+    def family(self) -> list[Any]:
+        return [self]
+
+
+@pytest.mark.parametrize("lives", [True, False])
+def test_a_driver_that_is_killed_without_resourcemanager_is_looked_at_before_it_is_back(lives: bool) -> None:
+    story: list[str] = []
+    daemon = SimpleNamespace(port=1, stop=lambda: story.append("killed"), start=lambda: story.append("back"))
+    driver = [Victims("driver", story)] if lives else []
+    run: Any = SimpleNamespace(
+        stack=SimpleNamespace(daemons={"resourcemanager": daemon}, executors=lambda own: []),
+        own={},
+        supervisor=SimpleNamespace(
+            driver=SimpleNamespace(number=1),
+            processes=lambda victim=None: driver,
+            expect_death=lambda number, left: story.append(f"expected {number}"),
+            ending=lambda number, within_s: KILLED,
+        ),
+        glance=lambda hit: story.append("glanced"),
+        look=lambda hit: story.append("looked"),
+        release=lambda hit: story.append("let go"),
+        stop=threading.Event(),
+    )
+    do = fault("kill driver without resourcemanager", for_s=0.1)
+    step = Step(when=at_point(CrashPoint.SINK_COMMITTED, batch=2), do=do)
+    done = FAULTS[do.kind].inject(run, step, TriggerHit(batch=2))
+    if not lives:
+        # Nobody is left to be hit: ResourceManager is let be.
+        assert (story, done.signalled) == ([], {})
+        return
+    told = ["killed", "expected 1", "SIGSTOP driver", "glanced", "SIGKILL driver", "looked", "let go", "back"]
+    assert [each for place, each in enumerate(story) if place == 0 or story[place - 1] != each][1:] == told
+    assert story[0] == "SIGSTOP driver", "it gets nothing done between the two"
+    assert (done.driver_status, done.looked, done.lived, done.proof) == (KILLED, True, False, Proof.AFTER)
+    assert list(done.signalled) == ["resourcemanager", "driver", "driver 1"]
+    assert do.impact is Impact.DRIVER_KILLED, "the end counts against the attempts"
+
+
+def test_resourcemanager_comes_back_also_if_the_driver_cannot_be_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    story: list[str] = []
+    daemon = SimpleNamespace(port=1, stop=lambda: story.append("killed"), start=lambda: story.append("back"))
+    stack = SimpleNamespace(daemons={"resourcemanager": daemon})
+    run: Any = SimpleNamespace(
+        stack=stack, supervisor=SimpleNamespace(processes=lambda: [Victims("driver", [])], driver=None)
+    )
+    monkeypatch.setattr("harness.faults.base.killing.kill_driver", lambda *asked: 1 / 0)
+    do = fault("kill driver without resourcemanager", for_s=0.1)
+    step = Step(when=at_point(CrashPoint.SINK_COMMITTED, batch=2), do=do)
+    with pytest.raises(ZeroDivisionError):
+        FAULTS[do.kind].inject(run, step, TriggerHit(batch=2))
+    assert story == ["killed", "back"]
+
+
 @pytest.fixture
 def without_jars(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hadoop is not fetched: what is started stands in for it."""
@@ -456,18 +638,32 @@ def without_jars(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_jars")
-def test_a_resourcemanager_that_comes_back_finds_a_nodemanager_that_goes_on(tmp_path: Path, starts: Starts) -> None:
-    """It is held still meanwhile, and would never join."""
-    session: Any = SimpleNamespace(id="s-1", folder=tmp_path)
+def test_a_resourcemanager_that_comes_back_leaves_a_nodemanager_still_that_is_held(
+    tmp_path: Path, starts: Starts, page: Page
+) -> None:
+    """Let go, it would start the next attempt while somebody looks at the dead one."""
+    session: Any = SimpleNamespace(id="s-1", folder=tmp_path, spawn=lambda *argv, **more: starts("java"))
+    stack, own = YarnStack(tmp_path), cast(RunResources, None)
     java = Java(home=tmp_path, executable=tmp_path / "java", feature=17, text="17")
-    yarn = Yarn(session, java, logs=tmp_path)
+    stack._yarn = yarn = Yarn(session, java, logs=tmp_path)
+    # As ResourceManager of Hadoop 3.4.1 tells it without a node.
+    object.__setattr__(yarn.manager, "address", f"127.0.0.1:{page.server_port}")
+    page.said["/nodes"] = {"nodes": None}
     try:
         yarn.nodemanager._process = starts("java")
         (node,) = yarn.nodemanager.itself()
-        assert signals.freeze([node]) and node.stopped()
-        session.spawn = lambda *argv, **more: None
-        yarn.resourcemanager.spawn()
+        with stack.holding(own):
+            assert node.stopped()
+            yarn.resourcemanager.start()
+            assert node.stopped()
         until("NodeManager to go on", lambda: not node.stopped(), within_s=30.0)
+        # From here on it is there only with a node.
+        yarn.resourcemanager.stop()
+        yarn.resourcemanager.spawn()
+        with pytest.raises(StackError):
+            yarn.resourcemanager.await_ready(within_s=0.5)
+        page.said["/nodes"] = {"nodes": [{"state": "RUNNING", "lastHealthUpdate": 1}]}
+        yarn.resourcemanager.await_ready(within_s=30.0)
     finally:
         yarn.close()
 

@@ -52,9 +52,10 @@ def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> 
         assert "ApplicationMaster" in said, "the output of each attempt's container"
 
 
-def test_nothing_is_left_after_kill_9(temporary: Path) -> None:
+@pytest.mark.parametrize("scenario", ["upsert_mid_batch", "hdfs_upsert_mid_batch"])
+def test_nothing_is_left_after_kill_9(temporary: Path, scenario: str) -> None:
     word = temporary.name
-    child = start(temporary, word, "--stack", "yarn", scenario=OWN / "upsert_mid_batch.yaml")
+    child = start(temporary, word, "--stack", "yarn", scenario=OWN / f"{scenario}.yaml")
     try:
 
         def working() -> bool | Waiting:
@@ -66,6 +67,7 @@ def test_nothing_is_left_after_kill_9(temporary: Path) -> None:
         until("a driver and an executor in containers", working, within_s=AT_WORK_S)
         sockets = listening(word)
         assert sockets
+        assert any("datanode.DataNode" in each for each in ours(word)) is scenario.startswith("hdfs")
     finally:
         with contextlib.suppress(ProcessLookupError):
             child.send_signal(signal.SIGKILL)

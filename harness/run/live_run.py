@@ -17,6 +17,7 @@ from harness.remote.mirror import Mirror
 from harness.resources import RunResources
 from harness.run import preflight
 from harness.run.feed import PATIENCE_S, Feeder, Patience, alone, enough, portions
+from harness.run.last_words import last_words, tail
 from harness.run.progress.batch_times import BatchTimes
 from harness.run.progress.commit_gaps import Rhythm
 from harness.run.progress.observer import Observer
@@ -27,7 +28,7 @@ from harness.run.schedule import Schedule
 from harness.run.schedule.evidence import ENDS_DRIVER
 from harness.run.sink_commits import sink_commits
 from harness.run.snapshots import Parts, Snapshots
-from harness.run.supervisor import Supervisor, tail
+from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import Attempts
 from harness.run_folder.store import RunFolder, digest
@@ -344,11 +345,11 @@ class Live:
         failed = [death for death in self.supervisor.deaths if death.status != 0]
         if failed and not self.schedule.acted:
             saw = f"the pipeline ended with status {failed[0].status} before any fault was injected"
-            raise SetupError(f"{saw}; its log ends:\n{tail(failed[0].log)}")
+            raise SetupError(f"{saw}; its log ends:\n{last_words(failed[0].driver)}")
 
     def _log(self) -> str:
         driver = self.supervisor.driver
-        return tail(driver.log) if driver else "(it never started)"
+        return last_words(driver) if driver else "(it never started)"
 
     def _fed(self, workload: Workload) -> None:
         """Wait until all is sent and each step has an outcome, or nothing can come any more, or the time is up."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -14,9 +13,20 @@ from typing import Any
 from harness.errors import HarnessError, StackError, WaitError
 from harness.hosts import signals
 from harness.resources import RunResources
+from harness.run.last_words import cut, diagnostics, tail
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
-from harness.stack import Driver, HasNames, KeepsStandbys, NoMore, Process, RestartsDrivers, Stack, Standby, Start
+from harness.stack import (
+    Driver,
+    HasNames,
+    KeepsStandbys,
+    NoMore,
+    Process,
+    RestartsDrivers,
+    Stack,
+    Standby,
+    Start,
+)
 from harness.stacks import other_lines
 from harness.wait import Deadline, Waiting, undisturbed, until
 
@@ -24,9 +34,6 @@ LOOK_EVERY_S, ASK_EVERY_S = 0.02, 0.1
 UNSHOWN = "what the attempt before asked for does not show, or is nothing that can be made ready for it"
 STOP_WITHIN_S = 15.0
 LAUNCH_WITHIN_S = 180.0
-RAISED = re.compile(r"[A-Za-z_][\w.]*(: |$)")
-"""What follows the frames of a Python traceback."""
-ERROR = re.compile(r"([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception)\b")
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,12 @@ class Death:
 
     number: int
     status: int
-    log: Path
+    driver: Driver
+
+    @property
+    def log(self) -> Path:
+        """What it said."""
+        return self.driver.log
 
 
 class Supervisor:
@@ -188,7 +200,7 @@ class Supervisor:
             status = driver.poll() if driver else None
             if driver is None or status is None:
                 continue
-            self.deaths.append(Death(driver.number, status, driver.log))
+            self.deaths.append(Death(driver.number, status, driver))
             self._died_s = monotonic()
             scheduled = driver.number in self._ended_by_fault
             self._journal.write("died", number=driver.number, status=status, scheduled=scheduled, **named(driver))
@@ -214,15 +226,26 @@ class Supervisor:
         while not self._stopping.wait(ASK_EVERY_S):
             found = stack.next_attempt(self._own, after=dead, log=log)
             if isinstance(found, NoMore):
-                self.gave_up, self.ended_well = found.why, found.well
-                self._journal.write("gave up", why=found.why, **({"well": True} if found.well else {}))
+                said = self._diagnosed(dead)
+                why = found.why + (f"; diagnostics of attempt {dead.number}: {cut(said)}" if said else "")
+                self.ended_well, self.gave_up = found.well, why
+                self._journal.write("gave up", why=why, **({"well": True} if found.well else {}))
                 return False
             if found is not None:
                 launched(found.number)
                 self.driver, self.starts[found.number] = found, Start.COLD
                 self._journal.write("launched", number=found.number, log=log.name, **named(found), **self._gap())
+                self._diagnosed(dead)
                 return True
         return False
+
+    def _diagnosed(self, dead: Driver) -> str:
+        """What a cluster manager says of how that attempt ended; the journal has it from here on. Asked once it has
+        dealt with that end: before, it has nothing to say."""
+        said, scheduled = diagnostics(dead), dead.number in self._ended_by_fault
+        if said:
+            self._journal.write("diagnostics", number=dead.number, words=said, scheduled=scheduled)
+        return said
 
     def _let(self) -> bool:
         """Wait until nobody holds restarts; False if the end came first."""
@@ -354,18 +377,3 @@ class Supervisor:
 def named(driver: Driver) -> dict[str, str]:
     """How a cluster manager calls that attempt, where there is one."""
     return dict(driver.names()) if isinstance(driver, HasNames) else {}
-
-
-def tail(log: Path, lines: int = 15) -> str:
-    """The last lines of a log, for an error message: its name first, then the last error in it, wherever it stands: the
-    one that a Python program raised, which Spark may have put into the middle of its own, or any other."""
-    try:
-        text = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return "(no log)"
-    raised = [at for at, line in enumerate(text) if at and RAISED.match(line) and text[at - 1].startswith("    ")]
-    if raised:
-        errors = [text[at] for at in raised[-1:] if at < len(text) - lines]
-    else:
-        errors = [] if any(map(ERROR.match, text[-lines:])) else list(filter(ERROR.match, text[:-lines]))
-    return "\n".join([f"logs/{log.name}:", *(f"{line}\n…" for line in errors[-1:]), *text[-lines:]])

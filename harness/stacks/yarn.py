@@ -93,8 +93,8 @@ class YarnStack(ChildProcessesStack):
 
     def _attempt(self, own: RunResources, number: int, log: Path) -> YarnAttempt:
         yarn, submission = self._there(), self._submitted[own.run_id].submission
-        mark = driver_process.mark(own)
-        return YarnAttempt(submission, yarn.manager, yarn.folders, mark=mark, number=number, log=log)
+        mark, secrets = driver_process.mark(own), own.secrets
+        return YarnAttempt(submission, yarn.manager, yarn.folders, mark=mark, number=number, log=log, secrets=secrets)
 
     def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | NoMore | None:
         """The attempt that YARN has started after a dead one; None while it may still come; that it will not."""
@@ -129,8 +129,9 @@ class YarnStack(ChildProcessesStack):
             signals.thaw(nodemanager.itself())
 
     def end(self, own: RunResources) -> None:
-        """Have YARN end the application, and return when it says that it is over; silent if there is none, or if
-        ResourceManager has died. Its processes are ended by whoever asks for that. Raises StackError."""
+        """Have YARN end the application, and return when it says that it is over and NodeManager starts no container of
+        it any more; silent if there is none, or if ResourceManager has died. Its processes are ended by whoever asks
+        for that. Raises StackError."""
         submitted = self._submitted.get(own.run_id)
         if submitted is None:
             return
@@ -148,7 +149,11 @@ class YarnStack(ChildProcessesStack):
             except StackError as failure:
                 # Without ResourceManager nobody is started again either; one that a fault has killed comes back.
                 return yarn.resourcemanager.gone or Waiting(str(failure))
-            return bool(yarn.manager.over(application)) or Waiting("it was told, and has not ended it")
+            if not yarn.manager.over(application):
+                return Waiting("it was told, and has not ended it")
+            # A container that was about to be started is no process yet. One that stands still starts none.
+            idle = yarn.nodemanager.gone or yarn.nodemanager.held or yarn.node.done(application)
+            return idle or Waiting("it is over, and NodeManager has not ended its containers")
 
         try:
             until(f"YARN to end {application}", over, within_s=END_WITHIN_S, every_s=0.2)

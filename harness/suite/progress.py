@@ -113,6 +113,8 @@ def line(event: Mapping[str, Any]) -> str | None:
     if what == "shuffle":
         tasks = f"{visible(str(get('partitions')), 20)} shuffle tasks a batch on {visible(str(get('cores')), 20)} cores"
         return f"{visible(str(get('query')), 60)}: {tasks}: lower spark.sql.shuffle.partitions"
+    if what == "diagnostics" and get("scheduled") is False:
+        return f"diagnostics of attempt {visible(str(get('number')), 30)}: {visible(str(get('words')), 500)}"
     if what == "gave up":
         return f"gave up: {visible(str(get('why')), 200)}"
     return None

@@ -1,4 +1,5 @@
-"""What ResourceManager says over HTTP: of the node, of an application and of its attempts; and the end of one.
+"""What ResourceManager says over HTTP: of the node, of an application and of its attempts; and the end of one. What
+NodeManager says of an application.
 
 The answers have other shapes than Hadoop's pages describe, since the one jar that holds its daemons brings another
 writer of JSON. What an application itself is told as (`/apps/ID`) is of no use: its final status is not in it. So it is
@@ -12,6 +13,7 @@ import re
 import urllib.request
 from dataclasses import dataclass
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 
 from harness.errors import StackError
@@ -20,6 +22,9 @@ ANSWER_S = 5.0
 FINISHED = "FINISHED"
 """The state of an application whose last attempt has told how it ended, well or not."""
 OVER = (FINISHED, "FAILED", "KILLED")
+EMPTIED = ("APPLICATION_RESOURCES_CLEANINGUP", "FINISHED")
+"""The states of an application in NodeManager once all of its containers there have ended."""
+NOT_FOUND = 404
 EXIT_CODE = re.compile(r"exitCode: (-?\d+)")
 
 
@@ -28,6 +33,10 @@ class Manager:
     """ResourceManager's page at `host:port`."""
 
     address: str
+
+    def answers(self) -> bool:
+        """Does it answer, with a node or without? It does so some moments before it has recovered its applications."""
+        return self.ask("/nodes") is not None
 
     def node_since_ms(self) -> int:
         """When its one running node told of its health last, in milliseconds since 1970; 0 without one."""
@@ -54,10 +63,14 @@ class Manager:
     def exit_status(self, application: str, number: int) -> int | None:
         """With which status the container of an attempt ended; None while YARN has not said it, and for good where the
         attempt told its end itself."""
+        said = EXIT_CODE.search(self.diagnostics(application, number))
+        return int(said[1]) if said else None
+
+    def diagnostics(self, application: str, number: int) -> str:
+        """What YARN says of an attempt: why it waits, how it ended; empty where that is nothing, or nobody answers."""
         name = f"{application.replace('application', 'appattempt')}_{number:06}"
         found = self.ask(f"/apps/{application}/appattempts/{name}") or {}
-        said = EXIT_CODE.search(str(found.get("diagnosticsInfo", "")))
-        return int(said[1]) if said else None
+        return str(found.get("diagnosticsInfo") or "")
 
     def end(self, application: str) -> None:
         """Have it end for good. Raises StackError if it is not told."""
@@ -74,14 +87,36 @@ class Manager:
             return None
 
     def _asked(self, path: str, said: dict[str, str] | None = None) -> dict[str, Any]:
-        body = json.dumps(said).encode() if said else None
-        request = urllib.request.Request(
-            f"http://{self.address}/ws/v1/cluster{path}",
-            data=body,
-            method="PUT" if said else "GET",
-            headers={"Accept": "application/json", "Content-Type": "application/json"},
-        )
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=ANSWER_S) as page:
-            found: dict[str, Any] = json.load(page)
-            return found
+        return _answer(f"http://{self.address}/ws/v1/cluster{path}", said)
+
+
+@dataclass(frozen=True)
+class Node:
+    """NodeManager's page at `host:port`."""
+
+    address: str
+
+    def done(self, application: str) -> bool:
+        """Has it no container of that application any more, and begins none? False while it does not answer."""
+        try:
+            found = _answer(f"http://{self.address}/ws/v1/node/apps/{application}")
+        except HTTPError as failure:
+            # One that came back without its containers knows no application either.
+            return failure.code == NOT_FOUND
+        except (OSError, ValueError):
+            return False
+        return str(found.get("state")) in EMPTIED
+
+
+def _answer(url: str, said: dict[str, str] | None = None) -> dict[str, Any]:
+    """Ask, or tell. Raises OSError (HTTPError for a refusal), and ValueError for what is no JSON."""
+    request = urllib.request.Request(
+        url,
+        data=json.dumps(said).encode() if said else None,
+        method="PUT" if said else "GET",
+        headers={"Accept": "application/json", "Content-Type": "application/json"},
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=ANSWER_S) as page:
+        found: dict[str, Any] = json.load(page)
+        return found

@@ -6,9 +6,10 @@ or does not show: a poll is cheap, and a crash point does not wait for HTTP.
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -19,6 +20,7 @@ from harness.components.yarn.containers import Contained, contained, master
 from harness.components.yarn.settings import Folders
 from harness.components.yarn.submission import Submission
 from harness.hosts.local import LocalProcess
+from harness.run_folder.redact import Redactor
 from harness.scenario import Victim
 
 SHELL_SIGNAL = 128
@@ -28,15 +30,27 @@ NAMES = ("prelaunch.err", "stderr", "stdout")
 """The files of a container's output."""
 LOST = 1
 """The status of an attempt that is over without an exit status, and has not ended well: its node was lost, say."""
+LEFT_OUT = re.compile(r"\s+(at |\.\.\. \d+ more)|For more detailed output, check the application tracking page")
+"""A line of a Java stack trace below its message; where more is to be read, on a page that goes with the stack."""
+SAID_MOST = 1000
+"""So many characters of its diagnostics are kept; the first ones say what failed."""
 
 
 class YarnAttempt:
-    """Attempt `number`, which YARN counts so too. Several threads may ask."""
+    """Attempt `number`, which YARN counts so too; `secrets` are those of the run. Several threads may ask."""
 
     def __init__(
-        self, submission: Submission, manager: Manager, folders: Folders, *, mark: str, number: int, log: Path
+        self,
+        submission: Submission,
+        manager: Manager,
+        folders: Folders,
+        *,
+        mark: str,
+        number: int,
+        log: Path,
+        secrets: Collection[str] = (),
     ) -> None:
-        self.number, self.log = number, log
+        self.number, self.log, self._secrets = number, log, secrets
         self._submission, self._manager, self._folders, self._mark = submission, manager, folders, mark
         self._output = Output(log)
         self._lock = threading.Lock()
@@ -67,6 +81,12 @@ class YarnAttempt:
             "application": self._submission.application,
             **({"container": found.container} if found is not None else {}),
         }
+
+    def diagnostics(self) -> str:
+        """What ResourceManager says of it, on one line, without stack traces and secrets; empty where that is nothing,
+        or nobody answers."""
+        application = self._submission.application
+        return brief(self._manager.diagnostics(application, self.number), self._secrets) if application else ""
 
     def _look(self) -> int | None:
         found = self._found()
@@ -127,6 +147,13 @@ class YarnAttempt:
 def told(status: int) -> int:
     """A shell's exit status, or YARN's, as that of a process: negative for a signal."""
     return SHELL_SIGNAL - status if status > SHELL_SIGNAL else status if status >= 0 else LOST
+
+
+def brief(diagnostics: str, secrets: Collection[str] = ()) -> str:
+    """The beginning of YARN's words on one line. Secrets go first: of one that is cut off a part would stay."""
+    lines = (line for line in Redactor(secrets).text(diagnostics).splitlines() if not LEFT_OUT.match(line))
+    text = " ".join(" ".join(lines).split())
+    return text if len(text) <= SAID_MOST else f"{text[:SAID_MOST]}…"
 
 
 class Output:

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.components.hadoop.daemon import START_S, Daemon, Room
 from harness.components.yarn import settings
-from harness.components.yarn.asking import Manager
+from harness.components.yarn.asking import Manager, Node
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess, processes
 from harness.machine.java import Java
@@ -27,20 +27,16 @@ HEAP = "-Xmx384m"
 
 class YarnDaemon(Daemon):
     """One that can be killed alone: what a NodeManager has started lives on. `joined` says whether the node has joined
-    since a moment, in milliseconds since 1970; `before` is called first at each start."""
+    since a moment, in milliseconds since 1970."""
 
-    def __init__(
-        self, room: Room, *, joined: Callable[[int], bool], before: Callable[[], object] = lambda: None, **said: Any
-    ) -> None:
+    def __init__(self, room: Room, *, joined: Callable[[int], bool], **said: Any) -> None:
         super().__init__(room, ready=lambda: joined(self._begun_ms), heap=HEAP, **said)
         self._begun_ms = 0
-        self._before = before
         self.held = False
         """Is one that comes back to stand still? Whoever sets this stops the one that is there, and lets it go."""
 
     def spawn(self, words: Sequence[str] = ()) -> None:
         """Start it; returns at once. Raises StackError where another program has its port."""
-        self._before()
         self._begun_ms = int(time() * 1000)
         super().spawn(words)
 
@@ -78,15 +74,14 @@ class Yarn:
         self.folders = settings.Folders(session.folder / "yarn", logs / "executors")
         self._ports = settings.ports()
         self._session, self._logs = session, logs
-        self.manager = Manager(str(self._ports["manager-web"]))
+        self.manager, self.node = Manager(str(self._ports["manager-web"])), Node(str(self._ports["node-web"]))
         room = Room(session=session, java=java, conf=self.folders.conf, work=self.folders.root / "tmp")
         manager = self.manager
-        # One that comes back has no node before one has knocked again.
         self.resourcemanager = YarnDaemon(
             room,
-            joined=lambda since: manager.node_since_ms() > 0,
-            # Whoever holds it still lets it answer: a ResourceManager without a node is not ready.
-            before=lambda: signals.thaw(self.nodemanager.itself()),
+            # One that comes back has no node before one has knocked again. Whoever holds NodeManager still looks at a
+            # dead driver: that node knocks later, and nobody is started meanwhile.
+            joined=lambda since: manager.answers() if self.nodemanager.held else manager.node_since_ms() > 0,
             name="resourcemanager",
             main=f"{PACKAGE}.resourcemanager.ResourceManager",
             port=self._ports["scheduler"],

@@ -14,6 +14,8 @@ VALIDITY = "spark.yarn.am.attemptFailuresValidityInterval"
 MOST = 1 + Restart.max_restarts
 """The first attempt, and as many restarts as on any other stack."""
 ENDS = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED)
+LOSES = "kill nodemanager"
+"""The fault after which YARN takes an attempt for lost."""
 LARGEST = 2**31 - 1
 """Spark reads the number as one of Java's `int`."""
 DURATION = re.compile(r"([0-9]{1,18})(us|ms|s|m|min|h|d|)")
@@ -53,11 +55,29 @@ def _used_up(scenario: Scenario, most: int) -> str:
     """Words for a schedule after which YARN starts no other attempt; empty if it does. Each end counts, the schedule's
     too, unless YARN forgets those that are old."""
     ends = [step for step in scenario.schedule if step.do.impact in ENDS]
-    if len(ends) < most or _forgotten(scenario, ends, most):
+    alone = max(_alone(scenario), default=0)
+    if len(ends) >= most and not _forgotten(scenario, ends, most):
+        said = scenario.pipeline.conf.get(VALIDITY)
+        named = f" and {VALIDITY}: {_short(said)}" if said is not None else ""
+        asked = "one step that ends" if len(ends) == 1 else f"{len(ends)} steps that end"
+        why, needed = f"{asked} the driver, with {ATTEMPTS}: {most}{named}: none is left", max(len(ends), alone) + 1
+    elif alone >= most:
+        fails = "its ApplicationMaster says there that the application has failed"
+        why, needed = f"victim: python in attempt {alone}, with {ATTEMPTS}: {most}: {fails}", alone + 1
+    else:
         return ""
-    named = f" and {VALIDITY}: {_short(scenario.pipeline.conf[VALIDITY])}" if VALIDITY in scenario.pipeline.conf else ""
-    asked = "one step that ends" if len(ends) == 1 else f"{len(ends)} steps that end"
-    return f"{asked} the driver, with {ATTEMPTS}: {most}{named}: none is left; raise {ATTEMPTS} to {len(ends) + 1}"
+    return f"{why}; raise {ATTEMPTS} to {needed}"
+
+
+def _alone(scenario: Scenario) -> Iterator[int]:
+    """The numbers of the attempts in which a program is killed under a JVM that lives: from the last one on, by number,
+    that JVM has the application fail. An attempt that is lost with its node has a number, and is not counted as
+    failed."""
+    number = 1
+    for step in scenario.schedule:
+        if step.do.options.get("victim") == Victim.PYTHON:
+            yield number
+        number += step.do.impact in ENDS or step.do.kind == LOSES
 
 
 def _forgotten(scenario: Scenario, ends: Sequence[Step], most: int) -> bool:
@@ -65,9 +85,6 @@ def _forgotten(scenario: Scenario, ends: Sequence[Step], most: int) -> bool:
     within_s = validity_s(scenario.pipeline)
     # Who may have one attempt only is never started again.
     if not within_s or most == 1:
-        return False
-    # From its last attempt on, by number, a program that fails under a JVM that lives has the application fail.
-    if any(step.do.options.get("victim") == Victim.PYTHON for step in ends[most - 1 :]):
         return False
     return all(
         within_s < _latest_s(last, scenario) - _earliest_s(first)

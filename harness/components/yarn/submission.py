@@ -31,6 +31,11 @@ from harness.session.session import Session
 NAMED = re.compile(rb"application_\d+_\d+")
 SHELL_READS = re.compile(r'([\\"$`])')
 """What the shell that starts a container would not take as it stands: YARN puts values between double quotes."""
+IPC_DEFAULTS: Mapping[str, str] = {
+    "ipc.client.connect.max.retries": "10",
+    "ipc.client.connect.retry.interval": "1000",
+}
+"""Hadoop's own, in milliseconds; our daemons knock again sooner."""
 
 
 @dataclass
@@ -99,6 +104,7 @@ def settings(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine
     """Spark's configuration as the harness sets it: size, places, jars. Holds no secret."""
     return {
         **_common(own, pipeline, machine.jars),
+        **as_elsewhere(own.folder / "tmp"),
         "spark.driver.memory": driver_process.MEMORY,
         "spark.driver.extraJavaOptions": driver_process.jvm_flags(machine.flags[Kind.DRIVER], own.folder / "tmp"),
         "spark.driver.extraClassPath": class_path(yarn.home, machine.jars),
@@ -113,6 +119,13 @@ def settings(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine
         "spark.yarn.tags": own.run_id,
         ATTEMPTS: str(attempts(pipeline) or MOST),
     }
+
+
+def as_elsewhere(temporary: Path) -> dict[str, str]:
+    """Hadoop's settings that a pipeline has on other stacks, in place of those that containers get with the daemons':
+    it waits as long for a NameNode, and puts what it is about to send into the run's folder."""
+    given = {**IPC_DEFAULTS, "hadoop.tmp.dir": str(temporary)}
+    return {f"spark.hadoop.{name}": value for name, value in given.items()}
 
 
 def class_path(home: Path, jars: Jars, *conf: Path) -> str:

@@ -120,7 +120,7 @@ class KillServer:
             if self.holds_on:
                 signals.thaw(hit.frozen)
             else:
-                _go_on(run, step, hit)
+                go_on(run, step, hit)
         words = self.meanwhile(run, step, server)
         # Nobody writes before its rows are counted on from where they stood.
         late = signals.freeze(everyone(run)) if self.stands_still else []
@@ -160,7 +160,7 @@ class KillServer:
         return True
 
 
-def _go_on(run: RunContext, step: Step, hit: TriggerHit) -> None:
+def go_on(run: RunContext, step: Step, hit: TriggerHit) -> None:
     """Let everybody work on without the server, the writer too that the trigger holds: it would notice nothing. Who was
     held by the server that is gone is not held any more, and cannot be asked for."""
     with suppress(StackError):

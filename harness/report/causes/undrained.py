@@ -24,6 +24,8 @@ from harness.scenario import Verdict, Word
 
 MOST = 8
 SHUFFLE = "spark.sql.shuffle.partitions"
+SAID = 500
+"""So many characters of an attempt's diagnostics are told."""
 SHARE = 0.1
 """A restart that took less of the time than this is not told."""
 
@@ -112,6 +114,9 @@ def _left(run: Ran) -> Iterator[str]:
         yield "The program ended well, and there nobody starts one again that did."
     elif run.gave_up:
         yield "The driver died again and again by itself, and the harness no longer restarted it."
+        # One that no fault ended: what a cluster manager says of a kill is nothing new.
+        alone = [each for each in (run.past.attempts if run.past else ()) if each.diagnostics and not each.scheduled]
+        yield from (f"Diagnostics of attempt {each.number}: {visible(each.diagnostics, SAID)}" for each in alone[-1:])
     elif run.over:
         yield f"The time was up: `timeout` gave {run.timeout_s:g} s after the warm-up."
     sent = run.past.sent[-1][1] if run.past and run.past.sent else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.report.escape import plural, visible
 from harness.report.failure_text import numbers
@@ -15,12 +15,14 @@ from harness.run_folder.snapshot import Progressed, Query
 MOST = 40
 PARTITIONS = 12
 NOTHING = "-"
+SAID = 1000
+"""So many characters of an attempt's diagnostics are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptText:
     """One attempt and one query. `records` is how many its commits cover, `next` the next offset by partition after the
-    last of them."""
+    last of them; `diagnostics` what a cluster manager says of the attempt's end, in its first row."""
 
     attempt: str
     began: str
@@ -31,6 +33,7 @@ class AttemptText:
     committed: str
     records: str
     next: str
+    diagnostics: str = ""
 
 
 def attempt_rows(run: Happened | None, progressed: Progressed | None, counts: Counts | None) -> list[AttemptText]:
@@ -43,7 +46,8 @@ def attempt_rows(run: Happened | None, progressed: Progressed | None, counts: Co
         mine = {work.query for work in run.works if work.attempt == attempt.number}
         worked = [query for query in run.queries if query in mine]
         own = _own(attempt, progressed, counts) if not worked else None
-        out += [own] if own else [_row(run, attempt, query, queries.get(query), counts) for query in worked or [""]]
+        rows = [own] if own else [_row(run, attempt, query, queries.get(query), counts) for query in worked or [""]]
+        out += [replace(rows[0], diagnostics=visible(attempt.diagnostics, SAID)), *rows[1:]]
     return out[:MOST]
 
 

@@ -19,7 +19,8 @@ Event = Mapping[str, Any]
 class Attempt:
     """One start of the driver. `end` is when it was seen dead, None if it was not; `status` its exit status then;
     `scheduled`: a fault ended it; `start`: what its program got of a driver that waited, `cold` where none did.
-    `after_s` is how long after the death before it began, `orphans` how many of dead attempts lived."""
+    `after_s` is how long after the death before it began, `orphans` how many of dead attempts lived; `diagnostics` what
+    a cluster manager says of its end."""
 
     number: int
     begin: float
@@ -29,6 +30,7 @@ class Attempt:
     start: Start = Start.COLD
     after_s: float | None = None
     orphans: int = 0
+    diagnostics: str = ""
 
     @property
     def standby(self) -> bool:
@@ -142,6 +144,7 @@ def _phases(events: Sequence[Event]) -> tuple[tuple[Phase, ...], float]:
 def _attempts(events: Sequence[Event]) -> Iterator[Attempt]:
     deaths = {number(event, "number"): (seconds, event) for seconds, event in _of(events, "died")}
     taken = {number(event, "number"): event for _, event in _of(events, "standby taken")}
+    said = {number(event, "number"): event.get("words") for _, event in _of(events, "diagnostics")}
     for seconds, event in _of(events, "launched"):
         which = number(event, "number")
         if which is None:
@@ -152,6 +155,7 @@ def _attempts(events: Sequence[Event]) -> Iterator[Attempt]:
             start=_start(event, taken.get(which)),
             after_s=_time(event.get("after_s")),
             orphans=len(orphans) if isinstance(orphans := event.get("orphans"), list) else 0,
+            diagnostics=words if isinstance(words := said.get(which), str) else "",
         )
         if which in deaths:
             end, death = deaths[which]

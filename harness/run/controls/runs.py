@@ -29,9 +29,9 @@ from harness.judge import completed
 from harness.machine import cache
 from harness.resources import components
 from harness.run.controls.digest import files, inherited
+from harness.run.last_words import tail
 from harness.run.live_run import Live
 from harness.run.run_or_control import ended, planned, play
-from harness.run.supervisor import tail
 from harness.run_folder.journal import Journal
 from harness.run_folder.redact import Redactor, redact_folder
 from harness.run_folder.store import RunFolder, disk

@@ -1,0 +1,61 @@
+"""The fault `kill driver without resourcemanager`: SIGKILL to YARN's ResourceManager, and to the driver before it is
+back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from harness.components.yarn.fault.restart_resourcemanager import KillDaemon
+from harness.context import RunContext, TriggerHit
+from harness.faults.base import Injection, killing
+from harness.faults.base.outage import Restartable, go_on
+from harness.hosts import signals
+from harness.kinds import About
+from harness.scenario import Fault, Impact, Step
+from harness.stack import Means
+
+
+class KillDriverWithoutResourceManager(KillDaemon):
+    """Nobody is there to hear of the driver's end: ResourceManager learns it from NodeManager once it has recovered the
+    application, and starts the next attempt then."""
+
+    impact = Impact.DRIVER_KILLED
+    needs = frozenset({Means.RESTART_YARN, Means.SIGNAL_DRIVER})
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+        return replace(
+            super().about,
+            name="kill driver without resourcemanager",
+            summary="SIGKILL to YARN's ResourceManager, which comes back after a while, and to the driver before that",
+            example="{when: {point: sink-committed, batch: 3}, do: kill driver without resourcemanager, for: 3s}",
+        )
+
+    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+        """Kill the one and then the other, look at what is left, bring ResourceManager back."""
+        server, driver = self.server(run), run.supervisor.processes()
+        if not isinstance(server, Restartable) or not driver:
+            return Injection(signalled={})
+        # What is in flight stays so until the driver's turn has come.
+        hit.frozen += signals.freeze(driver)
+        server.stop()
+        try:
+            done = killing.kill_driver(run, step.do, hit)
+            if done.signalled:
+                run.look(hit)
+            # The executors end as they do after any driver.
+            go_on(run, step, hit)
+            words = self.meanwhile(run, step, server)
+        finally:
+            server.start()
+        if not done.signalled:
+            return done
+        return replace(done, signalled={self.component: words, **done.signalled}, looked=True)
+
+    def freezes(self, fault: Fault) -> bool:
+        """The driver dies anyway."""
+        return True
+
+
+KIND = KillDriverWithoutResourceManager("resourcemanager")
