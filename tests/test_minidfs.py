@@ -169,7 +169,7 @@ def test_kill_9_of_whoever_started_it_leaves_nothing(tmp_path: Path) -> None:
         try:
             assert owner.stdout is not None
             session, _, folder = owner.stdout.readline().strip().partition(" ")
-            assert len(carrying(f"{MARKER}={session}")) > 1, "the server and the reaper"
+            assert [each.is_jvm for each in carrying(f"{MARKER}={session}")] == [True]
         finally:
             owner.kill()
     until("nothing of it to live", lambda: not carrying(f"{MARKER}={session}"), within_s=WITHIN_S)
