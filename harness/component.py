@@ -272,6 +272,15 @@ class KeepsCheckpoints(Protocol):
 
 
 @runtime_checkable
+class StandsFor(Protocol):
+    """It is a smaller form of another component, and faults on that one do not hit it: `apart` says why, in words that
+    follow its name."""
+
+    stands_for: str
+    apart: str
+
+
+@runtime_checkable
 class NeedsComponents(Protocol):
     """A trigger or a fault that asks or hits components: a run with it in its schedule is given a part of each."""
 

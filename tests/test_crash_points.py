@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.scenario import CrashPoint, Impact, Scenario, Step
+from harness.scenario import CrashPoint, Impact, Scenario, Step, Trigger
 from tests.shipped import scenario as shipped
 from tests.shipped import scenarios
 
@@ -59,10 +59,10 @@ WITHOUT_A_ROW = {
 }
 
 
-def rows() -> list[list[str]]:
-    """The table's cells, its head first."""
+def rows(head: str = "| kind of sink |") -> list[list[str]]:
+    """The cells of the table that begins so, its head first."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
-    begin = next(at for at, line in enumerate(lines) if line.startswith("| kind of sink |"))
+    begin = next(at for at, line in enumerate(lines) if line.startswith(head))
     table = lines[begin : lines.index("", begin)]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in (table[0], *table[2:])]
 
@@ -114,6 +114,7 @@ WHERE: tuple[Hit, ...] = (
     batch_committed,
 )
 TABLE = rows()
+OF_HDFS = rows("| where the batch is | sink |")
 CELLS = [(row, column, row[2 + column]) for row in TABLE[1:] for column in range(len(WHERE))]
 
 
@@ -161,3 +162,23 @@ def test_every_program_that_writes_a_sink_stands_in_a_row() -> None:
     }
     assert len(writing) > 60
     assert writing - {name for row in TABLE[1:] for name in programs(row)} == set(WITHOUT_A_ROW)
+
+
+def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell() -> None:
+    hits = [f"kill {head.split()[0].lower()}" for head in OF_HDFS[0][2:]]
+    assert hits == ["kill namenode", "kill datanode"]
+    named, moments = list[str](), dict[str, set[Trigger]]()
+    place = ""
+    for where, _, *cells in OF_HDFS[1:]:
+        # A row without a place is another sink at the same one.
+        place = where or place
+        for hit, cell in zip(hits, cells, strict=True):
+            ((words, link),) = LINK.findall(cell)
+            scenario = shipped((PAGE.parent / link).resolve())
+            (step,) = scenario.schedule
+            assert (words, hit) == (said(scenario), step.do.kind), link
+            moments.setdefault(place, set()).add(step.when)
+            named.append(link)
+    assert [place for place, found in moments.items() if len(found) != 1] == []
+    there = [each.path for each in scenarios() if any(step.do.kind in hits for step in each.schedule)]
+    assert sorted(Path(link).stem for link in named) == sorted(Path(path).stem for path in there)

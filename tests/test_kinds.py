@@ -449,6 +449,7 @@ OTHERWISE = {
         "run/controls/runs.py", "run/run_or_control.py", "scenario/__init__.py", "stacks/containers.py",
         "stacks/shared.py",
     },
+    "hdfs": {"components/minidfs/__init__.py"},  # whose small form it is
     "postgres": {"cli/commands.py", "session/reaper.py"},  # the default; the name of a process
 }  # fmt: skip
 # A broker that is Kafka's, with another login.
@@ -460,7 +461,12 @@ RUN_SPARK = {  # doctor asks for the image of its containers
     "stacks/shared.py", "stacks/yarn.py", "training/containers.py", "training/processes.py",
 }  # fmt: skip
 # What Hadoop's daemons have in common; the stack that YARN is.
-HADOOP = {"components/hdfs/process.py", "components/yarn/cluster.py", "components/yarn/settings.py"}
+HADOOP = {
+    "components/hdfs/process.py", "components/minidfs/process.py", "components/yarn/cluster.py",
+    "components/yarn/settings.py",
+}  # fmt: skip
+# The same file system in one process.
+OF_HDFS = {"components/minidfs/process.py"}
 # Files that lie on a server are files.
 OF_FILES = {f"components/{name}/{part}.py" for name in ("azure", "hdfs", "s3") for part in ("sink", "source")}
 YARN = {"stacks/supported.py", "stacks/yarn.py"}
@@ -483,7 +489,10 @@ def test_a_kind_is_imported_in_its_own_folder_only() -> None:
             if not within(module, home) and any(within(each, home) for each in names):
                 found.setdefault(home, set()).add(path)
     own = {"harness.components.spark": RUN_SPARK, "harness.components.yarn": YARN, "harness.components.kafka": OF_KAFKA}
-    assert found == {**own, "harness.components.hadoop": HADOOP, "harness.components.files": OF_FILES}
+    assert found == {
+        **own, "harness.components.hadoop": HADOOP, "harness.components.hdfs": OF_HDFS,
+        "harness.components.files": OF_FILES,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

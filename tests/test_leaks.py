@@ -32,8 +32,9 @@ HOUSE = Path(__file__).parents[1]
 SCENARIO = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 ON_S3 = HOUSE / "scenarios" / "s3" / "checkpoint_upsert_mid_batch.yaml"
 ON_HDFS = HOUSE / "scenarios" / "hadoop" / "hdfs_upsert_before_offset_commit.yaml"
+ON_MINIDFS = HOUSE / "scenarios" / "hadoop" / "minidfs_upsert_before_offset_commit.yaml"
 INTO_MARIADB, INTO_OPENSEARCH = "mariadb_kept_by_id_mid_sink", "opensearch_kept_by_id_mid_batch"
-MARIADB, OPENSEARCH, S3 = "mariadbd", "SimpleCompiler", "s3proxy.Main"
+MARIADB, OPENSEARCH, S3, MINIDFS = "mariadbd", "SimpleCompiler", "s3proxy.Main", "minidfs/Launcher.java"
 """What stands in the command line of the server."""
 KILLS = int(os.environ.get("ONCEPROOF_KILLS", "3"))
 MARK = b"ONCEPROOF_LEAK_TEST="
@@ -156,6 +157,7 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
         pytest.param(into(INTO_MARIADB), "kept_by_id.py", MARIADB, marks=pytest.mark.prove),
         (into(INTO_OPENSEARCH), "indexed_by_id.py", OPENSEARCH),
         pytest.param(ON_HDFS, "upsert.py", "datanode.DataNode", marks=pytest.mark.prove),
+        pytest.param(ON_MINIDFS, "upsert.py", MINIDFS, marks=pytest.mark.prove),
         pytest.param(ON_S3, "upsert.py", S3, marks=pytest.mark.prove),
     ],
     ids=lambda each: each.stem if isinstance(each, Path) else "",
@@ -287,6 +289,7 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
         pytest.param("s3", S3, ON_S3, marks=pytest.mark.prove),
         pytest.param("namenode", "namenode.NameNode", ON_HDFS, marks=pytest.mark.prove),
         pytest.param("datanode", "datanode.DataNode", ON_HDFS, marks=pytest.mark.prove),
+        pytest.param("minidfs", MINIDFS, ON_MINIDFS, marks=pytest.mark.prove),
     ],
     ids=lambda each: each.stem if isinstance(each, Path) else each,
 )

@@ -30,6 +30,8 @@ SUBMIT = Path(__file__).with_name("spark-submit.sh")
 UNSIGNED = ("commons-compiler-*.jar", "janino-*.jar")
 """Spark's Java compiler. A JVM checks the signature of each class of a signed jar, and no class data archive takes one:
 half a CPU-second of every driver and executor."""
+COMPILES = "org.codehaus.janino.SimpleCompiler"
+"""Its main class: the file of a class, whose main is to be called, and that one's arguments."""
 SIGNATURES = (".SF", ".RSA", ".DSA", ".EC")
 LOCK_S = 600.0
 KEPT = 4
@@ -40,6 +42,15 @@ def spark_home(source: Path | None = None) -> Path:
     """The copy for the installed pyspark, or for the one at `source`; made when it is missing (some 450 MB). Raises
     StackError."""
     return known(source) or _made(source or wheel())
+
+
+def compiler() -> list[Path]:
+    """The jars of Spark's Java compiler. Raises StackError."""
+    folder = spark_home() / "jars"
+    found = [next(iter(sorted(folder.glob(pattern))), None) for pattern in UNSIGNED]
+    if None in found:
+        raise StackError(f"asked for {' and '.join(UNSIGNED)} of pyspark; not in {folder}; reinstall pyspark")
+    return [path for path in found if path is not None]
 
 
 def known(source: Path | None = None) -> Path | None:

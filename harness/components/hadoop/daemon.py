@@ -29,18 +29,20 @@ OPENED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """What a daemon runs with: `conf` holds its settings, `work` is where it may write."""
+    """What a daemon runs with: `conf` holds its settings, `work` is where it may write, `more` are jars besides
+    Hadoop's."""
 
     session: Session
     java: Java
     conf: Path
     work: Path
+    more: tuple[Path, ...] = ()
 
     def command(self, main: str, *words: str, heap: str = HEAP) -> list[str]:
         """How a main class of Hadoop's is run. Raises StackError where its jars cannot be had."""
         found = class_path(self.java)
         flags = [heap, *service.JVM, *OPENED, "-Djava.awt.headless=true", f"-Djava.io.tmpdir={self.work}"]
-        flags += [f"-Dhadoop.log.dir={self.work}", "-cp", os.pathsep.join(map(str, (self.conf, *found)))]
+        flags += [f"-Dhadoop.log.dir={self.work}", "-cp", os.pathsep.join(map(str, (self.conf, *found, *self.more)))]
         return [str(self.java.executable), *flags, main, *words]
 
     def finish(self, main: str, *words: str, log: Path, within_s: float = START_S) -> None:

@@ -1,4 +1,5 @@
-"""HDFS as two child processes, a NameNode and a DataNode, each to be killed and started again on its data.
+"""HDFS as two child processes, a NameNode and a DataNode, each to be killed and started again on its data; and what a
+file system has in common with these that runs both in one.
 
 One replica of each block, which lies on the one DataNode there is. What a client was told is done is on the disk: the
 NameNode syncs its edit log before it answers, as by default; nobody has to log in.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
+from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -49,14 +51,13 @@ class _Another(StackError):
     """No use to wait."""
 
 
-class Hdfs(Provides):
-    """One file system. `namenode` and `datanode` are its processes."""
+class FileSystem(Provides):
+    """One that we start, in whatever processes. `folder` holds its data and its settings, `scratch` is for copies."""
 
-    name = "hdfs"
     listed_how = "over WebHDFS, at each change of the NameNode's edit log"
 
-    def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
-        self.folder = session.folder / "hdfs"
+    def __init__(self, session: Session) -> None:
+        self.folder = session.folder / self.name
         self.scratch = self.folder / "copies"
         self.cluster = f"onceproof-{secrets.token_hex(8)}"
         self._rpc, self._http, self._data, self._data_http, self._data_ipc = (
@@ -64,44 +65,22 @@ class Hdfs(Provides):
             for what in ("NameNode", "NameNode over HTTP", "DataNode", "DataNode over HTTP", "DataNode's own calls")
         )
         self.files, self.scheme = WebHdfs(str(self._http)), f"hdfs://{self._rpc}"
-        self._log, self._admin_log = logs / "hdfs-namenode.log", logs / "hdfs-admin.log"
         self._own = threading.local()
-        conf = self.folder / "conf"
-        rooms = [
-            Room(session=session, java=java, conf=conf, work=self.folder / name) for name in ("namenode", "datanode")
-        ]
-        self.namenode = Daemon(
-            rooms[0], name="namenode", main=NAMENODE, port=self._rpc, log=self._log,
-            ready=self._whole, heap=HEAP,
-        )  # fmt: skip
-        self.datanode = Daemon(
-            rooms[1], name="datanode", main=DATANODE, port=self._data, log=logs / "hdfs-datanode.log",
-            ready=self._stored, heap=HEAP,
-        )  # fmt: skip
 
-    def start(self) -> None:
-        """Start both, and return when a file that is written is read back. Raises StackError."""
-        lay_out(self.folder / "conf", {"core": {"fs.defaultFS": self.scheme}, "hdfs": self._settings()})
-        self.namenode.room.work.mkdir(mode=0o700, exist_ok=True)
-        self.namenode.room.finish(NAMENODE, "-format", "-clusterid", self.cluster, "-nonInteractive", log=self._log)
-        together([self.namenode.spawn, self.datanode.spawn])
-        self.namenode.await_ready()
-        self.datanode.await_ready()
-
-    def stop(self) -> None:
-        """End both; their data stays. Until they are started again nobody misses them."""
-        self.namenode.stop()
-        self.datanode.stop()
+    @property
+    @abstractmethod
+    def daemons(self) -> tuple[Daemon, ...]:
+        """Its processes, the NameNode's first."""
 
     def check(self) -> None:
         """Raise StackError if one of them is dead that no fault has stopped."""
-        self.namenode.check()
-        self.datanode.check()
+        for daemon in self.daemons:
+            daemon.check()
 
     def drop(self, run_id: str, names: Collection[str]) -> None:
         """Delete the folders. Of a NameNode that is gone nothing is left but its data, which goes with the session.
         Raises StackError."""
-        if self.namenode.alive:
+        if self.daemons[0].alive:
             super().drop(run_id, names)
 
     def lent(self) -> str:
@@ -109,8 +88,9 @@ class Hdfs(Provides):
         return f"{self.scheme}?http={self.files.address}"
 
     def describe(self) -> Mapping[str, Any]:
-        """Version, and what we set."""
-        return {"version": version(self.files), "settings": dict(SETTINGS)}
+        """Version, processes, and what we set."""
+        names = [daemon.name for daemon in self.daemons]
+        return {"version": version(self.files), "processes": names, "settings": dict(SETTINGS)}
 
     def close(self) -> None:
         """Give the ports back; ending the processes is the session's work."""
@@ -131,34 +111,16 @@ class Hdfs(Provides):
             notify.add_watch(self._edits, flags.MODIFY | flags.CREATE | flags.MOVED_TO)
         notify.read(timeout=int(within_s * 1000))
 
-    def safe_mode(self, *, on: bool) -> None:
-        """Have the NameNode refuse every change, or no longer. Raises StackError."""
-        self.namenode.room.finish(ADMIN, "-safemode", "enter" if on else "leave", log=self._admin_log)
-        seen = self.files.jmx("FSNamesystemState")
-        if not seen or (seen["FSState"] == OPERATIONAL) is on:
-            raise StackError(
-                f"asked the NameNode for safe mode {'on' if on else 'off'}; saw {seen and seen['FSState']}"
-            )
-
-    def blocks(self, run_id: str) -> int:
-        """How many blocks of a run's files lie on the DataNode: not those of a run before, which it deletes when it has
-        the time, nor those that are lost. Raises StackError."""
-        return len(self.files.blocks(f"{self.root}/{run_id}") & {path.name for path in self._on_disk()})
-
-    def lose_blocks(self) -> None:
-        """Kill the DataNode, delete all its blocks, start it again. Raises StackError."""
-        self.datanode.stop()
-        for path in self._on_disk():
-            path.unlink()
-        self.datanode.start()
-
-    def _on_disk(self) -> list[Path]:
-        """Each block's file, and beside it that of its checksums."""
-        return [path for path in (self.folder / "data").rglob("blk_*") if path.is_file()]
+    @property
+    def _conf(self) -> Path:
+        return self.folder / "conf"
 
     @property
     def _edits(self) -> Path:
         return self.folder / "name" / "current"
+
+    def _lay_out(self) -> None:
+        lay_out(self._conf, {"core": {"fs.defaultFS": self.scheme}, "hdfs": self._settings()})
 
     def _settings(self) -> dict[str, str]:
         return {
@@ -207,3 +169,69 @@ class Hdfs(Provides):
         except StackError as error:
             return Waiting(str(error))
         return seen == word or Waiting("it gave back another file than it was given")
+
+
+class Hdfs(FileSystem):
+    """One file system. `namenode` and `datanode` are its processes."""
+
+    name = "hdfs"
+
+    def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
+        super().__init__(session)
+        self._log, self._admin_log = logs / "hdfs-namenode.log", logs / "hdfs-admin.log"
+        rooms = [
+            Room(session=session, java=java, conf=self._conf, work=self.folder / name)
+            for name in ("namenode", "datanode")
+        ]
+        self.namenode = Daemon(
+            rooms[0], name="namenode", main=NAMENODE, port=self._rpc, log=self._log,
+            ready=self._whole, heap=HEAP,
+        )  # fmt: skip
+        self.datanode = Daemon(
+            rooms[1], name="datanode", main=DATANODE, port=self._data, log=logs / "hdfs-datanode.log",
+            ready=self._stored, heap=HEAP,
+        )  # fmt: skip
+
+    @property
+    def daemons(self) -> tuple[Daemon, ...]:
+        """Its processes, the NameNode's first."""
+        return self.namenode, self.datanode
+
+    def start(self) -> None:
+        """Start both, and return when a file that is written is read back. Raises StackError."""
+        self._lay_out()
+        self.namenode.room.work.mkdir(mode=0o700, exist_ok=True)
+        self.namenode.room.finish(NAMENODE, "-format", "-clusterid", self.cluster, "-nonInteractive", log=self._log)
+        together([self.namenode.spawn, self.datanode.spawn])
+        self.namenode.await_ready()
+        self.datanode.await_ready()
+
+    def stop(self) -> None:
+        """End both; their data stays. Until they are started again nobody misses them."""
+        self.namenode.stop()
+        self.datanode.stop()
+
+    def safe_mode(self, *, on: bool) -> None:
+        """Have the NameNode refuse every change, or no longer. Raises StackError."""
+        self.namenode.room.finish(ADMIN, "-safemode", "enter" if on else "leave", log=self._admin_log)
+        seen = self.files.jmx("FSNamesystemState")
+        if not seen or (seen["FSState"] == OPERATIONAL) is on:
+            raise StackError(
+                f"asked the NameNode for safe mode {'on' if on else 'off'}; saw {seen and seen['FSState']}"
+            )
+
+    def blocks(self, run_id: str) -> int:
+        """How many blocks of a run's files lie on the DataNode: not those of a run before, which it deletes when it has
+        the time, nor those that are lost. Raises StackError."""
+        return len(self.files.blocks(f"{self.root}/{run_id}") & {path.name for path in self._on_disk()})
+
+    def lose_blocks(self) -> None:
+        """Kill the DataNode, delete all its blocks, start it again. Raises StackError."""
+        self.datanode.stop()
+        for path in self._on_disk():
+            path.unlink()
+        self.datanode.start()
+
+    def _on_disk(self) -> list[Path]:
+        """Each block's file, and beside it that of its checksums."""
+        return [path for path in (self.folder / "data").rglob("blk_*") if path.is_file()]

@@ -13,9 +13,11 @@ from harness.resources import Resources, labelled
 
 
 class Provides(ProvidesFolders):
-    """What every file system does for a run. `files` is how the harness asks it, `scheme` how a pipeline reaches it;
-    `root` is the folder in it that holds the runs' folders, `scratch` one of the harness's own for copies."""
+    """What every file system does for a run. `name` is that of its component; `files` is how the harness asks it,
+    `scheme` how a pipeline reaches it; `root` is the folder in it that holds the runs' folders, `scratch` one of the
+    harness's own for copies."""
 
+    name = "hdfs"
     files: WebHdfs
     scheme: str
     root = "/onceproof"
@@ -31,7 +33,7 @@ class Provides(ProvidesFolders):
         folder.make()
         placeholders = {"url": self.scheme, "path": folder.url, **there}
         return Resources(
-            label=labelled("hdfs", part), at=folder, placeholders=placeholders, bare=tuple(there), shared=self.shared
+            label=labelled(self.name, part), at=folder, placeholders=placeholders, bare=tuple(there), shared=self.shared
         )
 
     def _folder(self, run_id: str, part: str) -> HdfsFolder:

@@ -23,14 +23,13 @@ from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import jars
 from harness.machine.java import Java
-from harness.machine.spark_home import spark_home
+from harness.machine.spark_home import COMPILES, compiler
 from harness.session.session import Session
 
 SETTINGS: Mapping[str, Any] = {**ready.SETTINGS, "network.host": LOOPBACK}
 """What we set besides ports and folders; goes into run.json."""
 START_S = 180.0
 LAUNCHER = Path(__file__).with_name("Launcher.java")
-COMPILER = ("janino-*.jar", "commons-compiler-*.jar")
 LOGGING = """rootLogger.level = INFO
 rootLogger.appenderRef.out.ref = out
 appender.out.type = Console
@@ -61,7 +60,7 @@ class OpenSearchServer(Provides, DatabaseProcess):
         found = [*jars.fetched("opensearch", self._java), *compiler()]
         argv = [str(self._java.executable), ready.HEAP, *service.JVM, "-Djava.awt.headless=true"]
         argv += [f"-Djava.io.tmpdir={self.folder}", "-cp", os.pathsep.join(map(str, found))]
-        argv += ["org.codehaus.janino.SimpleCompiler", str(LAUNCHER), "Launcher"]
+        argv += [COMPILES, str(LAUNCHER), "Launcher"]
         self._process = self._session.spawn(
             [*argv, str(self.folder), self.cluster, str(self.port)],
             name=self.name, log=self.log, env=service.environment(), cwd=self.folder,
@@ -90,12 +89,3 @@ class OpenSearchServer(Provides, DatabaseProcess):
         lines = (f"{name}: {json.dumps(value)}\n" for name, value in settings.items())
         (conf / "opensearch.yml").write_text("".join(lines), encoding="utf-8")
         (conf / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
-
-
-def compiler() -> list[Path]:
-    """The jars of Spark's Java compiler. Raises StackError."""
-    folder = spark_home() / "jars"
-    found = [next(iter(sorted(folder.glob(pattern))), None) for pattern in COMPILER]
-    if None in found:
-        raise StackError(f"asked for {' and '.join(COMPILER)} of pyspark; not in {folder}; reinstall pyspark")
-    return [path for path in found if path is not None]
