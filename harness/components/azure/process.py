@@ -61,8 +61,7 @@ class Azurite(Provides, DatabaseProcess):
         jars.fetched("spark-azure", self._java)
         main = installed(self._npm, self._session, log=self.log)
         if not hasattr(self, "_port"):
-            lock = cache.folder("azurite") / ".port-10000.lock"
-            self._held.enter_context(wait.locked(lock, within_s=LOCK_S))
+            self._held.enter_context(wait.locked(port_lock(), within_s=LOCK_S))
             self._port = free_port()
         elif self._port.open():
             raise StackError(f"{self._port} was asked for Azurite, but another program listens there; end that one")
@@ -91,6 +90,11 @@ class Azurite(Provides, DatabaseProcess):
         except StackError as error:
             return wait.Waiting(str(error))
         return True
+
+
+def port_lock() -> Path:
+    """The file whose lock the one emulator of this machine holds."""
+    return cache.folder("azurite") / f".port-{PORT}.lock"
 
 
 def free_port(number: int = PORT) -> Port:
