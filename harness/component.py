@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.hosts.images import Image
     from harness.hosts.processes import ProcessHost
     from harness.remote import RemoteFolder
+    from harness.remote.relay.commits import Commits
     from harness.session.session import Session
 
 
@@ -278,6 +279,15 @@ class StandsFor(Protocol):
 
     stands_for: str
     apart: str
+
+
+@runtime_checkable
+class ShowsCommits(Protocol):
+    """Keeps checkpoints, and each request of theirs can be seen on its way and held: a part that is asked for it
+    (`{"relay": True}`) is reached through a relay."""
+
+    def commits(self, own: Resources) -> Commits | None:
+        """What sees them; None for a part that was not asked for it."""
 
 
 @runtime_checkable

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Protocol
 
 from harness.hosts import signals
+from harness.remote.relay.commits import HeldRequest, Part, Wanted
 from harness.resources import RunResources
 from harness.run_folder.journal import Journal
 from harness.scenario import COMMITTING, CrashPoint, Victim
@@ -63,7 +64,8 @@ class SinkCommit:
 @dataclass
 class TriggerHit:
     """The trigger was met: in which checkpoint, where the protocol stood, who was frozen there, which writer was held
-    at which row, which commit of the sink was being written. `step` counts the schedule's steps from 1."""
+    at which row, which commit of the sink was being written, which request to the checkpoint's store was held. `step`
+    counts the schedule's steps from 1."""
 
     batch: int | None
     folder: Path | None = None
@@ -72,6 +74,7 @@ class TriggerHit:
     blocked: BlockedWriter | None = None
     step: int = 0
     commit: SinkCommit | None = None
+    request: HeldRequest | None = None
 
     def with_sink(self, listing: Listing) -> Listing:
         """A listing, and whether the sink's commit that was met is being written right now."""
@@ -169,6 +172,13 @@ class SinkCommits(Protocol):
         is being written already: no dead one can have left it."""
 
 
+class Commits(Protocol):
+    """The requests by which checkpoints are committed to an object store: `harness.remote.relay.commits`."""
+
+    def armed(self, part: Part, wanted: Wanted) -> AbstractContextManager[Callable[[], HeldRequest | None]]:
+        """Hold the first such request; what is given tells which it is, None before."""
+
+
 class Tripwire(Protocol):
     """Counts the rows that a sink is handed, and holds their writer: such as the sink `postgres` does."""
 
@@ -213,7 +223,8 @@ class RunContext:
     `in_flight`: words for the records that are in the source and not committed by the pipeline, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
     `has_progress`: the driver lives and has done something in this attempt; before that there is nothing to hit.
-    `commits`: what tells of its sinks' own commits; None where no step asks for them. `feeds`: the folder name of the
+    `commits`: what tells of its sinks' own commits, `requests`: of those that commit its checkpoint to an object store;
+    None where no step asks for them. `feeds`: the folder name of the
     checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
     `watched`: how a checkpoint that lies on a server is watched, in words; empty for a local one. `only_checkpoint`:
     the component that keeps it, if it is neither the source's nor a sink's; else empty. `began_s`: when the schedule
@@ -231,6 +242,7 @@ class RunContext:
     has_progress: Callable[[], bool]
     snapshots: Snapshots | None = None
     commits: SinkCommits | None = None
+    requests: Commits | None = None
     feeds: str | None = None
     watched: str = ""
     only_checkpoint: str = ""
@@ -243,10 +255,14 @@ class RunContext:
         return hit.folder or (current[0].folder if len(current) == 1 else None)
 
     def release(self, hit: TriggerHit) -> None:
-        """Undo what was held: frozen processes, the sink's writer."""
+        """Undo what was held: frozen processes, the sink's writer, a request."""
         signals.thaw(hit.frozen)
         if self.tripwire is not None and hit.blocked is not None:
             self.tripwire.release()
+        if hit.request is not None:
+            # What a dead driver had asked for is not done after its death.
+            driver = self.supervisor.driver
+            hit.request.let_go(drop=driver is None or self.supervisor.ended(driver.number))
 
     def look(self, hit: TriggerHit) -> None:
         """Keep where everything stands, now that anything was hit and before anything goes on."""

@@ -105,8 +105,11 @@ def test_what_is_put_is_there_until_its_run_ends(tmp_path: Path) -> None:
         assert room.entries("") == [Entry("offsets", folder=True)]
         assert [entry.name for entry in room.entries("offsets")] == [".0.a b.tmp"]
         assert room.read("nothing") is None
+        # As the connector asks: through the relay, at the one port that it knows.
+        assert (made.service.port == blob.PORT, BlobService().containers()) == (False, [CONTAINER])
         made.drop("r1", [""])
         assert list(made.service.listed(CONTAINER, "", deep=True)) == []
         made.stop()
-        with pytest.raises(StackError, match=r"asked Azurite at .*; saw"):
-            room.read("offsets/.0.a b.tmp")
+        for service in (made.service, BlobService()):
+            with pytest.raises(StackError, match=r"asked Azurite at .*; saw"):
+                service.containers()

@@ -34,7 +34,7 @@ from harness.sources import SOURCES
 from harness.sources.base import OpenSource, SourceKind
 from harness.stacks.needed_parts import asked, parts
 from harness.triggers import TRIGGERS
-from harness.triggers.base import Planned, TriggerKind
+from harness.triggers.base import Planned, Trait, TriggerKind, has
 from harness.workloads import WORKLOADS
 from harness.workloads.base import WorkloadKind
 
@@ -341,6 +341,8 @@ def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Regist
         head = head.replace(SINK, f"sink: {about.example}") if registry is SINKS else head
         if registry is COMPONENTS:
             head = head.replace("pipeline: pay.py", f"pipeline: {{entry: pay.py, {about.example}}}")
+        if registry is TRIGGERS and has(kind, Trait.HOLDS_REQUESTS):
+            head = head.replace("pipeline: pay.py", "pipeline: {entry: pay.py, checkpoint: s3}")
         found = load(written(tmp_path, f"{head}{text}\n"))
         steps = {kind for step in found.schedule for kind in (step.do.kind, step.when.kind)}
         needed = {component(label).about.name for label in parts(found)}
@@ -441,6 +443,7 @@ OTHERWISE = {
         "components/hdfs/run_folders.py", "components/spark/standalone_containers.py",
         "run/controls/runs.py", "run_folder/sealed.py",
     },
+    "request": {"workloads/access_logs.py", "workloads/application_logs.py"},  # of a client: a field of a log's lines
     "kafka": {"scenario/__init__.py", "training/application.py"},  # the default; Spark's name of a format
     "transactions": {"scenario/__init__.py"},  # the default
     "python": {  # the language: a folder of its modules, its version, the part of a driver that is its program

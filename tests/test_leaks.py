@@ -22,19 +22,23 @@ from types import MappingProxyType
 import psutil
 import pytest
 
+from harness.components.azure.process import free_port, port_lock
+from harness.errors import WaitError
 from harness.load import load
 from harness.session import reaper
-from harness.wait import Waiting, until
+from harness.wait import Waiting, locked, until
 from tests.limits import PROCESS_S
 
 pytestmark = pytest.mark.stack
 HOUSE = Path(__file__).parents[1]
 SCENARIO = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 ON_S3 = HOUSE / "scenarios" / "s3" / "checkpoint_upsert_mid_batch.yaml"
+ON_AZURE = HOUSE / "scenarios" / "azure" / "checkpoint_upsert_mid_batch.yaml"
 ON_HDFS = HOUSE / "scenarios" / "hadoop" / "hdfs_upsert_before_offset_commit.yaml"
 ON_MINIDFS = HOUSE / "scenarios" / "hadoop" / "minidfs_upsert_before_offset_commit.yaml"
 INTO_MARIADB, INTO_OPENSEARCH = "mariadb_kept_by_id_mid_sink", "opensearch_kept_by_id_mid_batch"
 MARIADB, OPENSEARCH, S3, MINIDFS = "mariadbd", "SimpleCompiler", "s3proxy.Main", "minidfs/Launcher.java"
+AZURITE = "azurite/dist/src/blob/main.js"
 """What stands in the command line of the server."""
 KILLS = int(os.environ.get("ONCEPROOF_KILLS", "3"))
 MARK = b"ONCEPROOF_LEAK_TEST="
@@ -165,15 +169,42 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
 def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(
     temporary: Path, scenario: Path, program: str, server: str
 ) -> None:
-    word = temporary.name
-    harness = start(temporary, word, scenario=scenario)
+    harness = start(temporary, temporary.name, scenario=scenario)
+    killed_once(temporary, harness, "its pipeline to run", lambda: runs(temporary.name, program, server))
 
-    def runs() -> bool:
-        pipeline = any(program in each for each in ours(word))
-        assert not pipeline or any(server in each for each in ours(word))
-        return pipeline
 
-    killed_once(temporary, harness, "its pipeline to run", runs)
+def runs(word: str, program: str, server: str) -> bool:
+    """Does the pipeline run, and the server that it asked for?"""
+    pipeline = any(program in each for each in ours(word))
+    assert not pipeline or any(server in each for each in ours(word))
+    return pipeline
+
+
+@pytest.mark.prove
+def test_kill_9_of_a_run_leaves_nothing_of_azurite(temporary: Path) -> None:
+    harness, word = start(temporary, temporary.name, scenario=ON_AZURE), temporary.name
+    held = False
+
+    def both() -> bool:
+        nonlocal held
+        there = runs(word, "upsert.py", AZURITE)
+        held = there and port_is_held()
+        return there
+
+    killed_once(temporary, harness, "its pipeline to run", both)
+    assert held, "the lock was free while the emulator ran"
+    # Whoever comes next has the lock, and the port.
+    with locked(port_lock(), within_s=PROCESS_S):
+        free_port().release()
+
+
+def port_is_held() -> bool:
+    """Is there a harness that has the port of the one emulator?"""
+    try:
+        with locked(port_lock(), within_s=0.0):
+            return False
+    except WaitError:
+        return True
 
 
 def test_kill_9_of_reaper_and_run_leaves_no_standby_driver_after_the_next_starts_sweep(temporary: Path) -> None:

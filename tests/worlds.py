@@ -51,6 +51,10 @@ class RunResources:
     folder: Path
     parts: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
 
 @dataclass
 class FakeStack:

@@ -23,7 +23,7 @@ from harness.scenario import CrashPoint, Fault, Impact, Scenario, Trigger, Victi
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS, counted
 from harness.stack import Means
-from harness.stacks.needed_parts import component_names
+from harness.stacks.needed_parts import component_names, shows_commits
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Draws, Planned, Trait, has
 
@@ -56,6 +56,7 @@ def planned(scenario: Scenario) -> Planned:
         late_log=scenario.pipeline.progress == ASYNC,
         by_time=scenario.pipeline.progress == DSTREAMS,
         sinks_in={SINKS[sink.kind].component for sink in scenario.sinks},
+        shows_commits=shows_commits(scenario.pipeline.checkpoint),
     )
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 from time import monotonic
 
 from harness.checkpoint import Offsets, caught_up, count
-from harness.component import KeepsCheckpoints, SetsUp, able
+from harness.component import SetsUp, able
 from harness.context import RunContext, Tripwire
 from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
-from harness.remote.mirror import Mirror
 from harness.resources import RunResources
 from harness.run import preflight
 from harness.run.feed import PATIENCE_S, Feeder, Patience, alone, enough, portions
@@ -24,6 +23,7 @@ from harness.run.progress.observer import Observer
 from harness.run.progress.positions import Positions
 from harness.run.progress.reported import Progress, progress
 from harness.run.progress.stall_detector import StallDetector
+from harness.run.remote_checkpoint import mirror, requests
 from harness.run.schedule import Schedule
 from harness.run.schedule.evidence import ENDS_DRIVER
 from harness.run.sink_commits import sink_commits
@@ -206,6 +206,7 @@ class Live:
             has_progress=self.has_progress,
             snapshots=self.snapshots,
             commits=sink_commits(self.scenario, self.own),
+            requests=requests(self.scenario, self.own),
             feeds=None if self._counted is None else self.scenario.sinks[self._counted].query,
             watched=self._mirror.told if self._mirror else "",
             only_checkpoint=only_checkpoint(self.scenario),
@@ -371,17 +372,6 @@ class Live:
             )
 
         until("the input and the schedule", look, within_s=self.deadline.left_s() + 60.0)
-
-
-def mirror(scenario: Scenario, own: RunResources) -> Mirror | None:
-    """The local copy of a checkpoint that a component keeps; None for one in the run's own folder."""
-    label = scenario.pipeline.checkpoint
-    if not label:
-        return None
-    kept: KeepsCheckpoints = able(label, KeepsCheckpoints, "keeps no checkpoints")
-    away_s = sum(float(step.do.options.get("for_s", 0.0)) for step in scenario.schedule)
-    folder = kept.checkpoints(own.part(label))
-    return Mirror(folder, own.checkpoint, scratch=own.folder / "copied", away_s=away_s)
 
 
 def resolved(pipeline: Pipeline, own: RunResources, root: Path) -> Pipeline:

@@ -8,25 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.component import AnswersQueries, KeepsGroups, component, needs
+from harness.component import COMPONENTS, AnswersQueries, KeepsGroups, ShowsCommits, component, needs
 from harness.errors import UsageError
 from harness.faults import FAULTS
 from harness.fields.paths import code_folders, project_root
 from harness.fields.placeholders import label, used
 from harness.fields.values import OWN_PROGRESS
-from harness.resources import Parts, components, labelled
+from harness.remote.parts import CHECKPOINT
+from harness.remote.relay.relays import RELAY
+from harness.resources import Parts, component_of, components, labelled
 from harness.scenario import Pipeline, Scenario
 from harness.sinks import SINKS
 from harness.sinks.base import CallsCode, MakesPart
 from harness.sources import SOURCES
 from harness.triggers import TRIGGERS
+from harness.triggers.base import Trait, has
 
 
 def parts(scenario: Scenario) -> Parts:
     """By label, what is asked of each part: the source's first."""
     out = {**_source(scenario), **_made(scenario)}
     if kept := scenario.pipeline.checkpoint:
-        out[kept] = {**out.get(kept, {}), "checkpoint": True}
+        holds = any(has(TRIGGERS[step.when.kind], Trait.HOLDS_REQUESTS) for step in scenario.schedule)
+        out[kept] = {**out.get(kept, {}), CHECKPOINT: True, **({RELAY: True} if holds else {})}
     progress = [asked(scenario)] if scenario.pipeline.progress not in OWN_PROGRESS else []
     for each in (*_named(scenario), *progress, *_scheduled(scenario)):
         out.setdefault(each, {})
@@ -127,6 +131,11 @@ def asked(scenario: Scenario) -> str:
         saw = f"it may be put to {' or '.join(meant)}" if meant else "the scenario names no component that answers one"
         raise UsageError(f"asked for the pipeline's offsets by a query; {saw}. Name one under progress_in")
     return meant[0] if len(meant) == 1 else plain[0]
+
+
+def shows_commits(label: str) -> bool:
+    """Does the checkpoint lie in a component that shows the requests of a commit? An empty label: it lies in none."""
+    return isinstance(COMPONENTS.all().get(component_of(label)), ShowsCommits)
 
 
 def grouped(scenario: Scenario) -> str:

@@ -17,11 +17,14 @@ from harness.stack import MEANS, Means
 from harness.stacks import other_lines
 from harness.stacks.addresses import STACKS
 from harness.stacks.needed_parts import component_names
+from harness.triggers import TRIGGERS
+from harness.triggers.base import NeedsMeans
 
 ABILITIES: Mapping[str, type] = dict(zip(STACKS, (AsProcesses, AsContainer, AtAddress, AsProcesses), strict=True))
 """By stack, what a server has to have to be had there."""
 REASONS: Mapping[Means, str] = {
     Means.RESTART_ENDED: "a program that ends well on it is not started again there; take kill driver",
+    Means.HOLD_REQUESTS: "no request can be held on its way to the object store",
 }
 """What a fault that needs them would lead to on a stack without, where its name does not say it."""
 
@@ -69,9 +72,7 @@ def refuse(scenarios: Sequence[Scenario], stack: Able) -> None:
 
 def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     """What a scenario asks for and this stack does not support: components, and steps of its schedule."""
-    steps = [
-        _named(step, lacking) for step in scenario.schedule if (lacking := FAULTS[step.do.kind].needs - stack.means)
-    ]
+    steps = [_named(step, lacking) for step in scenario.schedule if (lacking := _needs(step) - stack.means)]
     # One that nobody has registered is no question of the stack.
     known = COMPONENTS.all()
     named = [name for name in component_names(scenario) if name in known]
@@ -82,6 +83,11 @@ def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     lines = [f"Spark {line}" for line in other_lines.asked(scenario) if stack.name not in other_lines.STACKS]
     lines += [f"Spark {line}, which has no {words}" for line, words in other_lines.refusals(scenario)]
     return list(dict.fromkeys((*servers, *steps, *([f"a program in {SPARK_HOME}"] if inside else []), *own, *lines)))
+
+
+def _needs(step: Step) -> frozenset[Means]:
+    when = TRIGGERS[step.when.kind]
+    return FAULTS[step.do.kind].needs | (when.needs if isinstance(when, NeedsMeans) else frozenset())
 
 
 def _named(step: Step, lacking: frozenset[Means]) -> str:

@@ -4,6 +4,7 @@ node        the programs that run and fetch it
 process     one as a child process, at the one port that Hadoop's connector knows
 blob        asks it
 run_prefix  a run's own blobs, and what Spark is told of them
+requests    what a request that the relay sees asks for
 source      blobs of records put below a prefix
 sink        blobs that the pipeline writes, read back
 """
@@ -17,10 +18,12 @@ from harness.components.azure.node import CURE, program
 from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.remote.parts import CheckpointInPart
+from harness.remote.parts import CHECKPOINT, CheckpointInPart
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
+    from harness.remote.relay.commits import Commits
+    from harness.resources import Resources
 
 
 class Azure(CheckpointInPart):
@@ -49,6 +52,18 @@ class Azure(CheckpointInPart):
         from harness.components.azure.process import Azurite
 
         return Azurite(host.session, host.java, logs=host.logs)
+
+    def commits(self, own: Resources) -> Commits | None:
+        """Its requests."""
+        from harness.components.azure.blob import ACCOUNT
+        from harness.components.azure.requests import operation
+        from harness.components.azure.run_prefix import CONTAINER
+        from harness.remote.relay.commits import Commits
+
+        room = own.at.below(CHECKPOINT)
+        if room.relay is None:
+            return None
+        return Commits(relay=room.relay, reads=operation, prefix=f"{ACCOUNT}/{CONTAINER}/{room.prefix}")
 
 
 def _node() -> str:

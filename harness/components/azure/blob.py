@@ -6,9 +6,10 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
@@ -21,6 +22,7 @@ ACCOUNT = "devstoreaccount1"
 # The emulator's own, which its makers publish: no secret.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 PORT = 10000
+"""Where Hadoop's connector looks for an emulator."""
 LOG = "logs/azure.log"
 VERSION = "2019-12-12"
 GONE, CONFLICT = 404, 409
@@ -36,10 +38,18 @@ class Blob(NamedTuple):
 
 @dataclass(frozen=True)
 class BlobService:
-    """The emulator's, on its one port."""
+    """The emulator's, at a port of its own."""
 
-    _http: Http = field(default_factory=lambda: Http(LOOPBACK, PORT), repr=False, compare=False)
-    url = f"http://{LOOPBACK}:{PORT}/{ACCOUNT}"
+    port: int = PORT
+
+    @cached_property
+    def _http(self) -> Http:
+        return Http(LOOPBACK, self.port)
+
+    @property
+    def url(self) -> str:
+        """Its address, without a login."""
+        return f"http://{LOOPBACK}:{self.port}/{ACCOUNT}"
 
     def containers(self) -> list[str]:
         """Their names. Raises StackError."""

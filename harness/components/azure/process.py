@@ -1,7 +1,8 @@
 """Azure's blob service as a child process: Azurite, the emulator of its makers, which npm brings on demand.
 
 The connector of Hadoop reaches an emulator at port 10000 alone. So there is one on a machine at a time: who starts one
-holds a lock until it is closed, and the next one waits.
+holds a lock until it is closed, and the next one waits. A relay listens there, through which the pipelines ask; the
+emulator has another port, at which the harness asks it.
 
 It writes its metadata every five seconds: no fault may kill it, which would lose what it has acknowledged.
 """
@@ -28,6 +29,7 @@ from harness.hosts.logs import tail
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import cache, jars
 from harness.machine.java import Java
+from harness.remote.relay.server import Relay
 from harness.session.session import Session
 
 VERSION = "3.37.0"
@@ -52,7 +54,8 @@ class Azurite(Provides, DatabaseProcess):
         self._held = ExitStack()
         self.folder = session.folder / "azure"
         self.scratch = self.folder / "copies"
-        self.service = BlobService()
+        self._inner = Port(what="Azurite")
+        self.service = BlobService(self._inner.number)
         self.log = logs / "azure.log"
 
     def start(self) -> None:
@@ -60,14 +63,15 @@ class Azurite(Provides, DatabaseProcess):
         StackError."""
         jars.fetched("spark-azure", self._java)
         main = installed(self._npm, self._session, log=self.log)
-        if not hasattr(self, "_port"):
-            lock = cache.folder("azurite") / ".port-10000.lock"
-            self._held.enter_context(wait.locked(lock, within_s=LOCK_S))
+        if self._inner.open():
+            raise StackError(f"{self._inner} was asked for Azurite, but another program listens there; run again")
+        if self.relay is None:
+            self._held.enter_context(wait.locked(port_lock(), within_s=LOCK_S))
             self._port = free_port()
-        elif self._port.open():
-            raise StackError(f"{self._port} was asked for Azurite, but another program listens there; end that one")
+            self.relay = Relay(LOOPBACK, self._inner.number, what="Azurite")
+            self.relay.start(PORT)
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        argv = [str(self._node), str(main), "--blobHost", LOOPBACK, "--blobPort", str(PORT)]
+        argv = [str(self._node), str(main), "--blobHost", LOOPBACK, "--blobPort", str(self._inner.number)]
         argv += ["--location", str(self.folder / "data"), "--disableTelemetry", "--skipApiVersionCheck", "--silent"]
         self._process = self._session.spawn(
             argv, name=self.name, log=self.log, env=service.environment(HOME=str(self.folder)), cwd=self.folder
@@ -78,10 +82,19 @@ class Azurite(Provides, DatabaseProcess):
         """Its version."""
         return {"version": f"Azurite {VERSION}", "settings": {"port": PORT}}
 
+    def check(self) -> None:
+        """Raise StackError if it is dead, or the relay in front of it has failed."""
+        super().check()
+        if self.relay is not None:
+            self.relay.check()
+
     def close(self) -> None:
-        """Give the port back, and the lock."""
+        """End the relay, give the ports back, and the lock."""
+        if self.relay is not None:
+            self.relay.close()
         if hasattr(self, "_port"):
             super().close()
+        self._inner.release()
         self._held.close()
 
     def _answers(self) -> bool | wait.Waiting:
@@ -91,6 +104,11 @@ class Azurite(Provides, DatabaseProcess):
         except StackError as error:
             return wait.Waiting(str(error))
         return True
+
+
+def port_lock() -> Path:
+    """The file whose lock the one emulator of this machine holds."""
+    return cache.folder("azurite") / f".port-{PORT}.lock"
 
 
 def free_port(number: int = PORT) -> Port:

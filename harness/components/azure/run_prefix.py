@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.components.azure.blob import ACCOUNT, BlobService
 from harness.machine import jars
 from harness.remote import Entry
 from harness.remote.parts import ProvidesFolders, soon
+from harness.remote.relay.server import Relay
 from harness.resources import Resources, labelled
 
 CONTAINER = "onceproof"
@@ -24,6 +25,8 @@ class Room:
     service: BlobService
     prefix: str
     scratch: Path | None = None
+    relay: Relay | None = field(default=None, repr=False, compare=False)
+    """What the run's programs ask it through: the harness asks the emulator itself."""
 
     @property
     def listed_how(self) -> str:
@@ -77,6 +80,7 @@ class Provides(ProvidesFolders):
 
     service: BlobService
     scratch: Path | None = None
+    relay: Relay | None = None
 
     def _made(self, part: str, folder: Room, there: Mapping[str, str]) -> Resources:
         """There is nothing to make."""
@@ -90,4 +94,4 @@ class Provides(ProvidesFolders):
         )
 
     def _folder(self, run_id: str, part: str) -> Room:
-        return Room(service=self.service, prefix=f"{run_id}/{part or 'plain'}/", scratch=self.scratch)
+        return Room(service=self.service, prefix=f"{run_id}/{part or 'plain'}/", scratch=self.scratch, relay=self.relay)

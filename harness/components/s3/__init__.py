@@ -5,6 +5,7 @@ address     one that is there already
 server      asks a server, by its address
 signature   signs what is asked
 run_prefix  a run's own objects, and what Spark is told of them
+requests    what a request that a relay sees asks for
 source      objects of records put below a prefix
 sink        objects that the pipeline writes, read back
 fault       ends it
@@ -17,10 +18,12 @@ from typing import TYPE_CHECKING
 from harness.component import Addressed, Look, Server, Started, server_look
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.remote.parts import CheckpointInPart
+from harness.remote.parts import CHECKPOINT, CheckpointInPart
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
+    from harness.remote.relay.commits import Commits
+    from harness.resources import Resources
 
 
 class S3(CheckpointInPart):
@@ -53,6 +56,16 @@ class S3(CheckpointInPart):
         from harness.components.s3.address import S3There
 
         return S3There(address)
+
+    def commits(self, own: Resources) -> Commits | None:
+        """Its requests, if the run was given a relay."""
+        from harness.components.s3.requests import operation
+        from harness.remote.relay.commits import Commits
+
+        room = own.at.below(CHECKPOINT)
+        if room.relay is None:
+            return None
+        return Commits(relay=room.relay, reads=operation, prefix=f"{room.bucket}/{room.prefix}")
 
     def borrowed(self, text: str) -> Server:
         """Of another process of ours."""

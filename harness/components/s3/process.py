@@ -21,6 +21,7 @@ from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import jars
 from harness.machine.java import Java
+from harness.remote.relay.relays import Relays
 from harness.session.session import Session
 
 VERSION = "S3Proxy 4.1.0"
@@ -59,6 +60,7 @@ class S3Server(Provides, DatabaseProcess):
         keys = Keys(f"onceproof{secrets.token_hex(4)}", secrets.token_hex(16), REGION)
         self.server = Server(LOOPBACK, self._port.number, keys)
         self.log = logs / "s3.log"
+        self._relays = Relays("S3")
 
     def start(self) -> None:
         """Start it and return when it names its buckets to who has its keys, and has ours. Raises StackError."""
@@ -74,6 +76,16 @@ class S3Server(Provides, DatabaseProcess):
             name=self.name, log=self.log, env=service.environment(), cwd=self.folder,
         )  # fmt: skip
         service.ready(self.name, self._process, self.log, self._ours, within_s=START_S)
+
+    def check(self) -> None:
+        """Raise StackError if it is dead, or a relay in front of it has failed."""
+        super().check()
+        self._relays.check()
+
+    def close(self) -> None:
+        """Give the port back, and end the relays; ending the process is the session's work."""
+        self._relays.close()
+        super().close()
 
     def lent(self) -> str:
         """Its address, with the keys."""

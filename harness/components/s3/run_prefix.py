@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from harness.components.s3.server import Entry, Refused, Server
 from harness.errors import StackError
 from harness.machine import jars
 from harness.remote import Entry as Folder
 from harness.remote.parts import ProvidesFolders, soon
+from harness.remote.relay.relays import RELAY, Relays
+from harness.remote.relay.server import Relay
 from harness.resources import Resources, labelled
 
 PROVIDER = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
@@ -25,6 +28,8 @@ class Room:
     bucket: str
     prefix: str
     scratch: Path | None = None
+    relay: Relay | None = field(default=None, repr=False, compare=False)
+    """What the run's programs ask it through, if anything: the harness asks the server itself."""
 
     @property
     def listed_how(self) -> str:
@@ -95,6 +100,19 @@ class Provides(ProvidesFolders):
     bucket: str
     scratch: Path | None = None
     shared = False
+    _relays: Relays
+
+    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
+        """A folder for each part; the one that is asked for the checkpoint gives `{checkpoint}` too, and with one that
+        is asked for a relay all of them are asked through it. Raises StackError."""
+        if any(asked.get(RELAY) for asked in parts.values()):
+            self._relays.start(run_id, self.server.host, self.server.port)
+        return super().provide(run_id, parts)
+
+    def drop(self, run_id: str, names: Collection[str]) -> None:
+        """Delete the folders. Raises StackError, once everything was tried."""
+        self._relays.end(run_id)
+        super().drop(run_id, names)
 
     def connector(self) -> tuple[Path, ...]:
         """The jars by which Spark speaks to it, fetched once. Raises StackError."""
@@ -109,19 +127,26 @@ class Provides(ProvidesFolders):
             placeholders={"path": folder.url, "jars": ",".join(map(str, self.connector())), **there},
             bare=tuple(there),
             environment={"AWS_ACCESS_KEY_ID": keys.access, "AWS_SECRET_ACCESS_KEY": keys.secret},
-            conf=settings(self.server),
+            conf=settings(self.server, folder.relay.url if folder.relay else self.server.url),
             secrets=(keys.secret,),
             shared=self.shared,
         )
 
     def _folder(self, run_id: str, part: str) -> Room:
-        return Room(server=self.server, bucket=self.bucket, prefix=prefix(run_id, part), scratch=self.scratch)
+        return Room(
+            server=self.server,
+            bucket=self.bucket,
+            prefix=prefix(run_id, part),
+            scratch=self.scratch,
+            relay=self._relays.of(run_id),
+        )
 
 
-def settings(server: Server) -> dict[str, str]:
-    """What Spark is told of it. The keys are in the driver's environment, where Spark looks for them."""
+def settings(server: Server, url: str) -> dict[str, str]:
+    """What Spark is told of it, which it asks at `url`. The keys are in the driver's environment, where Spark looks for
+    them."""
     said = {
-        "endpoint": server.url,
+        "endpoint": url,
         "endpoint.region": server.keys.region,
         "path.style.access": "true",
         # No other login of the user's shell may win.

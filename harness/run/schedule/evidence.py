@@ -133,6 +133,8 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
         words.append(f"batch {step.when.batch} was missed, batch {hit.batch} was tried instead")
     if step.when.point is CrashPoint.SINK_COMMITTED and hit.batch in after.get("begun", ()):
         words.append(f"commits/.{hit.batch}.*.tmp was begun and never renamed")
+    if hit.request is not None:
+        words += [hit.request.told, f"left in the checkpoint: {left(hit.batch, after)}"]
     if hit.commit is not None and hit.batch in after.get(COMMITTING, ()):
         words.append(f"{hit.commit.temporary.name} was written and never renamed to {hit.commit.final.name}")
     if done.note:
@@ -144,3 +146,10 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
             f"the row trigger held the server's process {hit.blocked.backend} before row {hit.blocked.rows + 1}"
         )
     return words
+
+
+def left(batch: int | None, after: Listing) -> str:
+    """Which files of a batch's commit its checkpoint has."""
+    there = [f"commits/.{batch}.*.tmp"] * (batch in after.get("begun", ()))
+    there += [f"commits/{batch}"] * (batch in after.get("commits", ()))
+    return " and ".join(there) or f"neither commits/{batch} nor a temporary file of it"

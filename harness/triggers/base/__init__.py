@@ -13,6 +13,7 @@ from harness.context import Listing, RunContext, TriggerHit
 from harness.errors import WaitError
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Step, Trigger
+from harness.stack import Means
 from harness.wait import Waiting, until
 
 TICK_S = 0.004
@@ -31,8 +32,9 @@ class Planned:
     """What the file says of the run that a step belongs to: how many records are sent and how long it may take
     (infinity where the file says it wrongly), whether some sink's rows can be counted, whether the pipeline's progress
     is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each,
-    whether they are those of DStreams, whether some sink's own commits can be seen as they are written, and which
-    components keep the rows of its sinks."""
+    whether they are those of DStreams, whether some sink's own commits can be seen as they are written, which
+    components keep the rows of its sinks, and whether the checkpoint lies in one that shows the requests of a
+    commit."""
 
     records: float = inf
     timeout_s: float = inf
@@ -43,6 +45,7 @@ class Planned:
     sink_logs: Collection[str | None] | None = None
     """The queries of the sinks that commit by renaming a file, None for a sink that names none; None: nobody knows."""
     sinks_in: Collection[str] = ()
+    shows_commits: bool = True
 
 
 def most_batches(records: float) -> float:
@@ -59,6 +62,8 @@ class Trait(Enum):
     """It holds the sink's writer at a row: the run needs a tripwire."""
     IN_PROGRAM = auto()
     """It stands in the pipeline's own code, which alone knows where that is."""
+    HOLDS_REQUESTS = auto()
+    """It holds a request to the object store that keeps the checkpoint: the run needs a relay in front of it."""
     TIMED = auto()
     """Its value is when it comes, in seconds after the schedule has begun."""
 
@@ -101,6 +106,15 @@ class HasTraits(Protocol):
 
     @property
     def traits(self) -> frozenset[Trait]:
+        """What."""
+
+
+@runtime_checkable
+class NeedsMeans(Protocol):
+    """A trigger that needs something of the stack."""
+
+    @property
+    def needs(self) -> frozenset[Means]:
         """What."""
 
 

@@ -1,0 +1,172 @@
+"""The requests by which Spark commits a batch to a checkpoint in an object store, and how one of them is held.
+
+A checkpoint file manager that renames has the store copy `commits/.N.<uuid>.tmp` to `commits/N`, and delete the first
+one; one without a rename puts `commits/N` itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from harness.remote.relay.exchange import Exchange, Held, State
+from harness.remote.relay.server import Relay
+
+TEMPORARY = re.compile(r"\.(\d+)\.[^.]+\.tmp")
+
+
+class Part(StrEnum):
+    """A request of the commit of a batch. `PUT` writes `commits/N` at once; `COPY` makes it of its temporary file, and
+    `DELETE` removes that once the copy is done."""
+
+    PUT = "put"
+    COPY = "copy"
+    DELETE = "delete"
+
+
+class Operation(NamedTuple):
+    """What a request asks of one object; `source` is the key that it is copied from."""
+
+    part: Part
+    key: str
+    source: str = ""
+
+
+Reads = Callable[[Exchange], Operation | None]
+"""What a request asks for, in a store's own protocol; None for anything else than an `Operation`."""
+Wanted = Callable[[str, int], bool]
+"""Is it the one: the commit of the checkpoint at a place below the root, of a batch?"""
+
+
+class Name(NamedTuple):
+    """A file in `commits`: in the checkpoint at a place below the root, of a batch; is it its temporary file?"""
+
+    place: str
+    batch: int
+    temporary: bool
+
+
+@dataclass(eq=False)
+class Watch:
+    """Wants the first `part` of a commit that is `wanted`. `prefix` is what the keys of the root begin with."""
+
+    reads: Reads
+    prefix: str
+    part: Part
+    wanted: Wanted
+    found: Name | None = None
+    operation: Operation | None = None
+    copy: Exchange | None = None
+    """Of a deletion: the copy before it."""
+    _copies: dict[str, tuple[Name, Exchange]] = field(default_factory=dict)
+    """By key, the temporary files that were asked to be copied."""
+
+    def asked(self, exchange: Exchange) -> bool:
+        """Is it the one?"""
+        operation = self.reads(exchange)
+        if operation is None:
+            return False
+        found, copy = self._commit(operation, exchange)
+        if found is None or operation.part is not self.part or not self.wanted(found.place, found.batch):
+            return False
+        self.found, self.operation, self.copy = found, operation, copy
+        return True
+
+    def _commit(self, operation: Operation, exchange: Exchange) -> tuple[Name | None, Exchange | None]:
+        """The commit that it is a part of, and of a deletion the copy before it."""
+        if operation.part is Part.DELETE:
+            name, copy = self._copies.get(operation.key, (None, None))
+            return (name, copy) if copy is not None and copy.done else (None, None)
+        name = named(operation.key, self.prefix)
+        if name is None or name.temporary:
+            return None, None
+        if operation.part is Part.COPY:
+            source = named(operation.source, self.prefix)
+            if source is None or not source.temporary or source[:2] != name[:2]:
+                return None, None
+            self._copies[operation.source] = name, exchange
+        return name, None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldRequest:
+    """A request of a commit that is held, or was."""
+
+    part: Part
+    place: str
+    batch: int
+    key: str
+    held: Held
+    copied_to: str = ""
+    copy: Exchange | None = None
+
+    @property
+    def early(self) -> bool:
+        """Was it sent on before anybody had let it go?"""
+        return self.held.early
+
+    def let_go(self, *, drop: bool) -> None:
+        """Send it on, or `drop` it. Raises HarnessError."""
+        self.held.let_go(drop=drop)
+
+    @property
+    def told(self) -> str:
+        """What happened to it, in words, for evidence."""
+        exchange = self.held.exchange
+        words = [f"the {self.part} request {exchange.method} {self.key} was held on its way to the store"]
+        if self.copy is not None:
+            words.append(f"the copy to {self.copied_to} before it had been answered with status {self.copy.status}")
+        if self.held.state is State.SENT:
+            words.append(f"it was sent on afterwards: {self.held.why}")
+        else:
+            words.append(f"nothing of it had been sent on, and it was {self.held.state}: {self.held.why or 'no end'}")
+        return "; ".join(words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commits:
+    """The commits of the checkpoints below a root, as a relay sees them."""
+
+    relay: Relay
+    reads: Reads
+    prefix: str
+
+    @contextmanager
+    def armed(self, part: Part, wanted: Wanted) -> Iterator[Callable[[], HeldRequest | None]]:
+        """Hold the first such request; what is given tells which it is, None before."""
+        watch = Watch(self.reads, self.prefix, part, wanted)
+        with self.relay.armed(watch) as hold:
+            yield lambda: None if hold.held is None else _told(watch, hold.held)
+
+
+def _told(watch: Watch, held: Held) -> HeldRequest:
+    found, operation = watch.found, watch.operation
+    assert found is not None and operation is not None
+    to = f"{operation.key.rpartition('/')[0]}/{found.batch}" if watch.copy is not None else ""
+    return HeldRequest(
+        part=watch.part,
+        place=found.place,
+        batch=found.batch,
+        key=operation.key,
+        held=held,
+        copied_to=to,
+        copy=watch.copy,
+    )
+
+
+def named(key: str, prefix: str) -> Name | None:
+    """What a key says, if it is that of a file in the `commits` of a checkpoint below the prefix."""
+    if not key.startswith(prefix):
+        return None
+    folder, _, name = key.removeprefix(prefix).rpartition("/")
+    place, _, last = folder.rpartition("/")
+    if last != "commits":
+        return None
+    if name.isascii() and name.isdecimal():
+        return Name(place, int(name), temporary=False)
+    found = TEMPORARY.fullmatch(name)
+    return None if found is None else Name(place, int(found[1]), temporary=True)

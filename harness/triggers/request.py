@@ -1,0 +1,115 @@
+"""The trigger `request`: a request by which a batch is committed to a checkpoint in an object store is held."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Annotated
+
+from harness.context import Commits, Listing, RunContext, TriggerHit, running
+from harness.errors import WaitError
+from harness.fields import values as v
+from harness.hosts import signals
+from harness.kinds import About, Refusal, Refusals
+from harness.remote.relay.commits import HeldRequest, Part
+from harness.scenario import CrashPoint, Step, Trigger, Victim
+from harness.stack import Means
+from harness.triggers.base import LATE_LOG, Planned, Trait, wait_until
+
+STANDS = {
+    Part.PUT: CrashPoint.SINK_COMMITTED,
+    Part.COPY: CrashPoint.SINK_COMMITTED,
+    Part.DELETE: CrashPoint.BATCH_COMMITTED,
+}
+"""Where in the protocol a batch stands while such a request is held."""
+
+
+class Request:
+    """Seen by a relay in front of the store. A batch without a record is passed over for the next one."""
+
+    about = About(
+        name="request",
+        summary="a request that commits a batch to a checkpoint on s3 or azure is held: copy or delete, of the rename "
+        "to commits/N, or put, where the file manager has no rename",
+        example="{request: delete, batch: 3}",
+        options=Annotated[Part, v.choice(Part)],
+    )
+    traits = frozenset({Trait.RETRIES, Trait.HOLDS_REQUESTS})
+    needs = frozenset({Means.HOLD_REQUESTS})
+
+    def trigger(self, value: Part | str, *, batch: int | None = None, query: str | None = None) -> Trigger:
+        """While the request `value` is held."""
+        part = Part(value)
+        place = f"{self.about.name} {part}"
+        return Trigger(kind=self.about.name, value=str(part), place=place, batch=batch, query=query, point=STANDS[part])
+
+    def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
+        """It needs a batch, and a checkpoint in an object store."""
+        if trigger.batch is None:
+            yield Refusal("batch", "is missing: the commit of which batch?")
+        if not (planned.checkpoint and planned.shows_commits):
+            words = "never comes: no checkpoint lies on s3 or azure, whose requests are seen; say `checkpoint: s3`"
+            yield Refusal(self.about.name, words)
+        elif planned.late_log:
+            words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
+            yield Refusal(self.about.name, words)
+
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+        """The relay holds the request, so there is time to look."""
+        when = step.when
+        if run.requests is None:
+            raise WaitError(f"{when} never came: no relay sees the requests of the checkpoint")
+        lowest = (when.batch or 0) + later
+        while True:
+            request = _held(run, run.requests, when, lowest)
+            hit = TriggerHit(request.batch, folder=run.own.checkpoint / request.place, request=request)
+            try:
+                if met(run, hit, freeze=freeze):
+                    return hit
+            except BaseException:
+                run.release(hit)
+                raise
+            run.release(hit)
+            lowest = request.batch + 1
+
+    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+        """By the files of the commit that are there, as long as the request was held."""
+        if hit.request is None or hit.request.early:
+            return False
+        begun = hit.batch in listing.get("begun", ())
+        if trigger.value == Part.DELETE:
+            return begun and hit.batch in listing.get("commits", ())
+        return running(hit.batch, listing) and begun is (trigger.value == Part.COPY)
+
+
+def _held(run: RunContext, commits: Commits, when: Trigger, lowest: int) -> HeldRequest:
+    """The first such request of a batch from `lowest` on. Raises WaitError once none can come."""
+
+    def wanted(place: str, batch: int) -> bool:
+        return batch >= lowest and when.query in (None, (run.own.checkpoint / place).name)
+
+    with ExitStack() as armed:
+        held = armed.enter_context(commits.armed(Part(str(when.value)), wanted))
+        try:
+            wait_until(run, when, lambda: held() is not None)
+        except BaseException:
+            armed.close()
+            # Nothing more is held from here on; what is goes on.
+            if (late := held()) is not None:
+                late.let_go(drop=False)
+            raise
+    found = held()
+    assert found is not None
+    return found
+
+
+def met(run: RunContext, hit: TriggerHit, *, freeze: bool) -> bool:
+    """Has the batch records? Then `hit` says where it stands, with the JVM stopped if that is wanted."""
+    assert hit.folder is not None
+    if run.observer.took_nothing(hit.folder, hit.batch or 0):
+        return False
+    hit.frozen = signals.freeze(run.supervisor.processes(Victim.JVM) if freeze else [])
+    hit.before = run.observer.settled(hit.folder) if hit.frozen else run.observer.listing(hit.folder)
+    return True
+
+
+KIND = Request()

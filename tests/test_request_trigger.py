@@ -1,0 +1,205 @@
+"""The trigger `request`: when it is met, what is let go and what is dropped, what the evidence says, who is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.faults import FAULTS, fault
+from harness.remote.relay.commits import HeldRequest, Part, Wanted
+from harness.remote.relay.exchange import Exchange, State
+from harness.scenario import CrashPoint, StepOutcome, Trigger
+from harness.stacks.needed_parts import parts
+from harness.stacks.supported import Named, unsupported
+from harness.triggers import TRIGGERS, trigger
+from harness.triggers.base import Planned
+from tests.shipped import scenario as shipped
+from tests.worlds import World, at, step, world
+
+HOUSE = Path(__file__).parents[1]
+POINT = {
+    Part.COPY: CrashPoint.SINK_COMMITTED,
+    Part.PUT: CrashPoint.SINK_COMMITTED,
+    Part.DELETE: CrashPoint.BATCH_COMMITTED,
+}
+
+
+@dataclass
+class Held:
+    """A request that is held without a relay; `early`: it went on as soon as it was met."""
+
+    early: bool = False
+    state: State = State.HELD
+    why: str = ""
+    exchange: Exchange = field(default_factory=lambda: Exchange("DELETE", "/b/k", {}))
+
+    def let_go(self, *, drop: bool) -> None:
+        if self.state is State.HELD:
+            self.state, self.why = (State.DROPPED, "its driver is dead") if drop else (State.SENT, "let go")
+
+
+@dataclass
+class Requests:
+    """Those of the fake pipeline, which has no store: one is there while its checkpoint stands at the place."""
+
+    world: World
+    early: int = 0
+    """How many go on by themselves."""
+    met: list[Held] = field(default_factory=list)
+
+    @contextmanager
+    def armed(self, part: Part, wanted: Wanted) -> Iterator[Callable[[], HeldRequest | None]]:
+        found: list[HeldRequest] = []
+
+        def look() -> HeldRequest | None:
+            listing = self.world.observer.listing()
+            name = "commits" if part is Part.DELETE else "begun"
+            here = [each for each in listing.get(name, ()) if wanted("", each)]
+            if here and not found:
+                self.met.append(Held(early=len(self.met) < self.early))
+                if part is Part.DELETE:
+                    (self.world.world.own.checkpoint / "commits" / f".{here[0]}.x.tmp").touch()
+                found.append(request(part, here[0], self.met[-1]))
+            return found[0] if found else None
+
+        yield look
+
+
+def request(part: Part, batch: int, held: Any) -> HeldRequest:
+    copy = Exchange("PUT", f"/b/c/commits/{batch}", {}, status=202) if part is Part.DELETE else None
+    return HeldRequest(
+        part=part, place="", batch=batch, key=f"b/c/commits/.{batch}.x.tmp", held=held, copy=copy,
+        copied_to=f"b/c/commits/{batch}" if copy else "",
+    )  # fmt: skip
+
+
+def played(
+    w: World, part: Part, kind: str = "kill driver", *, early: int = 0, **options: Any
+) -> tuple[StepOutcome, Requests]:
+    """A step at batch 3, where the pipeline stands, and at 4 if that one is passed over."""
+    asked = Requests(w, early)
+    w.world = replace(w.world, requests=asked)
+    when = trigger("request", part, batch=3)
+    (outcome,) = w.play(step(when, kind, **options), held=[at(POINT[part], batch) for batch in (3, 4)])
+    return outcome, asked
+
+
+def test_a_driver_is_killed_before_the_copy(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        outcome, asked = played(w, Part.COPY)
+    assert (outcome.hit, outcome.batch, outcome.point) == (True, 3, "request copy")
+    assert [each.state for each in asked.met] == [State.DROPPED]
+    note = outcome.evidence.note
+    assert "the copy request DELETE b/c/commits/.3.x.tmp was held on its way to the store" in note
+    assert "nothing of it had been sent on, and it was dropped: its driver is dead" in note
+    assert "left in the checkpoint: commits/.3.*.tmp;" in f"{note};"
+    assert max(outcome.evidence.checkpoint_after["commits"]) == 2
+
+
+def test_a_driver_is_killed_between_copy_and_deletion(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        outcome, asked = played(w, Part.DELETE)
+    assert (outcome.hit, outcome.batch, outcome.point) == (True, 3, "request delete")
+    assert [each.state for each in asked.met] == [State.DROPPED]
+    note = outcome.evidence.note
+    assert "the copy to b/c/commits/3 before it had been answered with status 202" in note
+    assert "left in the checkpoint: commits/.3.*.tmp and commits/3" in note
+
+
+def test_a_put_without_a_rename_leaves_no_temporary_file_so_one_is_a_miss(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        outcome, asked = played(w, Part.PUT)
+    assert not outcome.hit and not outcome.evidence.signalled
+    assert {each.state for each in asked.met} == {State.SENT}
+
+
+def test_a_request_that_went_on_too_early_is_a_miss_and_the_next_batch_is_tried(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        outcome, asked = played(w, Part.COPY, early=1)
+    assert (outcome.hit, outcome.batch) == (True, 4)
+    assert [each.state for each in asked.met] == [State.SENT, State.DROPPED]
+    assert "batch 3 was missed, batch 4 was tried instead" in outcome.evidence.note
+
+
+def test_a_driver_that_lives_on_has_its_request_sent_on(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        outcome, asked = played(w, Part.COPY, "pause driver", for_s=0.2)
+    assert outcome.hit
+    assert [each.state for each in asked.met] == [State.SENT]
+    assert "it was sent on afterwards: let go" in outcome.evidence.note
+
+
+def test_a_batch_without_a_record_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with world(tmp_path) as w:
+        monkeypatch.setattr(w.observer, "took_nothing", lambda folder, batch: batch == 3)
+        asked = Requests(w)
+        w.world = replace(w.world, requests=asked)
+        (outcome,) = w.play(
+            step(trigger("request", "copy", batch=3), "kill driver"), held=[at(CrashPoint.SINK_COMMITTED, 4)]
+        )
+    assert (outcome.hit, outcome.batch) == (True, 4)
+    assert [each.state for each in asked.met] == [State.SENT, State.DROPPED]
+
+
+@pytest.mark.parametrize(
+    ("requests", "why"),
+    [(False, "no relay sees the requests of the checkpoint"), (True, "never came: all batches are done")],
+)
+def test_one_that_never_comes_says_why(tmp_path: Path, requests: bool, why: str) -> None:
+    with world(tmp_path) as w:
+        w.world = replace(w.world, requests=Requests(w) if requests else None)
+        (outcome,) = w.play(step(trigger("request", "copy", batch=77), "kill driver"))
+    assert not outcome.hit
+    assert why in outcome.evidence.note
+
+
+COPY, DELETE = (trigger("request", part, batch=3) for part in (Part.COPY, Part.DELETE))
+
+
+def test_such_a_trigger_knows_where_the_batch_stands() -> None:
+    assert (COPY.point, DELETE.point) == (CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED)
+    assert str(COPY) == "request copy of batch 3"
+
+
+@pytest.mark.parametrize(
+    ("when", "planned", "said"),
+    [
+        (COPY, Planned(), ""),
+        (trigger("request", "copy"), Planned(), "is missing: the commit of which batch?"),
+        (COPY, Planned(shows_commits=False), "never comes: no checkpoint lies on s3 or azure"),
+        (COPY, Planned(checkpoint=False), "never comes: no checkpoint lies on s3 or azure"),
+        (COPY, Planned(late_log=True), "cannot be told: progress is async"),
+    ],
+)
+def test_where_no_request_is_seen_it_is_refused(when: Trigger, planned: Planned, said: str) -> None:
+    words = [each.words for each in TRIGGERS["request"].refusals(when, planned)]
+    assert len(words) == bool(said)
+    assert all(each.startswith(said) for each in words)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("kill driver", {"victim": "python"}), ("kill executor", {}), ("crash before offset commit", {})],
+)
+def test_what_would_hit_nothing_while_a_copy_is_held_is_refused(kind: str, options: dict[str, str]) -> None:
+    assert [*FAULTS[kind].refusals(fault(kind, **options), COPY, Planned())]
+
+
+def test_only_a_run_with_such_a_step_is_given_a_relay() -> None:
+    held, plain = (
+        parts(shipped(HOUSE / "scenarios" / "s3" / f"checkpoint_append_{name}.yaml"))["s3"]
+        for name in ("copy_held", "before_offset_commit")
+    )
+    assert (held, plain) == ({"checkpoint": True, "relay": True}, {"checkpoint": True})
+
+
+@pytest.mark.parametrize("stack", ["processes", "yarn", "external", "containers"])
+def test_where_no_relay_can_stand_the_scenario_is_refused(stack: str) -> None:
+    found = unsupported(shipped(HOUSE / "scenarios" / "s3" / "checkpoint_append_copy_held.yaml"), Named(stack))
+    lacks = "kill driver: no request can be held on its way to the object store"
+    assert (lacks in found) == (stack in ("external", "containers"))
