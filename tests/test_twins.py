@@ -55,9 +55,12 @@ MEANT = {
     "sources/python_source_counter_in_memory_after_offset_commit": Meant(
         "sources/python_source_counter_taken_up_after_offset_commit", NO_STAKE, word=Word.VOID
     ),
-    "azure/checkpoint_counter_in_memory_delete_held": Meant(
-        "azure/checkpoint_counter_taken_up_delete_held", NO_STAKE, word=Word.VOID
-    ),
+    **{
+        f"{store}/checkpoint_counter_in_memory_delete_held": Meant(
+            f"{store}/checkpoint_counter_taken_up_delete_held", NO_STAKE, word=Word.VOID
+        )
+        for store in ("azure", "s3")
+    },
     "sources/socket_before_offset_commit": Meant(
         "sources/socket_at_most_once_before_offset_commit", READ_ONCE, frozenset({"guarantee"})
     ),
