@@ -203,7 +203,7 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
     given = draw(options)
     found = []
     for kind in FAULTS:
-        if {"opensearch", "hdfs", "eventhubs"} & {*needs(kind)}:
+        if {"opensearch", "hdfs", "minidfs", "eventhubs"} & {*needs(kind)}:
             continue  # no drawn scenario has anything there
         own = {name: value for name, value in given.items() if name in kind.about.options.model_fields}
         for at in (when, implied(kind, when)):

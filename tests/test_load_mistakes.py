@@ -716,7 +716,7 @@ CASES = [
     Case(
         "when of nothing",
         GOOD + "schedule: [{when: {}, do: kill driver}]\n",
-        ["4:19: schedule[0].when is one of elapsed, failpoint, point, records, rows"],
+        ["4:19: schedule[0].when is one of elapsed, failpoint, point, records, request, rows"],
     ),
     Case(
         "when of two kinds",

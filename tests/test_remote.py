@@ -503,7 +503,7 @@ def test_a_checkpoint_is_put_on_a_component_and_kept_when_written_out(copied: Pa
 
 
 def test_a_component_that_keeps_no_checkpoints_is_refused(copied: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"2:\d+: pipeline.checkpoint must be one of azure, hdfs, s3"):
+    with pytest.raises(ScenarioError, match=r"2:\d+: pipeline.checkpoint must be one of azure, hdfs, minidfs, s3"):
         load(written(copied, "postgres"))
 
 
