@@ -143,10 +143,10 @@ def look(kind: str, sink: Sink, own: dict[str, Resources], rows: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kinds", nargs="*", default=[*KINDS], choices=[[], *KINDS], metavar="KIND")
+    parser.add_argument("kinds", nargs="*", choices=[[], *KINDS], metavar="KIND")
     parser.add_argument("--rows", type=int, default=1_000_000)
     args = parser.parse_args()
-    for kind in args.kinds:
+    for kind in args.kinds or KINDS:
         with tempfile.TemporaryDirectory() as folder, KINDS[kind](args.rows, Path(folder)) as made:
             how = "fork" if kind in ("postgres", "mariadb") else "spawn"
             reader = multiprocessing.get_context(how).Process(target=look, args=(kind, *made, args.rows))
