@@ -5,6 +5,7 @@ preflight       effect and sink, before the first record
 run_or_control  what both have in common: how they begin and end
 live_run        starts and ends all parts
 supervisor      keeps the driver running
+last_words      what an attempt said last
 feed            hands records to the producer
 schedule/       the steps, in order; does a fault, proves it
 snapshots       where everything stood

@@ -21,9 +21,9 @@ from harness.run.progress.batch_times import BatchTimes
 from harness.run.progress.commit_gaps import Rhythm
 from harness.run.progress.observer import Observer
 from harness.run.progress.positions import Positions
+from harness.run.progress.remote_checkpoint import mirror, requests
 from harness.run.progress.reported import Progress, progress
 from harness.run.progress.stall_detector import StallDetector
-from harness.run.remote_checkpoint import mirror, requests
 from harness.run.schedule import Schedule
 from harness.run.schedule.evidence import ENDS_DRIVER
 from harness.run.sink_commits import sink_commits

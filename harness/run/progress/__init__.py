@@ -6,4 +6,5 @@ reported        how far the pipeline says it is
 commit_gaps     how often its queries commit
 stall_detector  whether it stalls
 quiet_period    how long its sinks must stay unchanged
+remote_checkpoint  the copy of a checkpoint that a component keeps, and the requests that commit it
 """
