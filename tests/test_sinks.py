@@ -503,7 +503,9 @@ ELSEWHERE = [
     *(
         path
         for path in SHIPPED
-        if path.stem.startswith(("hub_to_hub_", "hdfs_files_", "sink_listed_", "sink_manifest_"))
+        if path.stem.startswith(
+            ("hub_to_hub_", "hdfs_delta_", "hdfs_files_", "hdfs_sent_", "sink_listed_", "sink_manifest_")
+        )
     ),
 ]
 
