@@ -1,29 +1,18 @@
-"""What a request to Azure's blob service asks of one blob: the account is in the path, as the emulator has it."""
+"""What a request to Azure's blob service asks of one blob: the account is in the path, as the emulator has it, so keys
+begin with account and container."""
 
 from __future__ import annotations
 
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
-from harness.remote.relay.commits import Operation, Part
-from harness.remote.relay.exchange import Exchange
+from harness.remote.relay.commits import Dialect
 
-SILENT = {"timeout"}
-"""Parameters that change nothing of what is asked."""
 SOURCE = "x-ms-copy-source"
 
 
-def operation(exchange: Exchange) -> Operation | None:
-    """Keys begin with account and container. None for a block of a blob, and for all that puts, copies or deletes no
-    whole blob by itself."""
-    path, _, query = exchange.target.partition("?")
-    if {each.partition("=")[0] for each in query.split("&") if each} - SILENT:
-        return None
-    key = unquote(path).lstrip("/")
-    if exchange.method == "DELETE":
-        return Operation(Part.DELETE, key)
-    if exchange.method != "PUT":
-        return None
-    source = exchange.headers.get(SOURCE)
-    if source is None:
-        return Operation(Part.PUT, key)
-    return Operation(Part.COPY, key, unquote(urlsplit(source).path).lstrip("/"))
+def _path(address: str) -> str:
+    return urlsplit(address).path
+
+
+DIALECT = Dialect(silent=frozenset({"timeout"}), copy_source=SOURCE, path_of=_path)
+operation = DIALECT.operation

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from harness.remote.relay.exchange import Exchange, Held, State
 from harness.remote.relay.server import Relay
@@ -34,6 +35,35 @@ class Operation(NamedTuple):
     part: Part
     key: str
     source: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """A store's own words for what is asked of one object: the `silent` parameters change nothing of it, the header
+    `copy_source` has the address that is copied, and `path_of` its path."""
+
+    silent: frozenset[str]
+    copy_source: str
+    path_of: Callable[[str], str]
+
+    def operation(self, exchange: Exchange) -> Operation | None:
+        """None for a part of a larger upload, and for all that puts, copies or deletes no whole object by itself."""
+        path, _, query = exchange.target.partition("?")
+        if {each.partition("=")[0] for each in query.split("&") if each} - self.silent:
+            return None
+        key = _key(path)
+        if exchange.method == "DELETE":
+            return Operation(Part.DELETE, key)
+        if exchange.method != "PUT":
+            return None
+        source = exchange.headers.get(self.copy_source)
+        if source is None:
+            return Operation(Part.PUT, key)
+        return Operation(Part.COPY, key, _key(self.path_of(source)))
+
+
+def _key(path: str) -> str:
+    return unquote(path).lstrip("/")
 
 
 Reads = Callable[[Exchange], Operation | None]
