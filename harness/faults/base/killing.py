@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from harness.context import RunContext, TriggerHit
 from harness.errors import WaitError
@@ -75,13 +74,11 @@ def kill_driver(
 ) -> Injection:
     """SIGKILL to the driver's processes that are the fault's victims, JVMs first, and to the `executors`."""
     victim, driver = victim_of(fault), run.supervisor.driver
-    targets = list(run.supervisor.processes(victim))
+    own = run.supervisor.processes(victim)
     # Without a driver those are a dead one's, which is no crash of this attempt.
-    jvms = run.supervisor.processes(Victim.JVM)
-    roles = {each.name: "JVM of the driver" if each in jvms else "process of the driver" for each in targets}
-    targets += signals.family(run.stack.executors(run.own)) if executors and targets else []
+    targets = [*own, *(signals.family(run.stack.executors(run.own)) if executors and own else [])]
     scheduled(run, driver, targets)
-    done = ending(run, driver, kill(run, hit, targets, roles=roles))
+    done = ending(run, driver, kill(run, hit, targets, driver=own))
     # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
     why = NOT_BORNE_OUT if victim is not Victim.JVM and done.driver_status != -signal.SIGKILL else ""
     return replace(done, proof=proof, why=why)
@@ -93,18 +90,17 @@ def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]
         run.supervisor.expect_death(driver.number, [each for each in run.supervisor.processes() if each not in targets])
 
 
-def kill(
-    run: RunContext, hit: TriggerHit, targets: Sequence[Process], *, roles: Mapping[str, str] = MappingProxyType({})
-) -> Injection:
-    """SIGKILL all at once. The evidence names each with its part in `roles`, by the process's name; one that is not in
-    it is an executor's."""
+def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process], *, driver: Sequence[Process] = ()) -> Injection:
+    """SIGKILL all at once. Of the targets those of the `driver` are called so in the evidence, the others an
+    executor's."""
     # A JVM that lives on must not commit what the dead one had in flight before that was looked at.
-    jvms = [each for each in run.supervisor.processes(Victim.JVM) if each not in targets]
-    hit.frozen += signals.freeze(jvms if targets else [])
+    jvms = run.supervisor.processes(Victim.JVM)
+    hit.frozen += signals.freeze([each for each in jvms if each not in targets] if targets else [])
     # All are frozen before the first dies, so that none can act on the death of another.
     signals.freeze(targets)
     run.glance(hit)
     gone = signals.kill(targets)
+    roles = {each.name: "JVM of the driver" if each in jvms else "process of the driver" for each in driver}
     words = {
         f"{roles.get(name, 'process of an executor')} {name}": "gone after SIGKILL" if died else "alive"
         for name, died in gone.items()
