@@ -617,12 +617,12 @@ def test_what_a_request_asks_for(
 
 
 BUSY = """
-import sys, time
+import sys, threading
 from harness.remote.relay.server import Relay
 relay = Relay("127.0.0.1", int(sys.argv[1]), what="a store")
 relay.start()
 print(relay.port, flush=True)
-time.sleep(600)
+threading.Event().wait(600)
 """
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import ceil
 from statistics import median
 from typing import Any
@@ -66,6 +67,11 @@ class Ran:
     def committed(self) -> int:
         """How many records of the source were committed."""
         return self.counts.before(self.progressed.committed) if self.counts and self.progressed else 0
+
+    @cached_property
+    def committed_over_time(self) -> Curve:
+        """How many records had been committed when; empty where nobody knows."""
+        return curves(self.past, self.progressed, self.counts, sink_rows=None).committed if self.past else ()
 
     @property
     def timeout_s(self) -> float:
@@ -260,18 +266,20 @@ def _sizes(run: Ran) -> Iterator[str]:
 def _in_time(run: Ran) -> int:
     """How many records had been committed when the time was up; what was committed while the sinks were read is not
     among them."""
-    committed = _committed(run)
-    return min(run.committed, value(committed, run.begin + run.timeout_s)) if committed else run.committed
+    curve = run.committed_over_time
+    return min(run.committed, value(curve, run.begin + run.timeout_s)) if curve else run.committed
 
 
 def _fewer(done: int) -> int:
     """Four fifths, rounded down to two digits: the next run may be slower."""
-    unit = int(10 ** max(0, len(str(done * 4 // 5)) - 2))
-    return done * 4 // 5 // unit * unit
+    fewer = done * 4 // 5
+    unit = _unit(fewer)
+    return fewer // unit * unit
 
 
-def _committed(run: Ran) -> Curve:
-    return curves(run.past, run.progressed, run.counts, sink_rows=None).committed if run.past else ()
+def _unit(number: int) -> int:
+    """What the second digit of a number counts."""
+    return int(10 ** max(0, len(str(number)) - 2))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,7 +297,7 @@ def _pace(run: Ran) -> Pace | None:
     if run.past is None or not run.past.attempts:
         return None
     newest = run.past.attempts[-1]
-    own = [(seconds, count) for seconds, count in _committed(run) if newest.begin <= seconds <= run.end]
+    own = [(seconds, count) for seconds, count in run.committed_over_time if newest.begin <= seconds <= run.end]
     if len(own) < 3 or own[-1][0] <= own[0][0]:
         return None
     (since_s, count), (last_s, last) = own[0], own[-1]
@@ -299,5 +307,5 @@ def _pace(run: Ran) -> Pace | None:
 def _needed_s(run: Ran, records: int, pace: Pace) -> float:
     """The `timeout` in which this many records would have been committed, rounded up to two digits."""
     needed = pace.since_s - run.begin + (records - pace.count) / pace.per_s
-    unit = 10.0 ** max(0, len(f"{needed:.0f}") - 2)
+    unit = _unit(round(needed))
     return ceil(needed / unit) * unit
