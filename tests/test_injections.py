@@ -532,6 +532,13 @@ def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
     assert read_injections(read_run(folder.path))[0].why == ""
 
 
+def test_a_kill_after_which_the_driver_is_not_known_to_have_ended_shows_nothing(folder: Folder) -> None:
+    folder.write()
+    lived = replace(HIT, evidence=replace(HIT.evidence, driver_status=None))
+    (hit,) = read_injections(replace(read_run(folder.path), steps=(lived,)))
+    assert hit == Injection(number=1, outcome=lived, why="its evidence does not say how the driver ended")
+
+
 def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:
     folder.write()
     change(folder, "1-injection", attempt="x")

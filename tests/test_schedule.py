@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -141,7 +142,7 @@ def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
         here = at(CrashPoint.BATCH_COMMITTED, 3)
         (outcome,) = w.play(step(here, "kill executor"), held=[here])
         assert not outcome.hit
-        assert outcome.evidence.signalled == {f"process of an executor {sleeper.pid}": "gone after SIGKILL"}
+        assert outcome.evidence.signalled == {str(sleeper.pid): "process of an executor, gone after SIGKILL"}
     sleeper.wait()
 
 
@@ -192,6 +193,22 @@ def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> N
         assert [o.hit for o in outcomes] == [True] * 8
         assert len(w.supervisor.deaths) == 8 > Restart().max_restarts
         assert w.supervisor.gave_up == ""
+
+
+def test_whoever_was_killed_is_named_as_a_snapshot_names_the_living(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with world(tmp_path) as w:
+        living, kill = set[str](), signals.kill
+
+        def noted(processes: Sequence[Process]) -> dict[str, bool]:
+            living.update(process.name for process in w.supervisor.living())
+            return kill(processes)
+
+        monkeypatch.setattr(signals, "kill", noted)
+        here = at(CrashPoint.SINK_COMMITTED, 3)
+        (outcome,) = w.play(step(here, "kill driver"), held=[here])
+        assert set(outcome.evidence.signalled) == {*living, "driver 1"}
 
 
 @pytest.mark.parametrize("after_s", [0.0, 0.5])
@@ -314,7 +331,7 @@ def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path:
         here = at(CrashPoint.BATCH_PLANNED, 2)
         (outcome,) = w.play(step(here, "crash application"), held=[here])
         assert outcome.hit
-        assert outcome.evidence.signalled[f"process of an executor {sleeper.pid}"] == "gone after SIGKILL"
+        assert outcome.evidence.signalled[str(sleeper.pid)] == "process of an executor, gone after SIGKILL"
     assert sleeper.wait() == -9
 
 

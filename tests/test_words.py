@@ -23,7 +23,7 @@ from tests import sample_runs as sample
 FAILURE = """\
 VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after the sink committed
   hit: kill driver at sink-committed of batch 3, attempt 1, at 12.35 s
-    signalled: 4711 SIGKILL, 4720 SIGKILL
+    signalled: 4711: SIGKILL; 4720: SIGKILL
     checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2
     rows that the row trigger counted: 200
     in flight: 200 records

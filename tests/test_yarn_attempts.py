@@ -612,7 +612,7 @@ def test_a_driver_that_is_killed_without_resourcemanager_is_looked_at_before_it_
     assert [each for place, each in enumerate(story) if place == 0 or story[place - 1] != each][1:] == told
     assert story[0] == "SIGSTOP driver", "it gets nothing done between the two"
     assert (done.driver_status, done.looked, done.lived, done.proof) == (KILLED, True, False, Proof.AFTER)
-    assert list(done.signalled) == ["resourcemanager", "JVM of the driver driver", "driver 1"]
+    assert list(done.signalled) == ["resourcemanager", "driver", "driver 1"]
     assert do.impact is Impact.DRIVER_KILLED, "the end counts against the attempts"
 
 

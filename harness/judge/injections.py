@@ -17,7 +17,8 @@ FREE = (Impact.DRIVER_CUT_OFF, Impact.SERVER_AWAY, Impact.NONE)
 """Under these a driver neither dies nor is paused, and is not frozen while the snapshot is taken."""
 SPARES = (*EXECUTORS, *FREE)
 """Under these it neither dies nor is paused."""
-KILLS = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED, *EXECUTORS)
+ENDS_DRIVER = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED)
+KILLS = (*ENDS_DRIVER, *EXECUTORS)
 """Here the victims must be gone when the snapshot is taken."""
 
 
@@ -174,6 +175,8 @@ def _injection(run: Run, number: int, step: StepOutcome) -> Injection:
         other = f"step {at.snapshot.step} in attempt {at.snapshot.attempt}"
         return Injection(number=number, outcome=step, why=f"the snapshot in its place is that of {other}")
     impact = _impact(run, number)
+    if impact in ENDS_DRIVER and not died(step):
+        return Injection(number=number, outcome=step, why="its evidence does not say how the driver ended")
     if impact in KILLS and (why := _undead(step, at.snapshot)):
         return Injection(number=number, outcome=step, why=why)
     if impact in EXECUTORS and (why := _later(step, at.snapshot)):

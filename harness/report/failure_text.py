@@ -164,7 +164,7 @@ def evidence_lines(evidence: Evidence) -> list[str]:
     """What proves that a fault happened, a line a kind of proof."""
     out = []
     if evidence.signalled:
-        faulted = ", ".join(f"{visible(pid, 60)} {visible(how, 60)}" for pid, how in evidence.signalled.items())
+        faulted = "; ".join(f"{visible(name, 60)}: {visible(how, 60)}" for name, how in evidence.signalled.items())
         out.append(f"signalled: {faulted}")
     if evidence.checkpoint_before or evidence.checkpoint_after:
         before, after = _listing(evidence.checkpoint_before), _listing(evidence.checkpoint_after)

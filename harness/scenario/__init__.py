@@ -253,9 +253,10 @@ class Scenario:
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """What proves that a fault happened; fields are empty where they do not apply. `signalled`: what became of each
-    victim; `driver_status`: exit status (negative: signal) of a driver that it ended; `checkpoint_before` / `_after`:
-    offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver was asked to end and may have finished its
-    batch; `unfelt`: nobody can have noticed; `unhealed`: what it took away was not given back."""
+    victim, a process by its name in snapshots; `driver_status`: exit status (negative: signal) of a driver that it
+    ended; `checkpoint_before` / `_after`: offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver was
+    asked to end and may have finished its batch; `unfelt`: nobody can have noticed; `unhealed`: what it took away was
+    not given back."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None

@@ -36,13 +36,13 @@ class Proof(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Injection:
-    """What a fault did. `signalled` maps each victim to what became of it, in words; nobody was hit if it is empty.
-    `lived`: a victim that was to die lives on. `driver_status` is the driver's exit status (negative for a signal) if
-    the fault ended it. `proof` says which listing has to agree, `why` why it proves nothing all the same, `note` what
-    else a reader should know. `looked`: the snapshot was taken while the victims were frozen. `unfelt`: it
-    proves nothing because nobody can have noticed. `unhealed`: what it took away does not come back, so that whoever
-    stops after it is not to blame. `confirm` is asked once everything goes on again, and says why it
-    was no hit after all."""
+    """What a fault did. `signalled` maps each victim, a process by its name, to what became of it, in words; nobody
+    was hit if it is empty. `lived`: a victim that was to die lives on. `driver_status` is the driver's exit status
+    (negative for a signal) if the fault ended it. `proof` says which listing has to agree, `why` why it proves nothing
+    all the same, `note` what else a reader should know. `looked`: the snapshot was taken while the victims were frozen.
+    `unfelt`: it proves nothing because nobody can have noticed. `unhealed`: what it took away does not come back, so
+    that whoever stops after it is not to blame. `confirm` is asked once everything goes on again, and says why it was
+    no hit after all."""
 
     signalled: Mapping[str, str]
     lived: bool = False

@@ -91,8 +91,8 @@ def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]
 
 
 def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process], *, driver: Sequence[Process] = ()) -> Injection:
-    """SIGKILL all at once. Of the targets those of the `driver` are called so in the evidence, the others an
-    executor's."""
+    """SIGKILL all at once. The evidence tells the targets that are the `driver`'s from those of executors. It has each
+    under its own name: the judge asks the snapshot whether that one is still alive."""
     # A JVM that lives on must not commit what the dead one had in flight before that was looked at.
     jvms = run.supervisor.processes(Victim.JVM)
     hit.frozen += signals.freeze([each for each in jvms if each not in targets] if targets else [])
@@ -102,7 +102,7 @@ def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process], *, driver
     gone = signals.kill(targets)
     roles = {each.name: "JVM of the driver" if each in jvms else "process of the driver" for each in driver}
     words = {
-        f"{roles.get(name, 'process of an executor')} {name}": "gone after SIGKILL" if died else "alive"
+        name: f"{roles.get(name, 'process of an executor')}, {'gone after SIGKILL' if died else 'alive'}"
         for name, died in gone.items()
     }
     return Injection(signalled=words, lived=not all(gone.values()))
