@@ -93,6 +93,18 @@ def test_the_weighted_half_strikes_more_cells(proving: list[Scenario]) -> None:
     assert len(weighted) > len(uniform)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_weighted_half_soon_kills_a_pipeline_at_each_place(proving: list[Scenario], seed: int) -> None:
+    known = targets(proving, MEANS_HERE)[:3]
+    drawn = list(islice(plans(known, means=MEANS_HERE, seed=seed), 90))
+    for target in known:
+        own = [plan for plan in drawn if plan.target == target.name]
+        first = [plan for plan in own if plan.half is Half.WEIGHTED][:3]
+        places = set[tuple[str, str]]().union(*(plan.kills for plan in own))
+        assert len(places) > 2
+        assert set[tuple[str, str]]().union(*(plan.kills for plan in first)) == places
+
+
 def test_each_half_takes_the_targets_in_turn(shipped: list[Target]) -> None:
     drawn = list(islice(plans(shipped, means=MEANS_HERE, seed=3), 2 * len(shipped)))
     for half in Half:

@@ -17,7 +17,7 @@ from random import Random
 from harness.fields import values as v
 from harness.load.models import own
 from harness.nightly.moments import Target, faults, inside, moments, place, stakes
-from harness.scenario import Expect, Input, Scenario, Step
+from harness.scenario import Expect, Impact, Input, Scenario, Step
 from harness.sources import SOURCES
 from harness.sources.base import RefusesOptions
 from harness.stack import Means
@@ -26,9 +26,11 @@ from harness.workloads import WORKLOADS
 from harness.workloads.base import RECORDS_MAX
 
 LAST_BATCH = 5
-CANDIDATES = 8
-"""Of so many the weighted half takes the one that goes where fewest went, and of those the one that is the surest to
-come while a batch is in flight."""
+CANDIDATES = 24
+"""Of so many the weighted half takes the one that kills at the most places where the pipeline was not yet killed, and
+of those the one that goes where fewest went, and is the surest to come while a batch is in flight."""
+KILLS = (Impact.DRIVER_KILLED, Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED)
+"""After these something is done again, or never, for certain. A driver that is asked to stop may finish its batch."""
 STEPS = (1, 1, 2, 3)
 SIZES = (0.5, 1, 1, 2)
 MANY = 100_000
@@ -64,6 +66,12 @@ class Plan:
     def cells(self) -> frozenset[Cell]:
         """What each step aims at."""
         return frozenset(cell(self.target, step) for step in self.scenario.schedule)
+
+    @property
+    def kills(self) -> frozenset[tuple[str, str]]:
+        """Target and place of each step that kills while a batch is in flight."""
+        steps = [step for step in self.scenario.schedule if step.do.impact in KILLS and inside(step.when)]
+        return frozenset((self.target, place(step.when)) for step in steps)
 
 
 def claim(scenario: Scenario) -> str:
@@ -120,7 +128,7 @@ def plans(
     """Every plan, from number 0, without an end; none without a target. Each half goes over the targets in turn, in an
     order of the seed's, and the two are half a round apart. `struck` says how often earlier nights have struck a
     cell."""
-    aimed = Counter(struck or {})
+    aimed, killed = Counter(struck or {}), Counter[tuple[str, str]]()
     order = Random(f"{seed}/{shard}").sample(known, len(known))
     for number in count() if known else ():
         turn = number // 2
@@ -129,9 +137,16 @@ def plans(
         else:
             target = order[(turn + len(order) // 2) % len(order)]
             tries = (Random(f"{seed}/{shard}/{number}/{each}") for each in range(CANDIDATES))
-            plan = min((draw(random, target, means, number) for random in tries), key=lambda each: _used(each, aimed))
+            drawn = [draw(random, target, means, number) for random in tries]
+            plan = min(drawn, key=lambda each: (_known(each, killed), *_used(each, aimed)))
         aimed.update(plan.cells)
+        killed.update(plan.kills)
         yield replace(plan, scenario=_named(plan, seed, shard))
+
+
+def _known(plan: Plan, killed: Mapping[tuple[str, str], int]) -> float:
+    """The less, the more places it kills at where this pipeline was not killed before, or seldom."""
+    return -sum(1 / (1 + killed.get(each, 0)) ** 2 for each in plan.kills)
 
 
 def _used(plan: Plan, aimed: Mapping[Cell, int]) -> tuple[float, float, int]:
