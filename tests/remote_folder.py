@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import StackError
-from harness.remote import Entry
+from harness.remote import Entry, Wait
 
 
 @dataclass
@@ -51,8 +52,9 @@ class LocalRemote:
         else:
             found.unlink(missing_ok=True)
 
-    def changed(self, within_s: float) -> None:
-        threading.Event().wait(0.002)
+    @contextmanager
+    def changes(self) -> Iterator[Wait]:
+        yield lambda _: threading.Event().wait(0.002)
 
     def _answer(self) -> None:
         if self.away.is_set():

@@ -59,13 +59,14 @@ def test_what_is_written_is_listed_read_and_deleted(own: HdfsFolder) -> None:
 
 @stack
 def test_a_change_wakes_who_waits_for_one(own: HdfsFolder) -> None:
-    own.changed(0.1)
-    writer = threading.Timer(0.3, own.write, ("new", b""))
-    writer.start()
-    began = monotonic()
-    own.changed(30)
-    assert monotonic() - began < 25
-    writer.join()
+    with own.changes() as wait:
+        wait(0.1)
+        writer = threading.Timer(0.3, own.write, ("new", b""))
+        writer.start()
+        began = monotonic()
+        wait(30)
+        assert monotonic() - began < 25
+        writer.join()
 
 
 @stack

@@ -118,7 +118,7 @@ def told() -> Iterator[tuple[Server, type[Told]]]:
             yield server, kind
         finally:
             # It is kept, and whoever serves it waits for its end.
-            server._http._connection().close()
+            server.close()
             there.shutdown()
             thread.join()
 
@@ -172,7 +172,7 @@ def test_another_server_than_one_of_s3_is_said(told: tuple[Server, type[Told]], 
         with pytest.raises(StackError, match=words.format("list mine/onceproof/")):
             there.describe()
     finally:
-        there.server._http._connection().close()
+        there.close()
     with pytest.raises(StackError, match=words.format("name its buckets")):
         server.buckets()
 

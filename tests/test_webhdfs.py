@@ -67,8 +67,7 @@ def stub(answer: Callable[[str, str, dict[str, str]], Answer]) -> Iterator[HdfsF
     try:
         yield HdfsFolder(asking, "hdfs://127.0.0.1:8020", "/onceproof/run/files")
     finally:
-        for kept in asking._servers.values():
-            kept._connection().close()
+        asking.close()
         server.shutdown()
         thread.join()
         server.server_close()
@@ -196,8 +195,7 @@ def test_another_server_than_a_namenode_is_said(page: Any) -> None:
         if isinstance(page, bytes):
             with pytest.raises(StackError, match=r"asked HDFS at .* for LISTSTATUS of .*, which is no JSON: write"):
                 folder.entries("offsets")
-        for kept in there.files._servers.values():
-            kept._connection().close()
+        there.close()
 
 
 def test_settings_are_xml_whatever_is_in_them() -> None:

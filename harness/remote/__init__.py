@@ -9,11 +9,16 @@ http        asks a server over HTTP
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from harness.errors import StackError
+
+Wait = Callable[[float], object]
+"""Waits for so many seconds at most; what it returns says nothing."""
 
 
 class Gone(StackError):
@@ -33,7 +38,7 @@ class Entry:
 
 class RemoteFolder(Protocol):
     """One of them. Each `place` is a path below it, its parts parted by `/`; empty for itself. Several threads may ask.
-    All but `changed` raise StackError where the server does not answer, or refuses."""
+    All but `changes` raise StackError where the server does not answer, or refuses."""
 
     @property
     def url(self) -> str:
@@ -60,9 +65,9 @@ class RemoteFolder(Protocol):
     def delete(self, place: str) -> None:
         """Remove a file, or a folder with all that is in it; silent about what is not there."""
 
-    def changed(self, within_s: float) -> None:
-        """Return once something may have changed since the last call, or the time is up; at once where nobody can
-        tell but by asking again soon."""
+    def changes(self) -> AbstractContextManager[Wait]:
+        """For one thread: a wait of at most so many seconds, which ends once something may have changed since the wait
+        before it, or soon where nobody can tell but by asking again."""
 
 
 def joined(*parts: str) -> str:

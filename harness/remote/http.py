@@ -1,9 +1,9 @@
-"""Requests over HTTP to one server: a connection for each thread, which is kept. Answers in XML as a tree."""
+"""Requests over HTTP to one server: its connections are kept until it is closed. Answers in XML as a tree."""
 
 from __future__ import annotations
 
 import http.client
-import threading
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -29,41 +29,59 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True)
 class Http:
-    """One server, at a host and port, which has `answer_s` for each answer."""
+    """One server, at a host and port, which has `answer_s` for each answer. Several threads may ask at once."""
 
     host: str
     port: int
     secure: bool = False
     answer_s: float = ANSWER_S
-    _own: threading.local = field(default_factory=threading.local, repr=False, compare=False)
+    _idle: deque[http.client.HTTPConnection] = field(default_factory=deque, repr=False, compare=False)
+    """The connections that nobody uses: as many as have asked at once."""
 
     def ask(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None, *, fresh: bool = False
     ) -> Answer:
         """The answer. A server closes a connection that was idle for seconds: then it is asked once more. So what may
         not be asked twice needs a `fresh` connection. Raises NoAnswer."""
-        connection = self._connection()
-        if fresh:
-            connection.close()
-        fresh = connection.sock is None
         try:
-            try:
-                return _once(connection, method, target, headers, body)
-            except CLOSED:
-                connection.close()
-                if fresh:
-                    raise
-            return _once(connection, method, target, headers, body)
-        except (OSError, http.client.HTTPException) as failure:
-            connection.close()
-            raise NoAnswer(" ".join(str(failure).split()) or type(failure).__name__) from failure
-
-    def _connection(self) -> http.client.HTTPConnection:
-        found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
-        if found is None:
+            connection = self._idle.pop()
+        except IndexError:
             kind = http.client.HTTPSConnection if self.secure else http.client.HTTPConnection
-            found = self._own.connection = kind(self.host, self.port, timeout=self.answer_s)
-        return found
+            connection = kind(self.host, self.port, timeout=self.answer_s)
+        try:
+            return _asked(connection, method, target, headers, body, fresh=fresh)
+        finally:
+            self._idle.append(connection)
+
+    def close(self) -> None:
+        """Close its connections. Who asks again makes a new one."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+def _asked(
+    connection: http.client.HTTPConnection,
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    body: bytes | None,
+    *,
+    fresh: bool,
+) -> Answer:
+    if fresh:
+        connection.close()
+    fresh = connection.sock is None
+    try:
+        try:
+            return _once(connection, method, target, headers, body)
+        except CLOSED:
+            connection.close()
+            if fresh:
+                raise
+        return _once(connection, method, target, headers, body)
+    except (OSError, http.client.HTTPException) as failure:
+        connection.close()
+        raise NoAnswer(" ".join(str(failure).split()) or type(failure).__name__) from failure
 
 
 def _once(

@@ -106,14 +106,15 @@ class Mirror:
 
     def _follow(self) -> None:
         try:
-            while not self._stop.is_set():
-                try:
-                    self.look(walk=False)
-                except StackError as failure:
-                    # A fault may have its server down.
-                    self._why = str(failure)
-                    self._stop.wait(AGAIN_S)
-                self.remote.changed(LOOK_EVERY_S)
+            with self.remote.changes() as wait:
+                while not self._stop.is_set():
+                    try:
+                        self.look(walk=False)
+                    except StackError as failure:
+                        # A fault may have its server down.
+                        self._why = str(failure)
+                        self._stop.wait(AGAIN_S)
+                    wait(LOOK_EVERY_S)
         except BaseException as failure:
             self.failure = failure
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Protocol, Self
 
-from harness.remote import RemoteFolder
+from harness.remote import RemoteFolder, Wait
 from harness.resources import Resources
 
 CHECKPOINT = "checkpoint"
@@ -62,6 +62,8 @@ class CheckpointInPart:
         return found
 
 
-def soon(within_s: float) -> None:
-    """Wait until it is time to ask again, where nobody tells of a change."""
-    threading.Event().wait(min(POLL_S, within_s))
+@contextlib.contextmanager
+def soon() -> Iterator[Wait]:
+    """A wait until it is time to ask again, where nobody tells of a change."""
+    never = threading.Event()
+    yield lambda within_s: never.wait(min(POLL_S, within_s))

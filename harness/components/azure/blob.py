@@ -46,6 +46,10 @@ class BlobService:
     def _http(self) -> Http:
         return Http(LOOPBACK, self.port)
 
+    def close(self) -> None:
+        """Close the connections to it."""
+        self._http.close()
+
     @property
     def url(self) -> str:
         """Its address, without a login."""

@@ -89,7 +89,8 @@ class Azurite(Provides, DatabaseProcess):
             self.relay.check()
 
     def close(self) -> None:
-        """End the relay, give the ports back, and the lock."""
+        """End the relay, close the connections, give the ports back, and the lock."""
+        self.service.close()
         if self.relay is not None:
             self.relay.close()
         if hasattr(self, "_port"):

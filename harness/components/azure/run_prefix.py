@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.components.azure.blob import ACCOUNT, BlobService
 from harness.machine import jars
-from harness.remote import Entry
+from harness.remote import Entry, Wait
 from harness.remote.parts import ProvidesFolders, soon
 from harness.remote.relay.server import Relay
 from harness.resources import Resources, labelled
@@ -70,9 +71,9 @@ class Room:
         if below.rstrip("/"):
             self.service.delete(CONTAINER, below.rstrip("/"))
 
-    def changed(self, within_s: float) -> None:
-        """Ask again soon: nobody tells."""
-        soon(within_s)
+    def changes(self) -> AbstractContextManager[Wait]:
+        """Nobody tells of one."""
+        return soon()
 
 
 class Provides(ProvidesFolders):

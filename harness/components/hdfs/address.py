@@ -31,4 +31,5 @@ class HdfsThere(Provides):
         return {"version": version(self.files)}
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Close the connections to it."""
+        self.files.close()

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
-from harness.remote import Entry, joined
+from harness.remote import Entry, Wait, joined
 from harness.remote.parts import soon
+
+Watch = Callable[[], AbstractContextManager[Wait]]
+"""As a folder's `changes`."""
 
 
 @dataclass(frozen=True)
 class HdfsFolder:
     """The folder `path` of the file system that `server` asks and pipelines reach as `scheme` (`hdfs://host:port`).
-    `wait` returns once the NameNode may have noted a change; `scratch` is for copies."""
+    `watch` tells of changes that the NameNode has noted; `scratch` is for copies."""
 
     server: WebHdfs
     scheme: str
     path: str
-    wait: Callable[[float], None] = field(default=soon, compare=False)
+    watch: Watch = field(default=soon, compare=False)
     scratch: Path | None = None
     listed_how: str = "over WebHDFS, again and again"
 
@@ -61,9 +65,9 @@ class HdfsFolder:
         """Remove a file, or a folder with all that is in it."""
         self.server.ask("DELETE", "DELETE", self._at(place), recursive="true")
 
-    def changed(self, within_s: float) -> None:
-        """Return once the NameNode may have noted a change."""
-        self.wait(within_s)
+    def changes(self) -> AbstractContextManager[Wait]:
+        """A wait for what the NameNode may have noted."""
+        return self.watch()
 
     def _at(self, place: str) -> str:
         return f"{self.path}/{place}" if place else self.path

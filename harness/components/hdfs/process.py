@@ -7,11 +7,11 @@ NameNode syncs its edit log before it answers, as by default; nobody has to log 
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import sys
-import threading
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from harness.errors import StackError
 from harness.hosts.in_parallel import together
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine.java import Java
+from harness.remote import Wait
 from harness.remote.parts import soon
 from harness.session.session import Session
 from harness.wait import Waiting
@@ -65,7 +66,6 @@ class FileSystem(Provides):
             for what in ("NameNode", "NameNode over HTTP", "DataNode", "DataNode over HTTP", "DataNode's own calls")
         )
         self.files, self.scheme = WebHdfs(str(self._http)), f"hdfs://{self._rpc}"
-        self._own = threading.local()
 
     @property
     @abstractmethod
@@ -93,23 +93,24 @@ class FileSystem(Provides):
         return {"version": version(self.files), "processes": names, "settings": dict(SETTINGS)}
 
     def close(self) -> None:
-        """Give the ports back; ending the processes is the session's work."""
+        """Close the connections to it and give the ports back; ending the processes is the session's work."""
+        self.files.close()
         for port in (self._rpc, self._http, self._data, self._data_http, self._data_ipc):
             port.release()
 
-    def wait(self, within_s: float) -> None:
-        """Return once the NameNode has written into its edit log, which it does before it answers whoever made the
-        change; where nobody tells of that, soon."""
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[Wait]:
+        """A wait for the NameNode to write into its edit log, which it does before it answers whoever made the change;
+        where nobody tells of that, until soon."""
         if sys.platform != "linux":
-            soon(within_s)
+            with soon() as until_soon:
+                yield until_soon
             return
         from inotify_simple import INotify, flags
 
-        notify = getattr(self._own, "notify", None)
-        if notify is None:
-            notify = self._own.notify = INotify()
+        with INotify() as notify:
             notify.add_watch(self._edits, flags.MODIFY | flags.CREATE | flags.MOVED_TO)
-        notify.read(timeout=int(within_s * 1000))
+            yield lambda within_s: notify.read(timeout=int(within_s * 1000))
 
     @property
     def _conf(self) -> Path:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from harness.components.hdfs.folder import HdfsFolder
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
+from harness.remote import Wait
 from harness.remote.parts import ProvidesFolders, soon
 from harness.resources import Resources, labelled
 
@@ -25,9 +27,9 @@ class Provides(ProvidesFolders):
     listed_how = "over WebHDFS, again and again"
     shared = False
 
-    def wait(self, within_s: float) -> None:
-        """Return once something may have changed."""
-        soon(within_s)
+    def watch(self) -> AbstractContextManager[Wait]:
+        """A wait for changes, as a folder's `changes`."""
+        return soon()
 
     def _made(self, part: str, folder: HdfsFolder, there: Mapping[str, str]) -> Resources:
         folder.make()
@@ -37,9 +39,8 @@ class Provides(ProvidesFolders):
         )
 
     def _folder(self, run_id: str, part: str) -> HdfsFolder:
-        wait: Callable[[float], None] = self.wait
         path = f"{self.root}/{run_id}/{part or 'files'}"
-        return HdfsFolder(self.files, self.scheme, path, wait, scratch=self.scratch, listed_how=self.listed_how)
+        return HdfsFolder(self.files, self.scheme, path, self.watch, scratch=self.scratch, listed_how=self.listed_how)
 
 
 def version(files: WebHdfs) -> str:

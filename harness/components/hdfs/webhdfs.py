@@ -41,6 +41,11 @@ class WebHdfs:
     user: str = field(default_factory=getpass.getuser)
     _servers: dict[str, Http] = field(default_factory=dict, repr=False, compare=False)
 
+    def close(self) -> None:
+        """Close the connections to NameNode and DataNodes."""
+        for server in list(self._servers.values()):
+            server.close()
+
     def ask(self, method: str, operation: str, path: str, /, **asked: str) -> Any:
         """The answer as JSON, None if it is empty. Raises Refused, and StackError where nobody answers."""
         where = f"{PREFIX}{quote(path)}?{urlencode({'op': operation, 'user.name': self.user, **asked})}"

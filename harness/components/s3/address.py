@@ -52,5 +52,6 @@ class S3There(Provides):
         return {"at": self.plain}
 
     def close(self) -> None:
-        """End the relays."""
+        """End the relays and close the connections."""
         self._relays.close()
+        self.server.close()

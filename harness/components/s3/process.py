@@ -83,8 +83,9 @@ class S3Server(Provides, DatabaseProcess):
         self._relays.check()
 
     def close(self) -> None:
-        """Give the port back, and end the relays; ending the process is the session's work."""
+        """Give the port back, end the relays and close the connections; ending the process is the session's work."""
         self._relays.close()
+        self.server.close()
         super().close()
 
     def lent(self) -> str:

@@ -12,6 +12,7 @@ from harness.components.s3.server import Entry, Refused, Server
 from harness.errors import StackError
 from harness.machine import jars
 from harness.remote import Entry as Folder
+from harness.remote import Wait
 from harness.remote.parts import ProvidesFolders, soon
 from harness.remote.relay.relays import RELAY, Relays
 from harness.remote.relay.server import Relay
@@ -69,9 +70,9 @@ class Room:
             if place:
                 self.server.delete(self.bucket, f"{self.prefix}{place}")
 
-    def changed(self, within_s: float) -> None:
-        """Ask again soon: nobody tells."""
-        soon(within_s)
+    def changes(self) -> contextlib.AbstractContextManager[Wait]:
+        """Nobody tells of one."""
+        return soon()
 
     def _asked(self, below: str, *, deep: bool) -> list[Entry]:
         with refusals():

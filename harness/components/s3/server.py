@@ -53,6 +53,10 @@ class Server:
     def _http(self) -> Http:
         return Http(self.host, self.port, self.secure)
 
+    def close(self) -> None:
+        """Close the connections to it."""
+        self._http.close()
+
     @property
     def url(self) -> str:
         """Its address, without a login."""
