@@ -31,6 +31,7 @@ from harness.scenario.progress import DSTREAMS
 from harness.stacks.addresses import STACKS
 from harness.stacks.other_lines import on
 from harness.stacks.supported import Named, unsupported
+from harness.triggers.request import STANDS
 
 ROOT = Path(__file__).parent.parent
 RUNS = ROOT / "bench" / "records" / "runs.jsonl"
@@ -43,11 +44,11 @@ LIMIT = "--max-records"
 HEAD = """\
 # What happens
 Made by `bench/catalogue.py` from [runs](../bench/records/runs.jsonl) of the scenarios here; run it again rather than
-edit this page. *Seen at the hit* is what the snapshot taken at the hit showed: what the sink held, how far Spark's logs
-were, what that put at stake; *missed* is a fault that did not hit. *Asked* is what the scenario sets beside the
-program: how the sink is read, a weaker guarantee, where the checkpoint lies. [The programs](../pipelines/README.md) say
-why each of them breaks or holds; [crash-points.md](crash-points.md) goes by the kind of sink and the place in a
-batch."""
+edit this page. *Seen at the hit* is what the snapshots of a hit showed, the later one where there are two (taken before
+the next attempt worked): what the sink held, how far Spark's logs were, what that put at stake; *missed* is a fault
+that did not hit. *Asked* is what the scenario sets beside the program: how the sink is read, a weaker guarantee, where
+the checkpoint lies. [The programs](../pipelines/README.md) say why each of them breaks or holds;
+[crash-points.md](crash-points.md) goes by the kind of sink and the place in a batch."""
 
 
 NOT_RUN = "## Not run yet"
@@ -309,6 +310,9 @@ def _grouped(args: Sequence[str]) -> list[str]:
 
 
 def _window(point: str, words: Mapping[CrashPoint, str]) -> str:
+    held = {f"request {part}": stands for part, stands in STANDS.items()}.get(point)
+    if held is not None:
+        return f"{words[held]} ({point})"
     return words[CrashPoint(point)] if point in [*CrashPoint] else f"batch being written ({point})"
 
 

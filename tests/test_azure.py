@@ -113,3 +113,14 @@ def test_what_is_put_is_there_until_its_run_ends(tmp_path: Path) -> None:
         for service in (made.service, BlobService()):
             with pytest.raises(StackError, match=r"asked Azurite at .*; saw"):
                 service.containers()
+
+
+def test_who_waits_too_long_for_the_only_port_is_told_who_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(process, "port_lock", lambda: tmp_path / "lock")
+    monkeypatch.setattr(process, "LOCK_S", 0.05)
+    with process.alone(), pytest.raises(StackError, match="another run of onceproof has its Azurite there"), process.alone():
+        pass
+    with process.alone():
+        pass

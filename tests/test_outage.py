@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,8 +40,8 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(killing, "DIES_WITHIN_S", 0.3)
 
 
-def world(*, connected: bool, died: bool = False, dies_at_look: int = 1) -> Any:
-    """A run with one process and a server that comes back."""
+def world(*, connected: bool, died: bool = False, dies_at_look: int = 1, committed: Collection[int] = (0, 1, 2)) -> Any:
+    """A run with one process and a server that comes back; by then the checkpoint has the batches `committed`."""
     server = SimpleNamespace(port=1, stop=lambda: None, start=lambda: None)
     driver, looks = SimpleNamespace(number=1), iter(range(1, 10_000))
     return SimpleNamespace(
@@ -51,6 +52,7 @@ def world(*, connected: bool, died: bool = False, dies_at_look: int = 1) -> Any:
         look=lambda hit: None,
         release=lambda hit: None,
         only_checkpoint="",
+        observer=SimpleNamespace(listing=lambda folder: {"commits": committed}),
         stop=threading.Event(),
     )
 
@@ -85,6 +87,20 @@ def test_nobody_noticed_if_nobody_was_connected_and_no_driver_died(
     done = outage.KillServer("postgres").inject(world(connected=connected, died=died), STEP, hit)
     assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
     assert done.signalled
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "meanwhile"),
+    [((0, 1, 2), (0, 1, 2, 3), True), ((0, 1, 2), (0, 1, 2), False), ((0, 1, 2, 3), (0, 1, 2, 3, 4), False)],
+    ids=["it was in flight", "it still is", "it was not"],
+)
+def test_a_batch_that_is_committed_while_the_server_is_away_is_told(
+    monkeypatch: pytest.MonkeyPatch, before: tuple[int, ...], now: tuple[int, ...], meanwhile: bool
+) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=True)])
+    hit = TriggerHit(batch=3, before={"commits": before})
+    done = outage.KillServer("postgres").inject(world(connected=True, committed=now), STEP, hit)
+    assert done.committed_meanwhile is meanwhile
 
 
 @pytest.mark.parametrize(("died", "unfelt"), [(True, False), (False, True)])

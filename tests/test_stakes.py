@@ -68,6 +68,26 @@ def test_what_was_read_before_it_was_taken_for_good_was_not_at_stake(make: Make)
     assert stakes(resumed=upto(1)) == ([GONE], ""), "it ended over it, and the next attempt began with it"
 
 
+def test_what_was_committed_while_the_server_was_away_was_not_at_stake(make: Make) -> None:
+    bench = make()
+    begun = (*bench.first(1), *bench.rows(Span(0, 5, 8)))
+
+    def stakes(
+        *, meanwhile: bool = True, found: Sequence[Row] | None = None, spared: bool = True, waited: bool = True
+    ) -> tuple[list[Harm], str]:
+        evidence = Evidence(signalled={"kafka": "gone"}, committed_meanwhile=meanwhile)
+        injected = injection(bench.held(begun), outcome=replace(HIT, evidence=evidence))
+        out = weigh(bench.scale(found), replace(injected, spared=spared, waited=waited), [reach(next=None)])
+        return [stake.harm for stake in out.stakes], out.why
+
+    why = "the batch was committed while the server was away: whoever wrote it had no need of it"
+    assert stakes() == ([], why)
+    assert stakes(waited=False) == ([], why)
+    assert stakes(meanwhile=False) == ([GONE], "")
+    assert GONE in stakes(found=bench.rows(without=(Span(1, 9, 10),)))[0], "an error was passed over"
+    assert GONE in stakes(spared=False)[0], "the driver died of it"
+
+
 TAKEN_AWAY = replace(
     PER_RECORD,
     effect="select _partition as id, 'a' as account, 1 as amount from ledger where _offset < 5 "

@@ -74,7 +74,7 @@ class Impact(StrEnum):
     EXECUTOR_KILLED = "executor killed"
     EXECUTORS_KILLED = "executors killed"
     SERVER_AWAY = "server away"
-    """Whose clients wait for it: they do nothing again, unless a driver ends."""
+    """Nobody is known to do anything again, unless a driver ends: clients wait for it, or what they asked fails."""
     NONE = "none"
 
 
@@ -256,7 +256,7 @@ class Evidence:
     victim, a process by its name in snapshots; `driver_status`: exit status (negative: signal) of a driver that it
     ended; `checkpoint_before` / `_after`: offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver was
     asked to end and may have finished its batch; `unfelt`: nobody can have noticed; `unhealed`: what it took away was
-    not given back."""
+    not given back; `committed_meanwhile`: the batch that was hit was committed while it was away."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -268,6 +268,7 @@ class Evidence:
     asked: bool = False
     unfelt: bool = False
     unhealed: bool = False
+    committed_meanwhile: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Azure's blob service as a child process: Azurite, the emulator of its makers, which npm brings on demand.
 
 The connector of Hadoop reaches an emulator at port 10000 alone. So there is one on a machine at a time: who starts one
-holds a lock until it is closed, and the next one waits. A relay listens there, through which the pipelines ask; the
-emulator has another port, at which the harness asks it.
+holds a lock in the cache of its user until it is closed, and the next one of that user waits. A relay listens there,
+through which the pipelines ask; the emulator has another port, at which the harness asks it.
 
 It writes its metadata every five seconds: no fault may kill it, which would lose what it has acknowledged.
 """
@@ -13,8 +13,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -66,7 +66,7 @@ class Azurite(Provides, DatabaseProcess):
         if self._inner.open():
             raise StackError(f"{self._inner} was asked for Azurite, but another program listens there; run again")
         if self.relay is None:
-            self._held.enter_context(wait.locked(port_lock(), within_s=LOCK_S))
+            self._held.enter_context(alone())
             self._port = free_port()
             self.relay = Relay(LOOPBACK, self._inner.number, what="Azurite")
             self.relay.start(PORT)
@@ -105,6 +105,22 @@ class Azurite(Provides, DatabaseProcess):
         except StackError as error:
             return wait.Waiting(str(error))
         return True
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Hold the lock of the machine's one emulator. Raises StackError if another run has it for too long."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(wait.locked(port_lock(), within_s=LOCK_S))
+        except WaitError as failure:
+            words = (
+                "another run of onceproof has its Azurite there; let it end first, or put its scenarios into this one"
+            )
+            raise StackError(
+                f"asked for port {PORT}, the only one that Azurite can have; {failure}: {words}"
+            ) from failure
+        yield
 
 
 def port_lock() -> Path:

@@ -123,7 +123,7 @@ def settings(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine
 
 def as_elsewhere(temporary: Path) -> dict[str, str]:
     """Hadoop's settings that a pipeline has on other stacks, in place of those that containers get with the daemons':
-    it waits as long for a NameNode, and puts what it is about to send into the run's folder."""
+    it connects to a NameNode as they do, and puts what it is about to send into the run's folder."""
     given = {**IPC_DEFAULTS, "hadoop.tmp.dir": str(temporary)}
     return {f"spark.hadoop.{name}": value for name, value in given.items()}
 

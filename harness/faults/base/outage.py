@@ -122,6 +122,7 @@ class KillServer:
             else:
                 go_on(run, step, hit)
         words = self.meanwhile(run, step, server)
+        without = committed_since(run, hit)
         # Nobody writes before its rows are counted on from where they stood.
         late = signals.freeze(everyone(run)) if self.stands_still else []
         try:
@@ -138,7 +139,7 @@ class KillServer:
         why = UNREPEATED if alone else UNFELT if self.missed_at_once else OUTLIVED
         return Injection(
             signalled={victim: words}, looked=True, note=note, why=why if unfelt else "", unfelt=unfelt,
-            unhealed=self.unhealed(step.do, server),
+            unhealed=self.unhealed(step.do, server), committed_meanwhile=without,
         )  # fmt: skip
 
     def noticed(self, server: Restartable) -> bool:
@@ -158,6 +159,13 @@ class KillServer:
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the kill."""
         return True
+
+
+def committed_since(run: RunContext, hit: TriggerHit) -> bool:
+    """Has the batch that was in flight at the hit been committed since, by what its checkpoint shows? Then whoever
+    committed it needed nothing of a server that was away, or took no notice."""
+    now = run.observer.listing(hit.folder).get("commits", ())
+    return hit.batch in now and hit.batch not in hit.before.get("commits", ())
 
 
 def go_on(run: RunContext, step: Step, hit: TriggerHit) -> None:

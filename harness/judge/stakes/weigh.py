@@ -176,7 +176,7 @@ class _Weighing:
         """What of the batch in flight may be done again, and would be there twice: not if whoever had it in flight was
         only paused, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
-        nobody = self._paused or self.reach.volatile
+        nobody = self._paused or self.reach.volatile or self._without
         return self.reach.taken if self._stays() and not (nobody or unseen or self._left) else ()
 
     @property
@@ -193,6 +193,11 @@ class _Weighing:
     def _read(self) -> bool:
         """Had whoever lived read what the fault took for good? All of it is in the sink, and it was gone since."""
         return self.injection.outcome.evidence.unhealed and self._lived and self._came(self.reach.taken)
+
+    @cached_property
+    def _without(self) -> bool:
+        """Did whoever lived do without the server that was away? The batch was committed meanwhile, and is right."""
+        return self.injection.outcome.evidence.committed_meanwhile and self._lived and self._came(self.reach.taken)
 
     @property
     def _waited(self) -> bool:
@@ -249,7 +254,7 @@ class _Weighing:
         """The same of what was planned, and of what the next attempt has skipped."""
         known = self._in_flight() and not (self.whole or self._vague())
         open_ = self.scale.allows is not Harm.REPETITION if self._unseen() else known
-        taken = self.reach.taken if open_ and not (self._paused or self._read) else ()
+        taken = self.reach.taken if open_ and not (self._paused or self._read or self._without) else ()
         skipped = () if self.reach.other else self.reach.skipped
         if skipped and not self.reach.early and self._came(skipped):
             # The rest of the batch, which the next attempt began with, is as it would be without that.
@@ -299,6 +304,8 @@ class _Weighing:
             return "the driver was paused, and went on with what it had in flight"
         if self.reach.taken and self._read:
             return "what was taken for good had been read before: the driver lived, and all of the batch is in the sink"
+        if self.reach.taken and self._without:
+            return "the batch was committed while the server was away: whoever wrote it had no need of it"
         if self.reach.taken and self._waited and self.whole:
             return "no driver ended while the server was away, so nothing was done again, and all of it is in the sink"
         if self.reach.taken:

@@ -59,6 +59,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             asked=step.do.impact is Impact.DRIVER_STOPPED,
             unfelt=unfelt(done, why, borne_out),
             unhealed=done.unhealed,
+            committed_meanwhile=done.committed_meanwhile,
             note="; ".join([*filter(None, (why, beside(run, hit), run.watched)), *notes(step, hit, done, after)]),
         ),
         at_s=round(run.journal.elapsed_s(), 3),

@@ -7,7 +7,8 @@ from harness.scenario import Impact
 
 
 class KillNameNode(KillServer):
-    """What it has acknowledged is there again; who asks it meanwhile waits, or fails."""
+    """What it has acknowledged is there again. Who asks it meanwhile fails: its client does not ask twice. Whether a
+    task or a driver then asks anew, nothing says but a driver's end."""
 
     impact = Impact.SERVER_AWAY
 
