@@ -120,7 +120,11 @@ def test_who_waits_too_long_for_the_only_port_is_told_who_has_it(
 ) -> None:
     monkeypatch.setattr(process, "port_lock", lambda: tmp_path / "lock")
     monkeypatch.setattr(process, "LOCK_S", 0.05)
-    with process.alone(), pytest.raises(StackError, match="another run of onceproof has its Azurite there"), process.alone():
+    with (
+        process.alone(),
+        pytest.raises(StackError, match="another run of onceproof has its Azurite there"),
+        process.alone(),
+    ):
         pass
     with process.alone():
         pass

@@ -284,8 +284,16 @@ def test_the_end_of_an_application_is_asked_for(page: Page) -> None:
 
 @pytest.mark.parametrize(
     ("state", "found", "well"),
-    [("FINISHED", WELL, True), ("FINISHED", NONE, False), ("FAILED", None, False), ("FINISHED", None, None)],
-    ids=["well", "told that it failed", "failed", "nobody says"],
+    [
+        ("FINISHED", WELL, True),
+        ("FINISHED", {"apps": {"app": WELL["apps"]}}, True),
+        ("FINISHED", NONE, False),
+        ("FINISHED", {"apps": {"app": []}}, False),
+        ("FINISHED", {"apps": None}, False),
+        ("FAILED", None, False),
+        ("FINISHED", None, None),
+    ],
+    ids=["well", "well, nested", "told that it failed", "failed, nested", "nothing", "failed", "nobody says"],
 )
 def test_an_application_that_is_over_says_whether_its_program_ended_well(
     state: str, found: object, well: bool | None, tmp_path: Path, page: Page

@@ -58,7 +58,11 @@ class Manager:
     def ended_well(self, tag: str) -> bool | None:
         """Did the one application with that tag say that it succeeded? None while nobody answers."""
         found = self.ask(f"/apps?{urlencode({'finalStatus': 'SUCCEEDED', 'applicationTags': tag})}")
-        return None if found is None else bool(found.get("apps"))
+        if found is None:
+            return None
+        # A list, or one below `app`, as the serializer of that version has it.
+        apps = found.get("apps")
+        return bool(apps.get("app") if isinstance(apps, dict) else apps)
 
     def exit_status(self, application: str, number: int) -> int | None:
         """With which status the container of an attempt ended; None while YARN has not said it, and for good where the
