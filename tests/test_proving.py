@@ -52,7 +52,7 @@ OTHERS = [
         for name in (
             "dstreams/received_log_appended_done",
             "eventhubs/hub_to_hub_mid_batch",
-            "hadoop/hdfs_upsert_before_offset_commit",
+            "hadoop/hdfs_append_namenode_killed_before_offset_commit",
             "s3/sink_listed_mid_batch",
             "s3/source_upsert_before_offset_commit",
         )
@@ -133,4 +133,5 @@ def test_sinks_sources_and_faults_are_in_ci_but_for_those_apart(needed: bool, mo
         "kill driver",
         "kill executor",
         "kill mariadb",
+        "kill namenode",
     }

@@ -20,7 +20,7 @@ from tests.limits import PROCESS_S
 from tests.test_leaks import begun, listening, nobody, ours, start, temporary
 
 __all__ = ["temporary"]
-pytestmark = [pytest.mark.stack, pytest.mark.prove]
+pytestmark = pytest.mark.stack
 OWN = Path(__file__).parents[1] / "scenarios" / "yarn"
 AT_WORK_S, GONE_S = 600.0, 60.0
 
@@ -52,6 +52,7 @@ def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> 
         assert "ApplicationMaster" in said, "the output of each attempt's container"
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("scenario", ["upsert_mid_batch", "hdfs_upsert_mid_batch"])
 def test_nothing_is_left_after_kill_9(temporary: Path, scenario: str) -> None:
     word = temporary.name
