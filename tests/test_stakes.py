@@ -73,10 +73,15 @@ def test_what_was_committed_while_the_server_was_away_was_not_at_stake(make: Mak
     begun = (*bench.first(1), *bench.rows(Span(0, 5, 8)))
 
     def stakes(
-        *, meanwhile: bool = True, found: Sequence[Row] | None = None, spared: bool = True, waited: bool = True
+        *,
+        meanwhile: bool = True,
+        found: Sequence[Row] | None = None,
+        spared: bool = True,
+        waited: bool = True,
+        of: str = "checkpoint",
     ) -> tuple[list[Harm], str]:
         evidence = Evidence(signalled={"kafka": "gone"}, committed_meanwhile=meanwhile)
-        injected = injection(bench.held(begun), outcome=replace(HIT, evidence=evidence))
+        injected = injection(bench.held(begun), outcome=replace(HIT, evidence=evidence, checkpoint=of))
         out = weigh(bench.scale(found), replace(injected, spared=spared, waited=waited), [reach(next=None)])
         return [stake.harm for stake in out.stakes], out.why
 
@@ -84,6 +89,7 @@ def test_what_was_committed_while_the_server_was_away_was_not_at_stake(make: Mak
     assert stakes() == ([], why)
     assert stakes(waited=False) == ([], why)
     assert stakes(meanwhile=False) == ([GONE], "")
+    assert stakes(of="another") == ([GONE], ""), "a batch of another query was"
     assert GONE in stakes(found=bench.rows(without=(Span(1, 9, 10),)))[0], "an error was passed over"
     assert GONE in stakes(spared=False)[0], "the driver died of it"
 

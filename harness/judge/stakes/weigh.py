@@ -197,7 +197,9 @@ class _Weighing:
     @cached_property
     def _without(self) -> bool:
         """Did whoever lived do without the server that was away? The batch was committed meanwhile, and is right."""
-        return self.injection.outcome.evidence.committed_meanwhile and self._lived and self._came(self.reach.taken)
+        hit = self.injection.outcome
+        own = hit.checkpoint in ("", self.reach.checkpoint) and hit.batch == self.reach.batch
+        return hit.evidence.committed_meanwhile and own and self._lived and self._came(self.reach.taken)
 
     @property
     def _waited(self) -> bool:
