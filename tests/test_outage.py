@@ -103,6 +103,30 @@ def test_a_batch_that_is_committed_while_the_server_is_away_is_told(
     assert done.committed_meanwhile is meanwhile
 
 
+def test_a_checkpoint_that_is_away_with_its_server_shows_nothing_and_the_server_comes_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=True)])
+
+    def refused(folder: object) -> dict[str, tuple[int, ...]]:
+        raise StackError("asked the server; connection refused")
+
+    run = world(connected=True)
+    run.observer = SimpleNamespace(listing=refused)
+    done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+    assert done.signalled and not done.committed_meanwhile
+
+
+def test_a_server_comes_back_whatever_fails_while_it_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [])
+    run, began = world(connected=True), []
+    run.stack.servers["postgres"].start = lambda: began.append("started")
+    run.observer = SimpleNamespace(listing=lambda folder: dict[str, int]()["no such"])
+    with pytest.raises(KeyError):
+        outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+    assert began == ["started"]
+
+
 @pytest.mark.parametrize(("died", "unfelt"), [(True, False), (False, True)])
 def test_of_a_server_that_keeps_the_checkpoint_alone_only_a_death_counts(
     monkeypatch: pytest.MonkeyPatch, died: bool, unfelt: bool

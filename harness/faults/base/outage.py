@@ -121,16 +121,11 @@ class KillServer:
                 signals.thaw(hit.frozen)
             else:
                 go_on(run, step, hit)
-        words = self.meanwhile(run, step, server)
-        without = committed_since(run, hit)
-        # Nobody writes before its rows are counted on from where they stood.
-        late = signals.freeze(everyone(run)) if self.stands_still else []
         try:
-            server.start()
-            if isinstance(run.tripwire, Recounts):
-                run.tripwire.recount(handed)
+            words = self.meanwhile(run, step, server)
+            without = committed_since(run, hit)
         finally:
-            signals.thaw(late)
+            self.bring_back(run, server, handed)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
         alone = self.component == run.only_checkpoint
         felt = self.died(run, driver) or bool(lost and self.missed_at_once and not alone)
@@ -141,6 +136,17 @@ class KillServer:
             signalled={victim: words}, looked=True, note=note, why=why if unfelt else "", unfelt=unfelt,
             unhealed=self.unhealed(step.do, server), committed_meanwhile=without,
         )  # fmt: skip
+
+    def bring_back(self, run: RunContext, server: Restartable, handed: int) -> None:
+        """Start it again: other runs may share it. Nobody writes before its rows are counted on from where they
+        stood."""
+        late = signals.freeze(everyone(run)) if self.stands_still else []
+        try:
+            server.start()
+            if isinstance(run.tripwire, Recounts):
+                run.tripwire.recount(handed)
+        finally:
+            signals.thaw(late)
 
     def noticed(self, server: Restartable) -> bool:
         """Does the server itself know of somebody who noticed, though no driver died?"""
@@ -163,8 +169,12 @@ class KillServer:
 
 def committed_since(run: RunContext, hit: TriggerHit) -> bool:
     """Has the batch that was in flight at the hit been committed since, by what its checkpoint shows? Then whoever
-    committed it needed nothing of a server that was away, or took no notice."""
-    now = run.observer.listing(hit.folder).get("commits", ())
+    committed it needed nothing of a server that was away, or took no notice. Where that server keeps the checkpoint,
+    nobody can have."""
+    try:
+        now = run.observer.listing(hit.folder).get("commits", ())
+    except StackError:
+        return False
     return hit.batch in now and hit.batch not in hit.before.get("commits", ())
 
 
