@@ -17,6 +17,7 @@ from harness.hosts import signals
 from harness.remote.relay.commits import HeldRequest, Part, Wanted
 from harness.resources import RunResources
 from harness.run_folder.journal import Journal
+from harness.run_folder.snapshot import QueryState
 from harness.scenario import COMMITTING, CrashPoint, Victim
 from harness.stack import Driver, Process, Stack
 
@@ -156,6 +157,9 @@ class Checkpoints(Protocol):
 
     def names(self) -> list[str]:
         """What the folders of all checkpoints are called."""
+
+    def states(self) -> Sequence[QueryState]:
+        """Where each query stands right now. Raises StackError."""
 
     def newest_batch(self) -> int:
         """The highest batch planned so far; -1 before the first."""

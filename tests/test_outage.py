@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +14,7 @@ from harness.errors import StackError
 from harness.faults import fault
 from harness.faults.base import Injection, killing, outage
 from harness.run.schedule import evidence
+from harness.run_folder.snapshot import QueryState
 from harness.scenario import Fault, Impact, Step, Trigger
 
 WHEN = Trigger(kind="point", value="batch-planned", place="batch-planned")
@@ -40,8 +40,8 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(killing, "DIES_WITHIN_S", 0.3)
 
 
-def world(*, connected: bool, died: bool = False, dies_at_look: int = 1, committed: Collection[int] = (0, 1, 2)) -> Any:
-    """A run with one process and a server that comes back; by then the checkpoint has the batches `committed`."""
+def world(*, connected: bool, died: bool = False, dies_at_look: int = 1) -> Any:
+    """A run with one process and a server that comes back."""
     server = SimpleNamespace(port=1, stop=lambda: None, start=lambda: None)
     driver, looks = SimpleNamespace(number=1), iter(range(1, 10_000))
     return SimpleNamespace(
@@ -52,7 +52,7 @@ def world(*, connected: bool, died: bool = False, dies_at_look: int = 1, committ
         look=lambda hit: None,
         release=lambda hit: None,
         only_checkpoint="",
-        observer=SimpleNamespace(listing=lambda folder: {"commits": committed}),
+        observer=SimpleNamespace(states=lambda: ()),
         stop=threading.Event(),
     )
 
@@ -89,18 +89,14 @@ def test_nobody_noticed_if_nobody_was_connected_and_no_driver_died(
     assert done.signalled
 
 
-@pytest.mark.parametrize(
-    ("before", "now", "meanwhile"),
-    [((0, 1, 2), (0, 1, 2, 3), True), ((0, 1, 2), (0, 1, 2), False), ((0, 1, 2, 3), (0, 1, 2, 3, 4), False)],
-    ids=["it was in flight", "it still is", "it was not"],
-)
-def test_a_batch_that_is_committed_while_the_server_is_away_is_told(
-    monkeypatch: pytest.MonkeyPatch, before: tuple[int, ...], now: tuple[int, ...], meanwhile: bool
-) -> None:
+def test_what_each_query_has_committed_while_the_server_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=True)])
-    hit = TriggerHit(batch=3, before={"commits": before})
-    done = outage.KillServer("postgres").inject(world(connected=True, committed=now), STEP, hit)
-    assert done.committed_meanwhile is meanwhile
+    run = world(connected=True)
+    run.observer = SimpleNamespace(
+        states=lambda: (QueryState(checkpoint="a", commits=(2, 3)), QueryState(checkpoint="b"))
+    )
+    done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+    assert done.committed_meanwhile == {"a": 3, "b": -1}
 
 
 def test_a_checkpoint_that_is_away_with_its_server_shows_nothing_and_the_server_comes_back(
@@ -108,11 +104,11 @@ def test_a_checkpoint_that_is_away_with_its_server_shows_nothing_and_the_server_
 ) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=True)])
 
-    def refused(folder: object) -> dict[str, tuple[int, ...]]:
+    def refused() -> tuple[QueryState, ...]:
         raise StackError("asked the server; connection refused")
 
     run = world(connected=True)
-    run.observer = SimpleNamespace(listing=refused)
+    run.observer = SimpleNamespace(states=refused)
     done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
     assert done.signalled and not done.committed_meanwhile
 
@@ -121,7 +117,7 @@ def test_a_server_comes_back_whatever_fails_while_it_is_away(monkeypatch: pytest
     monkeypatch.setattr(outage, "everyone", lambda run: [])
     run, began = world(connected=True), []
     run.stack.servers["postgres"].start = lambda: began.append("started")
-    run.observer = SimpleNamespace(listing=lambda folder: dict[str, int]()["no such"])
+    run.observer = SimpleNamespace(states=lambda: dict[str, int]()["no such"])
     with pytest.raises(KeyError):
         outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
     assert began == ["started"]

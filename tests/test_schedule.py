@@ -445,9 +445,10 @@ class Boxed:
         return False
 
 
-NOTHING: dict[str, Any] = dict.fromkeys(
-    ("stack", "own", "observer", "tripwire", "sent", "in_flight", "hopeless", "has_progress")
-)
+NOTHING: dict[str, Any] = {
+    **dict.fromkeys(("stack", "own", "tripwire", "sent", "in_flight", "hopeless", "has_progress")),
+    "observer": SimpleNamespace(states=lambda: ()),
+}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.context import RunContext, TriggerHit
 from harness.faults.base import Injection, lasting
+from harness.faults.base.outage import committed_by_now
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack import Host, Means
@@ -44,12 +45,13 @@ class DisconnectDriver:
             while any(host.alive() for host in hosts) and not limit.over() and not run.stop.wait(TICK_S):
                 pass
             off = [host for host in off if host.disconnected() or not host.alive()]
+            without = committed_by_now(run)
         finally:
             back = [host for host in hosts if host.join() and not host.disconnected()]
         ended = f"cut off, and ended within {run.journal.elapsed_s() - began_s:.1f} s of it"
         words = {host.name: f"cut off for {limit.seconds:g} s" if host in back else ended for host in off}
         signalled = {host.name: words[host.name] for host in off if host in back or not host.alive()}
-        return Injection(signalled=signalled, looked=True)
+        return Injection(signalled=signalled, looked=True, committed_meanwhile=without)
 
     def freezes(self, fault: Fault) -> bool:
         """So that it is cut off where the trigger found it."""

@@ -179,7 +179,8 @@ def _injection(run: Run, number: int, step: StepOutcome) -> Injection:
         return Injection(number=number, outcome=step, why="its evidence does not say how the driver ended")
     if impact in KILLS and (why := _undead(step, at.snapshot)):
         return Injection(number=number, outcome=step, why=why)
-    if impact in EXECUTORS and (why := _later(step, at.snapshot)):
+    known = step.evidence.checkpoint_before if impact in FREE else step.evidence.checkpoint_after
+    if impact in SPARES and (why := _later(step, at.snapshot, known)):
         return Injection(number=number, outcome=step, why=why)
     if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
         return Injection(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
@@ -228,9 +229,8 @@ def _undead(step: StepOutcome, snapshot: Snapshot) -> str:
     return f"{', '.join(sorted(alive))} lived on when the fault had hit" if alive else ""
 
 
-def _later(step: StepOutcome, snapshot: Snapshot) -> str:
+def _later(step: StepOutcome, snapshot: Snapshot, after: Mapping[str, Sequence[int]]) -> str:
     """Why its snapshot was not taken when the fault hit; empty if nothing says so."""
-    after = step.evidence.checkpoint_after
     for state in snapshot.queries if after else ():
         new = sorted(set(state.offsets) - set(after.get("offsets", ())))
         if state.checkpoint == step.checkpoint and new:

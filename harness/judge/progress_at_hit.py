@@ -85,12 +85,18 @@ def reaches(
     """How far each query was that may feed `sink`; empty if nobody knows. `later` are the hits after it."""
     snapshot = lasting(injection).snapshot
     if snapshot.position is not None:
-        return [_by_hand(snapshot, progressed, died=injection.died)]
+        return [_by_hand(snapshot, progressed, died=injection.died, ends=_ended(injection, later))]
     states = [pair for pair in _states(snapshot, progressed.queries) if _current(pair, snapshot, progressed.queries)]
     touched = [pair for pair in states if injection.only in ("", pair[0].checkpoint)]
     named = [pair for pair in touched if may_feed(pair[0].checkpoint, sink)]
-    found = [_reach(pair, injection, progressed, sink, _before(pair[0], injection, later)) for pair in named]
+    ends = _ended(injection, later)
+    found = [_reach(pair, injection, progressed, sink, _before(pair[0], injection, later), ends=ends) for pair in named]
     return [reach for reach in found if reach is not None]
+
+
+def _ended(injection: Injection, later: Sequence[Injection]) -> bool:
+    """Did a later hit end the same attempt? Then where the next one began says nothing of this hit."""
+    return any(each.died and each.outcome.attempt == injection.outcome.attempt for each in later)
 
 
 def _before(state: QueryState, injection: Injection, later: Sequence[Injection]) -> Offsets:
@@ -146,7 +152,13 @@ def _current(pair: tuple[QueryState, Query], snapshot: Snapshot, queries: Sequen
 
 
 def _reach(
-    pair: tuple[QueryState, Query], injection: Injection, progressed: Progressed, sink: Sink, before: Offsets
+    pair: tuple[QueryState, Query],
+    injection: Injection,
+    progressed: Progressed,
+    sink: Sink,
+    before: Offsets,
+    *,
+    ends: bool,
 ) -> Reach | None:
     """None if nobody knows what it had committed. `before`: what it had planned when the same attempt was hit again."""
     state, query = pair
@@ -176,7 +188,7 @@ def _reach(
         low=low,
         high=high,
         next=low if next_ is not None and _same(next_, slowest) else next_,
-        resumed=None if injection.died or other else began,
+        resumed=None if injection.died or other or ends else began,
         partial=joined(between(slowest, low), between(high, most)),
         anew=between(slowest, highest([at, *done_once])),
         other=other and injection.died,
@@ -248,7 +260,7 @@ def _began(query: Query, attempt: int) -> Offsets | None:
     return {p: min([start, *(end.get(p, start) for end in ends)]) for p, (start, _) in first.ranges.items()}
 
 
-def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach:
+def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool, ends: bool) -> Reach:
     """A pipeline that keeps its offsets itself: planned is what it took next, of what was sent by then."""
     low = snapshot.position or {}
     before = [p for p in progressed.positions if p.at_s <= snapshot.at_s and p.attempt <= snapshot.attempt]
@@ -261,7 +273,7 @@ def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool) -> Reach
         low=low,
         high=highest([low, taken]),
         next=launched if died else None,
-        resumed=None if died else launched,
+        resumed=None if died or ends else launched,
         last=between(moves[-1] if moves else {}, low),
         own=True,
     )

@@ -256,7 +256,8 @@ class Evidence:
     victim, a process by its name in snapshots; `driver_status`: exit status (negative: signal) of a driver that it
     ended; `checkpoint_before` / `_after`: offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver was
     asked to end and may have finished its batch; `unfelt`: nobody can have noticed; `unhealed`: what it took away was
-    not given back; `committed_meanwhile`: the batch that was hit was committed while it was away."""
+    not given back; `committed_meanwhile`: the newest batch that each query had committed before a server or the network
+    was back, by its checkpoint's name."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -268,7 +269,7 @@ class Evidence:
     asked: bool = False
     unfelt: bool = False
     unhealed: bool = False
-    committed_meanwhile: bool = False
+    committed_meanwhile: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Protocol, runtime_checkable
 
@@ -41,8 +41,9 @@ class Injection:
     (negative for a signal) if the fault ended it. `proof` says which listing has to agree, `why` why it proves nothing
     all the same, `note` what else a reader should know. `looked`: the snapshot was taken while the victims were frozen.
     `unfelt`: it proves nothing because nobody can have noticed. `unhealed`: what it took away does not come back, so
-    that whoever stops after it is not to blame. `committed_meanwhile`: the batch that was hit was committed while it
-    was away. `confirm` is asked once everything goes on again, and says why it was no hit after all."""
+    that whoever stops after it is not to blame. `committed_meanwhile`: the newest batch that each query had committed
+    before what was away came back, by its checkpoint's name. `confirm` is asked once everything goes on again, and says
+    why it was no hit after all."""
 
     signalled: Mapping[str, str]
     lived: bool = False
@@ -53,7 +54,7 @@ class Injection:
     note: str = ""
     unfelt: bool = False
     unhealed: bool = False
-    committed_meanwhile: bool = False
+    committed_meanwhile: Mapping[str, int] = field(default_factory=dict)
     confirm: Callable[[], str] | None = None
 
 

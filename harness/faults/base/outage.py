@@ -123,7 +123,7 @@ class KillServer:
                 go_on(run, step, hit)
         try:
             words = self.meanwhile(run, step, server)
-            without = committed_since(run, hit)
+            without = committed_by_now(run)
         finally:
             self.bring_back(run, server, handed)
         note = f"connected to it: {', '.join(lost)}" if lost else ""
@@ -167,15 +167,13 @@ class KillServer:
         return True
 
 
-def committed_since(run: RunContext, hit: TriggerHit) -> bool:
-    """Has the batch that was in flight at the hit been committed since, by what its checkpoint shows? Then whoever
-    committed it needed nothing of a server that was away, or took no notice. Where that server keeps the checkpoint,
-    nobody can have."""
+def committed_by_now(run: RunContext) -> dict[str, int]:
+    """The newest batch that each query has committed, by its checkpoint's name. Whoever committed it needed nothing of
+    a server that is away, or took no notice. Empty where that server keeps the checkpoint: nobody can have."""
     try:
-        now = run.observer.listing(hit.folder).get("commits", ())
+        return {state.checkpoint: max(state.commits, default=-1) for state in run.observer.states()}
     except StackError:
-        return False
-    return hit.batch in now and hit.batch not in hit.before.get("commits", ())
+        return {}
 
 
 def go_on(run: RunContext, step: Step, hit: TriggerHit) -> None:

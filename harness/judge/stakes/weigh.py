@@ -196,10 +196,10 @@ class _Weighing:
 
     @cached_property
     def _without(self) -> bool:
-        """Did whoever lived do without the server that was away? The batch was committed meanwhile, and is right."""
-        hit = self.injection.outcome
-        own = hit.checkpoint in ("", self.reach.checkpoint) and hit.batch == self.reach.batch
-        return hit.evidence.committed_meanwhile and own and self._lived and self._came(self.reach.taken)
+        """Did whoever lived do without what was away? The batch was committed meanwhile, and is right."""
+        newest = self.injection.outcome.evidence.committed_meanwhile.get(self.reach.checkpoint, -1)
+        committed = self.reach.batch is not None and self.reach.batch <= newest
+        return committed and self._lived and self._came(self.reach.taken)
 
     @property
     def _waited(self) -> bool:
@@ -268,7 +268,11 @@ class _Weighing:
         wrote it."""
         case = self.scale.case
         end, right = (whole(case, rows) for rows in (case.found, case.expected))
-        return all(same(case, key, end[key], right[key]) for key in self.scale.keys(spans))
+        keys = self.scale.keys(spans)
+        if self.scale.allows is Harm.REPETITION and not case.aggregate:
+            # What came again later, and may, does not make it wrong.
+            return all(right[key] <= end[key] for key in keys)
+        return all(same(case, key, end[key], right[key]) for key in keys)
 
     def _vague(self) -> bool:
         """Does nothing say how much of it was in flight? A total does not, and what was taken next may be more."""
@@ -307,7 +311,7 @@ class _Weighing:
         if self.reach.taken and self._read:
             return "what was taken for good had been read before: the driver lived, and all of the batch is in the sink"
         if self.reach.taken and self._without:
-            return "the batch was committed while the server was away: whoever wrote it had no need of it"
+            return "the batch was committed before what was away came back: whoever wrote it had no need of it"
         if self.reach.taken and self._waited and self.whole:
             return "no driver ended while the server was away, so nothing was done again, and all of it is in the sink"
         if self.reach.taken:
