@@ -127,3 +127,21 @@ def test_a_rotated_key_is_refused_until_it_counts_again(hubs: EventHubs, own: Re
     hubs.rotate()
     assert not hubs.refused()
     hubs.rotate(back=True)
+
+
+def test_a_run_after_one_whose_key_was_rotated_for_good_has_the_key_that_counts(hubs: EventHubs) -> None:
+    hubs.stop()
+    hubs.rotate()
+    hubs.start()
+    (own,) = hubs.provide("t9", {"": {}}).values()
+    tried(program(hubs))
+    hubs.stop()
+    hubs.rotate()
+    hubs.start()
+    with pytest.raises(KafkaError):
+        tried(program(hubs))
+    hubs.stop()
+    hubs.rotate(back=True)
+    hubs.start()
+    tried(program(hubs))
+    assert "$ConnectionString" in own.environment["EVENTHUBS_SASL_JAAS_CONFIG"]
