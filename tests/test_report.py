@@ -238,7 +238,7 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "✗ violated",
         "Every record of the source takes effect in the sink exactly once.",
         "select * from ledger",
-        "signalled: 4711 SIGKILL, 4720 SIGKILL",
+        "signalled: 4711: SIGKILL; 4720: SIGKILL",
         "checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2",
         "rows that the row trigger counted: 200",
         "4 of 4 (lost found, doubled found, flipped found, swapped found)",

@@ -551,6 +551,7 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
             ending=lambda number, within_s: 1 if lost else None,
         ),
         tripwire=None,
+        observer=SimpleNamespace(states=lambda: ()),
         look=lambda hit: story.append("looked"),
         release=lambda hit: story.append("let go"),
         only_checkpoint="",
