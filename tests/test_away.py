@@ -18,6 +18,7 @@ from tests.corpus.run_builder import query, run_builder, state
 from tests.folders import BEFORE, PER_RECORD, STEP, Folder, Injected
 from tests.test_outage import STEP as KILL
 from tests.test_outage import undisturbed, world
+from tests.test_schedule import Boxed
 
 __all__ = ["undisturbed"]
 KAFKA = replace(STEP, do=fault("kill kafka", for_s=3.0))
@@ -82,31 +83,10 @@ def test_what_a_later_step_repeats_and_the_guarantee_allows_is_right(tmp_path: P
     assert judge(folder.write()).word is Word.VOID
 
 
-class Cut:
-    """A container that can be taken off the network."""
-
-    name, off = "container driver-1", False
-
-    def cut(self) -> bool:
-        self.off = True
-        return True
-
-    def join(self) -> bool:
-        self.off = False
-        return True
-
-    def disconnected(self) -> bool:
-        return self.off
-
-    def alive(self) -> bool:
-        return True
-
-
-def test_what_is_committed_off_the_network_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disconnect_driver, "Host", Cut)
+def test_what_is_committed_off_the_network_is_told() -> None:
     run: Any = world(connected=True)
     run.observer = SimpleNamespace(states=lambda: (QueryState(checkpoint="a", commits=(0, 1, 2, 3)),))
-    run.supervisor.processes, run.journal = lambda: [Cut()], SimpleNamespace(elapsed_s=lambda: 0.0)
+    run.supervisor.processes, run.journal = lambda: [Boxed()], SimpleNamespace(elapsed_s=lambda: 0.0)
     step = replace(KILL, do=fault("disconnect driver", for_s=0.1))
     done = disconnect_driver.KIND.inject(run, step, TriggerHit(3, folder=Path("c")))
     assert done.signalled and done.committed_meanwhile == {"a": 3}

@@ -10,15 +10,14 @@ from harness.judge.read_folder import Run, read_json
 from harness.run_folder import store
 from harness.run_folder.snapshot import INJECTION, RESTART, Progressed, Snapshot
 from harness.scenario import Impact, StepOutcome
+from harness.scenario.impact import ENDS_DRIVER, ENDS_EXECUTOR
 from harness.sinks.table import SinkTable, load
 
-EXECUTORS = (Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED)
 FREE = (Impact.DRIVER_CUT_OFF, Impact.SERVER_AWAY, Impact.NONE)
 """Under these a driver neither dies nor is paused, and is not frozen while the snapshot is taken."""
-SPARES = (*EXECUTORS, *FREE)
+SPARES = (*ENDS_EXECUTOR, *FREE)
 """Under these it neither dies nor is paused."""
-ENDS_DRIVER = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED)
-KILLS = (*ENDS_DRIVER, *EXECUTORS)
+KILLS = (*ENDS_DRIVER, *ENDS_EXECUTOR)
 """Here the victims must be gone when the snapshot is taken."""
 
 
@@ -107,7 +106,7 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
             spared=_impact(run, number) in (*SPARES, Impact.DRIVER_PAUSED) and not died(step),
             paused=_impact(run, number) is Impact.DRIVER_PAUSED,
             waited=_impact(run, number) is Impact.SERVER_AWAY,
-            retried=_impact(run, number) in EXECUTORS,
+            retried=_impact(run, number) in ENDS_EXECUTOR,
             lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
             beside=beside,
         )

@@ -18,6 +18,7 @@ from harness.fields import values as v
 from harness.load.models import own
 from harness.nightly.moments import Target, faults, inside, moments, place, stakes
 from harness.scenario import Expect, Impact, Input, Scenario, Step
+from harness.scenario.impact import ENDS_EXECUTOR
 from harness.sources import SOURCES
 from harness.sources.base import RefusesOptions
 from harness.stack import Means
@@ -29,7 +30,7 @@ LAST_BATCH = 5
 CANDIDATES = 24
 """Of so many the weighted half takes the one that kills at the most places where the pipeline was not yet killed, and
 of those the one that goes where fewest went, and is the surest to come while a batch is in flight."""
-KILLS = (Impact.DRIVER_KILLED, Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED)
+KILLS = (Impact.DRIVER_KILLED, *ENDS_EXECUTOR)
 """After these something is done again, or never, for certain. A driver that is asked to stop may finish its batch."""
 STEPS = (1, 1, 2, 3)
 SIZES = (0.5, 1, 1, 2)

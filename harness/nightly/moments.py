@@ -19,7 +19,8 @@ from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Implies
 from harness.fields import values as v
 from harness.load.models import annotated
-from harness.scenario import CrashPoint, Fault, Impact, Scenario, Trigger, Victim
+from harness.scenario import CrashPoint, Fault, Scenario, Trigger, Victim
+from harness.scenario.impact import ENDS_EXECUTOR
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS, counted
 from harness.stack import Means
@@ -102,7 +103,7 @@ def telling(do: Fault, when: Trigger) -> bool:
     if victim == Victim.PYTHON and when.point is not CrashPoint.BATCH_PLANNED:
         # Later on the JVM would commit the batch before it notices.
         return False
-    if do.impact in (Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED):
+    if do.impact in ENDS_EXECUTOR:
         return has(TRIGGERS[when.kind], Trait.COUNTS_ROWS) and when.batch is not None
     return True
 

@@ -25,7 +25,6 @@ from harness.run.progress.remote_checkpoint import mirror, requests
 from harness.run.progress.reported import Progress, progress
 from harness.run.progress.stall_detector import StallDetector
 from harness.run.schedule import Schedule
-from harness.run.schedule.evidence import ENDS_DRIVER
 from harness.run.sink_commits import sink_commits
 from harness.run.snapshots import Parts, Snapshots
 from harness.run.supervisor import Supervisor
@@ -33,6 +32,7 @@ from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import Attempts
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Pipeline, Scenario
+from harness.scenario.impact import ENDS_DRIVER
 from harness.scenario.progress import DSTREAMS
 from harness.sinks import SINKS, counted
 from harness.sinks.base import HoldsWriter

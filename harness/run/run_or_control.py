@@ -13,9 +13,9 @@ from harness.load import dump
 from harness.run.drain import Drain
 from harness.run.live_run import Live
 from harness.run.plan import its_file, plan
-from harness.run.schedule.evidence import ENDS_DRIVER
 from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
+from harness.scenario.impact import ENDS_DRIVER
 from harness.stack import Stack
 from harness.stacks import other_lines
 from harness.wait import tallied, undisturbed

@@ -15,6 +15,7 @@ from typing import Any
 from harness.scenario.crash_point import COMMITTING as COMMITTING
 from harness.scenario.crash_point import CrashPoint as CrashPoint
 from harness.scenario.disagreement import Disagreement as Disagreement
+from harness.scenario.impact import Impact as Impact
 from harness.scenario.known import Known as Known
 from harness.scenario.order import Order as Order
 from harness.scenario.watermark import Watermark as Watermark
@@ -62,20 +63,6 @@ class Kind(StrEnum):
     MISORDERED = "misordered"
     WRONG_AGGREGATE = "wrong aggregate"
     STALLED = "stalled"
-
-
-class Impact(StrEnum):
-    """What a fault does to the attempt of the driver that it hits."""
-
-    DRIVER_KILLED = "driver killed"
-    DRIVER_STOPPED = "driver stopped"
-    DRIVER_PAUSED = "driver paused"
-    DRIVER_CUT_OFF = "driver cut off"
-    EXECUTOR_KILLED = "executor killed"
-    EXECUTORS_KILLED = "executors killed"
-    SERVER_AWAY = "server away"
-    """Nobody is known to do anything again, unless a driver ends: clients wait for it, or what they asked fails."""
-    NONE = "none"
 
 
 class Victim(StrEnum):

@@ -39,9 +39,10 @@ class EventHubs(Kafka):
         """What the program is given, and what it is not told of."""
         self._rotated, self._earlier = False, 0
         self._word, self._own = secrets.token_hex(16), secrets.token_hex(16)
-        ca = str(self.folder / "broker.pem")
-        self.topics = Topics(Access(bootstrap=self.bootstrap, scheme="sasl_ssl", user=OURS, password=self._own, ca=ca))
-        self.inside = login(self._string(self._keys[0]), self.bootstrap, ca=ca)
+        self.topics = Topics(
+            Access(bootstrap=self.bootstrap, scheme="sasl_ssl", user=OURS, password=self._own, ca=self._certificate)
+        )
+        self.inside = self._given()
         self.secrets = (*self._keys, self._own, self._word)
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
@@ -49,7 +50,7 @@ class EventHubs(Kafka):
         if self._rotated:
             self._keys.reverse()
             self._rotated = False
-            self.inside = login(self._string(self._keys[0]), self.bootstrap, ca=str(self.folder / "broker.pem"))
+            self.inside = self._given()
         return super().provide(run_id, parts)
 
     def rotate(self, *, back: bool = False) -> None:
@@ -79,7 +80,7 @@ class EventHubs(Kafka):
             "ssl.keystore.location": str(self.folder / "broker.p12"),
             "ssl.keystore.password": self._word,
             "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": str(self.folder / "broker.pem"),
+            "ssl.truststore.location": self._certificate,
         }
 
     def describe(self) -> Mapping[str, Any]:
@@ -93,6 +94,14 @@ class EventHubs(Kafka):
     def _lay_out(self) -> None:
         super()._lay_out()
         made(self._session, self._java, self.folder, word=self._word, log=self.log)
+
+    def _given(self) -> Access:
+        """The login that the program is given."""
+        return login(self._string(self._keys[0]), self.bootstrap, ca=self._certificate)
+
+    @property
+    def _certificate(self) -> str:
+        return str(self.folder / "broker.pem")
 
     def _string(self, key: str) -> str:
         return connection_string(LOOPBACK, KEY_NAME, key)

@@ -13,6 +13,7 @@ from harness.report.timeline import shapes
 from harness.report.timeline.happened import Attempt, Blow, Happened, Work
 from harness.report.timeline.shapes import Mark, Scale, Shape, Way
 from harness.scenario import Impact
+from harness.scenario.impact import ENDS_EXECUTOR
 
 TOP, HEIGHT, LANE = 18, 14, 40
 BAR = (TOP, HEIGHT)
@@ -22,7 +23,6 @@ BASE = TOP + HEIGHT - 3
 MOST_BATCHES = 150
 """Batches of one query that are drawn one by one; of more, those that were committed at once are a tick each."""
 MOST_QUERIES = 6
-EXECUTORS = (Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +114,7 @@ def _executors(run: Happened, cast: Cast, scale: Scale) -> Lane:
     for attempt in run.attempts:
         end = run.end if attempt.end is None else attempt.end
         out.append(shapes.level("unrecorded", scale, (attempt.begin, end), MIDDLE))
-    hits = [blow for blow in run.blows if cast.impacts.get(blow.number) in EXECUTORS and blow.step.hit]
+    hits = [blow for blow in run.blows if cast.impacts.get(blow.number) in ENDS_EXECUTOR and blow.step.hit]
     for blow in hits:
         title = f"fault {blow.number}: {blow.step.name}"
         out.append(Mark(kind="death", sign="cross", x=scale.x(blow.begin), y=MIDDLE, title=title))

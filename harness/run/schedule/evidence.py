@@ -8,11 +8,10 @@ from harness.context import Listing, RunContext, TriggerHit, running
 from harness.faults import FAULTS
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof, killing
 from harness.scenario import COMMITTING, CrashPoint, Evidence, Impact, Step, StepOutcome
+from harness.scenario.impact import ENDS_DRIVER, ENDS_EXECUTOR
 from harness.triggers import TRIGGERS, release
 
 NOBODY = Injection(signalled={})
-ENDS_DRIVER = (Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED)
-ENDS_EXECUTOR = (Impact.EXECUTOR_KILLED, Impact.EXECUTORS_KILLED)
 
 
 def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
