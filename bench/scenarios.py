@@ -2,7 +2,7 @@
 against stock (a fresh stack for each run, JVMs with their default flags), and the stack `containers` against
 `processes`; in one sitting, as ratios.
 
-    PYTHONPATH=. .venv/bin/python bench/scenarios.py [--rounds 3] [--by-hand] [--jobs 2] [--containers] [SCENARIO…]
+    PYTHONPATH=. .venv/bin/python bench/scenarios.py [--rounds 3] [--by-hand] [--jobs N]... [--containers] [SCENARIO…]
 
 CPU-seconds are those of the whole machine (/proc/stat), since half of what a run starts is killed and leaves no
 account: let nothing else run beside it. Absolute times are noise on a shared machine; the ratio is the figure.
@@ -15,6 +15,7 @@ import json
 import os
 import statistics
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic
@@ -37,11 +38,15 @@ AGAINST = {
     "stock": "stock",
     "by hand": "stock",
     "warm, with standby": "warm",
-    "at once": "warm",
     "containers cold": "cold",
     "containers warm": "warm",
 }
 """Each kind of run, with the one that it is a ratio of."""
+
+
+def against(kind: str) -> str:
+    """Runs of which some are played at once are a ratio of a run by itself."""
+    return AGAINST.get(kind, "warm")
 
 
 @dataclass(frozen=True)
@@ -68,20 +73,21 @@ def busy_s() -> float:
 
 
 def on_one_stack(
-    scenario: Scenario, kind: type[ProcessesStack | ContainersStack], reports: Path, jobs: int = 0
+    scenario: Scenario, kind: type[ProcessesStack | ContainersStack], reports: Path, jobs: Sequence[int] = ()
 ) -> dict[str, Cost]:
-    """A run for which the stack comes up, and another one on it. With `jobs`, one more with a standby, and one of so
-    many at once, as its share of what they cost together."""
+    """A run for which the stack comes up, and another one on it. With `jobs`, one more with a standby, and for each of
+    them one of so many at once, as its share of what they cost together."""
     meter = Meter()
     with kind(reports / "logs") as stack:
         costs = {"cold": played(scenario, stack, reports, meter), "warm": played(scenario, stack, reports, Meter())}
         if jobs:
             costs["warm, with standby"] = played(with_standby(scenario), stack, reports, Meter())
+        for many in jobs:
             meter = Meter()
-            with threads(jobs) as pool:
-                side_by_side([scenario] * jobs, pool, lambda number, each: _right(each, stack, reports))
+            with threads(many) as pool:
+                side_by_side([scenario] * many, pool, lambda number, each: _right(each, stack, reports))
             whole = meter.cost()
-            costs["at once"] = Cost(whole.seconds / jobs, whole.cpu_seconds / jobs)
+            costs[f"{many} at once"] = Cost(whole.seconds / many, whole.cpu_seconds / many)
     return costs
 
 
@@ -103,7 +109,9 @@ def _right(scenario: Scenario, stack: Stack, reports: Path) -> None:
         raise SystemExit(f"{scenario.name} on {stack.name}: {verdict.word}; nothing to compare: {verdict.reasons}")
 
 
-def measure(scenario: Scenario, reports: Path, *, containers: bool, by_hand: bool, jobs: int) -> dict[str, Cost]:
+def measure(
+    scenario: Scenario, reports: Path, *, containers: bool, by_hand: bool, jobs: Sequence[int]
+) -> dict[str, Cost]:
     """One round: everything side by side, so that a slow minute of the machine hits all."""
     kinds = on_one_stack(scenario, ProcessesStack, reports, jobs)
     kinds["stock"] = stock(scenario, reports)
@@ -123,7 +131,9 @@ def main() -> None:
     parser.add_argument("scenarios", nargs="*", type=Path, default=[Path(name) for name in DEFAULT])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--by-hand", action="store_true", help="also the script of bench/naive.py, of upsert alone")
-    parser.add_argument("--jobs", type=int, default=0, help="also so many runs at once, and one with a standby")
+    parser.add_argument(
+        "--jobs", type=int, action="append", default=[], help="also so many runs at once, and one with a standby"
+    )
     parser.add_argument("--containers", action="store_true", help="also in containers; needs an engine with the images")
     options = parser.parse_args()
     table: dict[str, list[dict[str, Cost]]] = {}
@@ -144,8 +154,8 @@ def main() -> None:
     for name, rows in table.items():
         for kind in rows[0]:
             s, c = median([row[kind] for row in rows])
-            base_s, base_c = median([row[AGAINST[kind]] for row in rows])
-            of = f"{s / base_s:4.2f} and {c / base_c:4.2f} of {AGAINST[kind]}"
+            base_s, base_c = median([row[against(kind)] for row in rows])
+            of = f"{s / base_s:4.2f} and {c / base_c:4.2f} of {against(kind)}"
             print(f"{name:36} {kind:15} {s:6.1f} s {c:6.1f} CPU-s   {of}")
 
 
