@@ -139,9 +139,9 @@ def cold(place: Place, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
 
 
 def unlike(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """By part what only one of them has, but for the modules that were imported."""
+    """By part what only one of them has, but for the modules that were imported, and the id of a task."""
     out: dict[str, Any] = {}
-    for part in sorted({*one, *other} - {"modules"}):
+    for part in sorted({*one, *other} - {"modules", "executor.task"}):
         a, b = one[part], other[part]
         if isinstance(a, dict):
             a, b = ([f"{name}={value}" for name, value in each.items()] for each in (a, b))
@@ -169,6 +169,8 @@ def test_a_session_that_was_ready_is_the_one_that_a_program_makes(
     # PySpark is imported before the program asks for it, and so is what our batch needs.
     extra = set(warm["modules"]) - set(cold["modules"])
     assert not [name for name in extra if name.startswith("harness")]
+    # Ids of tasks go on from those of that batch.
+    assert warm["executor.task"] > cold["executor.task"]
     assert unlike(warm, cold) == {part: (more, []) for part, more in ALSO.items()} | {
         "conf": ([f"spark.sql.warehouse.dir=file:{place.own.folder}/spark-warehouse"], [])
     }

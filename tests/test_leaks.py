@@ -254,17 +254,33 @@ def test_kill_9_of_a_run_leaves_no_standby_driver(temporary: Path) -> None:
     killed_once(temporary, start(temporary, word, "--standby"), "a standby driver", lambda: standby(word))
 
 
-def test_where_the_standby_driver_dies_the_restart_is_cold(temporary: Path) -> None:
+def jvm_of_standby(word: str) -> int:
+    """The pid of its JVM; 0 until it is ready, and so has one that runs."""
+    pid = standby(word)
+    children = psutil.Process(pid).children(recursive=True) if pid and ready(pid) else []
+    return next((each.pid for each in children if "org.apache.spark.deploy.SparkSubmit" in each.cmdline()), 0)
+
+
+def ready(pid: int) -> bool:
+    """Has it said that it is?"""
+    words = psutil.Process(pid).cmdline()
+    return any((Path(word) / "ready").exists() for word in words)
+
+
+@pytest.mark.parametrize(("victim", "start_of_it"), [(standby, "cold"), (jvm_of_standby, "fresh JVM")])
+def test_where_the_standby_driver_dies_the_restart_needs_none_of_it(
+    temporary: Path, victim: Callable[[str], int], start_of_it: str
+) -> None:
     word = temporary.name
     harness = start(temporary, word, "--standby")
     try:
-        psutil.Process(until("a standby driver", lambda: standby(word), within_s=PROCESS_S)).kill()
+        psutil.Process(until("a standby driver", lambda: victim(word), within_s=PROCESS_S)).kill()
         assert harness.wait(PROCESS_S) == 0
     finally:
         harness.kill()
     run = next((temporary / "reports").glob("*/latest/run.json"))
     starts = json.loads(run.read_text())["outcome"]["starts"]
-    assert [start["start"] for start in starts] == ["cold", "cold"]
+    assert [start["start"] for start in starts] == ["cold", start_of_it]
     until("nothing to live", lambda: nobody(word), within_s=PROCESS_S)
 
 

@@ -54,7 +54,7 @@ def stored(root: Path, verdict: Verdict, *starts: Start, name: str = "r00000001"
         (VIOLATED, (Start.COLD, Start.WARM), "r00000001", True),
         (VIOLATED, (Start.COLD, Start.COLD), "r00000001", False),
         (VIOLATED, (Start.COLD, Start.UNASKED), "r00000001", True),
-        (VIOLATED, (Start.COLD, Start.FRESH), "r00000001", False),
+        (VIOLATED, (Start.COLD, Start.FRESH), "r00000001", True),
         (HELD, (Start.COLD, Start.WARM), "r00000014", True),
         (HELD, (Start.COLD, Start.WARM), "r00000015", False),
         (HELD, (Start.COLD, Start.COLD), "r00000014", False),

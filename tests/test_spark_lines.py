@@ -33,6 +33,7 @@ from harness.run_folder import command
 from harness.run_folder import journal as journals
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Scenario
+from harness.scenario.progress import DSTREAMS
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stacks import other_lines, processes
@@ -565,6 +566,9 @@ def test_a_stack_starts_a_line_once_when_it_is_needed(stack: ProcessesStack) -> 
     assert stack._line(Pipeline(entry="p")) is stack._line(Pipeline(entry="p", spark=OWN)) is None
     with pytest.raises(StackError, match=r"a driver of Spark 3\.5 begins cold"):
         stack.standby(cast_any(None), wanted, after=cast_any(Started(1, Path())), log=Path())
+    received = Pipeline(entry="p", progress=DSTREAMS)
+    with pytest.raises(StackError, match="a driver of DStreams begins cold"):
+        stack.standby(cast_any(None), received, after=cast_any(Started(1, Path())), log=Path())
 
 
 def test_a_stack_tells_which_spark_each_attempt_has(stack: ProcessesStack, tmp_path: Path) -> None:

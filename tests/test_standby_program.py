@@ -99,7 +99,7 @@ class Gateway:
 
     def __init__(self) -> None:
         self.ended = False
-        self.proc = SimpleNamespace(kill=self._end, wait=lambda: None)
+        self.proc = SimpleNamespace(kill=self._end, wait=lambda: None, poll=lambda: -9 if self.ended else None)
 
     def _end(self) -> None:
         self.ended = True
@@ -154,3 +154,20 @@ def test_a_program_that_has_changed_what_a_jvm_takes_over_gets_one_of_its_own(
     assert kept.ended is not same
     assert (tmp_path / program.USED).exists() is not same
     assert same or (tmp_path / program.USED).read_text() == program.FRESH
+
+
+def test_a_program_gets_no_jvm_that_has_died_while_it_waited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its death is none of the program's."""
+    fresh, kept = Gateway(), Gateway()
+    launched = SimpleNamespace(launch_gateway=lambda conf, popen_kwargs: fresh)
+    monkeypatch.setattr(program, "pyspark", lambda: (launched, Context))
+    standby = program.Standby(tmp_path, [])
+    standby._gateway = kept
+    kept.ended = True
+
+    def asks(instance: Context) -> object:
+        """As `SparkContext._ensure_initialized` does."""
+        return standby._gateway_for(SimpleNamespace(getAll=list))
+
+    assert asks(Context()) is fresh
+    assert (tmp_path / program.USED).read_text() == program.FRESH

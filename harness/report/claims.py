@@ -260,7 +260,7 @@ def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:
 def warm(run: Mapping[str, Any]) -> list[str]:
     """That a driver waited ready for a restart, where one did."""
     starts = map(mapping, mapping(run.get("outcome")).get("starts") or ())
-    ready = [str(each.get("number")) for each in starts if each.get("start") == Start.WARM]
+    ready = [str(each.get("number")) for each in starts if each.get("start", Start.COLD) != Start.COLD]
     return [WARM.format(", ".join(ready))] if ready else []
 
 

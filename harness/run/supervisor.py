@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from harness.stack import (
     Start,
 )
 from harness.stacks import other_lines
-from harness.wait import Deadline, Waiting, undisturbed, until
+from harness.wait import Deadline, Waiting, tallied, undisturbed, until
 
 LOOK_EVERY_S, ASK_EVERY_S = 0.02, 0.1
 UNSHOWN = "what the attempt before asked for does not show, or is nothing that can be made ready for it"
@@ -97,16 +97,19 @@ class Supervisor:
         if self._stopping.is_set():
             return  # the end came while it was asked where the dead attempt had stood
         log, began_s = self._logs / f"driver-{number}.log", monotonic()
-        standby = self._standby_for(number)
-        if standby is None:
-            if self._stopping.is_set():
-                return
-            self.driver = self._stack.launch(self._own, self._program(number), number=number, log=log)
+        # The first one's waits are those of the run's own thread, which counts them.
+        counting: AbstractContextManager[Mapping[str, float]] = tallied() if number > 1 else nullcontext({})
+        with counting as waited:
+            standby = self._standby_for(number)
+            if standby is None:
+                if self._stopping.is_set():
+                    return
+                self.driver = self._stack.launch(self._own, self._program(number), number=number, log=log)
         self._taken, self.starts[number] = standby, Start.COLD if standby is None else Start.UNASKED
         took_s = round(monotonic() - began_s, 3)
         self._journal.write(
             "launched", number=number, log=log.name, standby=standby is not None, took_s=took_s, **self._gap(),
-            **self._spark(number),
+            **self._spark(number), **_waited(waited),
         )  # fmt: skip
 
     def _program(self, number: int) -> Pipeline:
@@ -150,11 +153,11 @@ class Supervisor:
 
     @property
     def unprepared(self) -> bool:
-        """Is there a driver for whose end nobody has been made ready? One whose program asked for another session than
-        the one that was ready would do so again."""
+        """Is there a driver for whose end nobody has been made ready? A program that once asked for another session
+        than the one that was ready would do so again."""
         driver = self.driver
         known = driver is not None and driver.number in self._prepared
-        return driver is not None and not known and self.starts.get(driver.number) is not Start.FRESH
+        return driver is not None and not known and Start.FRESH not in self.starts.values()
 
     @property
     def starting(self) -> bool:
@@ -372,6 +375,11 @@ class Supervisor:
         """Every living process of the run."""
         found = [*self._tree(), *signals.family(self._stack.processes(self._own)), *self._left]
         return [process for process in found if process.alive()]
+
+
+def _waited(seconds: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """What a launch waited for, for the journal."""
+    return {"waited": {what: round(took_s, 2) for what, took_s in seconds.items()}} if seconds else {}
 
 
 def named(driver: Driver) -> dict[str, str]:

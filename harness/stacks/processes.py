@@ -177,9 +177,12 @@ class ProcessesStack(ChildProcessesStack):
         self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path
     ) -> standby.StandbyDriver | None:
         """A driver for the attempt after `after`, which is one of ours; None without tuning, which is for measurements,
-        and where the settings of that attempt do not show. Raises StackError for another line of Spark: it has none."""
+        and where the settings of that attempt do not show. Raises StackError where there is none: for another line of
+        Spark, and for DStreams, which makes its context out of its checkpoint."""
         if spark_lines.is_other(pipeline.spark):
             raise StackError(f"a driver of Spark {pipeline.spark} begins cold")
+        if pipeline.progress == DSTREAMS:
+            raise StackError("a driver of DStreams begins cold")
         machine, number = self._machine(pipeline), after.number + 1
         conf = driver_process.settings(own, pipeline, machine, after.number)
         asked = standby.asked(own, pipeline, conf, standby.submitted(after)) if self._tuned else None

@@ -26,10 +26,10 @@ ALONE = " (again, alone, drivers cold)"
 
 
 def wants_another(result: Result) -> bool:
-    """Did an attempt of it begin warm, and is it one of those that are run again?"""
+    """Had the driver of an attempt waited ready, and is it one of those that are run again?"""
     word, outcome = result.verdict.word, RunFolder.open(result.folder).read("run")["run"].get("outcome", {})
-    # One that has asked for no session by its end had waited too.
-    if not any(each["start"] in (Start.WARM, Start.UNASKED) for each in outcome.get("starts", ())):
+    # Also one that asked for a session of its own, or for none by its end: its Python had waited.
+    if all(each["start"] == Start.COLD for each in outcome.get("starts", ())):
         return False
     return word is Word.VIOLATED or (word is Word.HELD and drawn(result.folder.name))
 

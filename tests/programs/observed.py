@@ -1,6 +1,6 @@
-"""Says what a program can see of how it was started: of its process, its JVM and its session. Takes a file to write;
-`--other` asks for another session than the one that is ready, `--context` makes a context under a name given by hand,
-`--variable` changes its own environment first, `--raise` ends in an error of its own."""
+"""Says what a program can see of how it was started: of its process, its JVM, its session and its executors. Takes a
+file to write; `--other` asks for another session than the one that is ready, `--context` makes a context under a name
+given by hand, `--variable` changes its own environment first, `--raise` ends in an error of its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkContext
+from pyspark import SparkContext, TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 
@@ -30,6 +30,13 @@ def session(words: list[str]) -> SparkSession:
 
 def nothing(rows: DataFrame, number: int) -> None:
     """A batch that writes nothing."""
+
+
+def executors(number: int) -> dict[str, Any]:
+    """What a task sees of the executor's Python, and its own id."""
+    context = TaskContext.get()
+    assert context is not None
+    return {"environment": dict(os.environ), "path": sys.path, "task": context.taskAttemptId()}
 
 
 def checkpoint(spark: SparkSession, folder: Path) -> dict[str, str]:
@@ -73,6 +80,8 @@ def main() -> None:
         "tables": [row.name for row in spark.catalog.listTables()],
         "streams": len(spark.streams.active),
     }
+    (there,) = spark.sparkContext.parallelize([0], 1).map(executors).collect()
+    seen |= {f"executor.{name}": value for name, value in there.items()}
     # Last, since a query leaves its listeners in the session.
     with tempfile.TemporaryDirectory() as folder:
         seen["checkpoint"] = checkpoint(spark, Path(folder))

@@ -91,11 +91,11 @@ class StandbyDriver:
                 return Waiting("nobody reads the pipe")
             return True
 
-        self.seen()
         try:
             until("the standby driver to take the word", told, within_s=HAND_OVER_S, every_s=0.01)
         except WaitError:
             return False
+        self.seen()
         return True
 
     def got(self) -> Start | None:

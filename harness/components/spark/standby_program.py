@@ -127,7 +127,7 @@ class Standby:
         rate = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).option("numPartitions", 2)
         writer = rate.load().selectExpr("cast(value as string)", "timestamp").writeStream.foreachBatch(write)
         # Once, so that it ends by itself: a query that is stopped in its next batch fills the log with errors.
-        query = writer.option("checkpointLocation", str(self._folder / "checkpoint")).trigger(once=True).start()
+        query = writer.option("checkpointLocation", (self._folder / "checkpoint").as_uri()).trigger(once=True).start()
         if not query.awaitTermination(BATCH_S):
             sys.exit(f"a batch of the standby driver was not done within {BATCH_S:g} s")
 
@@ -146,11 +146,15 @@ class Standby:
     def _gateway_for(self, conf: Any = None, popen_kwargs: Any = None) -> Any:
         found = surroundings()
         differs = popen_kwargs or pairs(conf) != self._settings or found != self._found
-        if self._gateway is None or differs or not self._for_a_context(sys._getframe(1)):
+        if not self._lives() or differs or not self._for_a_context(sys._getframe(1)):
             self.end()
             return self._launch(conf, popen_kwargs)
         self._conf = conf
         return self._gateway
+
+    def _lives(self) -> bool:
+        """Is there a JVM to be had? Nothing else watches it, and its death is none of the program's."""
+        return self._gateway is not None and self._gateway.proc.poll() is None
 
     def _for_a_context(self, caller: types.FrameType) -> bool:
         """Is it a context that asks for the gateway, and one that is made as PySpark makes it?"""
@@ -213,7 +217,8 @@ def become(entry: str, arguments: list[str]) -> None:
     python = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv)]
     sys.orig_argv[:] = [*python, entry, *arguments]
     sys.argv[:] = [entry, *arguments]
-    sys.path[0] = os.path.dirname(os.path.realpath(entry))  # noqa: PTH120
+    if not sys.flags.safe_path:
+        sys.path[0] = os.path.dirname(os.path.realpath(entry))  # noqa: PTH120
     module = types.ModuleType("__main__")
     found = {"__file__": entry, "__builtins__": builtins, "__cached__": None, "__spec__": None}
     module.__dict__.update(found, __loader__=SourceFileLoader("__main__", entry))
