@@ -452,6 +452,21 @@ def test_two_that_keep_the_same_at_once_leave_one_whole(tmp_path: Path) -> None:
     assert not (tmp_path / "into" / cache.SUMS).exists()
 
 
+def test_what_a_process_uses_is_not_removed(tmp_path: Path) -> None:
+    times = {"used": 10, "left": 20, "new": 30}
+    for name in times:
+        (tmp_path / name).mkdir()
+    cache.used(tmp_path / "used")
+    for name, at_s in times.items():
+        os.utime(tmp_path / name, (at_s, at_s))
+    cache.trim(tmp_path, most=1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "used"]
+
+
+def test_what_is_not_there_is_used_by_nobody(tmp_path: Path) -> None:
+    assert not cache.used(tmp_path / "gone").exists()
+
+
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
     for name, at_s in (("a", 30), ("b", 10), ("c", 20)):
         cache.keep(left(tmp_path, f"left-{name}"), tmp_path / "kept" / name / "1")

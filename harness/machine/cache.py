@@ -5,6 +5,7 @@ Filled so that two suites at once cannot collide: under a lock, into a temporary
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -89,16 +90,42 @@ def taken(source: Path, into: Path) -> bool:
     return whole
 
 
-def trim(folder: Path, *, most: int) -> None:
-    """Remove the folders in `folder` that were used longest ago, beyond `most`."""
+_USED: dict[Path, int] = {}
+"""What this process uses, each with a file descriptor that holds its lock until the process ends."""
 
-    def used(path: Path) -> float:
+
+def used(path: Path) -> Path:
+    """The folder at `path`, if it is there, marked as used now; `trim` keeps it for as long as this process lives."""
+    with suppress(OSError):
+        os.utime(path)
+        if path not in _USED:
+            _USED[path] = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(_USED[path], fcntl.LOCK_SH)
+    return path
+
+
+def trim(folder: Path, *, most: int) -> None:
+    """Remove the folders in `folder` that were used longest ago, beyond `most`, and that no process uses."""
+
+    def when(path: Path) -> float:
         with suppress(OSError):
             return path.stat().st_mtime
         return 0.0
 
-    for path in sorted(filter(Path.is_dir, folder.iterdir()), key=used, reverse=True)[most:]:
-        shutil.rmtree(path, ignore_errors=True)
+    for path in sorted(filter(Path.is_dir, folder.iterdir()), key=when, reverse=True)[most:]:
+        with suppress(OSError), _alone(path):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """While no process uses the folder. Raises OSError if one does, or it is gone."""
+    opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(opened)
 
 
 def _sums(folder: Path) -> dict[str, str]:

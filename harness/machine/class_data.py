@@ -8,9 +8,7 @@ by `harness.training.processes`. Never by a bare `java -Xshare:dump`: that rewri
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -40,14 +38,7 @@ IN_CONTAINERS = (Kind.DRIVER, Kind.EXECUTOR)
 
 def flags(kind: Kind, java: Java, jars: Jars) -> tuple[str, ...]:
     """The JVM flags for this kind: short-lived JIT and collector, and its archive if there is one that fits."""
-    return fitted(_used(folder(java, jars)) / f"{kind}.jsa")
-
-
-def _used(found: Path) -> Path:
-    """The folder, marked as used now: those that nobody used for longest are the first to go."""
-    with suppress(OSError):
-        os.utime(found)
-    return found
+    return fitted(cache.used(folder(java, jars)) / f"{kind}.jsa")
 
 
 def fitted(archive: Path) -> tuple[str, ...]:
@@ -61,7 +52,7 @@ def fitted(archive: Path) -> tuple[str, ...]:
 def of_image(image: str, jars: Jars) -> Path:
     """Where the archives for the Spark image with this id and these jars lie, or will; made when missing."""
     text = "\n".join([f"form {FORM}", image, jars.digest, *map(state, jars.spark)])
-    return _used(cache.folder("cds-containers", hashlib.sha256(text.encode()).hexdigest()[:16]))
+    return cache.used(cache.folder("cds-containers", hashlib.sha256(text.encode()).hexdigest()[:16]))
 
 
 def training_flags(archive: Path) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -59,8 +58,7 @@ def known(source: Path | None = None) -> Path | None:
     found = _known(_memo(source), _installed(source))
     if found is None or not _whole(found):
         return None
-    os.utime(found)  # those that nobody used for longest are the first to go
-    return found
+    return cache.used(found)
 
 
 def _installed(source: Path) -> str:
@@ -79,7 +77,7 @@ def _made(source: Path) -> Path:
         home = next(path for path in named if _whole(path) or not path.exists())
         if not home.exists():
             _copy(source, home)
-        os.utime(home)
+        cache.used(home)
         _memo(source).write_text(json.dumps({"state": _installed(source), "home": home.name}), encoding="utf-8")
         cache.trim(home.parent, most=KEPT)
     return home

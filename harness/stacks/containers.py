@@ -232,6 +232,10 @@ class ContainersStack(StartingStack):
             "jars": self._jars.digest,
             **self._described(components),
             "spark": {"cores": self.spark.cores, "workers": len(containers.WORKERS)},
+            "flags": {
+                kind.value: [*class_data.fitted(self.class_archives / f"{kind}.jsa")]
+                for kind in class_data.IN_CONTAINERS
+            },
         }
 
     def _images(self, components: Collection[str]) -> list[Image]:
