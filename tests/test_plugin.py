@@ -24,6 +24,7 @@ from tests.limits import PROCESS_S
 
 with quiet():
     from harness.run import loop
+    from harness.stacks import shared
     from harness.suite import suite_stack
 
 pytest_plugins = ["pytester"]
@@ -143,6 +144,19 @@ def test_scenario_files_are_tests_on_one_stack(
     data = json.loads((pytester.path / "reports/latest/summary.json").read_text())
     assert [entry["scenario"] for entry in data["runs"]] == ["two", "one"]
     assert len(list((pytester.path / "reports").glob("*/2*/report.html"))) == 2
+
+
+def test_what_is_said_of_the_stack_is_told_at_the_end(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though all tests pass."""
+    project("scenarios/one.yaml")
+    project("scenarios/two.yaml")
+    why = "the stack that is up was started with another environment; starting one for this command"
+    monkeypatch.setattr(shared, "usable", lambda say: say(why))
+    result = run(pytester, "scenarios")
+    result.assert_outcomes(passed=2)
+    assert result.stdout.lines.count(why) == 1
 
 
 def test_what_is_told_of_a_run_can_be_sent_by_a_worker_of_xdist(

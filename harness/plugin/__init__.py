@@ -49,6 +49,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    item.config.stash[SUITE].hand_over(report)
     return runs.tell(item, call, report)
 
 
@@ -72,14 +73,15 @@ def stack(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterat
         from harness.suite.side_by_side import hit_components
         from harness.suite.suite_stack import stack_of, up
 
-    chosen = pytestconfig.stash[SUITE].settings
+    suite = pytestconfig.stash[SUITE]
+    chosen = suite.settings
     # Workers of pytest-xdist share the reports folder, and each has a stack of its own; only their controller writes.
     alone = nullcontext() if hasattr(pytestconfig, "workerinput") else only_suite(chosen.reports)
     options = Options(
         stack=chosen.stack, where=settings.cluster(chosen), reports=chosen.reports, own_stack=chosen.own_stack
     )
     work = [item.scenario for item in request.session.items if isinstance(item, files.ScenarioItem)]
-    with alone, up(stack_of(options, hit=hit_components(work))) as opened:
+    with alone, up(stack_of(options, hit=hit_components(work), say=suite.say), suite.say) as opened:
         yield opened
 
 

@@ -33,7 +33,8 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
 
     chosen = item.config.stash[SUITE].settings
     scenario = on(scenario, chosen.spark)
-    asked = scenario if chosen.standby is None else with_standby(scenario, standby=chosen.standby)
+    own = chosen.standby is None or scenario.restart.standby is False
+    asked = scenario if own else with_standby(scenario, standby=bool(chosen.standby))
     first = _once(item, stack, asked, seed=seed)
     row = _row(item, scenario, first)
     _remember(item, row)

@@ -34,6 +34,9 @@ class Suite:
         self.passed_over: list[Path] = []
         self.trouble: str | None = None
         self.mistakes: dict[tuple[str, int, int, str], None] = {}
+        self.notes: dict[str, None] = {}
+        """What is told of the stack, once each."""
+        self._said: list[str] = []
         # In a worker of pytest-xdist only the controller may write what is of all.
         self._reports = not hasattr(config, "workerinput")
 
@@ -49,6 +52,16 @@ class Suite:
             left = {*map(id, others)}
             config.hook.pytest_deselected(items=others)
             items[:] = [item for item in items if id(item) not in left]
+
+    def say(self, words: str) -> None:
+        """Keep what its user has to know of the stack: what is printed while a test is set up, pytest shows only if
+        that fails."""
+        self._said.append(words)
+
+    def hand_over(self, report: pytest.TestReport) -> None:
+        """What was said since the last report goes with this one, also from a worker of pytest-xdist."""
+        if self._said:
+            report.onceproof_notes, self._said = self._said, []  # type: ignore[attr-defined]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         # Every worker of pytest-xdist says them, as lists.
@@ -66,6 +79,7 @@ class Suite:
         return [f"onceproof {__version__}: {scenarios} {noun}, stack {chosen.stack}, {seed}, {where}", *near]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.notes |= dict.fromkeys(getattr(report, "onceproof_notes", ()))
         packed: list[dict[str, Any]] = getattr(report, "onceproof_runs", [])
         if packed and self._reports:
             from harness.report.summary import Run, brief
@@ -81,12 +95,16 @@ class Suite:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self._annotate(terminalreporter)
-        if not self.runs:
+        if not (self.runs or self.notes):
             return
         from harness.report import table
         from harness.report.summary import exit_code
 
         terminalreporter.section("Onceproof")
+        for note in self.notes:
+            terminalreporter.write_line(note)
+        if not self.runs:
+            return
         head, *rows, tally = table.text(self.runs).splitlines()
         terminalreporter.write_line(head, bold=True)
         for run, row in zip(self.runs, rows, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,11 +49,19 @@ def open_stack(name: str, reports: Path, where: Where | None = None, *, needs: C
     raise UsageError(f"asked for the stack {name!r}; there are {', '.join(STACKS)}")
 
 
-def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection[str] = ()) -> Stack:
-    """The stack, not yet up. `hit` are components that faults stop, besides those of `work`. Raises UsageError for
-    `work` that it does not support."""
+def say(words: str) -> None:
+    """Tell whoever looks at standard error."""
+    print(f"onceproof: {words}", file=sys.stderr, flush=True)
+
+
+Say = Callable[[str], object]
+
+
+def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection[str] = (), say: Say = say) -> Stack:
+    """The stack, not yet up. `hit` are components that faults stop, besides those of `work`; `say` is told what its
+    user has to know. Raises UsageError for `work` that it does not support."""
     needs = needed(work)
-    stack = _that_is_up(options, needs, {*hit, *hit_components(work)}) or open_stack(
+    stack = _that_is_up(options, needs, {*hit, *hit_components(work)}, say) or open_stack(
         options.stack, options.reports, options.where, needs=needs
     )
     refuse(work, stack)
@@ -61,7 +69,7 @@ def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection
     return stack
 
 
-def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str]) -> Stack | None:
+def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str], say: Say) -> Stack | None:
     """The stack that `onceproof up` left running; None if there is none that can be used."""
     if options.stack != "processes" or options.own_stack:
         return None
@@ -81,14 +89,9 @@ def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str]) 
     return stack
 
 
-def say(words: str) -> None:
-    """Tell whoever looks at standard error."""
-    print(f"onceproof: {words}", file=sys.stderr, flush=True)
-
-
 @contextmanager
-def up(stack: Stack) -> Iterator[Stack]:
-    """The stack, up; down afterwards, however it ends."""
+def up(stack: Stack, say: Say = say) -> Iterator[Stack]:
+    """The stack, up; down afterwards, however it ends. `say` is told what its user has to know."""
     if stack.name in ("processes", "yarn"):
         from harness.training.processes import provide
 
