@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg2
 import pytest
 from click.testing import CliRunner
@@ -97,10 +98,32 @@ def test_a_stack_that_lacks_a_component_is_not_taken_for_one_that_has_it(place: 
     assert code == 2 and "with postgres; one is up with kafka. End that one first" in output
 
 
-def test_a_stack_that_is_coming_up_cannot_be_taken_down_yet(place: Path) -> None:
+@pytest.mark.parametrize("word", ["up", "down"])
+def test_a_stack_that_stays_between_up_and_down_is_told(
+    place: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    monkeypatch.setattr(shared_owner, "UP_S", 0.2)
+    (place / shared_owner.LOG).write_text("the broker does not answer\n")
     with locked(place / shared.OWNER, within_s=1):
-        code, output = onceproof("down")
-    assert code == 2 and "it is coming up or going down. Try again" in output
+        code, output = onceproof(word)
+    assert code == 4 and "the stack that is coming up or going down" in output
+    assert "the broker does not answer" in output
+
+
+def test_down_waits_for_whoever_takes_the_stack_down(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = iter([True, True])
+    monkeypatch.setattr(shared, "held", lambda path: next(held, False))
+    assert onceproof("down") == (0, "no stack is up\n")
+    assert next(held, None) is None
+
+
+def test_up_waits_for_whoever_starts_one(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with locked(place / shared.OWNER, within_s=1):
+        found = told(place, components={"kafka": {}})
+        seen = iter([None, None])
+        monkeypatch.setattr(shared, "there", lambda: next(seen, found))
+        assert shared_owner.start(["kafka"], 60.0, kinds=[]) == found
+    assert next(seen, "asked twice") == "asked twice"
 
 
 def test_what_an_owner_left_that_was_killed_is_not_the_next_ones(place: Path) -> None:
@@ -296,6 +319,30 @@ def test_a_command_and_two_workers_of_xdist_use_it_at_once_and_leave_nothing_the
     assert [up.sessions(name) for name in runs] == [[up.found.session], [up.found.session] * 2]
     until("nothing of the runs to be left", up.clean, within_s=GONE_S)
     assert shared.there() == up.found
+
+
+@pytest.mark.stack
+@pytest.mark.prove
+def test_two_that_come_up_at_once_are_one_which_ends_with_a_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(shared.VARIABLE, str(tmp_path / "files"))
+    argv = [sys.executable, "-m", "harness", "up"]
+    both = [subprocess.Popen(argv, cwd=HOUSE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    try:
+        said = {each.communicate(timeout=RUN_S)[0] for each in both}
+        assert said == {"up: Spark, kafka, postgres; onceproof down ends it\n"}
+        assert [each.returncode for each in both] == [0, 0]
+        found = shared.there()
+        assert found is not None
+        processes = started(found)
+        (broker,) = [each for each in processes if "kafka.Kafka" in psutil.Process(each.pid).cmdline()]
+        reaper.send(broker, signal.SIGKILL)
+        until("the stack to be gone", lambda: shared.there() is None, within_s=GONE_S)
+        until("every process of the stack to be gone", lambda: all_gone(processes), within_s=GONE_S)
+        assert "kafka" in (tmp_path / "files" / shared.ENDED).read_text()
+    finally:
+        command("down", "--now")
 
 
 @pytest.mark.stack

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.cli import main
-from harness.errors import HarnessError, Interrupted, StackError
+from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.faults import FAULTS
 from harness.hosts import in_parallel
 from harness.load import load
@@ -29,8 +29,8 @@ from harness.run.plan import with_standby
 from harness.run.run_or_control import ended
 from harness.run_folder.journal import Journal
 from harness.scenario import Fault, Impact, Pipeline, Restart, Scenario, Step
-from harness.stack import Means
-from harness.suite import side_by_side
+from harness.stack import PROMISED_CORES, Means
+from harness.suite import run_all, side_by_side
 from harness.suite.options import Options, fitted, overlapping
 from harness.suite.progress import progress
 from harness.suite.side_by_side import Turn, played, threads
@@ -153,6 +153,28 @@ def test_who_waits_for_its_turn_is_ended_with_the_suite() -> None:
     with pytest.raises(StackError, match="the broker died"), threads(2) as pool:
         played([scenario(name) for name in "abc"], pool, play, turn=turn)
     assert begun in ([1], [2])
+
+
+def test_a_second_run_of_a_scenario_waits_for_its_turn_again() -> None:
+    """It has steps to do as the first had."""
+    turn, lock, busy, most = Turn(), threading.Lock(), set[int](), list[int]()
+
+    def steps(number: int) -> None:
+        turn.take(number)
+        with lock:
+            busy.add(number)
+            most.append(len(busy))
+        with lock:
+            busy.remove(number)
+        turn.heard(number, lambda event: None)(DRAINING)
+
+    def play(number: int, each: Scenario) -> None:
+        steps(number)
+        steps(number)
+
+    with threads(2) as pool:
+        played([scenario(name) for name in "abcd"], pool, play, turn=turn)
+    assert most == [1] * 8
 
 
 def test_one_that_hits_what_others_use_begins_when_all_others_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -402,6 +424,21 @@ def test_a_number_that_is_asked_for_is_taken_whatever_the_machine(asked: int, mo
     assert fitted(Options(jobs=asked), [scenario("a")])[0] == asked
 
 
+def test_more_runs_than_the_worker_has_cores_for_are_refused_with_their_number(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("harness.suite.stack_of", lambda *each: pytest.fail("a stack was asked for"))
+    wide = replace(scenario("wide"), pipeline=replace(scenario("wide").pipeline, executors=6))
+    with pytest.raises(UsageError, match=f"--jobs 8; .* {PROMISED_CORES} cores: --jobs 3"):
+        run_all([wide] * 8, Options(jobs=8, reports=tmp_path / "reports"))
+
+
+@pytest.mark.parametrize("stack", ["external", "yarn"])
+def test_a_standby_is_refused_where_none_waits(stack: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"--standby on the stack {stack}"):
+        run_all([scenario("a")], Options(stack=stack, standby=True, reports=tmp_path / "reports"))
+
+
 @pytest.mark.parametrize(("jobs", "cores", "expected"), [(1, 2, False), (1, 4, True), (4, 8, False), (2, 8, True)])
 def test_a_standby_is_for_idle_cores(jobs: int, cores: int, expected: bool) -> None:
     assert side_by_side.standby(jobs, cores=cores) is expected
@@ -413,11 +450,12 @@ def test_a_standby_is_for_idle_cores(jobs: int, cores: int, expected: bool) -> N
 def test_who_decides_about_a_standby(
     monkeypatch: pytest.MonkeyPatch, said: bool | None, idle: bool, own: bool | None
 ) -> None:
-    """The command, else the scenario, else the machine."""
+    """A scenario that says no, else the command, else the scenario, else the machine."""
     monkeypatch.setattr("harness.machine.capacity.cores", lambda: 8 if idle else 1)
     asked = replace(scenario("a"), restart=Restart(standby=own))
     _, (found,) = fitted(Options(standby=said), [asked])
-    assert found.restart.standby is next(each for each in (said, own, idle) if each is not None)
+    wanted = False if own is False else next(each for each in (said, own, idle) if each is not None)
+    assert found.restart.standby is wanted
 
 
 def test_a_control_group_has_the_last_word_on_cores_and_memory(tmp_path: Path) -> None:

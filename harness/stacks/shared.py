@@ -23,6 +23,7 @@ from harness.components.spark.standalone_processes import executors_under
 from harness.errors import StackError, WaitError
 from harness.hosts import service
 from harness.machine import cache, jars, java, spark_lines
+from harness.machine.spark_home import spark_home
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stacks.lasting import Again, LastingStack
@@ -69,13 +70,14 @@ def folder() -> Path:
 def versions() -> dict[str, str]:
     """What two processes need to have in common to use one stack."""
     source, house = sha256(), Path(__file__).parents[1]
-    for path in sorted(house.rglob("*.py")):
-        source.update(path.read_bytes())
+    for path in sorted(house.rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            source.update(path.read_bytes())
     found = java.find()
     return {
         "onceproof": source.hexdigest(),
         "python": sys.executable,
-        "pyspark": spark_lines.installed(),
+        "pyspark": f"{spark_lines.installed()} in {spark_home().name}",
         "java": f"{found.text} in {found.home}",
         "jars": jars.resolve(found).digest,
         # Executors have the environment in which the stack was started: the time zone, say.

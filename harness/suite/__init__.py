@@ -34,13 +34,13 @@ from harness.run.plan import in_its_file
 from harness.run_folder import again, sealed, store
 from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
-from harness.stack import Stack
+from harness.stack import PROMISED_CORES, Stack
 from harness.stacks.other_lines import on
 from harness.stacks.supported import Able, Named, unsupported
 from harness.suite.options import ONE_AT_A_TIME, Options, fitted, overlapping
 from harness.suite.reported import report as report
 from harness.suite.run_again import AGAIN, ALONE, cold, compared, record, wants_another, wants_to_be_alone
-from harness.suite.side_by_side import MOST, Turn, alone, played, threads, together
+from harness.suite.side_by_side import MOST, Turn, alone, most_promised, played, threads, together
 from harness.suite.suite_stack import stack_of, up
 
 if TYPE_CHECKING:
@@ -122,6 +122,13 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
         raise UsageError(f"asked for several --jobs on the stack {options.stack}; it takes one run at a time")
     if (options.jobs or 1) > MOST:
         raise UsageError(f"asked for --jobs {options.jobs}; a stack takes {MOST} runs at once: --jobs {MOST}")
+    if (options.jobs or 1) > (most := most_promised(work)):
+        raise UsageError(
+            f"asked for --jobs {options.jobs}; that many of these scenarios may need more than the worker's "
+            f"{PROMISED_CORES} cores: --jobs {most}"
+        )
+    if options.standby and options.stack in ONE_AT_A_TIME:
+        raise UsageError(f"asked for --standby on the stack {options.stack}; no driver waits ready there; leave it out")
     jobs, work = fitted(options, work)
     turn = Turn() if overlapping(options, jobs, work) else None
     jobs += turn is not None
@@ -133,6 +140,9 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
 
         def play(number: int, scenario: Scenario) -> None:
             def listens(name: str) -> Listener:
+                if turn:
+                    # The second run of a scenario has steps again.
+                    turn.take(number)
                 stack.health()
                 heard = suite.progress.started(name, number=number, total=len(work), steps=len(scenario.schedule))
                 return turn.heard(number, heard) if turn else heard

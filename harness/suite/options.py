@@ -49,7 +49,9 @@ def fitted(options: Options, work: Sequence[Scenario]) -> tuple[int, list[Scenar
         own = scenario.restart.standby
         # Another line of Spark has none.
         able = idle and not asked(scenario)
-        wanted = options.standby if options.standby is not None else able if own is None else own
+        # A scenario that has to begin cold does, whatever is asked of all.
+        said = False if own is False else options.standby
+        wanted = said if said is not None else able if own is None else own
         return with_standby(scenario, standby=wanted)
 
     return jobs, [*map(one, work)]

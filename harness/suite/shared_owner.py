@@ -66,7 +66,7 @@ def start(components: Collection[str], idle_s: float, *, kinds: Sequence[Path]) 
     """Start the owner of a stack and wait until it is up. `kinds`: files in whose repositories kinds are registered.
     Raises UsageError if one is up that cannot be used, and the HarnessError that it failed with."""
     place = shared.folder()
-    if shared.held(place / shared.OWNER):
+    if _settled(place) is not None:
         return _up_already(components)
     log = place / LOG
     where = json.dumps([str(path.absolute()) for path in kinds])
@@ -82,6 +82,7 @@ def start(components: Collection[str], idle_s: float, *, kinds: Sequence[Path]) 
     try:
         found = until("the stack to be up", lambda: _seen(child, log), within_s=UP_S, every_s=0.1)
     except _Lost:
+        _settled(place)
         return _up_already(components)
     except BaseException:
         child.terminate()
@@ -94,11 +95,21 @@ def start(components: Collection[str], idle_s: float, *, kinds: Sequence[Path]) 
     return found
 
 
+def _settled(place: Path) -> shared.There | None:
+    """The stack that is up, None if there is none, once nobody is starting one or taking it down. Raises WaitError."""
+
+    def look() -> shared.There | bool | Waiting:
+        return shared.there() or not shared.held(place / shared.OWNER) or Waiting(tail(place / LOG))
+
+    found = until("the stack that is coming up or going down", look, within_s=UP_S, every_s=0.1)
+    return found if isinstance(found, shared.There) else None
+
+
 def _up_already(components: Collection[str]) -> shared.There:
     notes: list[str] = []
     found = shared.usable(notes.append)
     if found is None:
-        saw = notes[0].partition(";")[0] if notes else "another command is starting it or taking it down"
+        saw = notes[0].partition(";")[0] if notes else "another command has just taken it down"
         raise UsageError(f"asked for a stack to share; {saw}. End that one first: onceproof down")
     if lacking := [name for name in components if name not in found.components]:
         there = ", ".join(found.components) or "none"
@@ -124,13 +135,14 @@ def _seen(child: subprocess.Popen[bytes], log: Path) -> shared.There | Waiting:
 def end(*, now: bool) -> bool:
     """End the stack that is up; False if there is none. Raises UsageError while somebody uses it, unless `now`."""
     place = shared.folder()
-    found = shared.there()
+    found = _settled(place)
     if found is None:
-        if shared.held(place / shared.OWNER):
-            raise UsageError("asked to end the stack that is up; it is coming up or going down. Try again")
         return False
     with contextlib.ExitStack() as door:
         if not (_taken(place / shared.USERS, door) or now):
+            # Whoever takes it down lets nobody use it either.
+            if shared.there() is None:
+                return _settled(place) is None
             raise UsageError("asked to end the stack that is up; another command uses it. Wait for it, or give --now")
         reaper.send(found.owner, signal.SIGTERM)
         gone = "the owner of the stack to end"

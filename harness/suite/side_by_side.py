@@ -47,15 +47,27 @@ def run_bytes(scenario: Scenario) -> int:
 def jobs(work: Sequence[Scenario], *, cores: int, memory: int) -> int:
     """How many runs at once of `work` where nobody says it, whichever of them meet. `memory` in bytes (bench/README.md
     has the measurements): a run keeps more than a core busy, so that more runs than cores make none of them faster."""
-    bytes_, promised = STACK_BYTES, 0
-    largest = sorted(work, key=lambda each: each.pipeline.executors, reverse=True)
-    for number, each in enumerate(largest[: min(cores, MOST)]):
+    bytes_, most = STACK_BYTES, min(cores, most_promised(work))
+    for number, each in enumerate(_largest(work)[:most]):
         bytes_ += run_bytes(each)
+        if bytes_ > memory:
+            return max(1, number)
+    return max(1, min(len(work), most))
+
+
+def most_promised(work: Sequence[Scenario]) -> int:
+    """How many runs at once of `work`, whichever of them meet, have the cores that the worker promises."""
+    promised = 0
+    for number, each in enumerate(_largest(work)[:MOST]):
         # Those of the attempt, of the dead one before it, and of the standby.
         promised += 3 * max(2, each.pipeline.executors)
-        if bytes_ > memory or promised > PROMISED_CORES:
+        if promised > PROMISED_CORES:
             return max(1, number)
-    return max(1, min(len(work), cores, MOST))
+    return MOST
+
+
+def _largest(work: Sequence[Scenario]) -> list[Scenario]:
+    return sorted(work, key=lambda each: each.pipeline.executors, reverse=True)
 
 
 def standby(jobs: int, *, cores: int) -> bool:
@@ -82,9 +94,13 @@ class Turn:
     def of(self, number: int) -> Iterator[None]:
         """Wait until nobody has it, and give it on at the latest at the end; not after a failure, which ends whoever
         waits for it. Raises what ends the suite."""
-        until("the run before this one to have no step left", lambda: self._free(number), within_s=RUN_WITHIN_S)
+        self.take(number)
         yield
         self.give(number)
+
+    def take(self, number: int) -> None:
+        """Wait until nobody else has it. Raises what ends the suite."""
+        until("the run before this one to have no step left", lambda: self._free(number), within_s=RUN_WITHIN_S)
 
     def _free(self, number: int) -> bool | Waiting:
         with self._lock:
