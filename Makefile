@@ -84,7 +84,7 @@ $(STAMP): requirements.lock pyproject.toml | python
 	  uv pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements.lock; \
 	else \
 	  "$(PYTHON)" -m venv $(VENV) && \
-	  $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements.lock; \
+	  $(BIN)/python -m pip install $(PIP_FLAGS) --no-compile --require-hashes --no-deps -r requirements.lock; \
 	fi
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation --editable .
 	@touch $@
