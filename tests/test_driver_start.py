@@ -31,6 +31,14 @@ NUMBER = 2
 ASKED = [("spark.app.name", "observed"), ("spark.sql.shuffle.partitions", "3")]
 """What the program gives to spark-submit, where nothing else is asked of it: the harness has to see this by itself."""
 EACH_ITS_OWN = {
+    "executor.environment": {
+        "PWD",
+        "PYTHON_WORKER_FACTORY_SECRET",
+        "SPARK_EXECUTOR_DIRS",
+        "SPARK_LOCAL_DIRS",
+        "SPARK_LOG_URL_STDERR",
+        "SPARK_LOG_URL_STDOUT",
+    },
     "jvm.environment": {"_PYSPARK_DRIVER_CONN_INFO_PATH", "PWD", "OLDPWD", "SHLVL", "_"},
     "jvm.properties": {"sun.java.command", "spark.app.startTime", "spark.app.submitTime"},
     "conf": {"spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port"},
@@ -100,6 +108,8 @@ class Place:
         out: dict[str, Any] = json.loads((self.own.folder / "seen.json").read_text(encoding="utf-8"))
         scratch = self.own.folder.parent / "scratch"
         out["path"] = [entry for entry in out["path"] if not Path(entry).is_relative_to(scratch)]
+        # Its working directory has the application's id in its name.
+        out["executor.path"] = [entry for entry in out["executor.path"] if "/executors/app-" not in entry]
         out["threads"] = sorted(re.sub(r"-\d+", "", name) for name in out["threads"])
         out["jvm.listeners"] = [re.sub(r"@[0-9a-f]+", "", each) for each in out["jvm.listeners"]]
         for part, names in EACH_ITS_OWN.items():
