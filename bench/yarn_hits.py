@@ -219,7 +219,8 @@ def shown(fault: Mapping[str, Any], points: Collection[str]) -> str:
         return COMMITTED
     if batch not in after.get("offsets", ()) or len(points) != 1:
         return ""
-    return SHOWN.get((*points, batch in after.get("begun", ())), "")
+    (point,) = points
+    return SHOWN.get((point, batch in after.get("begun", ())), "")
 
 
 def line(aim: Aim, run: Mapping[str, Any], late: int, now: str, begun: datetime) -> str:
