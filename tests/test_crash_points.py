@@ -29,9 +29,11 @@ SINK_DONE = {
         "error_counts/appended_group",
         "error_counts/kept_by_id_group",
         "flights/count_per_day",
+        "transactions/append_stoppable",
         "transactions/group_append",
         "transactions/group_upsert",
         "transactions/offsets_after",
+        "transactions/upsert_stoppable",
     )
 } | {
     f"pipelines/{name}.py": "committed" for name in ("error_counts/added_with_offsets", "transactions/offsets_together")
@@ -114,7 +116,8 @@ WHERE: tuple[Hit, ...] = (
     batch_committed,
 )
 TABLE = rows()
-OF_HDFS = rows("| where the batch is | sink |")
+OF_HDFS = {"hadoop": rows("| where the batch is | sink |"), "yarn": rows("| where the batch is, on YARN | sink |")}
+"""By the folder of its scenarios."""
 CELLS = [(row, column, row[2 + column]) for row in TABLE[1:] for column in range(len(WHERE))]
 
 
@@ -164,15 +167,24 @@ def test_every_program_that_writes_a_sink_stands_in_a_row() -> None:
     assert writing - {name for row in TABLE[1:] for name in programs(row)} == set(WITHOUT_A_ROW)
 
 
-def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell() -> None:
-    hits = [f"kill {head.split()[0].lower()}" for head in OF_HDFS[0][2:]]
-    assert hits == ["kill namenode", "kill datanode"]
+def kills_of_hdfs() -> list[Path]:
+    """Where the scenarios lie that kill a daemon of HDFS."""
+    kills = {"kill namenode", "kill datanode"}
+    return [Path(each.path) for each in scenarios() if any(step.do.kind in kills for step in each.schedule)]
+
+
+@pytest.mark.parametrize(
+    ("room", "kills"), [("hadoop", ["kill namenode", "kill datanode"]), ("yarn", ["kill namenode"])]
+)
+def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell(room: str, kills: list[str]) -> None:
+    table = OF_HDFS[room]
+    assert [f"kill {head.split()[0].lower()}" for head in table[0][2:]] == kills
     named, moments = list[str](), dict[str, set[Trigger]]()
     place = ""
-    for where, _, *cells in OF_HDFS[1:]:
+    for where, _, *cells in table[1:]:
         # A row without a place is another sink at the same one.
         place = where or place
-        for hit, cell in zip(hits, cells, strict=True):
+        for hit, cell in zip(kills, cells, strict=True):
             ((words, link),) = LINK.findall(cell)
             scenario = shipped((PAGE.parent / link).resolve())
             (step,) = scenario.schedule
@@ -180,5 +192,9 @@ def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell() -> None:
             moments.setdefault(place, set()).add(step.when)
             named.append(link)
     assert [place for place, found in moments.items() if len(found) != 1] == []
-    there = [each.path for each in scenarios() if any(step.do.kind in hits for step in each.schedule)]
-    assert sorted(Path(link).stem for link in named) == sorted(Path(path).stem for path in there)
+    there = [each.name for each in kills_of_hdfs() if each.parent.name == room]
+    assert sorted(named) == sorted(f"../scenarios/{room}/{name}" for name in there)
+
+
+def test_no_other_suite_kills_a_daemon_of_hdfs() -> None:
+    assert {path.parent.name for path in kills_of_hdfs()} == OF_HDFS.keys()
