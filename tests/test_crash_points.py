@@ -182,3 +182,20 @@ def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell() -> None:
     assert [place for place, found in moments.items() if len(found) != 1] == []
     there = [each.path for each in scenarios() if any(step.do.kind in hits for step in each.schedule)]
     assert sorted(Path(link).stem for link in named) == sorted(Path(path).stem for path in there)
+
+
+def test_each_call_to_hdfs_that_is_held_stands_in_its_cell() -> None:
+    head, *lines = rows("| held call |")
+    named, part = list[str](), ""
+    for call, _, *cells in lines:
+        # The last row is the same call of another file manager.
+        part = "".join(re.findall("`([a-z-]+)`", call)) or part
+        for program, cell in zip(head[2:], cells, strict=True):
+            ((words, link),) = LINK.findall(cell)
+            scenario = shipped((PAGE.parent / link).resolve())
+            (step,) = scenario.schedule
+            assert (words, part, step.do.kind) == (said(scenario), step.when.value, "kill driver"), link
+            assert Path(scenario.pipeline.entry).stem == program
+            named.append(Path(link).stem)
+    there = [Path(each.path).stem for each in scenarios() if each.pipeline.checkpoint == "hdfs"]
+    assert sorted(named) == sorted(stem for stem in there if stem.endswith("_held"))
