@@ -71,6 +71,7 @@ class Row(NamedTuple):
 
 
 WINDOWS = {
+    CrashPoint.BATCH_PLANNING: "batch before committed, `offsets/N` being written",
     CrashPoint.BATCH_PLANNED: "batch planned, nothing written",
     CrashPoint.SINK_COMMITTING: "tasks done, the sink's own commit being written",
     CrashPoint.SINK_COMMITTED: "sink committed, `commits/N` being written",

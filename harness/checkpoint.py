@@ -17,6 +17,8 @@ from typing import Any
 
 from harness.run_folder.snapshot import Batch, Query, QueryState
 
+PLANNING = "planning"
+"""In a listing, the batches whose `offsets/.N.<uuid>.tmp` is there."""
 Offsets = dict[int, int]
 """Next offset by partition."""
 OffsetReader = Callable[[str, Path], Offsets | None]
@@ -28,16 +30,19 @@ Beginnings = Callable[[Path], Offsets]
 
 def listing(checkpoint: Path) -> dict[str, tuple[int, ...]]:
     """The batch numbers under `offsets` and `commits`, and under `begun` those whose `commits/.N.<uuid>.tmp` was begun
-    and not renamed yet; sorted, empty where the folder is not there."""
+    and not renamed yet; sorted, empty where the folder is not there. Under `planning`, if there are any, those of the
+    same in `offsets`."""
     # In this order: a commit that is renamed between two looks is seen in one of them.
     begun = _names(checkpoint / "commits")
     return {**listed(_names(checkpoint / "offsets"), _names(checkpoint / "commits")), "begun": _begun(begun)}
 
 
-def listed(offsets: Iterable[str], commits: Collection[str]) -> dict[str, tuple[int, ...]]:
+def listed(offsets: Collection[str], commits: Collection[str]) -> dict[str, tuple[int, ...]]:
     """The same, of the names in both folders."""
     numbers = {"offsets": _numbers(offsets), "commits": _numbers(commits)}
-    return {**{name: tuple(sorted(each)) for name, each in numbers.items()}, "begun": _begun(commits)}
+    found = {**{name: tuple(sorted(each)) for name, each in numbers.items()}, "begun": _begun(commits)}
+    planning = _begun(offsets)
+    return {**found, PLANNING: planning} if planning else found
 
 
 def _names(folder: Path) -> list[str]:

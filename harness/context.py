@@ -177,7 +177,7 @@ class SinkCommits(Protocol):
 
 
 class Commits(Protocol):
-    """The requests by which checkpoints are committed to an object store: `harness.remote.relay.commits`."""
+    """The requests by which batches are planned and committed on a server: `harness.remote.relay.commits`."""
 
     def armed(self, part: Part, wanted: Wanted) -> AbstractContextManager[Callable[[], HeldRequest | None]]:
         """Hold the first such request; what is given tells which it is, None before."""
@@ -227,8 +227,8 @@ class RunContext:
     `in_flight`: words for the records that are in the source and not committed by the pipeline, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
     `has_progress`: the driver lives and has done something in this attempt; before that there is nothing to hit.
-    `commits`: what tells of its sinks' own commits, `requests`: of those that commit its checkpoint to an object store;
-    None where no step asks for them. `feeds`: the folder name of the
+    `commits`: what tells of its sinks' own commits, `requests`: of those that plan and commit in its checkpoint on a
+    server; None where no step asks for them. `feeds`: the folder name of the
     checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
     `watched`: how a checkpoint that lies on a server is watched, in words; empty for a local one. `only_checkpoint`:
     the component that keeps it, if it is neither the source's nor a sink's; else empty. `began_s`: when the schedule

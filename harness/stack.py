@@ -27,7 +27,7 @@ class Means(StrEnum):
     CUT_NETWORK = "take a process off the network"
     RESTART_COMPONENTS = "stop a component and start it again"
     RESTART_YARN = "stop a daemon of YARN and start it again"
-    HOLD_REQUESTS = "hold a request to an object store"
+    HOLD_REQUESTS = "hold a request to the server that keeps the checkpoint"
 
 
 MEANS: Mapping[str, frozenset[Means]] = {

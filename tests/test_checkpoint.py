@@ -65,6 +65,13 @@ def test_listing_counts_only_whole_files(tmp_path: Path) -> None:
     assert listing(tmp_path / "nowhere") == {"offsets": (), "commits": (), "begun": ()}
 
 
+def test_a_plan_that_is_being_written_is_listed_apart(tmp_path: Path) -> None:
+    log(tmp_path, 0, 1, 1)
+    for name in (".1.aa-bb.tmp", ".x.aa-bb.tmp", ".1.crc"):
+        (tmp_path / "offsets" / name).touch()
+    assert listing(tmp_path) == {"offsets": (0,), "commits": (), "begun": (), "planning": (1,)}
+
+
 def test_done_is_the_newest_committed_batch_and_ranges_start_where_the_last_ended(tmp_path: Path) -> None:
     progress = Progress(tmp_path, ORDERS)
     assert (progress.planned(), progress.done()) == ({}, {})

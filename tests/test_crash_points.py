@@ -198,3 +198,20 @@ def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell(room: str, kills: list
 
 def test_no_other_suite_kills_a_daemon_of_hdfs() -> None:
     assert {path.parent.name for path in kills_of_hdfs()} == OF_HDFS.keys()
+
+
+def test_each_call_to_hdfs_that_is_held_stands_in_its_cell() -> None:
+    head, *lines = rows("| held call |")
+    named, part = list[str](), ""
+    for call, _, *cells in lines:
+        # The last row is the same call of another file manager.
+        part = "".join(re.findall("`([a-z-]+)`", call)) or part
+        for program, cell in zip(head[2:], cells, strict=True):
+            ((words, link),) = LINK.findall(cell)
+            scenario = shipped((PAGE.parent / link).resolve())
+            (step,) = scenario.schedule
+            assert (words, part, step.do.kind) == (said(scenario), step.when.value, "kill driver"), link
+            assert Path(scenario.pipeline.entry).stem == program
+            named.append(Path(link).stem)
+    there = [Path(each.path).stem for each in scenarios() if each.pipeline.checkpoint == "hdfs"]
+    assert sorted(named) == sorted(stem for stem in there if stem.endswith("_held"))

@@ -196,6 +196,17 @@ def test_evidence_that_contradicts_a_step_makes_it_void(point: CrashPoint) -> No
     assert reasons(steps=(replace(after(offsets=(2,), commits=(2,))[0], crash_point=None),)) == ()
 
 
+def test_a_plan_that_is_there_contradicts_a_hit_before_it() -> None:
+    def after(**logs: tuple[int, ...]) -> tuple[StepOutcome, ...]:
+        evidence = Evidence(signalled={"7": "SIGKILL"}, driver_status=-9, checkpoint_after=logs)
+        return (replace(HIT, crash_point=CrashPoint.BATCH_PLANNING, evidence=evidence),)
+
+    late = "step `kill driver` came too late: batch 2 is in the offset log"
+    assert reasons(steps=after(offsets=(0, 1), commits=(0, 1))) == ()
+    assert reasons(steps=after(offsets=(0, 1), commits=(0, 1), planning=(2,))) == ()
+    assert reasons(steps=after(offsets=(0, 1, 2), commits=(0, 1))) == (late,)
+
+
 @pytest.mark.parametrize(
     ("victim", "status", "asked"), [("7", None, False), ("driver-db-restart.sh", None, False), ("driver 1", 0, True)]
 )

@@ -265,11 +265,14 @@ def _missed(step: StepOutcome) -> str:
     if step.evidence == Evidence():
         return "says that it hit and has no evidence"
     logs = _stood(step.evidence)
+    planned = step.batch in logs.get("offsets", ())
+    if step.crash_point is CrashPoint.BATCH_PLANNING and planned:
+        return f"came too late: batch {step.batch} is in the offset log"
     if step.batch is None or step.crash_point not in IN_BATCH:
         return ""
     if step.batch in logs.get("commits", ()):
         return f"came too late: batch {step.batch} is in the commit log"
-    if "offsets" in logs and step.batch not in logs["offsets"]:
+    if "offsets" in logs and not planned:
         return f"came too early: batch {step.batch} is not in the offset log"
     if step.crash_point is CrashPoint.SINK_COMMITTING and step.batch not in logs.get(COMMITTING, ()):
         return f"came too late: the sink's commit of batch {step.batch} was no longer being written"

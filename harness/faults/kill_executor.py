@@ -24,7 +24,12 @@ from harness.wait import until
 TOLD_WITHIN_S = 10.0
 LOST_TASK = re.compile(rb"Lost task .*ExecutorLostFailure")
 IDLE = "the driver's log names no task that was lost: the executor may have had none. Kill it at `rows` instead"
-ALONE = (CrashPoint.SINK_COMMITTING, CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED)
+ALONE = (
+    CrashPoint.BATCH_PLANNING,
+    CrashPoint.SINK_COMMITTING,
+    CrashPoint.SINK_COMMITTED,
+    CrashPoint.BATCH_COMMITTED,
+)
 """The crash points at which the driver works alone."""
 BY_TIME = "{path}.do is kill executor, and progress is dstreams: nobody knows what its receiver loses; kill the driver"
 

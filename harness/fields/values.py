@@ -341,7 +341,7 @@ Conf = Annotated[str, matching(r"spark\.[A-Za-z0-9_.-]{1,200}", "a Spark setting
 Duration = Annotated[float, duration()]
 Pause = Annotated[float, duration(zero=True)]
 Promise = Annotated[Guarantee, choice(Guarantee)]
-Place = Annotated[CrashPoint, choice(CrashPoint)]
+Place = Annotated[CrashPoint, choice(point for point in CrashPoint if point is not CrashPoint.BATCH_PLANNING)]
 VictimPart = Annotated[Victim, choice(Victim)]
 PlainWord = Annotated[Word, choice((Word.HELD, Word.UNKNOWN, Word.VOID), "{violated: [KIND]}")]
 FindingKind = Annotated[Kind, choice(kind for kind in Kind if kind is not Kind.RECOVERED)]

@@ -24,7 +24,7 @@ from harness.scenario.impact import ENDS_EXECUTOR
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS, counted
 from harness.stack import Means
-from harness.stacks.needed_parts import component_names, shows_commits
+from harness.stacks.needed_parts import component_names, held_requests
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Draws, Planned, Trait, has
 
@@ -57,7 +57,7 @@ def planned(scenario: Scenario) -> Planned:
         late_log=scenario.pipeline.progress == ASYNC,
         by_time=scenario.pipeline.progress == DSTREAMS,
         sinks_in={SINKS[sink.kind].component for sink in scenario.sinks},
-        shows_commits=shows_commits(scenario.pipeline.checkpoint),
+        requests=held_requests(scenario.pipeline.checkpoint),
     )
 
 
@@ -128,8 +128,8 @@ def _values(random: Random, annotation: Any, *, needed: bool) -> list[Any] | Non
 
 
 def stakes(when: Trigger) -> bool:
-    """Can it put anything at stake? Between two batches nothing is in flight."""
-    return when.point is not CrashPoint.BATCH_COMMITTED
+    """Can it put anything at stake? Between two batches nothing is in flight, until the next one is planned."""
+    return when.point not in (CrashPoint.BATCH_COMMITTED, CrashPoint.BATCH_PLANNING)
 
 
 def inside(when: Trigger) -> bool:

@@ -10,6 +10,8 @@ COMMITTING = "committing"
 
 class CrashPoint(StrEnum):
     """A place in the micro-batch protocol, in the order in which a batch passes them.
+    `BATCH_PLANNING`: batch N-1 is committed, `offsets/N` is being written and not visible; of a checkpoint on a server
+    whose requests can be held.
     `BATCH_PLANNED`: `offsets/N` is there, the batch has not begun to write.
     `SINK_COMMITTING`: the tasks of a commit of batch N are done, and that commit of its sink is being written and not
     visible; of sinks that commit by renaming a file.
@@ -20,6 +22,7 @@ class CrashPoint(StrEnum):
     again all the same.
     """
 
+    BATCH_PLANNING = "batch-planning"
     BATCH_PLANNED = "batch-planned"
     BATCH_CHECKPOINTED = "batch-checkpointed"
     SINK_COMMITTING = "sink-committing"

@@ -24,7 +24,7 @@ ABILITIES: Mapping[str, type] = dict(zip(STACKS, (AsProcesses, AsContainer, AtAd
 """By stack, what a server has to have to be had there."""
 REASONS: Mapping[Means, str] = {
     Means.RESTART_ENDED: "a program that ends well on it is not started again there; take kill driver",
-    Means.HOLD_REQUESTS: "no request can be held on its way to the object store",
+    Means.HOLD_REQUESTS: "no request can be held on its way to the server that keeps the checkpoint",
 }
 """What a fault that needs them would lead to on a stack without, where its name does not say it."""
 

@@ -40,9 +40,9 @@ class CrashPointTrigger:
         return at_point(CrashPoint(value), batch=batch, query=query)
 
     def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
-        """Each crash point of the batch but the sink's own commit: whether the program writes to such a log, no file
-        says, and a point that never comes would waste a run."""
-        seen = [point for point in CrashPoint if point is not CrashPoint.SINK_COMMITTING]
+        """Each crash point of the batch that its files show, but the sink's own commit: whether the program writes to
+        such a log, no file says, and a point that never comes would waste a run."""
+        seen = [point for point in CrashPoint if point not in (CrashPoint.SINK_COMMITTING, CrashPoint.BATCH_PLANNING)]
         return (self.trigger(point, batch=batch) for point in seen if not _foreign(point, planned))
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:

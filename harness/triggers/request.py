@@ -1,10 +1,11 @@
-"""The trigger `request`: a request by which a batch is committed to a checkpoint in an object store is held."""
+"""The trigger `request`: a request by which a batch is planned or committed in a checkpoint on a server is held."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from typing import Annotated
 
+from harness.checkpoint import PLANNING
 from harness.context import Commits, Listing, RunContext, TriggerHit, running
 from harness.errors import WaitError
 from harness.fields import values as v
@@ -19,17 +20,24 @@ STANDS = {
     Part.PUT: CrashPoint.SINK_COMMITTED,
     Part.COPY: CrashPoint.SINK_COMMITTED,
     Part.DELETE: CrashPoint.BATCH_COMMITTED,
+    Part.CREATE_OFFSETS: CrashPoint.BATCH_PLANNING,
+    Part.RENAME_OFFSETS: CrashPoint.BATCH_PLANNING,
+    Part.CREATE_COMMITS: CrashPoint.SINK_COMMITTED,
+    Part.RENAME_COMMITS: CrashPoint.SINK_COMMITTED,
 }
 """Where in the protocol a batch stands while such a request is held."""
 
 
 class Request:
-    """Seen by a relay in front of the store. A batch without a record is passed over for the next one."""
+    """Seen by a relay in front of the server. A batch without a record is passed over for the next one, where its plan
+    is there to tell."""
 
     about = About(
         name="request",
-        summary="a request that commits a batch to a checkpoint on s3 or azure is held: copy or delete, of the rename "
-        "to commits/N, or put, where the file manager has no rename",
+        summary="a request that plans or commits a batch in a checkpoint on a server is held. On s3 and azure: copy or "
+        "delete, of the rename to commits/N, or put, where the file manager has no rename. On hdfs and minidfs: "
+        "create-offsets, rename-offsets, create-commits or rename-commits, where the temporary file of offsets/N or "
+        "commits/N is made or renamed",
         example="{request: delete, batch: 3}",
         options=Annotated[Part, v.choice(Part)],
     )
@@ -43,11 +51,15 @@ class Request:
         return Trigger(kind=self.about.name, value=str(part), place=place, batch=batch, query=query, point=STANDS[part])
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
-        """It needs a batch, and a checkpoint in an object store."""
+        """It needs a batch, and a checkpoint on a server that is asked for such a thing."""
+        known = planned.requests
         if trigger.batch is None:
-            yield Refusal("batch", "is missing: the commit of which batch?")
-        if not (planned.checkpoint and planned.shows_commits):
-            words = "never comes: no checkpoint lies on s3 or azure, whose requests are seen; say `checkpoint: s3`"
+            yield Refusal("batch", "is missing: of which batch?")
+        if not planned.checkpoint or (known is not None and not known):
+            words = "never comes: no checkpoint lies on s3, azure, hdfs or minidfs, whose requests are seen"
+            yield Refusal(self.about.name, f"{words}; say `checkpoint: s3`, for example")
+        elif known is not None and trigger.value not in known:
+            words = f"never comes: where this checkpoint lies nobody asks for it; take one of {', '.join(known)}"
             yield Refusal(self.about.name, words)
         elif planned.late_log:
             words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
@@ -72,13 +84,18 @@ class Request:
             lowest = request.batch + 1
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
-        """By the files of the commit that are there, as long as the request was held."""
-        if hit.request is None or hit.request.early:
+        """By the files of the plan or the commit that are there, as long as the request was held."""
+        if hit.request is None or hit.request.early or hit.batch is None:
             return False
-        begun = hit.batch in listing.get("begun", ())
-        if trigger.value == Part.DELETE:
-            return begun and hit.batch in listing.get("commits", ())
-        return running(hit.batch, listing) and begun is (trigger.value == Part.COPY)
+        part, commits = hit.request.part, listing.get("commits", ())
+        begun = hit.batch in listing.get(PLANNING if STANDS[part] is CrashPoint.BATCH_PLANNING else "begun", ())
+        if part is Part.DELETE:
+            return begun and hit.batch in commits
+        if begun is not part.moves:
+            return False
+        if STANDS[part] is CrashPoint.BATCH_PLANNING:
+            return hit.batch not in listing.get("offsets", ()) and (hit.batch == 0 or hit.batch - 1 in commits)
+        return running(hit.batch, listing)
 
 
 def _held(run: RunContext, commits: Commits, when: Trigger, lowest: int) -> HeldRequest:

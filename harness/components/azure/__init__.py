@@ -19,10 +19,10 @@ from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CHECKPOINT, CheckpointInPart
+from harness.remote.relay.commits import TO_STORES, Commits
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
-    from harness.remote.relay.commits import Commits
     from harness.resources import Resources
 
 
@@ -37,6 +37,7 @@ class Azure(CheckpointInPart):
     )
     gives = ("path", "jars")
     bare = ()
+    requests = TO_STORES
 
     @property
     def looks(self) -> tuple[Look, ...]:
@@ -58,7 +59,6 @@ class Azure(CheckpointInPart):
         from harness.components.azure.blob import ACCOUNT
         from harness.components.azure.requests import operation
         from harness.components.azure.run_prefix import CONTAINER
-        from harness.remote.relay.commits import Commits
 
         room = own.at.below(CHECKPOINT)
         if room.relay is None:

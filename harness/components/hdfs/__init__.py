@@ -6,6 +6,7 @@ address      one that is there already
 webhdfs      asks a NameNode and DataNodes over HTTP
 folder       a run's own folder, as the harness reads and writes it
 run_folders  one for each part of a run
+requests     what a call that a relay sees asks for
 fault        NameNode or DataNode killed, safe mode
 """
 
@@ -16,10 +17,12 @@ from typing import TYPE_CHECKING
 from harness.component import Addressed, Look, Server, Started, server_look
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.remote.parts import CheckpointInPart
+from harness.remote.parts import CHECKPOINT, CheckpointInPart
+from harness.remote.relay.commits import TO_HDFS, Commits
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
+    from harness.resources import Resources
 
 
 class HdfsComponent(CheckpointInPart):
@@ -35,6 +38,7 @@ class HdfsComponent(CheckpointInPart):
     bare = ()
     by_placeholder = True
     on_demand = True
+    requests = TO_HDFS
 
     @property
     def looks(self) -> tuple[Look, ...]:
@@ -52,6 +56,11 @@ class HdfsComponent(CheckpointInPart):
         from harness.components.hdfs.address import HdfsThere
 
         return HdfsThere(address)
+
+    def commits(self, own: Resources) -> Commits | None:
+        """The calls to its NameNode, if the run was given a relay."""
+        found: Commits | None = own.at.below(CHECKPOINT).commits()
+        return found
 
     def borrowed(self, text: str) -> Server:
         """Of another process of ours."""

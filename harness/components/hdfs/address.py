@@ -18,6 +18,7 @@ class HdfsThere(Provides):
     """Somebody else's, or another process's of ours. Its NameNode is asked again and again for what has changed."""
 
     def __init__(self, address: str, *, ours: bool = False) -> None:
+        super().__init__()
         found = ADDRESS.fullmatch(address)
         if found is None or not all(0 < int(place.rpartition(":")[2]) < 65536 for place in (found[1], found[2])):
             wanted = "hdfs://HOST:PORT?http=HOST:PORT, such as hdfs://namenode:8020?http=namenode:9870"
@@ -29,7 +30,3 @@ class HdfsThere(Provides):
     def describe(self) -> Mapping[str, Any]:
         """Its version."""
         return {"version": version(self.files)}
-
-    def close(self) -> None:
-        """Close the connections to it."""
-        self.files.close()

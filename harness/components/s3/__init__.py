@@ -19,10 +19,10 @@ from harness.component import Addressed, Look, Server, Started, server_look
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CHECKPOINT, CheckpointInPart
+from harness.remote.relay.commits import TO_STORES, Commits
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
-    from harness.remote.relay.commits import Commits
     from harness.resources import Resources
 
 
@@ -38,6 +38,7 @@ class S3(CheckpointInPart):
     gives = ("path", "jars")
     bare = ()
     on_demand = True
+    requests = TO_STORES
 
     @property
     def looks(self) -> tuple[Look, ...]:
@@ -60,7 +61,6 @@ class S3(CheckpointInPart):
     def commits(self, own: Resources) -> Commits | None:
         """Its requests, if the run was given a relay."""
         from harness.components.s3.requests import operation
-        from harness.remote.relay.commits import Commits
 
         room = own.at.below(CHECKPOINT)
         if room.relay is None:

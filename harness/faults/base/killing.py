@@ -22,10 +22,18 @@ DIES_WITHIN_S = 20.0
 """How long a driver takes at most from a query that has failed to its end."""
 
 
-WRITES = Refusal("victim", "{path}.victim: the JVM lives on for a while and commits the sink all the same", whole=True)
-COMMITS = Refusal(
-    "victim", "{path}.victim: the JVM lives on for a while and commits the offsets all the same", whole=True
-)
+def _all_the_same(does: str) -> Refusal:
+    words = f"{{path}}.victim: the JVM lives on for a while and {does} all the same"
+    return Refusal("victim", words, whole=True)
+
+
+COMMITS = _all_the_same("commits the offsets")
+WITHOUT_PROGRAM = {
+    CrashPoint.BATCH_PLANNING: _all_the_same("plans the batch"),
+    CrashPoint.SINK_COMMITTING: _all_the_same("commits the sink"),
+    CrashPoint.SINK_COMMITTED: COMMITS,
+}
+"""Why a program is not killed alone, at the crash points where the JVM works without it."""
 
 
 class Victims(Shape):
@@ -58,10 +66,9 @@ def dies(run: RunContext, driver: Driver | None, *, within_s: float | None = Non
 
 def python_alone(fault: Fault, trigger: Trigger | None) -> Refusals:
     """Without its program the JVM goes on for a moment."""
-    if victim_of(fault) is Victim.PYTHON and trigger is not None and trigger.point is CrashPoint.SINK_COMMITTED:
-        yield COMMITS
-    if victim_of(fault) is Victim.PYTHON and trigger is not None and trigger.point is CrashPoint.SINK_COMMITTING:
-        yield WRITES
+    point = trigger.point if trigger is not None else None
+    if victim_of(fault) is Victim.PYTHON and point is not None and point in WITHOUT_PROGRAM:
+        yield WITHOUT_PROGRAM[point]
 
 
 def freezes(fault: Fault) -> bool:

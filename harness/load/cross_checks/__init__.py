@@ -33,7 +33,7 @@ from harness.sinks.base import CallsCode, CommitsByRename, CountsRows, DropsRows
 from harness.sources import SOURCES
 from harness.sources.base import ForDStreams, RefusesOptions
 from harness.stacks import other_lines
-from harness.stacks.needed_parts import asked, grouped, shows_commits
+from harness.stacks.needed_parts import asked, grouped, held_requests
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
 
@@ -222,7 +222,7 @@ def planned(claim: Claim) -> Planned:
         by_time=progress == DSTREAMS,
         sink_logs=logs if claim.sinks_are_known else None,
         sinks_in={kind.component for _, kind in named},
-        shows_commits=shows_commits(claim.pipeline.get("checkpoint", "")) if claim.whole else True,
+        requests=held_requests(claim.pipeline.get("checkpoint", "")) if claim.whole else None,
     )
 
 

@@ -1,9 +1,11 @@
-"""A relay in front of an object store: it sees each request of a pipeline, and can hold one.
+"""A relay in front of the server that keeps a checkpoint: it sees each request of a pipeline, and can hold one.
 
-framing     where requests and answers begin and end
+framing     where requests and answers begin and end by HTTP
+rpc         where calls do by Hadoop's RPC
+speech      which of the two a relay reads
 exchange    what is told of a request, and one that is held
 connection  one connection of a client
 server      all of them, in a thread of this process
 relays      those of a server's runs
-commits     which request is part of a commit of Spark's checkpoint
+commits     which request is part of a commit of Spark's checkpoint, or of a plan
 """

@@ -1,7 +1,8 @@
-"""The requests by which Spark commits a batch to a checkpoint in an object store, and how one of them is held.
+"""The requests by which Spark plans a batch and commits it to a checkpoint on a server, and how one of them is held.
 
-A checkpoint file manager that renames has the store copy `commits/.N.<uuid>.tmp` to `commits/N`, and delete the first
-one; one without a rename puts `commits/N` itself.
+A checkpoint file manager that renames has an object store copy `commits/.N.<uuid>.tmp` to `commits/N`, and delete the
+first one; one without a rename puts `commits/N` itself. On HDFS either manager creates the one and renames it to the
+other, and does the same in `offsets`.
 """
 
 from __future__ import annotations
@@ -18,19 +19,46 @@ from harness.remote.relay.exchange import Exchange, Held, State
 from harness.remote.relay.server import Relay
 
 TEMPORARY = re.compile(r"\.(\d+)\.[^.]+\.tmp")
+OFFSETS, COMMITS = "offsets", "commits"
 
 
 class Part(StrEnum):
-    """A request of the commit of a batch. `PUT` writes `commits/N` at once; `COPY` makes it of its temporary file, and
-    `DELETE` removes that once the copy is done."""
+    """A request of the commit of a batch, or of its plan. `PUT` writes `commits/N` at once; `COPY` makes it of its
+    temporary file, and `DELETE` removes that once the copy is done. On HDFS `CREATE_COMMITS` makes the temporary file,
+    and `RENAME_COMMITS` names it `commits/N`; the others do so for `offsets/N`."""
 
     PUT = "put"
     COPY = "copy"
     DELETE = "delete"
+    CREATE_OFFSETS = "create-offsets"
+    RENAME_OFFSETS = "rename-offsets"
+    CREATE_COMMITS = "create-commits"
+    RENAME_COMMITS = "rename-commits"
+
+    @property
+    def log(self) -> str:
+        """The folder that it is about."""
+        return OFFSETS if self in (Part.CREATE_OFFSETS, Part.RENAME_OFFSETS) else COMMITS
+
+    @property
+    def makes(self) -> bool:
+        """Is the file temporary that it makes?"""
+        return self in (Part.CREATE_OFFSETS, Part.CREATE_COMMITS)
+
+    @property
+    def moves(self) -> bool:
+        """Is the file made of its temporary one?"""
+        return self in (Part.COPY, Part.RENAME_OFFSETS, Part.RENAME_COMMITS)
+
+
+TO_STORES = (Part.PUT, Part.COPY, Part.DELETE)
+"""What an object store is asked for."""
+TO_HDFS = (Part.CREATE_OFFSETS, Part.RENAME_OFFSETS, Part.CREATE_COMMITS, Part.RENAME_COMMITS)
+"""What HDFS is asked for."""
 
 
 class Operation(NamedTuple):
-    """What a request asks of one object; `source` is the key that it is copied from."""
+    """What a request asks of one object; `source` is the key that it is copied or renamed from."""
 
     part: Part
     key: str
@@ -69,11 +97,11 @@ def _key(path: str) -> str:
 Reads = Callable[[Exchange], Operation | None]
 """What a request asks for, in a store's own protocol; None for anything else than an `Operation`."""
 Wanted = Callable[[str, int], bool]
-"""Is it the one: the commit of the checkpoint at a place below the root, of a batch?"""
+"""Is it the one: of the checkpoint at a place below the root, of a batch?"""
 
 
 class Name(NamedTuple):
-    """A file in `commits`: in the checkpoint at a place below the root, of a batch; is it its temporary file?"""
+    """A file of such a folder: in the checkpoint at a place below the root, of a batch; is it its temporary file?"""
 
     place: str
     batch: int
@@ -82,7 +110,7 @@ class Name(NamedTuple):
 
 @dataclass(eq=False)
 class Watch:
-    """Wants the first `part` of a commit that is `wanted`. `prefix` is what the keys of the root begin with."""
+    """Wants the first `part` that is `wanted`. `prefix` is what the keys of the root begin with."""
 
     reads: Reads
     prefix: str
@@ -107,24 +135,26 @@ class Watch:
         return True
 
     def _commit(self, operation: Operation, exchange: Exchange) -> tuple[Name | None, Exchange | None]:
-        """The commit that it is a part of, and of a deletion the copy before it."""
-        if operation.part is Part.DELETE:
+        """The file of a commit, or a plan, that it is about, and of a deletion the copy before it."""
+        part = operation.part
+        if part is Part.DELETE:
             name, copy = self._copies.get(operation.key, (None, None))
             return (name, copy) if copy is not None and copy.done else (None, None)
-        name = named(operation.key, self.prefix)
-        if name is None or name.temporary:
+        name = named(operation.key, self.prefix, part.log)
+        if name is None or name.temporary is not part.makes:
             return None, None
-        if operation.part is Part.COPY:
-            source = named(operation.source, self.prefix)
+        if part.moves:
+            source = named(operation.source, self.prefix, part.log)
             if source is None or not source.temporary or source[:2] != name[:2]:
                 return None, None
+        if part is Part.COPY:
             self._copies[operation.source] = name, exchange
         return name, None
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldRequest:
-    """A request of a commit that is held, or was."""
+    """A request that is held on its way to the `server`, or was."""
 
     part: Part
     place: str
@@ -133,6 +163,7 @@ class HeldRequest:
     held: Held
     copied_to: str = ""
     copy: Exchange | None = None
+    server: str = "the store"
 
     @property
     def early(self) -> bool:
@@ -147,7 +178,7 @@ class HeldRequest:
     def told(self) -> str:
         """What happened to it, in words, for evidence."""
         exchange = self.held.exchange
-        words = [f"the {self.part} request {exchange.method} {self.key} was held on its way to the store"]
+        words = [f"the {self.part} request {exchange.method} {self.key} was held on its way to {self.server}"]
         if self.copy is not None:
             words.append(f"the copy to {self.copied_to} before it had been answered with status {self.copy.status}")
         if self.held.state is State.SENT:
@@ -159,21 +190,22 @@ class HeldRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Commits:
-    """The commits of the checkpoints below a root, as a relay sees them."""
+    """The plans and commits of the checkpoints below a root, as a relay in front of the `server` sees them."""
 
     relay: Relay
     reads: Reads
     prefix: str
+    server: str = "the store"
 
     @contextmanager
     def armed(self, part: Part, wanted: Wanted) -> Iterator[Callable[[], HeldRequest | None]]:
         """Hold the first such request; what is given tells which it is, None before."""
         watch = Watch(self.reads, self.prefix, part, wanted)
         with self.relay.armed(watch) as hold:
-            yield lambda: None if hold.held is None else _told(watch, hold.held)
+            yield lambda: None if hold.held is None else _told(watch, hold.held, self.server)
 
 
-def _told(watch: Watch, held: Held) -> HeldRequest:
+def _told(watch: Watch, held: Held, server: str) -> HeldRequest:
     found, operation = watch.found, watch.operation
     assert found is not None and operation is not None
     to = f"{operation.key.rpartition('/')[0]}/{found.batch}" if watch.copy is not None else ""
@@ -185,16 +217,17 @@ def _told(watch: Watch, held: Held) -> HeldRequest:
         held=held,
         copied_to=to,
         copy=watch.copy,
+        server=server,
     )
 
 
-def named(key: str, prefix: str) -> Name | None:
-    """What a key says, if it is that of a file in the `commits` of a checkpoint below the prefix."""
+def named(key: str, prefix: str, log: str = COMMITS) -> Name | None:
+    """What a key says, if it is that of a file in the `log` of a checkpoint below the prefix."""
     if not key.startswith(prefix):
         return None
     folder, _, name = key.removeprefix(prefix).rpartition("/")
     place, _, last = folder.rpartition("/")
-    if last != "commits":
+    if last != log:
         return None
     if name.isascii() and name.isdecimal():
         return Name(place, int(name), temporary=False)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.remote.relay.exchange import Exchange, Held
-from harness.remote.relay.framing import Framing, Head
+from harness.remote.relay.framing import Head
+from harness.remote.relay.speech import Speech
 
 CONNECT_S = 10.0
 LINGER_S = 5.0
@@ -32,16 +33,16 @@ class Watching(Protocol):
 
 
 class Connection:
-    """From its acceptance to its end. `server` is a host and a port."""
+    """From its acceptance to its end. `server` is a host and a port, `speech` what is spoken."""
 
-    def __init__(self, client: socket.socket, server: tuple[str, int], watching: Watching) -> None:
-        self._client, self._to, self._watching = client, server, watching
+    def __init__(self, client: socket.socket, server: tuple[str, int], watching: Watching, speech: Speech) -> None:
+        self._client, self._to, self._watching, self._speech = client, server, watching, speech
         self._server: socket.socket | None = None
         self._answering: asyncio.Task[None] | None = None
         self._resumed: asyncio.Future[None] | None = None
         """While a request is held: done once it goes on."""
         self._awaited: deque[Exchange] = deque()
-        """The requests that were sent on and have no answer yet, oldest first."""
+        """The requests that were sent on and have no answer yet, oldest first; none where no order tells them apart."""
 
     async def run(self) -> None:
         """Return when both sides have ended. Whatever fails on one side fails on the other one too."""
@@ -98,7 +99,7 @@ class Connection:
 
     async def _requests(self) -> bool:
         """Until the client has ended; False if a request of it was dropped."""
-        framing, loop = Framing(answers=False), asyncio.get_running_loop()
+        framing, loop = self._speech.requests(), asyncio.get_running_loop()
         while data := await loop.sock_recv(self._client, CHUNK):
             for piece in framing.take(data):
                 if piece.head is not None and not await self._admitted(piece.head):
@@ -115,18 +116,32 @@ class Connection:
         held = self._watching.asked(exchange)
         if held is not None:
             self._resumed = resumed = asyncio.get_running_loop().create_future()
-            if not await held.over(gone=lambda: gone(self._client)):
+            if not await held.over(lost=self._lost):
                 return False
-            if self._answering is None or self._answering.done():
+            if self._left():
                 await self._open()
             self._resumed = None
             resumed.set_result(None)
-        self._awaited.append(exchange)
+        if self._speech.alone:
+            self._awaited.append(exchange)
         return True
+
+    def _lost(self) -> str:
+        """Why a request that was held cannot go on; empty if it can."""
+        if gone(self._client):
+            return "its client is gone"
+        if self._speech.alone or self._server is None:
+            return ""
+        # What was said at the beginning of a connection counts for that one alone.
+        return "its server is gone" if self._left() or closed(self._server) else ""
+
+    def _left(self) -> bool:
+        """Has the server closed its side?"""
+        return self._answering is None or self._answering.done()
 
     async def _answers(self, server: socket.socket) -> None:
         """Until the server has ended."""
-        framing, loop = Framing(answers=True, bodiless=self._bodiless), asyncio.get_running_loop()
+        framing, loop = self._speech.answers(self._bodiless), asyncio.get_running_loop()
         while data := await loop.sock_recv(server, CHUNK):
             for piece in framing.take(data):
                 if piece.head is not None and not piece.head.interim and self._awaited:
@@ -159,10 +174,18 @@ def reset(each: socket.socket) -> None:
 
 def gone(each: socket.socket) -> bool:
     """Has its peer, a process of this machine, closed it, or died? Asked of the system, whatever it had sent before."""
+    try:
+        return closed(each) or _left_alone(each)
+    except (OSError, ValueError):
+        return True
+
+
+def closed(each: socket.socket) -> bool:
+    """Has its peer said that nothing more comes, or is there none?"""
     poll = select.poll()
     try:
         poll.register(each, AWAY)
-        return bool(poll.poll(0)) or _left_alone(each)
+        return bool(poll.poll(0))
     except (OSError, ValueError):
         return True
 

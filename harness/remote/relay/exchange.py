@@ -12,7 +12,8 @@ from typing import Protocol
 from harness.errors import HarnessError
 
 HOLD_S = 30.0
-"""After so long a held request goes on: before its client asks again, which S3A does after a minute."""
+"""After so long a held request goes on: before its client asks again, which S3A does after a minute, or gives up, which
+one of HDFS does after two."""
 LET_GO_S = 10.0
 
 
@@ -79,7 +80,7 @@ class Held:
         if not self._decided.done():
             self._decided.set_result(drop)
 
-    async def over(self, *, gone: Watched) -> bool:
+    async def over(self, *, lost: Watched) -> bool:
         """Wait until it may go on; False if it is dropped."""
         try:
             async with asyncio.timeout(HOLD_S):
@@ -90,8 +91,8 @@ class Held:
         except asyncio.CancelledError:
             self._end(State.DROPPED, "the relay ended")
             raise
-        if not drop and gone():
-            drop, self.early, self.why = True, False, "its client is gone"
+        if not drop and (why := lost()):
+            drop, self.early, self.why = True, False, why
         self._end(State.DROPPED if drop else State.SENT, self.why)
         return not drop
 
@@ -101,10 +102,10 @@ class Held:
 
 
 class Watched(Protocol):
-    """Tells of a client."""
+    """Tells of a connection."""
 
-    def __call__(self) -> bool:
-        """Is it gone?"""
+    def __call__(self) -> str:
+        """Why a request can go on no more; empty if it can."""
 
 
 @dataclass(eq=False)

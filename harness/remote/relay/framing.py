@@ -50,16 +50,19 @@ class Piece(NamedTuple):
 
 
 class Unread(Exception):
-    """It is no HTTP/1.1 that is known here."""
+    """It is nothing that is known here."""
 
 
-class Framing:
-    """One direction. `bodiless` says of a head whether no body follows it, whatever its headers say."""
+class Reader:
+    """One direction of a connection. Here nothing of it is read: all passes as it comes. What reads it begins with
+    another `_state`, which yields what of the buffer is to be passed on now, or nothing if more has to come first;
+    `_next` is the state after a body. A state raises Unread at what it does not know, and nothing is read from there
+    on."""
 
-    def __init__(self, *, answers: bool, bodiless: Callable[[Head], bool] = lambda head: False) -> None:
-        self._answers, self._bodiless = answers, bodiless
+    def __init__(self) -> None:
         self._buffer = b""
-        self._state: Callable[[], Iterator[Piece]] = self._head
+        self._state: Callable[[], Iterator[Piece]] = self._rest
+        self._next: Callable[[], Iterator[Piece]] = self._rest
         self._left = 0
         self.blind = False
         """Nothing is read any more: what comes passes as it is."""
@@ -89,6 +92,22 @@ class Framing:
 
     def _rest(self) -> Iterator[Piece]:
         yield Piece(self._take(len(self._buffer)))
+
+    def _body(self) -> Iterator[Piece]:
+        data = self._take(self._left)
+        self._left -= len(data)
+        if not self._left:
+            self._state = self._next
+        yield Piece(data)
+
+
+class Framing(Reader):
+    """HTTP/1.1. `bodiless` says of a head whether no body follows it, whatever its headers say."""
+
+    def __init__(self, *, answers: bool, bodiless: Callable[[Head], bool] = lambda head: False) -> None:
+        super().__init__()
+        self._answers, self._bodiless = answers, bodiless
+        self._state = self._next = self._head
 
     def _head(self) -> Iterator[Piece]:
         # Some clients end a body with an empty line that no header counts.
@@ -127,13 +146,6 @@ class Framing:
 
     def _switched(self) -> Iterator[Piece]:
         raise Unread
-
-    def _body(self) -> Iterator[Piece]:
-        data = self._take(self._left)
-        self._left -= len(data)
-        if not self._left:
-            self._state = self._head
-        yield Piece(data)
 
     def _line(self) -> bytes | None:
         """The next line, with its end; None while it is not whole."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from harness.checkpoint import PLANNING
 from harness.context import Listing, RunContext, TriggerHit, running
 from harness.faults import FAULTS
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof, killing
+from harness.remote.relay.commits import OFFSETS
 from harness.scenario import COMMITTING, CrashPoint, Evidence, Impact, Step, StepOutcome
 from harness.scenario.impact import ENDS_DRIVER, ENDS_EXECUTOR
 from harness.triggers import TRIGGERS, release
@@ -134,7 +136,7 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
     if step.when.point is CrashPoint.SINK_COMMITTED and hit.batch in after.get("begun", ()):
         words.append(f"commits/.{hit.batch}.*.tmp was begun and never renamed")
     if hit.request is not None:
-        words += [hit.request.told, f"left in the checkpoint: {left(hit.batch, after)}"]
+        words += [hit.request.told, f"left in the checkpoint: {left(hit.batch, after, hit.request.part.log)}"]
     if hit.commit is not None and hit.batch in after.get(COMMITTING, ()):
         words.append(f"{hit.commit.temporary.name} was written and never renamed to {hit.commit.final.name}")
     if done.note:
@@ -148,8 +150,8 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
     return words
 
 
-def left(batch: int | None, after: Listing) -> str:
-    """Which files of a batch's commit its checkpoint has."""
-    there = [f"commits/.{batch}.*.tmp"] * (batch in after.get("begun", ()))
-    there += [f"commits/{batch}"] * (batch in after.get("commits", ()))
-    return " and ".join(there) or f"neither commits/{batch} nor a temporary file of it"
+def left(batch: int | None, after: Listing, log: str) -> str:
+    """Which files of a batch its checkpoint has in a folder, that of the plans or that of the commits."""
+    begun = after.get(PLANNING if log == OFFSETS else "begun", ())
+    there = [f"{log}/.{batch}.*.tmp"] * (batch in begun) + [f"{log}/{batch}"] * (batch in after.get(log, ()))
+    return " and ".join(there) or f"neither {log}/{batch} nor a temporary file of it"

@@ -33,8 +33,8 @@ class Planned:
     (infinity where the file says it wrongly), whether some sink's rows can be counted, whether the pipeline's progress
     is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each,
     whether they are those of DStreams, whether some sink's own commits can be seen as they are written, which
-    components keep the rows of its sinks, and whether the checkpoint lies in one that shows the requests of a
-    commit."""
+    components keep the rows of its sinks, and which requests can be held of the one that keeps the checkpoint: none if
+    it lies in none, None if nobody knows."""
 
     records: float = inf
     timeout_s: float = inf
@@ -45,7 +45,7 @@ class Planned:
     sink_logs: Collection[str | None] | None = None
     """The queries of the sinks that commit by renaming a file, None for a sink that names none; None: nobody knows."""
     sinks_in: Collection[str] = ()
-    shows_commits: bool = True
+    requests: Collection[str] | None = None
 
 
 def most_batches(records: float) -> float:
@@ -63,7 +63,7 @@ class Trait(Enum):
     IN_PROGRAM = auto()
     """It stands in the pipeline's own code, which alone knows where that is."""
     HOLDS_REQUESTS = auto()
-    """It holds a request to the object store that keeps the checkpoint: the run needs a relay in front of it."""
+    """It holds a request to the server that keeps the checkpoint: the run needs a relay in front of it."""
     TIMED = auto()
     """Its value is when it comes, in seconds after the schedule has begun."""
 
