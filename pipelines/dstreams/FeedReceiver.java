@@ -5,6 +5,7 @@
 //
 // `store` returns when the block is in the write-ahead log, and the driver has logged its name. Only then is its end kept
 // in a file, from which the next receiver goes on. A crash in between has those records stored again: at least once.
+// Without a file it is not reliable: the next receiver begins with the first record.
 // The number of its first record is the block's metadata. Janino knows no lambda.
 
 import java.io.File;
@@ -80,13 +81,16 @@ public class FeedReceiver extends Receiver implements Runnable {
 
     private long kept() throws Exception {
         Path file = new File(place).toPath();
-        if (!Files.exists(file, new LinkOption[0])) {
+        if (place.isEmpty() || !Files.exists(file, new LinkOption[0])) {
             return 0;
         }
         return Long.parseLong(new String(Files.readAllBytes(file), StandardCharsets.UTF_8));
     }
 
     private void keep(long next) throws Exception {
+        if (place.isEmpty()) {
+            return;
+        }
         Path written = new File(place + ".tmp").toPath();
         Files.write(written, Long.toString(next).getBytes(StandardCharsets.UTF_8), new OpenOption[0]);
         Files.move(written, new File(place).toPath(), new CopyOption[] {StandardCopyOption.ATOMIC_MOVE});
