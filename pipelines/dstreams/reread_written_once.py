@@ -1,8 +1,8 @@
-"""Payments off a receiver with DStreams that keeps its place in memory. BROKEN: the next one begins with the first record.
+"""Payments off a receiver with DStreams that keeps its place in memory. BROKEN: the next one begins at 0.
 
-The log (`--log`) has what was stored, and (batch time, partition) goes into the transaction of the rows, so a batch that
-is done again changes nothing. But the receiver of the next driver reads all of the feed again, and old payments come in
-new batches.
+The log (`--log`) has what was stored, and (batch time, partition) goes into the transaction of the rows, so a batch
+that is done again changes nothing. But the receiver of the next driver reads all of the feed again, and old payments
+come in new batches.
 
     spark-submit reread_written_once.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments --log
 
