@@ -122,7 +122,7 @@ def test_a_row_without_a_scenario_is_allowed_by_name_and_says_so() -> None:
 
 def test_a_point_of_failure_names_the_paragraphs_of_its_rows() -> None:
     cell = {"shows": ["s/a"]}
-    point = {"point": "p", "claim": "c", "rows": ["q", "r"], **dict.fromkeys(Guarantee, cell)}
+    point = {"point": "p", "claim": "c", "rows": ["q", "r"], **{str(promise): cell for promise in Guarantee}}
     articles = {"one": {"title": "t", "claims": [[1, "p", "x"], [2, "q", "y"], [4, "r", "z"]]}}
     made = [*page({"articles": articles, "points": [point], "claims": []}, Found({"s/a": {"held": "s-a"}}))]
     shown = f"{link('s/a')}: [held](catalogue.md#s-a)"

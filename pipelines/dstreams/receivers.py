@@ -45,7 +45,7 @@ def run(args: argparse.Namespace, java: str, build: Build) -> None:
 def stream(ssc: StreamingContext, receiver: Any) -> DStream[Any]:
     """The texts that a receiver stores."""
     context: Any = ssc
-    return DStream(context._jssc.receiverStream(receiver), ssc, UTF8Deserializer())
+    return DStream(context._jssc.receiverStream(receiver), ssc, UTF8Deserializer())  # type: ignore[no-untyped-call]
 
 
 def _compiled(jvm: Any, source: Path) -> Path:

@@ -27,6 +27,7 @@ two. What an account has in a window is counted through a temporary table; the b
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import batches_of_time as common
 from pyspark.streaming import StreamingContext
@@ -46,7 +47,7 @@ def main() -> None:
     args = common.arguments(__doc__, "folder")
 
     def build(ssc: StreamingContext) -> None:
-        window = common.folder(args, ssc).window(2 * args.interval)
+        window: Any = common.folder(args, ssc).window(2 * args.interval)
         window.map(one).foreachRDD(common.saved(SQL, args.interval))
 
     common.run(args, build)

@@ -50,7 +50,8 @@ def connected() -> connection:
     end = monotonic() + PATIENCE_S
     while True:
         try:
-            return psycopg2.connect(**LOGIN)
+            found: connection = psycopg2.connect(**LOGIN)
+            return found
         except psycopg2.OperationalError:
             if monotonic() > end:
                 raise
