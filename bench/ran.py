@@ -1,7 +1,7 @@
 """What a run was of, as one digest: the scenario, the program, and what that uses of other modules of pipelines/.
 
 Prose is left out: comments, docstrings, a scenario's name, its `why`, and what it expects. Of a file it is the tree of
-its syntax, and its header block.
+its syntax, and its header block. A file of Java that a program names is taken as it is.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ def digest(root: Path, scenario: str) -> str:
                 parts[module] = found
                 left.append(module)
     told = {path.relative_to(root).as_posix(): _told(path, parts[path]) for path in parts}
+    java = {source for path in parts for source in _java(path, parts[path])}
+    told |= {source.relative_to(root).as_posix(): source.read_text(encoding="utf-8") for source in java}
     return sha256(json.dumps([said, told], sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -54,6 +56,13 @@ def _module(root: Path, beside: Path, name: str) -> Path | None:
 def _told(path: Path, places: set[int]) -> Any:
     """The header block of a file, and the statements at those places."""
     return [_header(path), [_shape(_parsed(path).body[place]) for place in sorted(places)]]
+
+
+def _java(path: Path, places: set[int]) -> Iterator[Path]:
+    """The files of Java beside a file that its statements at those places name."""
+    nodes = (node for at in places for node in ast.walk(_parsed(path).body[at]) if isinstance(node, ast.Constant))
+    names = (str(node.value) for node in nodes if str(node.value).endswith(".java"))
+    yield from (source for name in names if (source := path.with_name(name)).is_file())
 
 
 def _tops(path: Path) -> set[int]:

@@ -68,21 +68,28 @@ def page(told: Mapping[str, Any], found: Found) -> Iterator[str]:
     """The lines of the page."""
     yield from [HEAD, "", "The articles:"]
     yield from (f"- *{name}*: {each['title']}" for name, each in told["articles"].items())
-    yield from ["", "## Points of failure", "", table_line(["point of failure", *Guarantee]), table_line(["---"] * 4)]
-    for each in told["points"]:
-        point = "<br>".join([each["point"], *_cited(each["point"], told["articles"])])
-        yield table_line([point, *("<br>".join(_cell(each[promise], found)) for promise in Guarantee)])
+    yield from _points(told, found)
     yield from ["", "## Claims", "", table_line(["the article's claim", "article", "our scenario, what happened"])]
     yield table_line(["---"] * 3)
     for each in told["claims"]:
-        of = "<br>".join(_cited(each["row"], told["articles"]))
+        of = "<br>".join(_cited([each["row"]], told["articles"]))
         yield table_line([each["claim"], of, "<br>".join(_cell(each, found))])
 
 
-def _cited(row: str, articles: Mapping[str, Any]) -> Iterator[str]:
-    """Each article that has the claim of this row, or names this point of failure, with the paragraphs."""
+def _points(told: Mapping[str, Any], found: Found) -> Iterator[str]:
+    yield from ["", "## Points of failure", ""]
+    yield from [table_line(["point of failure", "the articles' claim", *Guarantee]), table_line(["---"] * 5)]
+    for each in told["points"]:
+        point = [each["point"], *_cited([each["point"]], told["articles"])]
+        claim = [each["claim"], *_cited(each["rows"], told["articles"])]
+        cells = (_cell(each[promise], found) for promise in Guarantee)
+        yield table_line("<br>".join(cell) for cell in (point, claim, *cells))
+
+
+def _cited(rows: Collection[str], articles: Mapping[str, Any]) -> Iterator[str]:
+    """Each article that has a claim of these rows, or names these points of failure, with the paragraphs."""
     for name, article in articles.items():
-        if paragraphs := dict.fromkeys(str(at) for at, of, _ in article["claims"] if of == row):
+        if paragraphs := dict.fromkeys(str(at) for at, of, _ in article["claims"] if of in rows):
             yield f"{name} {', '.join(paragraphs)}"
 
 

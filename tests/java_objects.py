@@ -65,17 +65,22 @@ def time(milliseconds: int) -> Java:
     return Java(f"{SCALA}.Time", {"org$apache$spark$streaming$Time$$millis": milliseconds})
 
 
-def _info(stream_id: int, number: int, records: int, kept: bool) -> Java:
+def _info(stream_id: int, number: int, records: int, kept: bool, first: int | None = None) -> Java:
     result = "WriteAheadLogBasedStoreResult" if kept else "BlockManagerBasedStoreResult"
     name = Java("org.apache.spark.storage.StreamBlockId", {"streamId": stream_id, "uniqueId": number})
-    count = Java("scala.Some", {"value": Java("java.lang.Long", {"value": records})})
+    metadata = Java("scala.None$") if first is None else _some(first)
     stored = Java(f"{SCALA}.receiver.{result}", {"blockId": name})
-    return Java(f"{SCALA}.scheduler.ReceivedBlockInfo", {"numRecords": count, "blockStoreResult": stored})
+    fields = {"numRecords": _some(records), "metadataOption": metadata, "blockStoreResult": stored}
+    return Java(f"{SCALA}.scheduler.ReceivedBlockInfo", fields)
 
 
-def added(number: int, records: int, *, stream_id: int = 0, kept: bool = True) -> bytes:
-    """The event of a block that was stored."""
-    info = _info(stream_id, number, records, kept)
+def _some(number: int) -> Java:
+    return Java("scala.Some", {"value": Java("java.lang.Long", {"value": number})})
+
+
+def added(number: int, records: int, *, stream_id: int = 0, kept: bool = True, first: int | None = None) -> bytes:
+    """The event of a block that was stored; `first` is the number that its receiver gave as metadata."""
+    info = _info(stream_id, number, records, kept, first)
     return stream(Java(f"{SCALA}.scheduler.BlockAdditionEvent", {"receivedBlockInfo": info}))
 
 

@@ -186,6 +186,24 @@ def test_a_digest_tells_what_is_run_and_not_how_it_is_worded(tmp_path: Path) -> 
     assert len(others | {first}) == 1 + len(names)
 
 
+def test_a_digest_tells_the_java_that_a_program_names(tmp_path: Path) -> None:
+    def of(java: str, said: str = "It.java") -> str:
+        root = tmp_path / java / said
+        texts = {
+            "scenarios/own/it.yaml": SCENARIO.format(name="a", program="main", records="6"),
+            "pipelines/own/main.py": f"import shared\n\nshared.run({said!r})\n",
+            "pipelines/own/shared.py": "def run(java):\n    return java\n",
+            "pipelines/own/It.java": f"class It {{ {java} }}",
+        }
+        for place, text in texts.items():
+            path = root / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return digest(root, "own/it")
+
+    assert len({of("int a;"), of("int b;"), of("int a;", "Other.java"), of("int b;", "Other.java")}) == 3
+
+
 def test_the_page_names_what_has_changed_since_its_run() -> None:
     name = "sinks/files_uuid_mid_batch"
     now = {"scenario": name, "ran": digest(ROOT, name), "row": {"stack": "processes"}}

@@ -50,6 +50,7 @@ def test_a_log_of_blocks_is_read_record_by_record_and_one_that_is_not_whole_is_l
     found, taken = events(whole + record(added(1100, 2))[:-1])
     assert taken == len(whole)
     assert found == [Block(0, 800, 3, True), Block(0, 900, 4, False), Allocated(1000, ((0, 900), (0, 800)))]
+    assert events(record(added(800, 3, first=7)))[0] == [Block(0, 800, 3, True, 7)]
     with pytest.raises(NoJavaStreamError, match="no event"):
         events(record(b"\xac\xed\x00\x05\x70"))
 
@@ -232,6 +233,49 @@ def test_a_receiver_that_stored_more_than_was_sent_is_no_receiver_of_ours(tmp_pa
         seen(program(tmp_path, record(added(800, 3)), sent=2), checkpoint(1000))
     with pytest.raises(HarnessError, match="several receivers"):
         seen(program(tmp_path, record(added(800, 3), added(810, 3, stream_id=1))), checkpoint(1000))
+
+
+def numbered(folder: Path, *records: bytes, many: int = SENT) -> Stream:
+    program(folder, *records)
+    return Stream(folder, numbered=lambda: many)
+
+
+def test_a_receiver_that_numbers_its_blocks_says_itself_which_records_a_batch_has(tmp_path: Path) -> None:
+    blocks = [record(added(800, 3, first=0)), record(added(801, 4, first=3), allocated(1000, 800, 801))]
+    stream = seen(numbered(tmp_path, *blocks), checkpoint(1000, 1000))
+    (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000, 1000))
+    stream.note_launch(2)
+    # Its place was kept after the first block alone, so the second one is stored again.
+    again = record(added(5800, 4, first=3), added(5801, 5, first=7), allocated(6000, 5800, 5801))
+    program(tmp_path, *blocks, again)
+    query = seen(stream, checkpoint(6000, 6000), attempt=2).query("c")
+    assert [batch.ranges for batch in query.batches] == [{0: (0, 7)}, {0: (7, 12)}]
+    assert (query.gone, query.first, query.volatile) == ((), {1: 0, 2: 0}, False)
+    assert [stream.took_nothing(batch) for batch in (0, 5)] == [False, False]
+    assert (stream.done(), stream.state("c").planned) == ({0: 7}, {0: 12})
+
+
+def test_a_batch_with_nothing_but_what_was_stored_before_took_nothing(tmp_path: Path) -> None:
+    first = record(added(800, 3, first=0), allocated(1000, 800))
+    second = record(added(1800, 3, first=0), allocated(2000, 1800))
+    stream = seen(numbered(tmp_path, first, second), checkpoint(2000, 2000))
+    assert [stream.took_nothing(batch) for batch in (0, 1)] == [False, True]
+    assert [batch.ranges for batch in stream.batches()] == [{0: (0, 3)}, {0: (3, 3)}]
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (added(800, 3), "a block of 3 records, and does not say which; store it with the number"),
+        (added(800, 3, first=98), "stored records 98 to 101; there are 100"),
+        (added(800, 3, first=-1), "stored records -1 to 2; there are 100"),
+    ],
+)
+def test_a_receiver_that_numbers_no_block_or_none_that_is_there_is_an_error(
+    block: bytes, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(HarnessError, match=words):
+        seen(numbered(tmp_path, record(block)), checkpoint(1000))
 
 
 def test_files_are_in_the_batch_that_the_checkpoint_says(tmp_path: Path) -> None:
@@ -473,7 +517,10 @@ KILL = "crash application"
         (("dstreams", "socket", "{batch: 2}", "crash before offset commit"), "DStreams log no offsets"),
         (("dstreams", "socket", "{rows: 4}", "kill executor"), "progress is dstreams.* kill the driver"),
         (("checkpoint", "files", "{point: batch-checkpointed, batch: 2}", KILL), "say `progress: dstreams`"),
-        (("dstreams", "kafka", "{rows: 4}", KILL), "they read files, socket"),
+        (("dstreams", "record_log", "{rows: 4}", KILL), ""),
+        (("dstreams", "record_log, offset: position", "{rows: 4}", KILL), "offset is for a reader"),
+        (("dstreams", "record_log, inclusive: true", "{rows: 4}", KILL), "inclusive is for a reader"),
+        (("dstreams", "kafka", "{rows: 4}", KILL), "they read files, record_log, socket"),
         (("dstreams, checkpoint: s3", "socket", "{rows: 4}", KILL), "in the run's own folder alone"),
         (("dstreams", "files, afterwards: renamed", "{rows: 4}", KILL), "afterwards is for files"),
     ],

@@ -24,6 +24,8 @@ from harness.run_folder.snapshot import Batch, Gone, Query, QueryState
 Connected = Callable[[], Sequence[tuple[float, int, int]]]
 """Each connection of a receiver, in order: since when (ms since 1970), and which records were sent on it: from, and up
 to."""
+Numbered = Callable[[], int]
+"""How many numbered records there are, of which a receiver gives the first one's number with each block."""
 InFile = Callable[[str], tuple[int, int] | None]
 """The partition that a file's address stands for, and how many records it has; None for one of another folder."""
 
@@ -43,6 +45,7 @@ class Received:
     """What the log of received blocks has told so far. Spark deletes old files of it, so it is kept."""
 
     connected: Connected
+    numbered: Numbered | None = None
     blocks: dict[tuple[int, int], Stored] = field(default_factory=dict)
     told: dict[int, Offsets] = field(default_factory=dict)
     """By attempt and connection, where its next block begins: `{base: next}`."""
@@ -53,6 +56,9 @@ class Received:
         streams = {stream for stream, _ in self.blocks} | {block.stream}
         if len(streams) > 1:
             raise HarnessError("the program has several receivers; nobody knows which of them has which record")
+        if self.numbered is not None:
+            self.blocks[block.stream, block.number] = Stored(block, attempt, *_numbers(block, self.numbered()))
+            return
         base, end = self._connection(at_ms, since_ms)
         ours = self.told.setdefault(attempt, {})
         start = ours.get(base, base)
@@ -85,20 +91,33 @@ class Received:
         return any(not each.block.kept for each in self.blocks.values())
 
 
+def _numbers(block: Block, many: int) -> tuple[int, int]:
+    """Which records a block has, of so many. Raises HarnessError if it does not say so, or there are none such."""
+    if block.first is None:
+        cure = "store it with the number of its first record as metadata: `store(iterator, number)`"
+        raise HarnessError(f"a receiver has stored a block of {block.records} records, and does not say which; {cure}")
+    end = block.first + block.records
+    if not 0 <= block.first <= end <= many:
+        raise HarnessError(f"a receiver says that it has stored records {block.first} to {end}; there are {many}")
+    return block.first, end
+
+
 class Stream(Progress):
-    """One checkpoint of a program of DStreams. `connected` or `in_file` says what the run's source has to do with what
-    is read there, `launched` by attempt when it was (ms since 1970)."""
+    """One checkpoint of a program of DStreams. `connected`, `numbered` or `in_file` says what the run's source has to
+    do with what is read there, `launched` by attempt when it was (ms since 1970)."""
 
     def __init__(
         self,
         folder: Path,
         *,
         connected: Connected | None = None,
+        numbered: Numbered | None = None,
         in_file: InFile | None = None,
         launched: Mapping[int, float] | None = None,
     ) -> None:
         super().__init__(folder, lambda line, log: None)
-        self._received = Received(connected) if connected is not None else None
+        received = connected is not None or numbered is not None
+        self._received = Received(connected or tuple, numbered) if received else None
         self._in_file = in_file
         self._launched = {} if launched is None else launched
         self._read: dict[Path, int] = {}

@@ -51,12 +51,13 @@ class Checkpoint:
 @dataclass(frozen=True)
 class Block:
     """What a receiver has stored: `number` is its name, about the time in milliseconds since 1970 when it was begun.
-    `kept`: in the write-ahead log too."""
+    `kept`: in the write-ahead log too; `first`: the number that the receiver gave as its metadata, if it did."""
 
     stream: int
     number: int
     records: int
     kept: bool
+    first: int | None = None
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,16 @@ def _events(record: bytes) -> Iterator[Block | Allocated]:
 
 def _block(info: JavaObject) -> Block:
     stored = info["blockStoreResult"]
-    name, records = stored["blockId"], info["numRecords"]
-    count = next((int(each["value"]) for each in walk(records) if each.name == "java.lang.Long"), None)
+    name, count = stored["blockId"], _long(info["numRecords"])
     if count is None:
         raise NoJavaStreamError(f"block {name['uniqueId']} does not say how many records it has")
-    return Block(int(name["streamId"]), int(name["uniqueId"]), count, stored.name.endswith(KEPT))
+    kept, first = stored.name.endswith(KEPT), _long(info.fields.get("metadataOption"))
+    return Block(int(name["streamId"]), int(name["uniqueId"]), count, kept, first)
+
+
+def _long(option: Any) -> int | None:
+    """The number in an Option of Scala's; None if there is none."""
+    return next((int(each["value"]) for each in walk(option) if each.name == "java.lang.Long"), None)
 
 
 def _files(graph: JavaObject) -> dict[int, tuple[str, ...]]:

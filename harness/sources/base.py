@@ -102,6 +102,14 @@ class TellsReceived(Protocol):
 
 
 @runtime_checkable
+class TellsNumbers(Protocol):
+    """A source of numbered records, of which a receiver of DStreams gives with each block the number of the first."""
+
+    def numbered(self) -> int:
+        """How many records there are: the number that the next one will have."""
+
+
+@runtime_checkable
 class TellsFiles(Protocol):
     """A source of files, each a partition of its own."""
 

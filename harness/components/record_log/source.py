@@ -78,6 +78,10 @@ class OpenLog:
         """A reader that begins elsewhere passes over what is before."""
         return {0: 0}
 
+    def numbered(self) -> int:
+        """How many there are."""
+        return len(self.log)
+
     def sender(self) -> Sender:
         """Nothing is connected."""
         return self
@@ -120,7 +124,8 @@ class RecordLogSource:
 
     about = About(
         name="record_log",
-        summary="records numbered from 0, served at {record_log.url}, for a Python data source of the program's own",
+        summary="records numbered from 0, served at {record_log.url}, for a Python data source or a receiver of one's "
+        "own",
         example="{source: record_log, offset: position}",
         options=Numbered,
     )
@@ -133,6 +138,12 @@ class RecordLogSource:
         """Each part of `offset` is a key."""
         if not all(str(options.get("offset", OFFSET)).split(".")):
             yield Refusal("offset", "has to have a key before and after each dot")
+
+    def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
+        """Spark keeps no offset of a receiver."""
+        for key, default in ((OFFSET, OFFSET), ("inclusive", False)):
+            if options.get(key, default) != default:
+                yield Refusal(key, "is for a reader whose offset Spark keeps; a receiver numbers its blocks")
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
         """The log."""

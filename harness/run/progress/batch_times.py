@@ -21,7 +21,7 @@ from harness.run.progress.observer import Observer
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
-from harness.sources.base import OpenSource, TellsFiles, TellsReceived
+from harness.sources.base import OpenSource, TellsFiles, TellsNumbers, TellsReceived
 
 Told = set[tuple[CrashPoint, int]]
 
@@ -91,8 +91,9 @@ class BatchTimes(Observer):
     def _stream(self, folder: Path, *, anew: bool = False) -> Stream:
         if folder not in self._streams or anew:
             connected = self._source.received if isinstance(self._source, TellsReceived) else None
+            numbered = self._source.numbered if isinstance(self._source, TellsNumbers) else None
             in_file = self._source.in_file if isinstance(self._source, TellsFiles) else None
-            made = Stream(folder, connected=connected, in_file=in_file, launched=self._launched)
+            made = Stream(folder, connected=connected, numbered=numbered, in_file=in_file, launched=self._launched)
             made.first_attempt = made.last_attempt = self.attempt
             self._streams[folder], self._told[folder] = made, set()
             with self._lock:
