@@ -161,7 +161,9 @@ class StorageAccount:
         folder = query.get("directory", "").strip("/")
         if folder and folder not in self.there:
             raise Failed(404, "PathNotFound")
-        found = [path for path in sorted(self.there) if _parent(path) == folder]
+        # Of a file the list has that one.
+        file = [folder] if self.there.get(folder) is not None else []
+        found = file or [path for path in sorted(self.there) if _parent(path) == folder]
         paths = [
             {
                 "name": path,

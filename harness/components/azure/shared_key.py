@@ -39,7 +39,8 @@ def signed_text(account: str, method: str, path: str, query: Mapping[str, str], 
     if said.get("content-length") == "0":
         said["content-length"] = ""
     own = "".join(f"{name}:{value}\n" for name, value in sorted(headers.items()) if name.startswith("x-ms-"))
-    asked = "".join(f"\n{name}:{value}" for name, value in sorted(query.items()))
+    named = sorted((name.lower(), value) for name, value in query.items())
+    asked = "".join(f"\n{name}:{value}" for name, value in named)
     return "\n".join([method, *(said.get(name, "") for name in LINES), f"{own}/{account}{path}{asked}"])
 
 
