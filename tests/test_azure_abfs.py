@@ -1,5 +1,5 @@
-"""Spark on `abfs://`: Hadoop's own driver, and a stand-in for the account. It shows that Spark has the address, the jars and
-the key, by itself and on the stack `external`. How Azure answers is not shown: no account was asked."""
+"""Spark on `abfs://`: Hadoop's own driver, and a stand-in for the account. It shows that Spark has the address, the jars
+and the key, by itself and on the stack `external`. How Azure answers is not shown: no account was asked."""
 
 from __future__ import annotations
 
