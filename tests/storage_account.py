@@ -67,9 +67,11 @@ class Asked:
 @dataclass(eq=False)
 class StorageAccount:
     """What is in the one container, by path: None is a folder. `refuses` is what it says to everything;
+    `late_s` is how long a flush, which is done, has no answer: the request after it is a rename's;
     `asked` what the driver has asked for."""
 
     hierarchical: bool = True
+    late_s: float = 0.0
     refuses: Failed | None = None
     there: dict[str, bytes | None] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
@@ -266,6 +268,8 @@ class Handler(BaseHTTPRequestHandler):
                 found = self.account.answer(asked)
         except Failed as failed:
             found = _refusal(failed, json_form=asked.by_dfs)
+        if said.get("action") == "flush":
+            threading.Event().wait(self.account.late_s)
         length = {} if "Content-Length" in found.headers else {"Content-Length": str(len(found.data))}
         self.send_response(found.status)
         for name, value in {**found.headers, **length, "x-ms-request-id": "1"}.items():
