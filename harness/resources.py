@@ -27,8 +27,9 @@ class Resources:
 
     `placeholders` go by the words after the label (`dsn` for `{postgres.dsn}`), `bare` are those that also stand
     without it (`{topic}`). `environment` is what the pipeline's process gets on top of its own, `conf` what Spark does:
-    no secret is in it. `secrets` are the values to redact wherever text leaves the run. `shared` says that the server
-    has other users."""
+    no secret is in it. `secret_conf` are the settings that have one: they reach Spark by a file, and only drivers that
+    are processes of this machine. `secrets` are the values to redact wherever text leaves the run. `shared` says that
+    the server has other users."""
 
     label: str
     at: Any
@@ -36,6 +37,7 @@ class Resources:
     bare: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     conf: Mapping[str, str] = field(default_factory=dict)
+    secret_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = ()
     shared: bool = False
 
@@ -84,6 +86,11 @@ class RunResources:
     def conf(self) -> dict[str, str]:
         """Of all parts, in the same way."""
         return _first(each.conf for each in self.parts.values())
+
+    @property
+    def secret_conf(self) -> dict[str, str]:
+        """Of all parts, in the same way."""
+        return _first(each.secret_conf for each in self.parts.values())
 
     @property
     def secrets(self) -> tuple[str, ...]:

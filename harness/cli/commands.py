@@ -113,13 +113,14 @@ def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> N
     """Say every mistake in scenario files. Nothing is started."""
     from harness.load import load_all
     from harness.stacks.other_lines import on
-    from harness.stacks.supported import Named, refuse
+    from harness.stacks.supported import Named, not_run, refuse, without_address
 
     files, line = found(paths), line_of(spark)
     scenarios = [on(each, line) for each in load_all(files, effects=True)]
     if stack or line:
         refuse(scenarios, Named(stack or "processes"))
-    click.echo(f"OK: {counted(len(scenarios), 'scenario')}")
+    missing = [not_run(each.path, lacking) for each in scenarios if (lacking := without_address(each, stack or "", ()))]
+    click.echo("\n".join([f"OK: {counted(len(scenarios), 'scenario')}", *missing]))
 
 
 @main.command(name="list")

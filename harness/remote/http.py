@@ -94,11 +94,12 @@ def _once(
 
 def tree(data: bytes, server: str, *, log: str) -> ElementTree.Element:
     """What `server` has answered in XML, without its namespace, which not every server names. Raises StackError, which
-    names the server's `log`."""
+    names the server's `log`, if it is one of ours."""
     try:
         found = ElementTree.fromstring(data)
     except ElementTree.ParseError as failure:
-        raise StackError(f"asked {server}; its answer is no XML: {failure}. See {log}") from failure
+        see = f". See {log}" if log else ""
+        raise StackError(f"asked {server}; its answer is no XML: {failure}{see}") from failure
     for each in found.iter():
         each.tag = each.tag.rpartition("}")[2]
     return found

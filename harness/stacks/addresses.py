@@ -63,10 +63,18 @@ def _pair(text: str, prefix: str) -> tuple[str, str]:
     return name, address
 
 
-def missing(names: Collection[str]) -> UsageError:
+class NoAddress(UsageError):
+    """Nobody said where a component is."""
+
+
+def missing(names: Collection[str]) -> NoAddress:
     """That nobody said where these components are."""
-    needs = ", ".join(f"--{AT} {name}=ADDRESS" for name in names)
-    return UsageError(f"asked for the stack external; it also needs {needs}")
+    return NoAddress(f"asked for the stack external; it also needs {', '.join(map(option, names))}")
+
+
+def option(name: str) -> str:
+    """How an address of a component is given."""
+    return f"--{AT} {name}=ADDRESS"
 
 
 def _options(names: Sequence[str], prefix: str) -> str:

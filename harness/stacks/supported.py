@@ -3,7 +3,7 @@ refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from harness.fields.paths import SPARK_HOME
 from harness.scenario import Scenario, Step
 from harness.stack import MEANS, Means
 from harness.stacks import other_lines
-from harness.stacks.addresses import STACKS
+from harness.stacks.addresses import STACKS, option
 from harness.stacks.needed_parts import component_names
 from harness.triggers import TRIGGERS
 from harness.triggers.base import NeedsMeans
@@ -83,6 +83,20 @@ def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     lines = [f"Spark {line}" for line in other_lines.asked(scenario) if stack.name not in other_lines.STACKS]
     lines += [f"Spark {line}, which has no {words}" for line, words in other_lines.refusals(scenario)]
     return list(dict.fromkeys((*servers, *steps, *([f"a program in {SPARK_HOME}"] if inside else []), *own, *lines)))
+
+
+def without_address(scenario: Scenario, stack: str, at: Collection[str]) -> list[str]:
+    """Of a scenario that is to run on the stack of that name, the components for which an address is missing: `at` are
+    those that have one."""
+    known = COMPONENTS.all()
+    there = [known[name] for name in component_names(scenario) if name in known and name not in at]
+    ours = [each for each in there if isinstance(each, AtAddress) and not isinstance(each, InSession)]
+    return [each.about.name for each in ours] if stack == "external" else []
+
+
+def not_run(path: str, lacking: Sequence[str]) -> str:
+    """That a scenario is not run, for want of these addresses."""
+    return f"not run without an address: {path}: {', '.join(map(option, lacking))}"
 
 
 def _needs(step: Step) -> frozenset[Means]:

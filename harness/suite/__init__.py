@@ -41,7 +41,7 @@ from harness.suite.options import ONE_AT_A_TIME, Options, fitted, overlapping
 from harness.suite.reported import report as report
 from harness.suite.run_again import AGAIN, ALONE, cold, compared, record, wants_another, wants_to_be_alone
 from harness.suite.side_by_side import MOST, Turn, alone, most_promised, played, threads, together
-from harness.suite.suite_stack import stack_of, up
+from harness.suite.suite_stack import addressed, stack_of, up
 
 if TYPE_CHECKING:
     from harness.suite.progress import Progress
@@ -97,7 +97,7 @@ def run(paths: Sequence[Path], options: Options) -> int:
 
     scenarios = [on(each, options.spark) for each in load_all(find(paths), effects=True)]
     if options.skip_unsupported:
-        scenarios = supported(scenarios, Named(options.stack))
+        scenarios = addressed(supported(scenarios, Named(options.stack)), options)
     return run_all([s for s in scenarios for _ in range(options.repeat)], options)
 
 

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import starmap
 from pathlib import Path
 
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
@@ -13,9 +14,9 @@ from harness.run_folder import store
 from harness.scenario import Scenario
 from harness.stack import Stack
 from harness.stacks import other_lines
-from harness.stacks.addresses import STACKS, Where
+from harness.stacks.addresses import STACKS, NoAddress, Where, missing
 from harness.stacks.needed_parts import needed
-from harness.stacks.supported import refuse
+from harness.stacks.supported import not_run, refuse, without_address
 from harness.suite.options import Options
 from harness.suite.side_by_side import hit_components
 
@@ -61,12 +62,34 @@ def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection
     """The stack, not yet up. `hit` are components that faults stop, besides those of `work`; `say` is told what its
     user has to know. Raises UsageError for `work` that it does not support."""
     needs = needed(work)
-    stack = _that_is_up(options, needs, {*hit, *hit_components(work)}, say) or open_stack(
-        options.stack, options.reports, options.where, needs=needs
-    )
+    try:
+        stack = _that_is_up(options, needs, {*hit, *hit_components(work)}, say) or open_stack(
+            options.stack, options.reports, options.where, needs=needs
+        )
+    except NoAddress as refused:
+        raise UsageError("\n".join([str(refused), *starmap(not_run, _lacking(work, options).items())])) from refused
     refuse(work, stack)
     other_lines.provide(work, say)
     return stack
+
+
+def addressed(work: Sequence[Scenario], options: Options) -> list[Scenario]:
+    """Those whose components have an address each, where they need one; the others are named. Raises UsageError if none
+    is left."""
+    lacking = _lacking(work, options)
+    left = [each for each in work if each.path not in lacking]
+    if not left:
+        raise missing(list(dict.fromkeys(name for names in lacking.values() for name in names)))
+    for path, names in lacking.items():
+        print(not_run(path, names))
+    return left
+
+
+def _lacking(work: Sequence[Scenario], options: Options) -> dict[str, list[str]]:
+    """By path, the components of a scenario for which an address is missing."""
+    at = options.where.at if options.where else ()
+    found = {each.path: without_address(each, options.stack, at) for each in work}
+    return {path: names for path, names in found.items() if names}
 
 
 def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str], say: Say) -> Stack | None:

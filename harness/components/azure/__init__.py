@@ -1,8 +1,11 @@
-"""Azure's blob service, by its emulator Azurite: each part of a run is a prefix of the names in a container.
+"""Azure's storage: its emulator Azurite, or a container of an account. Each part of a run is a prefix of the names in
+a container.
 
 node        the programs that run and fetch it
 process     one as a child process, at the one port that Hadoop's connector knows
-blob        asks it
+address     a container of an account that is there already
+blob        asks either
+shared_key  signs what is asked
 run_prefix  a run's own blobs, and what Spark is told of them
 requests    what a request that the relay sees asks for
 source      blobs of records put below a prefix
@@ -11,9 +14,10 @@ sink        blobs that the pipeline writes, read back
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from harness.component import Look, Started, server_look
+from harness.component import Addressed, Look, Started, server_look
 from harness.components.azure.node import CURE, program
 from harness.errors import StackError
 from harness.fields.shape import Shape
@@ -25,13 +29,18 @@ if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
     from harness.resources import Resources
 
+KEY = "AZURE_STORAGE_KEY"
+"""The variable that has an account's key."""
+ACCOUNT = f"set {KEY}, and say --stack external --at azure=https://ACCOUNT.blob.core.windows.net/CONTAINER"
+
 
 class Azure(CheckpointInPart):
-    """One emulator."""
+    """An emulator of ours, or somebody's account."""
 
     about = About(
         name="azure",
-        summary="Azurite, the emulator of Azure's blob storage; a part is a prefix of names, {azure.jars} are for wasb://",
+        summary="Azure's storage, Azurite or an account of yours; a part is a prefix of names, {azure.jars} are for "
+        "wasb:// and abfs://",
         example='conf: {spark.jars: "{azure.jars}"}',
         options=Shape,
     )
@@ -41,10 +50,11 @@ class Azure(CheckpointInPart):
 
     @property
     def looks(self) -> tuple[Look, ...]:
-        """What runs it, the emulator, and what Spark reaches it by."""
+        """What runs it, the emulator, what Spark reaches it by, and an account in its place."""
         return (
             Look("azure runtime", "node and npm", _node, CURE, optional=True),
             server_look("azure", "Azurite 3.37 and hadoop-azure", _server),
+            Look("azure account", "the key of one, for --stack external", _account, ACCOUNT, optional=True),
         )
 
     def as_processes(self, host: ProcessHost) -> Started:
@@ -54,16 +64,21 @@ class Azure(CheckpointInPart):
 
         return Azurite(host.session, host.java, logs=host.logs)
 
+    def at(self, address: str) -> Addressed:
+        """An address as `https://ACCOUNT:KEY@ACCOUNT.blob.core.windows.net/CONTAINER`."""
+        from harness.components.azure.address import AzureThere
+
+        return AzureThere(address)
+
     def commits(self, own: Resources) -> Commits | None:
         """Its requests."""
-        from harness.components.azure.blob import ACCOUNT
         from harness.components.azure.requests import operation
-        from harness.components.azure.run_prefix import CONTAINER
 
         room = own.at.below(CHECKPOINT)
         if room.relay is None:
             return None
-        return Commits(relay=room.relay, reads=operation, prefix=f"{ACCOUNT}/{CONTAINER}/{room.prefix}")
+        prefix = f"{room.service.account.name}/{room.container}/{room.prefix}"
+        return Commits(relay=room.relay, reads=operation, prefix=prefix)
 
 
 def _node() -> str:
@@ -78,6 +93,12 @@ def _server() -> str:
     if not (cache.root() / "azurite" / VERSION).is_dir():
         raise StackError(f"{VERSION} is not fetched yet")
     return f"Azurite {VERSION}, hadoop-azure {connector}"
+
+
+def _account() -> str:
+    if not os.environ.get(KEY):
+        raise StackError(f"no {KEY}: what names azure runs on Azurite (wasb://) alone, and not on an account (abfs://)")
+    return f"{KEY} is set; the account is not asked here"
 
 
 KIND = Azure()

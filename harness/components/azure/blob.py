@@ -1,11 +1,9 @@
-"""Asks Azure's blob service as its emulator has it: requests signed by Shared Key."""
+"""Asks a blob service of Azure's, or its emulator: requests signed by Shared Key."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -14,18 +12,34 @@ from typing import NamedTuple
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
+from harness.components.azure.shared_key import Account, authorization, signed_text
 from harness.errors import StackError
 from harness.hosts.ports import LOOPBACK
-from harness.remote.http import Http, NoAnswer, tree
+from harness.remote.http import Answer, Http, NoAnswer, tree
 
-ACCOUNT = "devstoreaccount1"
 # The emulator's own, which its makers publish: no secret.
-KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+EMULATED = Account(
+    "devstoreaccount1",
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+)
 PORT = 10000
 """Where Hadoop's connector looks for an emulator."""
 LOG = "logs/azure.log"
 VERSION = "2019-12-12"
-GONE, CONFLICT = 404, 409
+TLS = 443
+GONE, CONFLICT, OWN_FAULT = 404, 409, 500
+"""From `OWN_FAULT` on it is the service that failed, and not who asked."""
+NO_CONTAINER = "ContainerNotFound"
+HIERARCHICAL = "x-ms-is-hns-enabled"
+
+
+class Refused(StackError):
+    """The service says that what was asked is wrong, or not for who asked. `status` is HTTP's, `kind` its word for it,
+    such as `AuthenticationFailed`."""
+
+    def __init__(self, words: str, status: int, kind: str) -> None:
+        super().__init__(words)
+        self.status, self.kind = status, kind
 
 
 class Blob(NamedTuple):
@@ -38,13 +52,20 @@ class Blob(NamedTuple):
 
 @dataclass(frozen=True)
 class BlobService:
-    """The emulator's, at a port of its own."""
+    """One, at a host and port. `in_path`: the account is named in the path, as the emulator has it, and not by the
+    host."""
 
-    port: int = PORT
+    account: Account
+    host: str
+    port: int = TLS
+    secure: bool = True
+    in_path: bool = False
+    what: str = "Azure Storage"
+    log: str = ""
 
     @cached_property
     def _http(self) -> Http:
-        return Http(LOOPBACK, self.port)
+        return Http(self.host, self.port, self.secure)
 
     def close(self) -> None:
         """Close the connections to it."""
@@ -53,26 +74,36 @@ class BlobService:
     @property
     def url(self) -> str:
         """Its address, without a login."""
-        return f"http://{LOOPBACK}:{self.port}/{ACCOUNT}"
+        port = "" if self.secure and self.port == TLS else f":{self.port}"
+        return f"{'https' if self.secure else 'http'}://{self.host}{port}{self._root}"
+
+    @property
+    def _root(self) -> str:
+        return f"/{self.account.name}" if self.in_path else ""
+
+    def hierarchical(self) -> bool:
+        """Has the account a hierarchical namespace? Raises StackError."""
+        what = "say what kind of account it is"
+        said = self._ask(what, "GET", "", {"restype": "account", "comp": "properties"}).headers.get(HIERARCHICAL)
+        if said not in ("true", "false"):
+            raise StackError(f"asked {self.what} at {self.url} to {what}; its answer has no {HIERARCHICAL}")
+        return said == "true"
 
     def containers(self) -> list[str]:
         """Their names. Raises StackError."""
-        status, data = self._ask("GET", "", {"comp": "list"})
-        self._good("name its containers", status, data)
-        return [each.text or "" for each in _tree(data).iter("Name")]
+        found = self._tree(self._ask("name its containers", "GET", "", {"comp": "list"}))
+        return [each.text or "" for each in found.iter("Name")]
 
     def make_container(self, container: str) -> None:
         """Silent about one that is there. Raises StackError."""
-        status, data = self._ask("PUT", f"/{container}", {"restype": "container"})
-        self._good(f"make the container {container}", status, data, also=CONFLICT)
+        self._ask(f"make the container {container}", "PUT", f"/{container}", {"restype": "container"}, also=CONFLICT)
 
     def listed(self, container: str, prefix: str, *, deep: bool) -> Iterator[Blob]:
-        """The blobs whose names begin so; not `deep`: up to the next `/`. Raises StackError."""
+        """The blobs whose names begin so; not `deep`: up to the next `/`. Of an account with a hierarchical namespace a
+        deep listing names folders too, as blobs. Raises StackError."""
         asked = {"restype": "container", "comp": "list", "prefix": prefix, **({} if deep else {"delimiter": "/"})}
         while True:
-            status, data = self._ask("GET", f"/{container}", asked)
-            self._good(f"list {container}/{prefix}", status, data)
-            page = _tree(data)
+            page = self._tree(self._ask(f"list {container}/{prefix}", "GET", f"/{container}", asked))
             yield from map(_blob, page.iter("Blob"))
             yield from (Blob(each.findtext("Name") or "", 0, "") for each in page.iter("BlobPrefix"))
             marker = page.findtext("NextMarker") or ""
@@ -82,66 +113,78 @@ class BlobService:
 
     def read(self, container: str, name: str) -> bytes | None:
         """A blob; None if there is none. Raises StackError."""
-        status, data = self._ask("GET", _path(container, name))
-        if status == GONE:
-            return None
-        self._good(f"give {container}/{name}", status, data)
-        return data
+        answer = self._ask(f"give {container}/{name}", "GET", _path(container, name), also=GONE)
+        return None if answer.status == GONE else answer.data
 
     def write(self, container: str, name: str, data: bytes) -> None:
         """Put a blob. Raises StackError."""
-        status, said = self._ask("PUT", _path(container, name), body=data, more={"x-ms-blob-type": "BlockBlob"})
-        self._good(f"take {container}/{name}", status, said)
+        path = _path(container, name)
+        self._ask(f"take {container}/{name}", "PUT", path, body=data, more={"x-ms-blob-type": "BlockBlob"})
 
     def delete(self, container: str, name: str) -> None:
-        """Silent about what is not there. Raises StackError."""
-        status, data = self._ask("DELETE", _path(container, name))
-        self._good(f"delete {container}/{name}", status, data, also=GONE)
-
-    def _good(self, what: str, status: int, data: bytes, *, also: int = 0) -> None:
-        if status >= 300 and status != also:
-            words = " ".join(data.decode("utf-8", "replace").split())[:200]
-            raise StackError(f"asked Azurite at {self.url} to {what}; it said: status {status}, {words}")
+        """Silent about what is not there. A folder of a hierarchical namespace has to be empty. Raises StackError."""
+        self._ask(f"delete {container}/{name}", "DELETE", _path(container, name), also=GONE)
 
     def _ask(
         self,
+        what: str,
         method: str,
         path: str,
         asked: Mapping[str, str] | None = None,
         *,
+        also: int = 0,
         body: bytes = b"",
         more: Mapping[str, str] | None = None,
-    ) -> tuple[int, bytes]:
-        query = dict(sorted((asked or {}).items()))
+    ) -> Answer:
+        """The answer. `also`: a status that is no refusal, but for a container that is not there. Raises StackError."""
+        target = self._root + (path or "/")
         headers = {
             "x-ms-date": format_datetime(datetime.now(UTC), usegmt=True),
             "x-ms-version": VERSION,
             **(more or {}),
         }
-        length = str(len(body)) if body else ""
-        headers["Authorization"] = f"SharedKey {ACCOUNT}:{signature(method, path, query, headers, length)}"
-        whole = f"/{ACCOUNT}{path or '/'}" + (f"?{urlencode(query)}" if query else "")
+        lengths = {"content-length": str(len(body))}
+        text = signed_text(self.account.name, method, target, asked or {}, {**headers, **lengths})
+        headers["Authorization"] = authorization(self.account, text)
+        whole = target + (f"?{urlencode(asked, quote_via=quote)}" if asked else "")
+        said = f"asked {self.what} at {self.url} to {what}"
         try:
-            found = self._http.ask(method, whole, headers, body if method == "PUT" else None)
+            answer = self._http.ask(method, whole, headers, body if method == "PUT" else None)
         except NoAnswer as failure:
-            raise StackError(f"asked Azurite at {self.url}; saw {failure}. See {LOG}") from failure
-        return found.status, found.data
+            raise StackError(f"{said}; saw {failure}{self._see}") from failure
+        if answer.status >= 300:
+            refused = self._refusal(said, answer)
+            if answer.status != also or (isinstance(refused, Refused) and refused.kind == NO_CONTAINER):
+                raise refused
+        return answer
+
+    def _refusal(self, said: str, answer: Answer) -> StackError:
+        kind, words = answer.headers.get("x-ms-error-code", ""), ""
+        with suppress(StackError):
+            found = self._tree(answer)
+            kind = kind or found.findtext("Code") or ""
+            # What comes after the first line is the number of the request, and the time.
+            words = next(iter((found.findtext("Message") or "").splitlines()), "")
+        told = f"status {answer.status}, {' '.join(filter(None, (kind, words)))}".rstrip(", ")
+        if answer.status >= OWN_FAULT:
+            return StackError(f"{said}; it could not: {told}{self._see}")
+        return Refused(f"{said}; it said: {told}", answer.status, kind)
+
+    def _tree(self, answer: Answer) -> ElementTree.Element:
+        return tree(answer.data, f"{self.what} at {self.url}", log=self.log)
+
+    @property
+    def _see(self) -> str:
+        return f". See {self.log}" if self.log else ""
 
 
-def signature(method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], length: str) -> str:
-    """Shared Key over a request without any of the headers that it leaves lines for, but for the body's length."""
-    named = "".join(f"{name}:{value}\n" for name, value in sorted(headers.items()) if name.startswith("x-ms-"))
-    resource = f"/{ACCOUNT}/{ACCOUNT}{path or '/'}" + "".join(f"\n{name}:{value}" for name, value in query.items())
-    text = "\n".join([method, "", "", length, "", "", "", "", "", "", "", "", f"{named}{resource}"])
-    return base64.b64encode(hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()).decode()
+def emulator(port: int = PORT) -> BlobService:
+    """Azurite's, on loopback."""
+    return BlobService(EMULATED, LOOPBACK, port, secure=False, in_path=True, what="Azurite", log=LOG)
 
 
 def _path(container: str, name: str) -> str:
     return f"/{container}/{quote(name)}"
-
-
-def _tree(data: bytes) -> ElementTree.Element:
-    return tree(data, "Azurite", log=LOG)
 
 
 def _blob(found: ElementTree.Element) -> Blob:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from harness import wait
-from harness.components.azure.blob import PORT, BlobService
+from harness.components.azure.blob import PORT, emulator
 from harness.components.azure.node import program
 from harness.components.azure.run_prefix import CONTAINER, Provides
 from harness.errors import StackError, WaitError
@@ -55,7 +55,7 @@ class Azurite(Provides, DatabaseProcess):
         self.folder = session.folder / "azure"
         self.scratch = self.folder / "copies"
         self._inner = Port(what="Azurite")
-        self.service = BlobService(self._inner.number)
+        self.service = emulator(self._inner.number)
         self.log = logs / "azure.log"
 
     def start(self) -> None:

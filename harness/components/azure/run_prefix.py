@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.components.azure.blob import ACCOUNT, BlobService
+from harness.components.azure.blob import EMULATED, BlobService
 from harness.machine import jars
 from harness.remote import Entry, Wait
 from harness.remote.parts import ProvidesFolders, soon
@@ -15,19 +15,23 @@ from harness.remote.relay.server import Relay
 from harness.resources import Resources, labelled
 
 CONTAINER = "onceproof"
-CONF = {"spark.hadoop.fs.azure.storage.emulator.account.name": ACCOUNT}
+EMULATOR = f"wasb://{CONTAINER}@{EMULATED.name}"
+CONF = {"spark.hadoop.fs.azure.storage.emulator.account.name": EMULATED.name}
 """What Spark is told: the connector knows the emulator's port and key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """Those whose names begin with `prefix`, which ends with a `/`, as `harness.remote` wants a folder."""
+    """Those whose names begin with `prefix`, which ends with a `/`, as `harness.remote` wants a folder. `root` is the
+    container's address, as Spark takes it."""
 
     service: BlobService
     prefix: str
+    container: str = CONTAINER
+    root: str = EMULATOR
     scratch: Path | None = None
     relay: Relay | None = field(default=None, repr=False, compare=False)
-    """What the run's programs ask it through: the harness asks the emulator itself."""
+    """What the run's programs ask it through, if anything: the harness asks the service itself."""
 
     @property
     def listed_how(self) -> str:
@@ -37,7 +41,7 @@ class Room:
     @property
     def url(self) -> str:
         """Its address, as Spark takes it."""
-        return f"wasb://{CONTAINER}@{ACCOUNT}/{self.prefix.rstrip('/')}"
+        return f"{self.root}/{self.prefix.rstrip('/')}"
 
     def below(self, place: str) -> Room:
         """A folder in it."""
@@ -46,7 +50,7 @@ class Room:
     def entries(self, place: str) -> list[Entry]:
         """The names in a folder; none where it is not there. An empty blob that marks a folder is that folder."""
         below = f"{self.prefix}{place}/" if place else self.prefix
-        found = list(self.service.listed(CONTAINER, below, deep=False))
+        found = list(self.service.listed(self.container, below, deep=False))
         names = {each.name.removeprefix(below): each for each in found if each.name != below}
         folders = {name.rstrip("/") for name in names if name.endswith("/")}
         files = {name: each for name, each in names.items() if not name.endswith("/") and name not in folders}
@@ -57,19 +61,20 @@ class Room:
 
     def read(self, place: str) -> bytes | None:
         """A blob; None if there is none."""
-        return self.service.read(CONTAINER, f"{self.prefix}{place}")
+        return self.service.read(self.container, f"{self.prefix}{place}")
 
     def write(self, place: str, data: bytes) -> None:
         """A blob is whole, or not there."""
-        self.service.write(CONTAINER, f"{self.prefix}{place}", data)
+        self.service.write(self.container, f"{self.prefix}{place}", data)
 
     def delete(self, place: str) -> None:
         """A blob, and all that is below such a folder; silent about what is not there."""
         below = f"{self.prefix}{place}/" if place else self.prefix
-        for each in list(self.service.listed(CONTAINER, below, deep=True)):
-            self.service.delete(CONTAINER, each.name)
+        # What lies in a folder before the folder: where it is no mere name, it has to be empty.
+        for name in sorted((each.name for each in self.service.listed(self.container, below, deep=True)), reverse=True):
+            self.service.delete(self.container, name)
         if below.rstrip("/"):
-            self.service.delete(CONTAINER, below.rstrip("/"))
+            self.service.delete(self.container, below.rstrip("/"))
 
     def changes(self) -> AbstractContextManager[Wait]:
         """Nobody tells of one."""
@@ -77,11 +82,12 @@ class Room:
 
 
 class Provides(ProvidesFolders):
-    """What the emulator does for a run."""
+    """What a service does for a run; `shared` says that it has other users, `scratch` is for copies."""
 
     service: BlobService
     scratch: Path | None = None
     relay: Relay | None = None
+    shared = False
 
     def _made(self, part: str, folder: Room, there: Mapping[str, str]) -> Resources:
         """There is nothing to make."""
@@ -91,8 +97,19 @@ class Provides(ProvidesFolders):
             at=folder,
             placeholders={"path": folder.url, "jars": found, **there},
             bare=tuple(there),
-            conf=CONF,
+            conf=self._conf(),
+            secret_conf=self._secret_conf(),
+            secrets=tuple(self._secret_conf().values()),
+            shared=self.shared,
         )
 
     def _folder(self, run_id: str, part: str) -> Room:
         return Room(service=self.service, prefix=f"{run_id}/{part or 'plain'}/", scratch=self.scratch, relay=self.relay)
+
+    def _conf(self) -> Mapping[str, str]:
+        """What Spark is told of it, but for its key."""
+        return CONF
+
+    def _secret_conf(self) -> Mapping[str, str]:
+        """The settings that have its key."""
+        return {}

@@ -31,6 +31,9 @@ from harness.session.session import Session
 RUN = "ONCEPROOF_RUN"
 ATTEMPT = "ONCEPROOF_ATTEMPT"
 MEMORY = "512m"
+JARS = "spark.jars"
+SECRETS = "secrets.conf"
+"""The file of a run's folder that has the settings which no command line may show."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +105,8 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number:
     """The whole environment of attempt `number`; the pipeline's own words win."""
     temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    conf = {**settings(own, pipeline, machine, number), **pipeline.conf}
-    arguments = submit_arguments(own, conf)
+    conf = _merged(settings(own, pipeline, machine, number), pipeline.conf)
+    arguments = submit_arguments(own, conf, _secrets(own))
     out = {
         **os.environ,
         "JAVA_HOME": str(machine.java.home),
@@ -124,6 +127,27 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number:
     ours = bool(machine.flags) and out[launcher.ARGUMENTS] == arguments
     answer = own.folder / f"launch-{number}"
     return {**out, **(launcher.prepare(answer, out, conf, MEMORY, added=machine.added) if ours else {})}
+
+
+def _merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:
+    """The pipeline's own words win, but for its jars: they come beside those that executors elsewhere fetch."""
+    jars = [said[JARS] for said in (ours, pipelines) if said.get(JARS)]
+    return {**ours, **pipelines, **({JARS: ",".join(jars)} if jars else {})}
+
+
+def _secrets(own: RunResources) -> Path | None:
+    """The file of settings that hold secrets, as Spark reads one; None without any."""
+    if not own.secret_conf:
+        return None
+    path = own.folder / SECRETS
+    path.touch(mode=0o600)
+    path.write_text("".join(f"{name}={_escaped(text)}\n" for name, text in own.secret_conf.items()), encoding="utf-8")
+    return path
+
+
+def _escaped(text: str) -> str:
+    """As a file of Java's properties has a value."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
 
 
 def _modules(ours: Path) -> str:
@@ -161,7 +185,7 @@ def _shared(own: RunResources, machine: Machine) -> dict[str, str]:
 
 def _shipped(jars: Jars, modules: Path) -> dict[str, str]:
     """For executors elsewhere: they fetch what they need from the driver."""
-    return {"spark.jars": ",".join(map(str, jars.spark)), "spark.submit.pyFiles": str(modules)}
+    return {JARS: ",".join(map(str, jars.spark)), "spark.submit.pyFiles": str(modules)}
 
 
 def class_path(jars: Jars) -> str:
@@ -185,10 +209,12 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> di
     }
 
 
-def submit_arguments(own: RunResources, conf: Mapping[str, str]) -> str:
-    """What PySpark hands to spark-submit."""
+def submit_arguments(own: RunResources, conf: Mapping[str, str], secrets: Path | None = None) -> str:
+    """What PySpark hands to spark-submit; `secrets` is a file of more settings."""
     settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-    return shlex.join(["--master", own.spark_master, "--driver-memory", MEMORY, *settings, "pyspark-shell"])
+    # With a file of settings Spark passes over its defaults, unless it is told to load them all the same.
+    file = ["--properties-file", str(secrets), "--load-spark-defaults"] if secrets else []
+    return shlex.join(["--master", own.spark_master, "--driver-memory", MEMORY, *file, *settings, "pyspark-shell"])
 
 
 def mark(own: RunResources) -> str:
