@@ -138,7 +138,7 @@ def test_executors_have_the_time_zone_of_whoever_uses_them(place: Path, monkeypa
         told(place)
         monkeypatch.setenv("TZ", "Asia/Kathmandu")
         assert shared.usable(notes.append) is None
-    assert "started with another environment" in notes[0]
+    assert "started with another TZ in the environment" in notes[0]
 
 
 def test_an_interrupt_while_archives_are_made_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -429,8 +429,25 @@ def test_more_runs_than_the_worker_has_cores_for_are_refused_with_their_number(
 ) -> None:
     monkeypatch.setattr("harness.suite.stack_of", lambda *each: pytest.fail("a stack was asked for"))
     wide = replace(scenario("wide"), pipeline=replace(scenario("wide").pipeline, executors=6))
-    with pytest.raises(UsageError, match=f"--jobs 8; .* {PROMISED_CORES} cores: --jobs 3"):
-        run_all([wide] * 8, Options(jobs=8, reports=tmp_path / "reports"))
+    for asked, why in (
+        (8, f"{PROMISED_CORES} cores: --jobs 3"),
+        (9, f"takes {side_by_side.MOST} runs at once: --jobs 3"),
+    ):
+        with pytest.raises(UsageError, match=f"--jobs {asked}; .* {why}"):
+            run_all([wide] * 8, Options(jobs=asked, reports=tmp_path / "reports"))
+
+
+def test_one_run_is_played_whatever_its_executors_and_the_number_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Asked(Exception):
+        """A stack was asked for."""
+
+    def asked(*each: object) -> None:
+        raise Asked
+
+    monkeypatch.setattr("harness.suite.stack_of", asked)
+    wide = replace(scenario("wide"), pipeline=replace(scenario("wide").pipeline, executors=40))
+    with pytest.raises(Asked):
+        run_all([wide], Options(jobs=8))
 
 
 @pytest.mark.parametrize("stack", ["external", "yarn"])

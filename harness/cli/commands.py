@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import click
 
 from harness import __version__
 from harness.cli.error_lines import CarefulGroup, counted
+from harness.cli.ranges import Range
 from harness.cli.start_help import StartCommand
 from harness.errors import UsageError
 from harness.fields.own_kinds import load_own_kinds
@@ -249,7 +249,7 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 )
 @click.option(
     "--disk",
-    type=click.FloatRange(min=0.1, max=1e6),
+    type=Range(min=0.1, max=1e6),
     default=2.0,
     show_default=True,
     metavar="GIB",
@@ -268,14 +268,11 @@ def nightly(ctx: click.Context, /, paths: tuple[Path, ...], for_: str, **rest: A
 
     load_own_kinds(find(paths))
     today = datetime.now(UTC).date()  # the day of a run is that of its start, in UTC
-    disk = rest.pop("disk")
-    if math.isnan(disk):  # no bound of a range refuses it
-        raise click.BadParameter("nan is no number of GiB", param_hint="--disk")
     asked = Asked(
         paths=paths,
         for_s=asked_for(for_),
         shard=Shard.parse(rest.pop("shard"), "--shard"),
-        disk=int(disk * GIB),
+        disk=int(rest.pop("disk") * GIB),
         **rest,
     )
     ctx.exit(play(asked, today=today))
@@ -350,7 +347,7 @@ def explain(run: Path, key: str) -> None:
 @click.argument("paths", nargs=-1, type=PATHS, metavar="[PATH]...")
 @click.option(
     "--idle",
-    type=click.FloatRange(min=0.05, max=1440),
+    type=Range(min=0.05, max=1440),
     default=30.0,
     show_default=True,
     metavar="MINUTES",

@@ -32,6 +32,7 @@ from harness.wait import Deadline, Waiting, tallied, undisturbed, until
 
 LOOK_EVERY_S, ASK_EVERY_S = 0.02, 0.1
 UNSHOWN = "what the attempt before asked for does not show, or is nothing that can be made ready for it"
+LATE = "it was not ready in time"
 STOP_WITHIN_S = 15.0
 LAUNCH_WITHIN_S = 180.0
 
@@ -178,7 +179,8 @@ class Supervisor:
                 if not self._stopping.is_set() and standby.go():
                     return standby
                 self.driver = None
-            self._journal.write("no standby", number=number, why=tail(standby.driver.log, lines=3))
+            why = LATE if standby.driver.poll() is None else tail(standby.driver.log, lines=3)
+            self._journal.write("no standby", number=number, why=why)
             standby.drop()
         finally:
             self._parked = False

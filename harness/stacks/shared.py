@@ -81,11 +81,15 @@ def versions() -> dict[str, str]:
         "java": f"{found.text} in {found.home}",
         "jars": jars.resolve(found).digest,
         # Executors have the environment in which the stack was started: the time zone, say.
-        "environment": sha256(json.dumps(service.environment(), sort_keys=True).encode()).hexdigest(),
+        **{f"{name} in the environment": _short(value) for name, value in service.environment().items()},
         "machine": " ".join(
             [str(os.getuid()), BOOT.read_text().strip(), *(str(each.readlink()) for each in NAMESPACES)]
         ),
     }
+
+
+def _short(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def there() -> There | None:
@@ -107,7 +111,8 @@ def usable(say: Callable[[str], object]) -> There | None:
     found = there()
     if found is None:
         return None
-    other = [name for name, value in versions().items() if found.versions.get(name) != value]
+    ours = versions()
+    other = [name for name in {**ours, **found.versions} if found.versions.get(name) != ours.get(name)]
     if other:
         say(f"the stack that is up was started with another {', another '.join(other)}; starting one for this command")
         return None

@@ -120,9 +120,10 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
 
     if (options.jobs or 1) > 1 and options.stack in ONE_AT_A_TIME:
         raise UsageError(f"asked for several --jobs on the stack {options.stack}; it takes one run at a time")
+    most = most_promised(work)
     if (options.jobs or 1) > MOST:
-        raise UsageError(f"asked for --jobs {options.jobs}; a stack takes {MOST} runs at once: --jobs {MOST}")
-    if (options.jobs or 1) > (most := most_promised(work)):
+        raise UsageError(f"asked for --jobs {options.jobs}; a stack takes {MOST} runs at once: --jobs {most}")
+    if min(options.jobs or 1, len(work)) > most:
         raise UsageError(
             f"asked for --jobs {options.jobs}; that many of these scenarios may need more than the worker's "
             f"{PROMISED_CORES} cores: --jobs {most}"

@@ -40,6 +40,8 @@ DOWN_S = 120.0
 LOOK_S = 0.5
 MOMENT_S = 1.0
 LOG = "owner.log"
+STARTING = "starting.lock"
+"""Held by `onceproof up` until its stack is up."""
 LOST = 75
 """The exit status of an owner before which another one was there."""
 
@@ -66,6 +68,12 @@ def start(components: Collection[str], idle_s: float, *, kinds: Sequence[Path]) 
     """Start the owner of a stack and wait until it is up. `kinds`: files in whose repositories kinds are registered.
     Raises UsageError if one is up that cannot be used, and the HarnessError that it failed with."""
     place = shared.folder()
+    # Its owner holds a lock of its own once it has imported what it needs, which takes seconds.
+    with locked(place / STARTING, within_s=UP_S):
+        return _started(place, components, idle_s, kinds)
+
+
+def _started(place: Path, components: Collection[str], idle_s: float, kinds: Sequence[Path]) -> shared.There:
     if _settled(place) is not None:
         return _up_already(components)
     log = place / LOG
@@ -95,11 +103,13 @@ def start(components: Collection[str], idle_s: float, *, kinds: Sequence[Path]) 
     return found
 
 
-def _settled(place: Path) -> shared.There | None:
-    """The stack that is up, None if there is none, once nobody is starting one or taking it down. Raises WaitError."""
+def _settled(place: Path, *locks: str) -> shared.There | None:
+    """The stack that is up, None if there is none, once nobody is starting one or taking it down: nobody holds its
+    owner's lock, nor one of `locks`. Raises WaitError."""
 
     def look() -> shared.There | bool | Waiting:
-        return shared.there() or not shared.held(place / shared.OWNER) or Waiting(tail(place / LOG))
+        busy = any(shared.held(place / each) for each in (shared.OWNER, *locks))
+        return shared.there() or not busy or Waiting(tail(place / LOG))
 
     found = until("the stack that is coming up or going down", look, within_s=UP_S, every_s=0.1)
     return found if isinstance(found, shared.There) else None
@@ -135,7 +145,7 @@ def _seen(child: subprocess.Popen[bytes], log: Path) -> shared.There | Waiting:
 def end(*, now: bool) -> bool:
     """End the stack that is up; False if there is none. Raises UsageError while somebody uses it, unless `now`."""
     place = shared.folder()
-    found = _settled(place)
+    found = _settled(place, STARTING)
     if found is None:
         return False
     with contextlib.ExitStack() as door:
