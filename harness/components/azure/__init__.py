@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from harness.component import Addressed, Look, Started, server_look
 from harness.components.azure.node import CURE, program
+from harness.components.azure.shared_key import KEY
 from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.kinds import About
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
     from harness.resources import Resources
 
-KEY = "AZURE_STORAGE_KEY"
-"""The variable that has an account's key."""
 ACCOUNT = f"set {KEY}, and say --stack external --at azure=https://ACCOUNT.blob.core.windows.net/CONTAINER"
 
 

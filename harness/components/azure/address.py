@@ -13,10 +13,9 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from harness.components.azure import KEY
 from harness.components.azure.blob import CONFLICT, NO_CONTAINER, TLS, BlobService, Refused
 from harness.components.azure.run_prefix import Provides, Room
-from harness.components.azure.shared_key import Account
+from harness.components.azure.shared_key import KEY, Account
 from harness.errors import UsageError
 from harness.fields.logins import login
 

@@ -8,6 +8,8 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+KEY = "AZURE_STORAGE_KEY"
+"""The variable that has an account's key."""
 LINES = (
     "content-encoding",
     "content-language",
