@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import os
@@ -25,9 +26,11 @@ from harness.components.s3 import requests as s3
 from harness.errors import StackError
 from harness.remote.relay import exchange
 from harness.remote.relay.commits import Commits, HeldRequest, Name, Operation, Part, named
+from harness.remote.relay.connection import Connection
 from harness.remote.relay.exchange import Exchange, State
 from harness.remote.relay.framing import Framing, Head, Piece
 from harness.remote.relay.server import Relay
+from harness.remote.relay.speech import HTTP
 from harness.wait import until
 
 WITHIN_S = 20.0
@@ -660,3 +663,26 @@ def test_a_mistake_of_ours_is_told(stage: Stage) -> None:
     with pytest.raises(StackError, match="the relay to a store failed: ValueError"):
         stage.relay.check()
     stage.relay._failure = None
+
+
+def test_a_connection_that_is_cancelled_while_it_ends_closes_its_sockets(stage: Stage) -> None:
+    """As where a relay ends at that moment."""
+    sockets: list[socket.socket] = []
+
+    async def ended(near: socket.socket, port: int) -> None:
+        made = Connection(near, ("127.0.0.1", port), stage.relay, HTTP)
+        task = asyncio.create_task(made.run())
+        while made._answering is None:
+            await asyncio.sleep(0)
+        while not task.done():
+            task.cancel()
+            await asyncio.sleep(0)
+        sockets.extend(each for each in (near, made._server) if each is not None)
+
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()),
+    ):
+        asyncio.run(ended(listener.accept()[0], server.getsockname()[1]))
+    assert [each.fileno() for each in sockets] == [-1, -1]

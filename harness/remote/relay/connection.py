@@ -60,10 +60,13 @@ class Connection:
             tasks = [task for task in (requests, self._answering) if task is not None]
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            self._client.close()
-            if self._server is not None:
-                self._server.close()
+            try:
+                await asyncio.gather(*tasks, return_exceptions=True)
+            finally:
+                # Also where the relay ends while this connection does.
+                self._client.close()
+                if self._server is not None:
+                    self._server.close()
 
     async def _until_closed(self, requests: asyncio.Task[bool]) -> None:
         while not requests.done():

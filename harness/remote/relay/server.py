@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from harness.errors import StackError
 from harness.remote.relay.connection import Connection
@@ -116,7 +117,9 @@ class Relay:
         loop = asyncio.get_running_loop()
         assert self._listener is not None
 
-        def ended(task: asyncio.Task[None]) -> None:
+        def ended(client: socket.socket, task: asyncio.Task[None]) -> None:
+            # One that is cancelled before it has begun does not close it.
+            client.close()
             connections.discard(task)
             if not task.cancelled() and task.exception() is not None:
                 # What a peer does to a connection is caught there: this is a mistake of ours.
@@ -126,4 +129,4 @@ class Relay:
             client, _ = await loop.sock_accept(self._listener)
             task = loop.create_task(Connection(client, self._to, self, self._speech).run())
             connections.add(task)
-            task.add_done_callback(ended)
+            task.add_done_callback(partial(ended, client))
