@@ -8,13 +8,16 @@ import json
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 from urllib.parse import unquote
 from xml.sax.saxutils import escape
 
+import pytest
+
+from harness.components.azure import address
 from harness.components.azure.blob import BlobService
 from harness.components.azure.shared_key import Account, authorization, signed_text
 
@@ -306,6 +309,21 @@ def standing(account: StorageAccount) -> Iterator[int]:
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def in_its_place(account: StorageAccount, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Standing, and asked wherever the harness asks an account, whose key is in the environment."""
+    monkeypatch.setenv("AZURE_STORAGE_KEY", KEY)
+    with standing(account) as port, ExitStack() as ends:
+
+        def asked(who: Account, host: str) -> BlobService:
+            made = replace(service(port), account=who)
+            ends.callback(made.close)
+            return made
+
+        monkeypatch.setattr(address, "blob_service", asked)
+        yield port
 
 
 def service(port: int, *, key: str = KEY) -> BlobService:

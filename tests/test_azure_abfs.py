@@ -7,16 +7,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.components.azure import address
 from harness.components.azure.address import AzureThere
-from harness.components.azure.blob import BlobService
-from harness.components.azure.shared_key import Account
 from harness.components.spark.driver_process import Machine, environment
 from harness.load import load
 from harness.machine import jars, java
@@ -30,7 +26,7 @@ from harness.stacks.needed_parts import needed
 from harness.stacks.processes import ProcessesStack
 from tests.limits import PROCESS_S
 from tests.provided import broker, database
-from tests.storage_account import CONTAINER, KEY, NAME, Asked, StorageAccount, service, standing
+from tests.storage_account import CONTAINER, KEY, NAME, Asked, StorageAccount, in_its_place
 from tests.test_azure_account import AT, AZURES
 
 PROGRAM = """
@@ -65,16 +61,8 @@ def rename_of(asked: Asked) -> str:
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[StorageAccount, int]]:
     """A stand-in for the account, with files of somebody else's, and where it answers."""
-    monkeypatch.setenv("AZURE_STORAGE_KEY", KEY)
     account = StorageAccount(there={"others": None, "others/x": b"theirs"})
-    with standing(account) as port, ExitStack() as ends:
-
-        def asked(who: Account, host: str) -> BlobService:
-            made = replace(service(port), account=who)
-            ends.callback(made.close)
-            return made
-
-        monkeypatch.setattr(address, "blob_service", asked)
+    with in_its_place(account, monkeypatch) as port:
         yield account, port
 
 

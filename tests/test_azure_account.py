@@ -10,7 +10,7 @@ import http.client
 import json
 import shlex
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from click.testing import CliRunner
 
 from harness.cli import main
 from harness.components.azure import KIND as AZURE
-from harness.components.azure import address
 from harness.components.azure.address import AzureThere
 from harness.components.azure.blob import BlobService, Refused, emulator
 from harness.components.azure.run_prefix import Room
@@ -35,7 +34,7 @@ from harness.scenario import Pipeline
 from harness.stacks import lasting
 from harness.stacks.provision import Made
 from harness.stacks.supported import Named, refuse, unsupported
-from tests.storage_account import CONTAINER, KEY, NAME, Failed, StorageAccount, service, standing
+from tests.storage_account import CONTAINER, KEY, NAME, Failed, StorageAccount, in_its_place, service, standing
 
 AZURES = Path(__file__).parents[1] / "scenarios" / "azure"
 AT = f"https://{NAME}.blob.core.windows.net/{CONTAINER}"
@@ -50,16 +49,8 @@ def account() -> StorageAccount:
 @pytest.fixture
 def there(account: StorageAccount, monkeypatch: pytest.MonkeyPatch) -> Iterator[AzureThere]:
     """A container at its address, for which `account` answers; Spark has no part in it."""
-    monkeypatch.setenv("AZURE_STORAGE_KEY", KEY)
     monkeypatch.setattr("harness.machine.jars.fetched", lambda name: (Path("hadoop-azure.jar"),))
-    with standing(account) as port, ExitStack() as ends:
-
-        def asked(who: Account, host: str) -> BlobService:
-            made = replace(service(port), account=who)
-            ends.callback(made.close)
-            return made
-
-        monkeypatch.setattr(address, "blob_service", asked)
+    with in_its_place(account, monkeypatch):
         yield AzureThere(AT)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,15 @@ HELPER = 'import deeper  # {about}\n\n\ndef go(n):\n    """{about}"""\n    deepe
 DEEPER = "LIMIT = {limit}\n\n\ndef go(n, m):\n    return LIMIT, {deeper}\n\n\ndef other():\n    return {other}\n"
 
 
+def digest_of(root: Path, texts: Mapping[str, str]) -> str:
+    """That of the scenario `own/it`, where these files are below the root."""
+    for place, text in texts.items():
+        path = root / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return digest(root, "own/it")
+
+
 def tree(root: Path, **changes: str) -> str:
     """The digest of a scenario whose program imports a module that imports another one, and has a reader of its own."""
     given = {"name": "a", "records": "6", "about": "a", "key": "id", "program": "main", "number": "1"} | changes
@@ -158,11 +168,7 @@ def tree(root: Path, **changes: str) -> str:
         "pipelines/own/reads.py": f"def rows():\n    yield {reads}\n",
         "pipelines/own/apart.py": f"NUMBER = {changes.get('apart', '1')}\n",
     }
-    for place, text in texts.items():
-        path = root / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return digest(root, "own/it")
+    return digest_of(root, texts)
 
 
 def test_a_run_that_came_out_otherwise_is_kept_and_told_apart_from_one_of_another_state() -> None:
@@ -195,11 +201,7 @@ def test_a_digest_tells_the_java_that_a_program_names(tmp_path: Path) -> None:
             "pipelines/own/shared.py": "def run(java):\n    return java\n",
             "pipelines/own/It.java": f"class It {{ {java} }}",
         }
-        for place, text in texts.items():
-            path = root / place
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return digest(root, "own/it")
+        return digest_of(root, texts)
 
     assert len({of("int a;"), of("int b;"), of("int a;", "Other.java"), of("int b;", "Other.java")}) == 3
 
