@@ -7,10 +7,13 @@ import contextlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from harness.remote import RemoteFolder, Wait
 from harness.resources import Resources
+
+if TYPE_CHECKING:
+    from harness.remote.relay.commits import Commits
 
 CHECKPOINT = "checkpoint"
 """The folder of a part that a run's checkpoint lies in, and the placeholder that stands for it."""
@@ -59,6 +62,11 @@ class CheckpointInPart:
     def checkpoints(self, own: Resources) -> RemoteFolder:
         """The folder that `{checkpoint}` stands for."""
         found: RemoteFolder = own.at.below(CHECKPOINT)
+        return found
+
+    def commits(self, own: Resources) -> Commits | None:
+        """What sees the requests of the checkpoints there; None for a part that was given no relay."""
+        found: Commits | None = own.at.below(CHECKPOINT).commits()
         return found
 
 

@@ -23,12 +23,11 @@ from harness.components.azure.shared_key import KEY
 from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.remote.parts import CHECKPOINT, CheckpointInPart
-from harness.remote.relay.commits import TO_STORES, Commits
+from harness.remote.parts import CheckpointInPart
+from harness.remote.relay.commits import TO_STORES
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
-    from harness.resources import Resources
 
 ACCOUNT = f"set {KEY}, and say --stack external --at azure=https://ACCOUNT.blob.core.windows.net/CONTAINER"
 
@@ -68,16 +67,6 @@ class Azure(CheckpointInPart):
         from harness.components.azure.address import AzureThere
 
         return AzureThere(address)
-
-    def commits(self, own: Resources) -> Commits | None:
-        """Its requests."""
-        from harness.components.azure.requests import operation
-
-        room = own.at.below(CHECKPOINT)
-        if room.relay is None:
-            return None
-        prefix = f"{room.service.account.name}/{room.container}/{room.prefix}"
-        return Commits(relay=room.relay, reads=operation, prefix=prefix)
 
 
 def _node() -> str:

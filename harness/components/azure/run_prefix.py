@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.components.azure.blob import EMULATED, BlobService
+from harness.components.azure.requests import operation
 from harness.machine import jars
 from harness.remote import Entry, Wait
 from harness.remote.parts import ProvidesFolders, soon
+from harness.remote.relay.commits import Commits
 from harness.remote.relay.server import Relay
 from harness.resources import Resources, labelled
 
@@ -46,6 +48,13 @@ class Room:
     def below(self, place: str) -> Room:
         """A folder in it."""
         return replace(self, prefix=f"{self.prefix}{place}/")
+
+    def commits(self) -> Commits | None:
+        """What sees the commits of the checkpoints in it; None where the run was given no relay."""
+        if self.relay is None:
+            return None
+        prefix = f"{self.service.account.name}/{self.container}/{self.prefix}"
+        return Commits(relay=self.relay, reads=operation, prefix=prefix)
 
     def entries(self, place: str) -> list[Entry]:
         """The names in a folder; none where it is not there. An empty blob that marks a folder is that folder."""

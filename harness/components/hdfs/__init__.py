@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 from harness.component import Addressed, Look, Server, Started, server_look
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.remote.parts import CHECKPOINT, CheckpointInPart
-from harness.remote.relay.commits import TO_HDFS, Commits
+from harness.remote.parts import CheckpointInPart
+from harness.remote.relay.commits import TO_HDFS
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
-    from harness.resources import Resources
 
 
 class HdfsComponent(CheckpointInPart):
@@ -56,11 +55,6 @@ class HdfsComponent(CheckpointInPart):
         from harness.components.hdfs.address import HdfsThere
 
         return HdfsThere(address)
-
-    def commits(self, own: Resources) -> Commits | None:
-        """The calls to its NameNode, if the run was given a relay."""
-        found: Commits | None = own.at.below(CHECKPOINT).commits()
-        return found
 
     def borrowed(self, text: str) -> Server:
         """Of another process of ours."""

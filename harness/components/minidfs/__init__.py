@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from harness.component import Server, Started
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.remote.parts import CHECKPOINT, CheckpointInPart
-from harness.remote.relay.commits import TO_HDFS, Commits
+from harness.remote.parts import CheckpointInPart
+from harness.remote.relay.commits import TO_HDFS
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
-    from harness.resources import Resources
 
 
 class MiniDfsComponent(CheckpointInPart):
@@ -42,11 +41,6 @@ class MiniDfsComponent(CheckpointInPart):
         from harness.components.minidfs.process import MiniDfs
 
         return MiniDfs(host.session, host.java, logs=host.logs)
-
-    def commits(self, own: Resources) -> Commits | None:
-        """The calls to its NameNode, if the run was given a relay."""
-        found: Commits | None = own.at.below(CHECKPOINT).commits()
-        return found
 
     def borrowed(self, text: str) -> Server:
         """Of another process of ours."""

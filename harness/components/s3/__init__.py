@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 from harness.component import Addressed, Look, Server, Started, server_look
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.remote.parts import CHECKPOINT, CheckpointInPart
-from harness.remote.relay.commits import TO_STORES, Commits
+from harness.remote.parts import CheckpointInPart
+from harness.remote.relay.commits import TO_STORES
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
-    from harness.resources import Resources
 
 
 class S3(CheckpointInPart):
@@ -57,15 +56,6 @@ class S3(CheckpointInPart):
         from harness.components.s3.address import S3There
 
         return S3There(address)
-
-    def commits(self, own: Resources) -> Commits | None:
-        """Its requests, if the run was given a relay."""
-        from harness.components.s3.requests import operation
-
-        room = own.at.below(CHECKPOINT)
-        if room.relay is None:
-            return None
-        return Commits(relay=room.relay, reads=operation, prefix=f"{room.bucket}/{room.prefix}")
 
     def borrowed(self, text: str) -> Server:
         """Of another process of ours."""

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from harness.components.s3.requests import operation
 from harness.components.s3.server import Entry, Refused, Server
 from harness.errors import StackError
 from harness.machine import jars
 from harness.remote import Entry as Folder
 from harness.remote import Wait
 from harness.remote.parts import ProvidesFolders, soon
+from harness.remote.relay.commits import Commits
 from harness.remote.relay.relays import RELAY, Relays
 from harness.remote.relay.server import Relay
 from harness.resources import Resources, labelled
@@ -45,6 +47,12 @@ class Room:
     def below(self, place: str) -> Room:
         """A folder in it."""
         return replace(self, prefix=f"{self.prefix}{place}/")
+
+    def commits(self) -> Commits | None:
+        """What sees the commits of the checkpoints in it; None where the run was given no relay."""
+        if self.relay is None:
+            return None
+        return Commits(relay=self.relay, reads=operation, prefix=f"{self.bucket}/{self.prefix}")
 
     def entries(self, place: str) -> list[Folder]:
         """The names in a folder; none where it is not there. A mark of the folder itself is none."""

@@ -141,7 +141,7 @@ class Framing(Reader):
             return self._rest if self._answers else self._head
         if len(length) > 1 or not (text := length.pop()).isascii() or not text.isdigit():
             raise Unread
-        self._left = int(text)
+        self._left, self._next = int(text), self._head
         return self._body if self._left else self._head
 
     def _switched(self) -> Iterator[Piece]:
@@ -162,15 +162,8 @@ class Framing(Reader):
         if not (size := SIZE.match(line)):
             raise Unread
         self._left = int(size[1], 16)
-        self._state = self._chunk if self._left else self._trailer
+        self._state, self._next = (self._body if self._left else self._trailer), self._chunk_end
         yield Piece(self._take(len(line)))
-
-    def _chunk(self) -> Iterator[Piece]:
-        data = self._take(self._left)
-        self._left -= len(data)
-        if not self._left:
-            self._state = self._chunk_end
-        yield Piece(data)
 
     def _chunk_end(self) -> Iterator[Piece]:
         if len(self._buffer) < 2:
