@@ -351,7 +351,6 @@ def test_what_a_hit_broke_shows_though_the_log_is_late_and_it_never_holds() -> N
 def test_why_nothing_is_blamed_is_said_only_where_a_violation_was_expected() -> None:
     bare = (found(Kind.LOST, faults=()),)
     assert verdict(replace(GOOD, findings=bare)).reasons == ()
-    assert verdict(replace(GOOD, expect=Expect(word=Word.UNKNOWN), unknown=("x",))).reasons == ("x",)
 
 
 def test_findings_that_control_runs_left_open_are_shown_and_do_not_violate() -> None:
@@ -383,8 +382,17 @@ def test_what_was_not_tried_and_what_limits_the_answer_is_kept() -> None:
     assert out.notes == ("the sink folds",)
 
 
-def test_unknown_can_be_expected() -> None:
-    assert verdict(replace(GOOD, expect=Expect(word=Word.UNKNOWN), drained=False)).as_expected
+def test_unknown_can_be_expected_of_what_a_fault_took_away_for_good() -> None:
+    stopped = replace(GOOD, expect=Expect(word=Word.UNKNOWN), drained=False, unknown=("no key",), why_open=True, gone=True)
+    assert (verdict(stopped).as_expected, verdict(stopped).reasons) == (True, ("no key",))
+
+
+def test_an_unknown_for_another_cause_is_not_the_expected_one() -> None:
+    expecting = replace(GOOD, expect=Expect(word=Word.UNKNOWN), guarantee=Guarantee.AT_MOST_ONCE)
+    vague = (found(Kind.WRONG_AGGREGATE, vague=True),)
+    for facts in (replace(expecting, unknown=("the time was up",)), replace(expecting, gone=True, findings=vague)):
+        out = verdict(facts)
+        assert (out.word, out.as_expected, len(out.reasons)) == (Word.UNKNOWN, False, 2)
 
 
 NOTHING = {"stakes": (), "idle": ("every planned batch was committed",)}

@@ -58,7 +58,8 @@ class Facts:
     a hit had in flight, where the scenario declares it to be late. `writing` names the hits after which somebody who
     was at work could write on when the sinks were last read: what these did no snapshot shows. `unread` says which
     sinks cannot be read back, by the scenario's own word, `compared` that there are others, `untold` that nobody knows
-    what some hit put at stake."""
+    what some hit put at stake. `gone`: a fault took away for good what every program needs, and nothing else is
+    open."""
 
     guarantee: Guarantee
     expect: Expect
@@ -83,6 +84,7 @@ class Facts:
     unread: tuple[str, ...] = ()
     compared: bool = True
     untold: bool = False
+    gone: bool = False
 
 
 class Silence(NamedTuple):
@@ -156,9 +158,12 @@ def _amiss(facts: Facts, word: Word, doubt: Doubt, *, sound: bool) -> str:
     """Why the word is the expected one, and not for the expected cause; empty if it is, or has none of its own."""
     if word is Word.VIOLATED and not explained(doubt.violating, facts.expect, facts.writing):
         return _unblamed(facts.expect)
+    if word is Word.UNKNOWN and (doubt.untold or not facts.gone):
+        return _OPEN
     return _UNSOUND if word is Word.VOID and not sound else ""
 
 
+_OPEN = "unknown was expected because a fault took away for good what every pipeline needs, and something else is open"
 _UNSOUND = "void was expected because nothing was to be at stake, and something else is wrong with this test"
 
 

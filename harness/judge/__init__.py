@@ -72,6 +72,7 @@ def judged(folder: Path) -> Judged:
     unmatched = {sink.position: sink.name for sink in examined if sink.unmatched}
     asked = drained and not _of(examined, "error")
     held = _decided(run, found, controls, unmatched=set(unmatched), asked=asked)
+    cut = _cut(run, examined)
     kinds = sum((sink.kinds for sink in examined), Counter({Kind.RECOVERED: producer.counts["recovered"]}))
     noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
     facts = Facts(
@@ -96,10 +97,11 @@ def judged(folder: Path) -> Judged:
             *reasons,
             *hung.unknown,
             *held.unknown,
-            *_cut(run, examined),
+            *cut,
             *noted,
         ),
         why_open=bool(noted) or bool(reasons),
+        gone=hung.gone and not (held.unknown or run.outcome.get("grew") or _of(examined, "unknown") or cut),
         error=(*producer.error, *_said(run), *_of(examined, "error"), *hung.error, *held.error),
         unmatched=unmatched,
         stakes=()
@@ -286,7 +288,7 @@ def _untried(run: Run, examined: list[Examined]) -> tuple[tuple[str, str], ...]:
 
 def _drained(run: Run, examined: list[Examined]) -> tuple[bool, list[str]]:
     """Whether all was drained, by the run loop's word and by the ledger; and what that leaves open."""
-    reasons = [reason for sink in examined for reason in sink.unknown]
+    reasons = [reason for sink in examined for reason in (*sink.waiting, *sink.unknown)]
     committed = all(sink.drained for sink in examined)
     if run.drained and not all(sink.drained or sink.behind for sink in examined):
         reasons.append(

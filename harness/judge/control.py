@@ -49,7 +49,8 @@ class Control:
 
 @dataclass(kw_only=True)
 class Decided:
-    """What becomes of the findings: those that stand, those that may be nobody's, and the reasons."""
+    """What becomes of the findings: those that stand, those that may be nobody's, and the reasons. `gone`: nobody can
+    tell because a fault took away for good what every program needs."""
 
     stand: list[Finding] = field(default_factory=list)
     doubtful: list[Finding] = field(default_factory=list)
@@ -57,6 +58,7 @@ class Decided:
     error: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     wants: int = 0
+    gone: bool = False
 
 
 def signature(finding: Finding) -> Signature:

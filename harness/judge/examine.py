@@ -35,8 +35,8 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 class Examined:
     """What came of one sink. `void`, `unknown` and `error` are reasons, `unread` those of a sink that the scenario says
     cannot be read; `unmatched` says that it holds none of the keys expected of it; `unseen` counts rows that are
-    missing while the pipeline is not drained; `strange` those that may be of records which the ledger is `short` of;
-    `behind`: it is, and a batch has yet to write what it took."""
+    missing while the pipeline is not drained, which `waiting` says; `strange` those that may be of records which the
+    ledger is `short` of; `behind`: it is, and a batch has yet to write what it took."""
 
     sink: Sink
     name: str
@@ -51,6 +51,7 @@ class Examined:
     unread: list[str] = field(default_factory=list)
     void: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     weighed: list[Weighed] = field(default_factory=list)
@@ -217,7 +218,7 @@ def _compare(out: Examined, case: Case) -> None:
         if _certain(mark, out) and not _rounding(mark, out, case) and out.counted(mark.kind):
             out.findings.append(finding(case, mark))
     if out.unseen:
-        out.unknown.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
+        out.waiting.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
     if out.strange:
         out.unknown.append(
             f"{out.strange} rows of {out.name} may be of records that the source lacked when it was read back"

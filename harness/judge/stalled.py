@@ -36,16 +36,15 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
     since, interval = _since(run, injections), run.scenario.pipeline.interval_s
     longest = max((control.gap_s for control in controls), default=0.0)
-    lasting = "did not come back, so no pipeline could go on"
     if away := next((hit for hit in since if _took(hit)), None):
         idle_s, since, dead = _idle_s(since, away), _before(since, away), False
         if idle_s <= SLOWER * (longest if interval is None else interval):
-            return _failed(words, controls) or Decided(unknown=[f"{words}; what {away.label} took away {lasting}"])
+            return _failed(words, controls) or _gone(words, away.label)
     # What nobody missed at once may be missed by the next attempt.
     elif gone := [
         step.name for step in run.steps if not step.hit and step.evidence.signalled and step.evidence.unhealed
     ]:
-        return _failed(words, controls) or Decided(unknown=[f"{words}; what {gone[0]} took away {lasting}"])
+        return _failed(words, controls) or _gone(words, gone[0])
     labels = tuple(injection.label for injection in since)
     if not dead and (late := late_log(run, injections)):
         return Decided(unknown=[f"{words}; {late}"])
@@ -69,6 +68,11 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
         made = f"only {len(controls)} of {CONTROLS_MAX} control runs were made" if controls else why
         return Decided(unknown=[f"{words}; {made}"], wants=wants)
     return Decided(stand=[blamed])
+
+
+def _gone(words: str, label: str) -> Decided:
+    lasting = f"what {label} took away did not come back, so no pipeline could go on"
+    return Decided(unknown=[f"{words}; {lasting}"], gone=True)
 
 
 def _failed(words: str, controls: Sequence[Control]) -> Decided | None:

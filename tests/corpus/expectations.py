@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from harness.scenario import Expect, Kind, Word
-from tests.corpus.case import adversary, held, violated, void
+from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.run_builder import RunBuilder, blame
+from tests.corpus.stalled import stall, taken_away
 
 DUPLICATED, LOST = Kind.DUPLICATED, Kind.LOST
 INJECTED, OTHER = (10, 20), (30, 40)
@@ -131,3 +132,16 @@ def void_because_nobody_could_look(run: RunBuilder) -> Iterator[str]:
     run.unread["1-injection/0"] = "the server did not answer"
     yield "it could"
     run.unread.clear()
+
+
+@adversary(7, unknown("and something else is open"), twin=unknown("did not come back", as_expected=True))
+def out_of_time_where_a_stop_was_expected(run: RunBuilder) -> Iterator[str]:
+    """A login was to be taken away for good, and the pipeline to stop over it. It came back, and the time was up."""
+    run.claim(expect=Expect(word=Word.UNKNOWN))
+    stall(run)
+    stopped = run.outcome
+    run.outcome = {"drained": False, "reasons": ["not drained: 10 of 40 records were not committed in time"]}
+    run.calm()
+    yield "it did not come back"
+    taken_away(run, 1)
+    run.outcome = stopped
