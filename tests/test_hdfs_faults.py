@@ -45,13 +45,15 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(killing, "DIES_WITHIN_S", 0.3)
 
 
-def world(server: Hdfs, *, dies_at_look: int) -> Any:
-    """A run whose driver is seen dead at that look, and at later ones; never at 0."""
+def world(server: Hdfs, *, dies_at_look: int, status: int = 1) -> Any:
+    """A run whose driver is seen dead at that look, and at later ones, with that exit status; never at 0."""
     looks = iter(range(1, 10_000))
     return SimpleNamespace(
         stack=SimpleNamespace(servers={"hdfs": server}),
         supervisor=SimpleNamespace(
-            driver=SimpleNamespace(number=1), ended=lambda number: 0 < dies_at_look <= next(looks)
+            driver=SimpleNamespace(number=1),
+            ended=lambda number: 0 < dies_at_look <= next(looks),
+            ending=lambda number, within_s: status,
         ),
         look=lambda hit: None,
         own=SimpleNamespace(run_id="t1", parts={}),
@@ -85,6 +87,13 @@ def test_a_driver_that_lives_feels_it_if_it_has_just_planned_what_is_gone(
     run.own.parts = parts
     planned = replace(step("lose blocks"), when=replace(WHEN, point=point))
     assert lose_blocks.KIND.inject(run, planned, TriggerHit(batch=3)).unfelt == unfelt
+
+
+def test_a_program_that_ended_well_did_not_die_of_safe_mode() -> None:
+    for status, unfelt in ((0, True), (1, False)):
+        run = world(Hdfs(), dies_at_look=1, status=status)
+        done = enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
+        assert done.unfelt is unfelt, status
 
 
 def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,14 +40,18 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(killing, "DIES_WITHIN_S", 0.3)
 
 
-def world(*, connected: bool, died: bool = False, dies_at_look: int = 1) -> Any:
+def world(*, connected: bool, died: bool = False, dies_at_look: int = 1, status: int = 1) -> Any:
     """A run with one process and a server that comes back."""
     server = SimpleNamespace(port=1, stop=lambda: None, start=lambda: None)
     driver, looks = SimpleNamespace(number=1), iter(range(1, 10_000))
     return SimpleNamespace(
         stack=SimpleNamespace(servers={"postgres": server}, executors=lambda own: []),
         own={},
-        supervisor=SimpleNamespace(driver=driver, ended=lambda number: died and next(looks) >= dies_at_look),
+        supervisor=SimpleNamespace(
+            driver=driver,
+            ended=lambda number: died and next(looks) >= dies_at_look,
+            ending=lambda number, within_s: status,
+        ),
         tripwire=None,
         look=lambda hit: None,
         release=lambda hit: None,
@@ -87,6 +91,13 @@ def test_nobody_noticed_if_nobody_was_connected_and_no_driver_died(
     done = outage.KillServer("postgres").inject(world(connected=connected, died=died), STEP, hit)
     assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
     assert done.signalled
+
+
+def test_a_program_that_ended_well_did_not_die_of_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=False)])
+    for status, unfelt in ((0, True), (1, False), (-9, False)):
+        run = world(connected=False, died=True, status=status)
+        assert outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3)).unfelt is unfelt, status
 
 
 def test_what_each_query_has_committed_while_the_server_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def victim_of(fault: Fault) -> Victim:
 
 
 def dies(run: RunContext, driver: Driver | None, *, within_s: float | None = None) -> bool:
-    """Has the attempt ended, or does it in time, by default within the seconds that one takes whose query has just
+    """Has the attempt failed, or does it in time, by default within the seconds that one takes whose query has just
     failed?"""
     if driver is None:
         return False
@@ -61,7 +61,14 @@ def dies(run: RunContext, driver: Driver | None, *, within_s: float | None = Non
         )
     except WaitError:
         return False
-    return True
+    return failed(run, driver)
+
+
+def failed(run: RunContext, driver: Driver | None) -> bool:
+    """Has the attempt ended, and not well? A program that had nothing left to do died of nothing."""
+    if driver is None or not run.supervisor.ended(driver.number):
+        return False
+    return run.supervisor.ending(driver.number, within_s=0.0) != 0
 
 
 def python_alone(fault: Fault, trigger: Trigger | None) -> Refusals:

@@ -97,8 +97,8 @@ class KillServer:
         return getattr(server, self.daemon, None) if self.daemon else server
 
     def died(self, run: RunContext, driver: Driver | None) -> bool:
-        """Has the attempt ended that was at work then? Asked once it is back."""
-        return driver is not None and run.supervisor.ended(driver.number)
+        """Has the attempt failed that was at work then? Asked once it is back."""
+        return killing.failed(run, driver)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
