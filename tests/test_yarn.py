@@ -126,6 +126,15 @@ ALONE = (
 TWO = f"2 steps that end the driver, with {policy.ATTEMPTS}: 2: none is left"
 
 
+def test_an_outage_of_what_keeps_the_checkpoint_is_an_end_for_yarn() -> None:
+    one = load(OWN / "hdfs_upsert_namenode_killed_mid_batch.yaml")
+    alone = replace(one, pipeline=replace(one.pipeline, conf={policy.ATTEMPTS: "1"}))
+    assert unsupported(alone, YARN) == [
+        f"one step that ends the driver, with {policy.ATTEMPTS}: 1: none is left; raise {policy.ATTEMPTS} to 2"
+    ]
+    assert unsupported(replace(alone, pipeline=replace(alone.pipeline, checkpoint="")), YARN) == []
+
+
 @pytest.mark.parametrize(
     ("kinds", "most", "said"),
     [

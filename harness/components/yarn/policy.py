@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from harness.component import NeedsComponents
+from harness.faults import FAULTS
 from harness.scenario import Impact, Pipeline, Restart, Scenario, Step, Victim
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
@@ -54,7 +56,7 @@ def unsupported(scenario: Scenario) -> Iterator[str]:
 def _used_up(scenario: Scenario, most: int) -> str:
     """Words for a schedule after which YARN starts no other attempt; empty if it does. Each end counts, the schedule's
     too, unless YARN forgets those that are old."""
-    ends = [step for step in scenario.schedule if step.do.impact in ENDS]
+    ends = [step for step in scenario.schedule if _ends(step, scenario.pipeline.checkpoint)]
     alone = max(_alone(scenario), default=0)
     if len(ends) >= most and not _forgotten(scenario, ends, most):
         said = scenario.pipeline.conf.get(VALIDITY)
@@ -69,6 +71,12 @@ def _used_up(scenario: Scenario, most: int) -> str:
     return f"{why}; raise {ATTEMPTS} to {needed}"
 
 
+def _ends(step: Step, kept: str) -> bool:
+    """Does a driver end by it, or may one whose checkpoint is in the component `kept`, which is away then?"""
+    does = FAULTS[step.do.kind]
+    return step.do.impact in ENDS or (isinstance(does, NeedsComponents) and kept in does.components)
+
+
 def _alone(scenario: Scenario) -> Iterator[int]:
     """The numbers of the attempts in which a program is killed under a JVM that lives: from the last one on, by number,
     that JVM has the application fail. An attempt that is lost with its node has a number, and is not counted as
@@ -77,7 +85,7 @@ def _alone(scenario: Scenario) -> Iterator[int]:
     for step in scenario.schedule:
         if step.do.options.get("victim") == Victim.PYTHON:
             yield number
-        number += step.do.impact in ENDS or step.do.kind == LOSES
+        number += _ends(step, scenario.pipeline.checkpoint) or step.do.kind == LOSES
 
 
 def _forgotten(scenario: Scenario, ends: Sequence[Step], most: int) -> bool:
