@@ -28,7 +28,7 @@ class CarefulGroup(click.Group):
         except Interrupted as stop:
             raise Exit(told(stop)) from stop
         except KeyboardInterrupt:
-            raise Exit(told(Interrupted("interrupted; nothing was judged after that"))) from None
+            raise Exit(told(Interrupted("interrupted"))) from None
         except HarnessError as failure:
             raise Exit(told(failure)) from failure
         except Exception as failure:
