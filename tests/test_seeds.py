@@ -28,7 +28,7 @@ VERDICT = re.compile(r"\[([^]]+)\]\(catalogue\.md#([\w-]+)\)")
 
 WITHOUT_A_SCENARIO = {
     "checkpoint-dir-setting": "Spark passes over the setting: a run with it is the run without it",
-    "data-lake-replayable": "the service has no local endpoint, and no scenario here needs an account",
+    "data-lake-replayable": "nobody had an account; given one, the scenarios of Azure run there by `--stack external`",
     "log-storage": "a program of DStreams is followed in a local folder alone",
     "nothing-before-start": "nothing is sent, nothing comes, and nothing can be hit",
     "other-sources": "nothing stands in for IoT Hub, and Spark 4.0 reads none of the others",
