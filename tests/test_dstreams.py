@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,19 +16,21 @@ from harness.dstreams.batch_times import Stream
 from harness.dstreams.java_stream import NoJavaStreamError
 from harness.dstreams.written import Allocated, Block, events, of_checkpoint, written
 from harness.errors import HarnessError, ScenarioError
+from harness.judge import judge
 from harness.judge.progress_at_hit import Reach, reaches
+from harness.judge.stakes.weigh import weigh
 from harness.judge.stakes.weighed import PLANNED
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Batch, Gone, Progressed, Query, QueryState
-from harness.scenario import Harm
+from harness.scenario import Evidence, Harm, Word
 from harness.sources.base import OpenSource
 from harness.wait import until
-from tests.folders import PER_RECORD
+from tests.folders import HIT, PER_RECORD, TOTALS, Folder, payments, totals
 from tests.java_objects import Java, added, allocated, checkpoint, checkpoint_of, graph, pair, record, time
 from tests.java_objects import stream as stream_of
-from tests.scales import Make, batch, benches, hit, injection, reach
+from tests.scales import PEAKS, Make, batch, benches, hit, injection, reach
 
 SENT = 100
 
@@ -255,6 +258,25 @@ def test_a_receiver_that_numbers_its_blocks_says_itself_which_records_a_batch_ha
     assert (stream.done(), stream.state("c").planned) == ({0: 7}, {0: 12})
 
 
+def test_what_a_numbered_receiver_held_in_memory_and_went_on_beyond_is_gone(tmp_path: Path) -> None:
+    first = [
+        record(added(800, 3, first=0, kept=False), allocated(1000, 800)),
+        record(added(1100, 4, first=3, kept=False)),
+    ]
+    stream = seen(numbered(tmp_path, *first), checkpoint(1000))
+    (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000))
+    stream.note_launch(2)
+    # Its place was kept, so what it had stored is asked for by nobody; the two records behind it no attempt stored.
+    later = [*first, record(allocated(2000, 1100), added(5800, 5, first=9, kept=False), allocated(6000, 5800))]
+    program(tmp_path, *later)
+    seen(stream, checkpoint(6000, 6000), attempt=2)
+    assert stream.query("c").gone == (), "the batch that went beyond may be done again"
+    program(tmp_path, *later, record(allocated(7000)))
+    query = seen(stream, checkpoint(7000, 7000), attempt=2).query("c")
+    assert query.gone == (Gone(attempt=1, partition=0, start=3, end=9),)
+    assert [batch.ranges[0] for batch in query.batches if batch.ranges[0][0] < batch.ranges[0][1]] == [(0, 3), (9, 14)]
+
+
 def test_a_batch_with_nothing_but_what_was_stored_before_took_nothing(tmp_path: Path) -> None:
     first = record(added(800, 3, first=0), allocated(1000, 800))
     second = record(added(1800, 3, first=0), allocated(2000, 1800))
@@ -310,6 +332,65 @@ def test_what_a_receiver_had_not_stored_is_at_stake_beside_what_comes_again(make
     out = hit(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
     assert out.again == batch(1)
     assert (out.missing, {stake.harm for stake in out.stakes}) == (lost, {Harm.LOSS, Harm.REPETITION})
+
+
+@pytest.mark.parametrize(("where", "shown"), [(1, False), (2, True)])
+def test_a_batch_that_is_done_does_not_show_the_loss_of_the_next_one(make: Make, where: int, shown: bool) -> None:
+    """A peak that only batch 1 has, which is done, or only batch 2, which is planned; all others rise to the end."""
+    records = [{"id": i, "account": "b" if i == 10 * where else "a", "amount": f"{i}.5"} for i in range(40)]
+    bench = make(PEAKS, records=records)
+    planned = replace(reach(3, 1), batch=2, by_time=True, volatile=True)
+    out = hit(bench, bench.first(2), planned)
+    assert [stake.harm for stake in out.counting] == ([Harm.LOSS] if shown else [])
+    assert out.missing == batch(2)
+
+
+def test_a_batch_that_is_done_is_not_done_again_by_a_driver_that_lives(make: Make) -> None:
+    bench = make()
+    met = injection(bench.held(bench.first(2)), outcome=replace(HIT, evidence=Evidence(signalled={"postgres": "gone"})))
+    planned = replace(reach(3, 1), next=None, batch=2, by_time=True)
+    for lived, harms in ((True, {Harm.LOSS}), (False, {Harm.LOSS, Harm.REPETITION})):
+        out = weigh(bench.scale(), replace(met, spared=lived), [planned])
+        assert {stake.harm for stake in out.stakes} == harms, lived
+
+
+def changed(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """The run folder, what its checkpoints say changed."""
+    told = json.loads((path / "checkpoint.json").read_text(encoding="utf-8"))
+    change(told)
+    (path / "checkpoint.json").write_text(json.dumps(told), encoding="utf-8")
+    return path
+
+
+def test_lines_lost_at_the_end_of_the_input_are_lost(folder: Folder) -> None:
+    folder.tables, folder.steps = [payments(folder.records[:36])], [replace(HIT, attempt=1)]
+
+    def lose(told: dict[str, Any]) -> None:
+        (query,) = told["queries"]
+        for batches in (told["batches"], query["batches"]):
+            batches[-1]["ranges"] = {"0": [30, 36]}
+        query.update(by_time=True, gone=[{"attempt": 1, "partition": 0, "start": 36, "end": 40}])
+
+    verdict = judge(changed(folder.write(), lose))
+    assert (verdict.word, verdict.kinds()) == (Word.VIOLATED, {"lost": 4})
+    told = {(finding.fits, finding.staked) for finding in verdict.findings}
+    assert told == {(("kill driver at sink-committed of batch 1, attempt 1",), True)}, "controls are to confirm it"
+
+
+def test_what_an_effect_by_batch_makes_of_records_without_one_is_unknown(folder: Folder) -> None:
+    effect = "select cast(_batch as text) as account, count(*) as n, sum(amount) as total from ledger where _batch >= 0"
+    folder.claim(sinks=(replace(TOTALS, effect=f"{effect} group by 1"),))
+    kept = [each for each in folder.records if not 20 <= each["id"] < 25]
+    rows = [{**each, "account": str(each["id"] // 10)} for each in kept]
+    folder.tables = [totals(rows)]
+
+    def skip(told: dict[str, Any]) -> None:
+        for batches in (told["batches"], told["queries"][0]["batches"]):
+            batches[2]["ranges"] = {"0": [25, 30]}
+
+    verdict = judge(changed(folder.write(), skip))
+    assert (verdict.word, verdict.findings) == (Word.UNKNOWN, ())
+    assert any(reason.startswith("5 records of the source are in no batch") for reason in verdict.reasons)
 
 
 def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:

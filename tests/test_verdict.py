@@ -383,7 +383,9 @@ def test_what_was_not_tried_and_what_limits_the_answer_is_kept() -> None:
 
 
 def test_unknown_can_be_expected_of_what_a_fault_took_away_for_good() -> None:
-    stopped = replace(GOOD, expect=Expect(word=Word.UNKNOWN), drained=False, unknown=("no key",), why_open=True, gone=True)
+    stopped = replace(
+        GOOD, expect=Expect(word=Word.UNKNOWN), drained=False, unknown=("no key",), why_open=True, gone=True
+    )
     assert (verdict(stopped).as_expected, verdict(stopped).reasons) == (True, ("no key",))
 
 

@@ -11,95 +11,17 @@ What a receiver had stored without a write-ahead log is gone with its driver: su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harness.checkpoint import Offsets, Progress
 from harness.dstreams.java_stream import NoJavaStreamError
+from harness.dstreams.received import Connected, Numbered, Received
 from harness.dstreams.written import BLOCKS, LOG, Allocated, Block, Checkpoint, events, of_checkpoint, written
-from harness.errors import HarnessError
 from harness.run_folder.snapshot import Batch, Gone, Query, QueryState
 
-Connected = Callable[[], Sequence[tuple[float, int, int]]]
-"""Each connection of a receiver, in order: since when (ms since 1970), and which records were sent on it: from, and up
-to."""
-Numbered = Callable[[], int]
-"""How many numbered records there are, of which a receiver gives the first one's number with each block."""
 InFile = Callable[[str], tuple[int, int] | None]
 """The partition that a file's address stands for, and how many records it has; None for one of another folder."""
-
-
-@dataclass
-class Stored:
-    """A block, the attempt that received it, and its records in the source."""
-
-    block: Block
-    attempt: int
-    start: int
-    end: int
-
-
-@dataclass
-class Received:
-    """What the log of received blocks has told so far. Spark deletes old files of it, so it is kept."""
-
-    connected: Connected
-    numbered: Numbered | None = None
-    blocks: dict[tuple[int, int], Stored] = field(default_factory=dict)
-    told: dict[int, Offsets] = field(default_factory=dict)
-    """By attempt and connection, where its next block begins: `{base: next}`."""
-
-    def add(self, block: Block, attempt: int, at_ms: int, since_ms: float) -> None:
-        """One more block, cut about then by an attempt that was launched at `since_ms`. Raises HarnessError if it
-        cannot be what was sent."""
-        streams = {stream for stream, _ in self.blocks} | {block.stream}
-        if len(streams) > 1:
-            raise HarnessError("the program has several receivers; nobody knows which of them has which record")
-        if self.numbered is not None:
-            self.blocks[block.stream, block.number] = Stored(block, attempt, *_numbers(block, self.numbered()))
-            return
-        base, end = self._connection(at_ms, since_ms)
-        ours = self.told.setdefault(attempt, {})
-        start = ours.get(base, base)
-        ours[base] = start + block.records
-        if ours[base] > end:
-            sent = f"{end - base} that were sent to it"
-            raise HarnessError(f"a receiver has stored {ours[base] - base} records of the {sent}")
-        self.blocks[block.stream, block.number] = Stored(block, attempt, start, ours[base])
-
-    def _connection(self, at_ms: int, since_ms: float) -> tuple[int, int]:
-        """What was sent on the newest connection of that time; on the first one of the attempt, if that is later. Spark
-        names a block by when it was due to be cut, and cuts it later: so its reader may have connected in between."""
-        known = self.connected()
-        own = [each for each in known if each[0] >= since_ms]
-        found = [each for each in own if each[0] <= at_ms][-1:] or own[:1]
-        if not found:
-            raise HarnessError(f"a receiver has stored a block of {at_ms} ms; nobody had connected by then")
-        return found[0][1:]
-
-    def spans(self, allocated: Allocated, attempt: int) -> list[tuple[int, int]]:
-        """What a batch takes of its blocks, when an attempt has allocated them: those that an earlier one held in
-        memory alone are gone."""
-        found = [self.blocks[name] for name in allocated.blocks if name in self.blocks]
-        kept = [each for each in found if each.block.kept or each.attempt == attempt]
-        return sorted((each.start, each.end) for each in kept if each.end > each.start)
-
-    @property
-    def volatile(self) -> bool:
-        """Does a receiver keep what it has in memory alone?"""
-        return any(not each.block.kept for each in self.blocks.values())
-
-
-def _numbers(block: Block, many: int) -> tuple[int, int]:
-    """Which records a block has, of so many. Raises HarnessError if it does not say so, or there are none such."""
-    if block.first is None:
-        cure = "store it with the number of its first record as metadata: `store(iterator, number)`"
-        raise HarnessError(f"a receiver has stored a block of {block.records} records, and does not say which; {cure}")
-    end = block.first + block.records
-    if not 0 <= block.first <= end <= many:
-        raise HarnessError(f"a receiver says that it has stored records {block.first} to {end}; there are {many}")
-    return block.first, end
 
 
 class Stream(Progress):
@@ -346,6 +268,8 @@ class Stream(Progress):
         if self._received is None:
             return ()
         taken = sorted({span for spans in self._spans.values() for span in spans})
+        if self._received.numbered is not None:
+            return self._received.left_out(taken, self._end(max(self._settled(), default=-1)).get(0, 0))
         connections = self._received.connected()
         out, at = list[Gone](), self._base()
         passed = self._passed()

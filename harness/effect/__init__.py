@@ -165,6 +165,14 @@ class Effects:
         query = "select distinct _batch from records where _batch is not null order by 1"
         return tuple(int(row[0]) for row in self._db.execute(query).fetchall())
 
+    def unplaced(self, sql: str) -> int:
+        """How many records that are committed are in no batch that is known, if a query asks for `_batch`."""
+        if "_batch" not in self.names(sql):
+            return 0
+        query = "select count(*) from records where _committed and _batch is null"
+        ((found,),) = self._db.execute(query).fetchall()
+        return int(found)
+
     def ranges(self) -> list[tuple[int, Spans]]:
         """The batches that took records, in order, and what each took."""
         query = 'select batch, partition, start, "end" from ranges order by all'

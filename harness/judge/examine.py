@@ -151,6 +151,9 @@ def examine(
     case = _case(out, effect, table, effects)
     out.case = case
     out.notes += filter(None, [_shared(out, case)])
+    if drained and sink.watermark is None and (lost := effects.unplaced(sink.effect)):
+        words = f"{lost} records of the source are in no batch, and the effect of {name} goes by `_batch`"
+        out.unknown.append(f"{words}: what it would make of them, nobody can tell")
     out.plain = drained or effects.plain(sink.effect)
     out.moving = set() if drained else _moving(case, committed)
     _compare(out, case)

@@ -62,12 +62,33 @@ def handed(scale: Scale, injection: Injection) -> str:
 def in_flight(scale: Scale, injection: Injection, reach: Reach, now: SinkState) -> Reach:
     """The query's progress, its slice in flight as the sink shows it."""
     if not reach.own:
-        return reach
+        # Nobody does again what is done, if the driver lives.
+        lived = injection.spared and not reach.restarted
+        return replace(reach, low=finished(scale, reach, now)) if reach.by_time and lived else reach
     writing = bool(handed(scale, injection))
     if reach.first or _beyond(scale, reach, now):
         # It writes before it saves: it was done with the slice that the saved offsets call done.
         reach = replace(reach, last=(), first=True)
     return _early(scale, reach, now, writing=writing) or (reach if writing else _bounded(scale, reach, now))
+
+
+def finished(scale: Scale, reach: Reach, now: SinkState) -> Offsets:
+    """Up to where the batches in flight are whole in the sink. A restart does a batch of DStreams again that is done,
+    so it counts as in flight with the next one; but the sink has it."""
+    base, low = scale.upto(reach.low, now), reach.low
+    steps = [each for each in scale.steps(now) if between(reach.low, each[0]) and not between(reach.high, each[0])]
+    for place, (end, then) in enumerate(steps):
+        keys = changed(base, then)
+        later = [held for _, held in steps[place:]]
+        if not all(any(_there(now, held, key) for held in later) for key in keys):
+            break
+        low = end
+    return low
+
+
+def _there(now: SinkState, held: RowsByKey, key: Key) -> bool:
+    """Is under this key what the sink holds after a batch; nothing, where that is nothing?"""
+    return now.rows[key] >= held[key] if held[key] else not now.rows[key]
 
 
 def _early(scale: Scale, reach: Reach, now: SinkState, *, writing: bool) -> Reach | None:

@@ -19,7 +19,7 @@ from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest,
 from harness.errors import UsageError
 from harness.judge.injections import Injection, lasting
 from harness.judge.progress_at_hit import Reach
-from harness.judge.stakes.in_flight import feeding, handed, in_flight
+from harness.judge.stakes.in_flight import feeding, finished, handed, in_flight
 from harness.judge.stakes.looks import dropped_since, look
 from harness.judge.stakes.scale import Scale, changed
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, whole
@@ -256,12 +256,19 @@ class _Weighing:
         """The same of what was planned, and of what the next attempt has skipped."""
         known = self._in_flight() and not (self.whole or self._vague())
         open_ = self.scale.allows is not Harm.REPETITION if self._unseen() else known
-        taken = self.reach.taken if open_ and not (self._paused or self._read or self._without) else ()
+        taken = self._unwritten if open_ and not (self._paused or self._read or self._without) else ()
         skipped = () if self.reach.other else self.reach.skipped
         if skipped and not self.reach.early and self._came(skipped):
             # The rest of the batch, which the next attempt began with, is as it would be without that.
             return between(highest([self.reach.low, self.reach.next or {}]), self.reach.high) if taken else ()
         return joined(taken, skipped)
+
+    @property
+    def _unwritten(self) -> Spans:
+        """What was in flight, without batches of DStreams that were done."""
+        if not self.reach.by_time:
+            return self.reach.taken
+        return between(finished(self.scale, self.reach, self.last), self.reach.high)
 
     def _came(self, spans: Spans) -> bool:
         """Is all of it right in the end, though the next attempt began beyond it? Then an orphan of the one before
