@@ -63,13 +63,19 @@ def in_flight(scale: Scale, injection: Injection, reach: Reach, now: SinkState) 
     """The query's progress, its slice in flight as the sink shows it."""
     if not reach.own:
         # Nobody does again what is done, if the driver lives.
-        lived = injection.spared and not reach.restarted
-        return replace(reach, low=finished(scale, reach, now)) if reach.by_time and lived else reach
+        done = reach.by_time and lived(injection, reach)
+        return replace(reach, low=finished(scale, reach, now)) if done else reach
     writing = bool(handed(scale, injection))
     if reach.first or _beyond(scale, reach, now):
         # It writes before it saves: it was done with the slice that the saved offsets call done.
         reach = replace(reach, last=(), first=True)
     return _early(scale, reach, now, writing=writing) or (reach if writing else _bounded(scale, reach, now))
+
+
+def lived(injection: Injection, reach: Reach) -> bool:
+    """Did whoever had the batch in flight go on with it? Not if the driver died, of the hit or, later, by itself: then
+    the next attempt may have begun with it."""
+    return injection.spared and not reach.restarted
 
 
 def finished(scale: Scale, reach: Reach, now: SinkState) -> Offsets:

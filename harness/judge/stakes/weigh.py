@@ -19,7 +19,7 @@ from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest,
 from harness.errors import UsageError
 from harness.judge.injections import Injection, lasting
 from harness.judge.progress_at_hit import Reach
-from harness.judge.stakes.in_flight import feeding, finished, handed, in_flight
+from harness.judge.stakes.in_flight import feeding, finished, handed, in_flight, lived
 from harness.judge.stakes.looks import dropped_since, look
 from harness.judge.stakes.scale import Scale, changed
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, whole
@@ -181,9 +181,7 @@ class _Weighing:
 
     @property
     def _lived(self) -> bool:
-        """Did whoever had the batch in flight go on with it? Not if the driver died, of the hit or, later, by itself:
-        then the next attempt may have begun with it."""
-        return self.injection.spared and not self.reach.restarted
+        return lived(self.injection, self.reach)
 
     @property
     def _paused(self) -> bool:
