@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.checkers.offset_ranges import between
 from harness.errors import HarnessError, UsageError
 from harness.run_folder import store
 from harness.run_folder.snapshot import Offsets, Progressed, Query
@@ -70,9 +71,8 @@ class Run:
 
     def _reached(self, query: Query) -> bool:
         # Batches of DStreams pass what was sent to a receiver and is in none of them.
-        end, committed = self.progressed.end, self.progressed.committed
-        passed = query.by_time and all(committed.get(partition, 0) >= offset for partition, offset in end.items())
-        return passed or done(query, end)
+        end = self.progressed.end
+        return (query.by_time and not between(self.progressed.committed, end)) or done(query, end)
 
 
 def done(query: Query, end: Offsets) -> bool:

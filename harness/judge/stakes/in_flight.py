@@ -6,8 +6,10 @@ saved, before the sink has the slice or after it; which of the two shows in the 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from harness.checkers.compare import Key
 from harness.checkers.offset_ranges import Offsets, Span, Spans, between, tail
@@ -86,15 +88,15 @@ def finished(scale: Scale, reach: Reach, now: SinkState) -> Offsets:
     for place, (end, then) in enumerate(steps):
         keys = changed(base, then)
         later = [held for _, held in steps[place:]]
-        if not all(any(_there(now, held, key) for held in later) for key in keys):
+        if not all(any(has(now.rows[key], held[key]) for held in later) for key in keys):
             break
         low = end
     return low
 
 
-def _there(now: SinkState, held: RowsByKey, key: Key) -> bool:
-    """Is under this key what the sink holds after a batch; nothing, where that is nothing?"""
-    return now.rows[key] >= held[key] if held[key] else not now.rows[key]
+def has(now: Counter[Any], full: Counter[Any]) -> bool:
+    """Are all of the rows there; where there are to be none, is none there?"""
+    return now >= full if full else not now
 
 
 def _early(scale: Scale, reach: Reach, now: SinkState, *, writing: bool) -> Reach | None:

@@ -8,18 +8,16 @@ does not, the hit has shown nothing, and the note says why.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from harness.checkers.compare import Key
 from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined, meet
 from harness.errors import UsageError
 from harness.judge.injections import Injection, lasting
 from harness.judge.progress_at_hit import Reach
-from harness.judge.stakes.in_flight import feeding, finished, handed, in_flight, lived
+from harness.judge.stakes.in_flight import feeding, finished, handed, has, in_flight, lived
 from harness.judge.stakes.looks import dropped_since, look
 from harness.judge.stakes.scale import Scale, changed
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, whole
@@ -75,11 +73,6 @@ def weigh(
 
 def _untold(injection: Injection, why: str) -> Weighed:
     return Weighed(injection=injection, why=why, untold=True)
-
-
-def _has(now: Counter[Any], full: Counter[Any]) -> bool:
-    """Are all of the rows there; where there are to be none, is none there?"""
-    return now >= full if full else not now
 
 
 class _Weighing:
@@ -221,7 +214,7 @@ class _Weighing:
 
     def _written(self, key: Key) -> bool:
         """Is all there that the batch writes under this key?"""
-        return self.last.rows[key] != self.base[key] and _has(self.last.rows[key], self.full[key])
+        return self.last.rows[key] != self.base[key] and has(self.last.rows[key], self.full[key])
 
     def _stays(self) -> bool:
         """Is some of it in the sink, or may it still be?"""
