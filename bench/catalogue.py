@@ -78,6 +78,7 @@ WINDOWS = {
     CrashPoint.BATCH_COMMITTED: "`commits/N` there, next batch not planned",
 }
 BY_TIME = {
+    CrashPoint.BLOCK_RECEIVED: "block stored, in no batch of DStreams",
     CrashPoint.BATCH_PLANNED: "batch of DStreams allocated",
     CrashPoint.BATCH_CHECKPOINTED: "batch of DStreams begun, `checkpoint-T` there",
     CrashPoint.BATCH_COMMITTED: "batch of DStreams done, `checkpoint-T` says so",

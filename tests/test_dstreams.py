@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.checkers.offset_ranges import Span
+from harness.checkers.offset_ranges import Span, between, joined
 from harness.dstreams.batch_times import Stream
 from harness.dstreams.java_stream import NoJavaStreamError
 from harness.dstreams.written import Allocated, Block, events, of_checkpoint, written
@@ -30,7 +30,7 @@ from harness.wait import until
 from tests.folders import HIT, PER_RECORD, TOTALS, Folder, payments, totals
 from tests.java_objects import Java, added, allocated, checkpoint, checkpoint_of, graph, pair, record, time
 from tests.java_objects import stream as stream_of
-from tests.scales import PEAKS, Make, batch, benches, hit, injection, reach
+from tests.scales import PEAKS, Make, batch, benches, hit, injection, reach, upto
 
 SENT = 100
 
@@ -240,7 +240,9 @@ def test_a_receiver_that_stored_more_than_was_sent_is_no_receiver_of_ours(tmp_pa
 
 def numbered(folder: Path, *records: bytes, many: int = SENT) -> Stream:
     program(folder, *records)
-    return Stream(folder, numbered=lambda: many)
+    stream = Stream(folder, numbered=lambda: many)
+    stream.first_attempt = 1
+    return stream
 
 
 def test_a_receiver_that_numbers_its_blocks_says_itself_which_records_a_batch_has(tmp_path: Path) -> None:
@@ -275,6 +277,65 @@ def test_what_a_numbered_receiver_held_in_memory_and_went_on_beyond_is_gone(tmp_
     query = seen(stream, checkpoint(7000, 7000), attempt=2).query("c")
     assert query.gone == (Gone(attempt=1, partition=0, start=3, end=9),)
     assert [batch.ranges[0] for batch in query.batches if batch.ranges[0][0] < batch.ranges[0][1]] == [(0, 3), (9, 14)]
+
+
+def test_what_a_numbered_receiver_lost_with_two_attempts_is_each_one_s_own(tmp_path: Path) -> None:
+    stream = seen(numbered(tmp_path, record(added(800, 5, first=0), allocated(1000, 800))), checkpoint(1000))
+    (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000))
+    log = tmp_path / "receivedBlockMetadata" / "log-1-60001"
+    # Each attempt keeps its place behind what it holds in memory; the second one also behind what it had not stored.
+    for attempt, first in ((1, 5), (2, 8)):
+        with log.open("ab") as file:
+            file.write(record(added(1000 + 100 * attempt, 3, first=first, kept=False)))
+        stream.look(attempt)
+        stream.note_launch(attempt + 1)
+    with log.open("ab") as file:
+        file.write(record(added(5800, 4, first=14), allocated(6000, 5800), allocated(7000)))
+    query = seen(stream, checkpoint(7000, 7000), attempt=3).query("c")
+    lost = [(each.attempt, each.start, each.end) for each in query.gone]
+    assert lost == [(1, 5, 8), (2, 8, 14)]
+
+
+def test_what_a_numbered_receiver_never_stored_went_with_any_attempt_since(tmp_path: Path) -> None:
+    stream = seen(numbered(tmp_path, record(added(800, 5, first=0), allocated(1000, 800))), checkpoint(1000))
+    (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000))
+    stream.note_launch(2)
+    stream.note_launch(3)
+    later = record(added(5800, 4, first=9), allocated(6000, 5800), allocated(7000))
+    with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
+        file.write(later)
+    query = seen(stream, checkpoint(7000, 7000), attempt=3).query("c")
+    assert query.gone == tuple(Gone(attempt=attempt, partition=0, start=5, end=9) for attempt in (1, 2))
+
+
+def test_a_numbered_receiver_of_a_program_begun_anew_begins_where_its_own_first_block_does(tmp_path: Path) -> None:
+    old = seen(numbered(tmp_path, record(added(800, 5, first=0), allocated(1000, 800))), checkpoint(1000))
+    anew = Stream(tmp_path, numbered=lambda: SENT)
+    anew.first_attempt = 2
+    anew.follows([old])
+    anew.succeeds(old, 2)
+    with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("wb") as file:
+        file.write(record(allocated(6000)))
+    query = seen(anew, checkpoint(6000, zero=5000), attempt=2).query("c")
+    assert (query.anew, [each.ranges for each in query.batches]) == (True, [{}]), "nobody knows yet"
+    whole = replace(old.query("c"), first={1: 0})
+    met = injection(None, queries=(QueryState(checkpoint="c", offsets=(0,), planned={0: 5}),))
+    (found,) = reaches(met, Progressed(queries=(whole, query), end={0: 9}), PER_RECORD)
+    assert (found.taken, found.next, found.again) == ((Span(0, 0, 5),), None, ())
+    with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
+        file.write(record(added(6800, 4, first=5), allocated(7000, 6800)))
+    query = seen(anew, checkpoint(7000, zero=5000), attempt=2).query("c")
+    assert [each.ranges for each in query.batches] == [{0: (5, 5)}, {0: (5, 9)}]
+    assert (query.gone, anew.done()) == ((), {0: 5})
+
+
+def test_a_program_begun_anew_passes_over_the_files_of_the_one_before(tmp_path: Path) -> None:
+    old, anew = (Stream(tmp_path, in_file=lambda uri: (int(uri[-1]), 20)) for _ in range(2))
+    old.note(of_checkpoint(checkpoint(2000, 2000, files={1000: ["file:/in/1"], 2000: ["file:/in/2"]})), 1)
+    anew.follows([old])
+    anew.note(of_checkpoint(checkpoint(7000, 7000, zero=5000, files={7000: ["file:/in/3"]})), 2)
+    assert [each.ranges for each in anew.batches()] == [{1: (20, 20), 2: (20, 20), 3: (0, 20)}]
+    assert anew.planned() == {1: 20, 2: 20, 3: 20}
 
 
 def test_a_batch_with_nothing_but_what_was_stored_before_took_nothing(tmp_path: Path) -> None:
@@ -332,6 +393,56 @@ def test_what_a_receiver_had_not_stored_is_at_stake_beside_what_comes_again(make
     out = hit(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
     assert out.again == batch(1)
     assert (out.missing, {stake.harm for stake in out.stakes}) == (lost, {Harm.LOSS, Harm.REPETITION})
+
+
+COUNTS = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
+
+
+def test_a_batch_that_has_not_begun_does_not_show_the_repetition_of_the_one_that_is_done(make: Make) -> None:
+    bench = make(COUNTS, records=[{"id": i, "account": "a", "amount": "1.5"} for i in range(40)])
+    planned = replace(reach(3, 1), batch=2, by_time=True)
+    out = hit(bench, bench.first(2), planned)
+    assert (out.again, out.missing, out.counting) == (batch(1), batch(2), ()), "any batch lost would hide it"
+    begun = [*between({}, upto(2)), Span(0, 10, 12)]
+    half = hit(bench, bench.rows(*begun), replace(planned, done=upto(2)))
+    assert (half.again, half.missing) == (joined(batch(1), batch(2)), batch(2))
+    assert half.counting == (), "the count says neither what is done nor what is begun"
+    many = make()
+    shown = hit(many, many.first(2), planned)
+    assert (shown.again, {stake.harm for stake in shown.counting}) == (batch(1), {Harm.REPETITION, Harm.LOSS})
+
+
+def test_a_total_that_the_batch_that_is_done_has_doubled_is_of_the_hits_doing(make: Make) -> None:
+    bench = make(TOTALS)
+    scale = bench.scale(bench.rows(again=(batch(1),)))
+    out = hit(bench, bench.first(2), replace(reach(3, 1), batch=2, by_time=True), scale=scale)
+    assert {each.faults for each in bench.findings(scale, [out])} == {(out.injection.label,)}
+
+
+def test_what_an_earlier_attempt_lost_is_not_in_flight_at_a_later_hit() -> None:
+    batches = (
+        Batch(batch=0, ranges={0: (0, 20)}, committed=True, attempts=(1,)),
+        Batch(batch=1, ranges={0: (25, 40)}, committed=True, attempts=(2, 3)),
+    )
+    query = Query(
+        checkpoint="c",
+        batches=batches,
+        gone=(Gone(attempt=1, partition=0, start=20, end=25),),
+        first={1: 0, 2: 1, 3: 1},
+        by_time=True,
+    )
+    state = QueryState(checkpoint="c", offsets=(0, 1), commits=(0,), planned={0: 40}, committed={0: 20})
+    second = injection(None, queries=(state,), number=2)
+    (found,) = reaches(second, Progressed(queries=(query,), end={0: 60}), PER_RECORD)
+    assert (found.taken, found.skipped) == ((Span(0, 25, 40),), ())
+
+
+def test_a_stored_block_that_no_batch_had_may_be_lost_with_its_driver(make: Make) -> None:
+    bench = make()
+    waits = replace(reach(2, 2), batch=1, by_time=True, stored=batch(2))
+    out = hit(bench, bench.first(2), waits)
+    assert (out.missing, [(stake.harm, stake.shown) for stake in out.stakes]) == (batch(2), [(Harm.LOSS, True)])
+    assert out.stakes[0].note == "loss of 10 records in its receiver's log that no batch had"
 
 
 @pytest.mark.parametrize(("where", "shown"), [(1, False), (2, True)])
@@ -400,7 +511,7 @@ def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
         Batch(batch=4, ranges={0: (12, 20)}, committed=True, attempts=(2,)),
     )
     gone = (Gone(attempt=1, partition=0, start=9, end=12), Gone(attempt=2, partition=0, start=20, end=22))
-    state = QueryState(checkpoint="c", offsets=(0, 1), commits=(0,), planned={0: 9}, committed={0: 5})
+    state = QueryState(checkpoint="c", offsets=(0, 1), commits=(0,), planned={0: 9}, committed={0: 5}, stored={0: 10})
     met = injection(make().held([]), queries=(state,))
 
     def reached(**query: Any) -> Reach:
@@ -411,11 +522,13 @@ def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
     logged = reached(first={1: 0, 2: 1})
     assert (logged.low, logged.high, logged.next, logged.gone) == ({0: 5}, {0: 9}, {0: 5}, (Span(0, 9, 12),))
     assert (logged.taken, logged.skipped, logged.batch, logged.volatile) == ((Span(0, 5, 9),), (), 1, False)
+    assert logged.stored == (Span(0, 9, 10),)
     held_in_memory = reached(first={1: 0, 2: 4}, volatile=True)
     assert (held_in_memory.skipped, held_in_memory.volatile) == ((Span(0, 5, 12),), True)
     lived = replace(met.outcome, evidence=replace(met.outcome.evidence, driver_status=None))
     met = replace(met, outcome=lived, retried=True)
-    assert not reached(first={1: 0}, volatile=True).volatile, "what a driver holds that lives on is done again"
+    kept = reached(first={1: 0}, volatile=True)
+    assert (kept.volatile, kept.stored) == (False, ()), "what a driver holds that lives on is done again"
 
 
 def test_what_was_lost_before_a_hit_or_after_another_one_is_not_of_its_doing(make: Make) -> None:
@@ -502,6 +615,41 @@ def test_the_points_of_a_batch_are_told_in_their_order_and_each_once(followed: P
     assert (observer.planned(), observer.committed()) == ({0: 7}, {}), "a restart does batch 0 again"
     assert [observer.took_nothing(followed.folder, batch) for batch in (0, 1)] == [False, False]
     observer.healthy()
+
+
+def test_a_block_that_no_batch_has_is_told_before_its_batch_is_planned(followed: Program) -> None:
+    followed.logs(record(added(800, 3), allocated(1000, 800)))
+    followed.saves(1000, 1000)
+    followed.saves(1000)
+    followed.logs(record(added(1300, 2)))
+    followed.logs(record(added(1500, 2)))
+    followed.logs(record(allocated(2000, 1300, 1500)))
+    assert followed.events[3:] == [("block-received", 1), ("batch-planned", 1)]
+
+
+def test_what_is_in_the_log_and_in_no_batch_stays_when_its_attempt_is_dead(followed: Program) -> None:
+    followed.logs(record(added(800, 3), allocated(1000, 800)))
+    followed.saves(1000, 1000)
+    followed.logs(record(added(1300, 2), added(1500, 4, kept=False)))
+    assert [state.stored for state in followed.observer.states()] == [{0: 5}], "what is in memory alone may be gone"
+    followed.restarts(2)
+    assert followed.events[-1] == ("block-received", 1)
+    followed.logs(record(allocated(2000, 1300, 1500)))
+    (state,) = followed.observer.states()
+    assert (state.planned, state.stored) == ({0: 5}, {})
+
+
+def test_what_an_attempt_had_in_memory_waits_for_no_batch_of_the_next_one(followed: Program) -> None:
+    followed.saves(1000, 1000)
+    followed.restarts(2)
+    followed.logs(record(allocated(2000)))
+    told = len(followed.events)
+    followed.observer.attempt = 1
+    followed.logs(record(added(2300, 2, kept=False)))
+    followed.observer.attempt = 2
+    followed.logs(record(allocated(3000)))
+    assert followed.events[told:] == [("block-received", 2), ("batch-planned", 2)]
+    assert [state.stored for state in followed.observer.states()] == [{}]
 
 
 def test_what_the_dead_attempt_left_is_not_the_work_of_the_next_one(followed: Program) -> None:
@@ -593,6 +741,9 @@ KILL = "crash application"
     ("given", "words"),
     [
         (("dstreams", "socket", "{point: batch-checkpointed, batch: 2}", KILL), ""),
+        (("dstreams", "socket", "{point: block-received, batch: 2}", KILL), ""),
+        (("dstreams", "files", "{point: block-received, batch: 2}", KILL), "the source is read without a receiver"),
+        (("checkpoint", "files", "{point: block-received, batch: 2}", KILL), "say `progress: dstreams`"),
         (("dstreams", "files", "{rows: 4}", KILL), ""),
         (("dstreams", "socket", "{point: sink-committed, batch: 2}", KILL), "DStreams log no offsets"),
         (("dstreams", "socket", "{batch: 2}", "crash before offset commit"), "DStreams log no offsets"),

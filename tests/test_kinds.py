@@ -374,7 +374,7 @@ def test_kinds_say_of_what_component_they_are_and_on_which_stacks() -> None:
     sources = said.partition("\nsources: ")[2].partition("\nworkloads: ")[0]
     assert "\n    needs the component kafka\n    on processes, containers, external, yarn\n\n" in sources
     assert "\n    needs the component postgres\n    on processes, containers, external, yarn\n" in said
-    points = "batch-planned, batch-checkpointed, sink-committing, sink-committed, batch-committed"
+    points = "block-received, batch-planned, batch-checkpointed, sink-committing, sink-committed, batch-committed"
     assert f"\n    takes point, one of {points} (needed)\n    on proc" in said
     cut = said.partition("\n  disconnect driver\n")[2].partition("\n\n")[0]
     assert cut.endswith("stack that can signal the driver, take a process off the network\n    on containers")

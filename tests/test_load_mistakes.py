@@ -753,7 +753,7 @@ CASES = [
         "point that is not one",
         GOOD + "schedule: [{when: {point: sink-comitted, batch: -1}, do: kill driver}]\n",
         [
-            "4:27: schedule[0].when.point must be one of batch-planned, batch-checkpointed, sink-committing, sink-committed, batch-committed, not 'sink-comitted'; did you mean 'sink-committed'?",
+            "4:27: schedule[0].when.point must be one of block-received, batch-planned, batch-checkpointed, sink-committing, sink-committed, batch-committed, not 'sink-comitted'; did you mean 'sink-committed'?",
             "4:49: schedule[0].when.batch must be a whole number from 0 to 1000000, not '-1'",
         ],
     ),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.components.eventhubs.fault import KIND as ROTATE_KEY
+from harness.components.eventhubs.fault.rotate_key import KIND as ROTATE_KEY
 from harness.context import TriggerHit
 from harness.errors import StackError
 from harness.faults import fault

@@ -317,6 +317,19 @@ def test_who_ended_well_where_nobody_starts_it_again_is_nobodys_victim(tmp_path:
     assert stalled(run(tmp_path / "no program", ended), INJECTIONS, [DEAD, ALSO]) == Decided(error=[FAILED])
 
 
+def test_a_program_of_dstreams_that_was_begun_anew_does_not_stall_over_what_it_may_have_passed(tmp_path: Path) -> None:
+    found = run(tmp_path, said())
+    (query,) = found.progressed.queries
+    old = replace(query, by_time=True, first={1: 0, 2: 0})
+    new = replace(query, by_time=True, first={3: 0}, batches=(), anew=True)
+    anew = replace(found, progressed=replace(found.progressed, queries=(old, new)))
+    (why,) = stalled(anew, INJECTIONS, CALMS).unknown
+    assert why == f"{WORDS}; the program of DStreams was begun anew, and nobody knows which records it has passed over"
+    assert stalled(anew, INJECTIONS, [DEAD, ALSO]) == Decided(error=[FAILED])
+    gave_up = replace(anew, outcome={**anew.outcome, "stalled": GAVE_UP})
+    assert stalled(gave_up, INJECTIONS, CALMS).stand, "it died"
+
+
 def test_what_was_taken_away_for_good_excuses_only_who_did_nothing_since(tmp_path: Path) -> None:
     first, second = INJECTIONS
     lasting = [replace(second, outcome=for_good(SECOND))]

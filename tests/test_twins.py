@@ -53,7 +53,7 @@ MEANT = {
         f"dstreams/received_written_once_{place}": Meant(
             f"dstreams/reliable_kept_{place}", RELIABLE, frozenset({"input"})
         )
-        for place in ("planned", "checkpointed")
+        for place in ("received", "planned", "checkpointed")
     },
     "guarantees/sink_appended_at_most_once": Meant(
         "guarantees/sink_at_most_once",

@@ -271,7 +271,7 @@ def _missed(step: StepOutcome) -> str:
         return "says that it hit and has no evidence"
     logs = _stood(step.evidence)
     planned = step.batch in logs.get("offsets", ())
-    if step.crash_point is CrashPoint.BATCH_PLANNING and planned:
+    if step.crash_point in (CrashPoint.BATCH_PLANNING, CrashPoint.BLOCK_RECEIVED) and planned:
         return f"came too late: batch {step.batch} is in the offset log"
     if step.batch is None or step.crash_point not in IN_BATCH:
         return ""

@@ -11,7 +11,7 @@ What a receiver had stored without a write-ahead log is gone with its driver: su
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from harness.checkpoint import Offsets, Progress
@@ -50,12 +50,23 @@ class Stream(Progress):
         self.newest: Checkpoint | None = None
         self.checkpointed: set[int] = set()
         self.completed: set[int] = set()
+        self.anew = False
+        """Is it a program that was begun anew, where another one had been at work?"""
+        self._before: Offsets = {}
+        """What those before it had taken."""
         self.redone: dict[int, int] = {}
         """By attempt, the batch with which it begins as the checkpoint says that it finds."""
 
     def again(self, found: Checkpoint) -> bool:
         """Is it the checkpoint of another program's life, begun anew in the same folder?"""
         return self.newest is not None and found.zero_ms != self.newest.zero_ms
+
+    def follows(self, others: Iterable[Stream]) -> None:
+        """It is begun anew where others were at work, none of whose batches it does again."""
+        self.anew = True
+        for other in others:
+            ends = other._end(max(other.ends, default=-1))
+            self._before = {p: max(end, self._before.get(p, 0)) for p, end in {**self._before, **ends}.items()}
 
     def succeeds(self, other: Stream, attempt: int) -> None:
         """It is begun anew in the other one's folder by that attempt. What the other one had logged by then is not its
@@ -72,6 +83,8 @@ class Stream(Progress):
             self.checkpointed.discard(batch)
         for attempts in self.attempts.values():
             attempts.discard(attempt)
+        if self._received is not None:
+            self._received.ended(attempt)
 
     def look(self, attempt: int) -> bool:
         """Read what the log of received blocks has got since, which is the work of that attempt. Has it got anything?
@@ -112,7 +125,8 @@ class Stream(Progress):
                 continue
             batch = self.newest.number(event.time_ms)
             self._spans[batch] = self._received.spans(event, attempt)
-            self.ends[batch] = {0: max([end for _, end in self._spans[batch]], default=self._base())}
+            end = max([end for _, end in self._spans[batch]], default=self._base())
+            self.ends[batch] = {} if end is None else {0: end}
             self.note_work(batch, attempt)
         self._pending.clear()
         self._rising()
@@ -128,6 +142,7 @@ class Stream(Progress):
         """A checkpoint was written, which a restart would find now. It may be of an earlier time than its name says:
         then a restart does again what it would not have with the one before."""
         if self.newest is None and attempt not in self.redone:
+            self.anew = self.anew or attempt > self.first_attempt
             # Where there was no checkpoint, Spark did not read the log of who was there before either.
             self._pending = [each for each in self._pending if each[1] == attempt]
         self.newest = found
@@ -174,6 +189,11 @@ class Stream(Progress):
         found = {"offsets": planned, "commits": self.completed & planned, "settled": self.committed & planned}
         return {name: tuple(sorted(batches)) for name, batches in found.items()}
 
+    def waiting(self, attempt: int) -> int | None:
+        """The batch that will take what a receiver has stored, and no batch has; None if nothing waits."""
+        waits = self._received is not None and self._received.waiting(attempt)
+        return max(self.ends, default=-1) + 1 if waits else None
+
     def took_nothing(self, batch: int) -> bool:
         """Is it a batch without a record of the run's source?"""
         return not self._own(batch)
@@ -185,12 +205,18 @@ class Stream(Progress):
         return {p: end for p, end in ends.items() if end > before.get(p, 0)}
 
     def began(self) -> Offsets:
-        """With the first record; one that was begun anew, with what was sent first since."""
+        """With the first record; one that was begun anew, with what was sent first since, or with the first number that
+        its receiver gave. Of files Spark passes over those that are older than the program."""
+        if self._in_file is not None:
+            return dict(self._before)
         base = self._base()
         return {0: base} if base else {}
 
-    def _base(self) -> int:
-        """How many records had been sent to a receiver before the first one of this program connected."""
+    def _base(self) -> int | None:
+        """How many records had been sent to a receiver before the first one of this program connected, or that one
+        passed over; None as long as nobody knows."""
+        if self._received is not None and self._received.numbered is not None:
+            return self._received.first() if self.anew else 0
         since_ms = self._launched.get(self.first_attempt, 0.0)
         known = self._received.connected() if self._received is not None and since_ms else ()
         own = [start for connected_ms, start, _ in known if connected_ms >= since_ms]
@@ -248,6 +274,7 @@ class Stream(Progress):
             by_time=True,
             gone=self._missed(),
             volatile=self._volatile,
+            anew=self.anew,
         )
 
     @property
@@ -269,9 +296,11 @@ class Stream(Progress):
             return ()
         taken = sorted({span for spans in self._spans.values() for span in spans})
         if self._received.numbered is not None:
-            return self._received.left_out(taken, self._end(max(self._settled(), default=-1)).get(0, 0))
+            upto = self._end(max(self._settled(), default=-1)).get(0, 0)
+            since = max(1, self.first_attempt - 1) if self.anew else 1
+            return self._received.left_out(taken, upto, self._before.get(0, 0), since)
         connections = self._received.connected()
-        out, at = list[Gone](), self._base()
+        out, at = list[Gone](), self._base() or 0
         passed = self._passed()
         for start, end in [*taken, (passed, passed)]:
             if start > at:
@@ -299,12 +328,15 @@ class Stream(Progress):
         known = sorted({*self.ends, *self.checkpointed})
         offsets = tuple(batch for batch in known if batch in self.committed or self._own(batch))
         planned, done = self._end(max(self.ends, default=-1)), self.done()
+        stored = self._received.waiting() if self._received is not None else 0
         return QueryState(
             checkpoint=name,
             offsets=offsets,
             commits=tuple(batch for batch in known if batch in self.committed),
             planned={p: max(offset, done.get(p, 0)) for p, offset in planned.items()},
             committed=done,
+            completed=self._end(max(self.completed & set(self.ends), default=-1)),
+            stored={0: stored} if stored else {},
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from harness.checkpoint import Offsets
 from harness.dstreams.written import Allocated, Block
@@ -36,6 +37,8 @@ class Received:
     blocks: dict[tuple[int, int], Stored] = field(default_factory=dict)
     told: dict[int, Offsets] = field(default_factory=dict)
     """By attempt and connection, where its next block begins: `{base: next}`."""
+    placed: set[tuple[int, int]] = field(default_factory=set)
+    """The blocks that a batch has, by name."""
 
     def add(self, block: Block, attempt: int, at_ms: int, since_ms: float) -> None:
         """One more block, cut about then by an attempt that was launched at `since_ms`. Raises HarnessError if it
@@ -68,21 +71,49 @@ class Received:
     def spans(self, allocated: Allocated, attempt: int) -> list[tuple[int, int]]:
         """What a batch takes of its blocks, when an attempt has allocated them: those that an earlier one held in
         memory alone are gone."""
+        self.placed |= {*allocated.blocks}
         found = [self.blocks[name] for name in allocated.blocks if name in self.blocks]
         kept = [each for each in found if each.block.kept or each.attempt == attempt]
         return sorted((each.start, each.end) for each in kept if each.end > each.start)
 
-    def left_out(self, taken: Sequence[tuple[int, int]], upto: int) -> tuple[Gone, ...]:
-        """Which numbered records before `upto` are in none of the spans `taken`, which are in order: of the attempt
-        that had stored last before the receiver went on beyond them."""
-        out, at = list[Gone](), 0
+    def waiting(self, attempt: int | None = None) -> int:
+        """Up to where records are stored in blocks that no batch has: in the write-ahead log, or in the memory of that
+        attempt; 0 if there is none."""
+        open_ = [each for name, each in self.blocks.items() if name not in self.placed and each.end > each.start]
+        return max((each.end for each in open_ if each.block.kept or each.attempt == attempt), default=0)
+
+    def left_out(self, taken: Sequence[tuple[int, int]], upto: int, since: int, attempt: int) -> tuple[Gone, ...]:
+        """Which numbered records from `since` to `upto` are in none of the spans `taken`, which are in order; those
+        before all blocks by that attempt."""
+        out, at = list[Gone](), since
         for start, end in taken:
-            if at < start <= upto:
-                before = [each for each in self.blocks.values() if each.start < start]
-                last = max(before, key=lambda each: (each.start, each.attempt), default=None)
-                out.append(Gone(attempt=last.attempt if last else 1, partition=0, start=at, end=start))
+            for gone in self._gap(at, start, attempt) if at < start <= upto else ():
+                if out and (out[-1].attempt, out[-1].end) == (gone.attempt, gone.start):
+                    gone = replace(gone, start=out.pop().start)
+                out.append(gone)
             at = max(at, end)
         return tuple(out)
+
+    def _gap(self, low: int, high: int, attempt: int) -> Iterator[Gone]:
+        """What is missing there, cut at the blocks that it was stored in: each went with the attempt that stored it
+        last. What no block had went with any of the attempts from the last one that had stored something before it to
+        the last one before somebody stored what comes after it."""
+        blocks = list(self.blocks.values())
+        cuts = {each for block in blocks for each in (block.start, block.end) if low < each < high}
+        for start, end in pairwise(sorted({low, high, *cuts})):
+            own = [each.attempt for each in blocks if each.start <= start and end <= each.end]
+            first = max([each.attempt for each in blocks if each.end <= start], default=attempt)
+            last = min([each.attempt for each in blocks if each.start >= end], default=first + 1) - 1
+            for number in [max(own)] if own else range(first, max(first, last) + 1):
+                yield Gone(attempt=number, partition=0, start=start, end=end)
+
+    def first(self) -> int | None:
+        """With which record it began; None as long as it has stored nothing."""
+        return next((each.start for each in self.blocks.values()), None)
+
+    def ended(self, attempt: int) -> None:
+        """What that attempt and later ones have stored was another program's."""
+        self.blocks = {name: each for name, each in self.blocks.items() if each.attempt < attempt}
 
     @property
     def volatile(self) -> bool:

@@ -101,7 +101,7 @@ def judged(folder: Path) -> Judged:
             *noted,
         ),
         why_open=bool(noted) or bool(reasons),
-        gone=hung.gone and not (held.unknown or run.outcome.get("grew") or _of(examined, "unknown") or cut),
+        gone=hung.gone and not (held.unknown or _moved(run) or _of(examined, "unknown") or cut),
         error=(*producer.error, *_said(run), *_of(examined, "error"), *hung.error, *held.error),
         unmatched=unmatched,
         stakes=()
@@ -116,6 +116,11 @@ def judged(folder: Path) -> Judged:
         writing=frozenset(injection.label for injection in injections if injection.writing),
     )
     return Judged(verdict(facts), max(hung.wants, held.wants))
+
+
+def _moved(run: Run) -> bool:
+    """Had the source, or a sink, not come to rest when it was read?"""
+    return bool(run.outcome.get("grew") or run.outcome.get("unsettled"))
 
 
 def _decided(run: Run, found: list[Finding], controls: list[Control], *, unmatched: set[int], asked: bool) -> Decided:

@@ -8,7 +8,7 @@ itself has planned what it was seen to take next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from harness.checkers.offset_ranges import Offsets, Span, Spans, between, covers, highest, joined, lowest
@@ -30,7 +30,8 @@ class Reach:
     `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
     seen to write a slice before it saves its offsets. `by_time`: the batches are of DStreams. `gone` is what a receiver
     of the attempt had not stored when it died; `volatile`: what it had stored went with its driver, and comes to
-    nobody."""
+    nobody; `stored`: what its log had then, and no batch; `done`: up to where batches of DStreams were done by the
+    checkpoint's word, which a restart does again all the same."""
 
     low: Offsets
     high: Offsets
@@ -50,6 +51,8 @@ class Reach:
     by_time: bool = False
     gone: Spans = ()
     volatile: bool = False
+    stored: Spans = ()
+    done: Offsets = field(default_factory=dict)
 
     @property
     def taken(self) -> Spans:
@@ -169,7 +172,7 @@ def _reach(
         return None
     start = {p: begin for p, (begin, _) in first.ranges.items()} if first else {}
     # Spark may have purged the offsets of the last committed batch.
-    at = state.committed or (_ends(newest) if newest else start)
+    at = _beyond_gone(query, injection.outcome.attempt, state.committed or (_ends(newest) if newest else start))
     # A source that goes back has not done again what lies beyond; so it is from the plan on, whatever hits then.
     slowest = {p: min(end, state.planned.get(p, end)) for p, end in at.items()}
     step = injection.outcome
@@ -201,7 +204,18 @@ def _reach(
         by_time=query.by_time,
         gone=_gone(query, injection, state, before),
         volatile=query.volatile and injection.died,
+        done={p: min(end, high.get(p, 0)) for p, end in state.completed.items()},
+        stored=between(high, highest([high, state.stored])) if injection.died else (),
     )
+
+
+def _beyond_gone(query: Query, attempt: int, at: Offsets) -> Offsets:
+    """Offsets beyond what an earlier attempt's receiver had lost just there: nobody comes to that any more."""
+    out = dict(at)
+    for each in sorted(query.gone, key=lambda gone: gone.start):
+        if each.attempt < attempt and each.start <= out.get(each.partition, 0) < each.end:
+            out[each.partition] = each.end
+    return out
 
 
 def _gone(query: Query, injection: Injection, state: QueryState, before: Offsets) -> Spans:
@@ -252,7 +266,8 @@ def _began(query: Query, attempt: int) -> Offsets | None:
     start."""
     known = {each.batch: each for each in query.batches}
     first = known.get(query.first[attempt])
-    if first is None:
+    # Of a program of DStreams that was begun anew nobody knows before it has taken something.
+    if first is None or (query.anew and not first.ranges):
         return None
     again = any(earlier < attempt for earlier in first.attempts)
     own = known.get(first.batch + 1) if again else None

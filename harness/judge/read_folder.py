@@ -19,11 +19,12 @@ from harness.scenario.progress import IN_CHECKPOINT
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What run.json says became of the run, as far as a verdict rests on it. `grew`: so did the source, after it had
-    been read back."""
+    been read back; `unsettled`: a sink, or its server, had not come to rest."""
 
     steps: tuple[StepOutcome, ...] = ()
     drained: bool = False
     grew: bool = False
+    unsettled: bool = False
     reasons: tuple[str, ...] = ()
     stalled: Mapping[str, Any] | str | None = None
     error: str | None = None

@@ -4,7 +4,8 @@ faults.
 A stretch without a commit is a stall only if it is longer than the declared `interval` allows, and than a control run
 without faults needed, its start included. A program that dies by itself is the faults' victim only if it lives without
 them. Where a fault took away for good what every program needs, nobody can tell, but of what had stalled before. Nor of
-one that ended well where only who failed is started again: elsewhere a scheduler would have started it.
+one that ended well where only who failed is started again: elsewhere a scheduler would have started it; nor of a
+program of DStreams that was begun anew, and may have passed over for good what is outstanding.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from harness.run_folder.snapshot import Progressed
 from harness.scenario import Finding, Kind
 
 GAVE_UP, ENDED_WELL = "gave up", "ended well"
+BEGUN_ANEW = "the program of DStreams was begun anew, and nobody knows which records it has passed over"
 NO_SCHEDULER = "who ends well is not started again there, so nobody knows what another attempt would have done"
 
 
@@ -33,6 +35,8 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     idle_s = _number(said, "idle_s")
     if isinstance(said, dict) and said.get("kind") == ENDED_WELL:
         return _failed(words, controls) or Decided(unknown=[f"{words}; {NO_SCHEDULER}"])
+    if not dead and _anew(run.progressed):
+        return _failed(words, controls) or Decided(unknown=[f"{words}; {BEGUN_ANEW}"])
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
     since, interval = _since(run, injections), run.scenario.pipeline.interval_s
     longest = max((control.gap_s for control in controls), default=0.0)
@@ -68,6 +72,12 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
         made = f"only {len(controls)} of {CONTROLS_MAX} control runs were made" if controls else why
         return Decided(unknown=[f"{words}; {made}"], wants=wants)
     return Decided(stand=[blamed])
+
+
+def _anew(progressed: Progressed) -> bool:
+    """Was the newest attempt's program of DStreams begun anew?"""
+    newest = max((attempt for query in progressed.queries for attempt in query.first), default=0)
+    return any(query.anew and newest in query.first for query in progressed.queries)
 
 
 def _gone(words: str, label: str) -> Decided:

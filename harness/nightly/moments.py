@@ -23,6 +23,7 @@ from harness.scenario import CrashPoint, Fault, Scenario, Trigger, Victim
 from harness.scenario.impact import ENDS_EXECUTOR
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS, counted
+from harness.sources import by_receiver
 from harness.stack import Means
 from harness.stacks.needed_parts import component_names, held_requests
 from harness.triggers import TRIGGERS
@@ -56,6 +57,7 @@ def planned(scenario: Scenario) -> Planned:
         checkpoint=scenario.pipeline.progress in IN_CHECKPOINT,
         late_log=scenario.pipeline.progress == ASYNC,
         by_time=scenario.pipeline.progress == DSTREAMS,
+        receiver=by_receiver(scenario.input.source),
         sinks_in={SINKS[sink.kind].component for sink in scenario.sinks},
         requests=held_requests(scenario.pipeline.checkpoint),
     )

@@ -46,6 +46,7 @@ class Drain:
         self._stalled: dict[str, Any] | None = None
         self._drained = False
         self._grew = False
+        self._unsettled = False
         self._silence: dict[int, Deadline] = {}
         self._quiet_period_s: float | None = None
 
@@ -190,7 +191,7 @@ class Drain:
         limit = Deadline(max(2 * for_s, self._live.deadline.left_s()))
         while not self._unchanged(for_s, limit):
             if limit.over():
-                self._drained = False
+                self._drained, self._unsettled = False, True
                 pending = "".join(
                     f", and batch {batch} of {query} was in flight" for query, batch in self._in_flight().items()
                 )
@@ -203,6 +204,7 @@ class Drain:
         live, limit = self._live, Deadline(SERVER_IDLE_S)
         while left := next(filter(None, (busy(sink, live.own.parts) for sink in live.scenario.sinks)), ""):
             if limit.over():
+                self._unsettled = True
                 self._reasons.append(f"unknown: the sink's server was still at work after {SERVER_IDLE_S:g} s: {left}")
                 return
             pause(TICK_S)
@@ -224,7 +226,7 @@ class Drain:
             self._read(ends)
             doubtful = asked or self._missing()
         if doubtful:
-            self._drained = False
+            self._drained, self._unsettled = False, True
             self._reasons.append(f"not drained: the sink did not stay unchanged for {for_s:g} s before the time was up")
 
     def _missing(self) -> bool:
@@ -265,6 +267,7 @@ class Drain:
             "steps": [plain(outcome) for outcome in live.schedule.outcomes],
             "drained": self._drained,
             "grew": self._grew,
+            "unsettled": self._unsettled,
             "reasons": self._reasons,
             "stalled": self._stalled,
             "error": None,

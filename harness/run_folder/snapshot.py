@@ -26,7 +26,9 @@ OFFSETS = "offsets"
 class QueryState:
     """One query as it stood. `offsets` and `commits` are the batches that its logs list; `planned` and `committed` the
     next offsets of the newest batch in each, by the slowest of its sources, `planned_most` and `committed_most` by the
-    fastest; empty if it has one. `ours`: it reads the run's source."""
+    fastest; empty if it has one. Of DStreams: `completed` the next offsets of what is done by the newest checkpoint's
+    word, `stored` of what is in the write-ahead log and in no batch; empty if nothing is. `ours`: it reads the
+    run's source."""
 
     checkpoint: str
     ours: bool = True
@@ -36,6 +38,8 @@ class QueryState:
     committed: Offsets = field(default_factory=dict)
     planned_most: Offsets = field(default_factory=dict)
     committed_most: Offsets = field(default_factory=dict)
+    completed: Offsets = field(default_factory=dict)
+    stored: Offsets = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +100,7 @@ class Query:
     """One query, by its checkpoint (a folder relative to the run's; one that was deleted and begun anew comes again).
     `first` maps each attempt that touched it to the first batch it worked on. Of DStreams (`by_time`): `gone` is
     what a receiver had not stored when it died; `volatile`: what it had stored was in memory, and went with its
-    attempt."""
+    attempt; `anew`: the program began anew, though another attempt's had been at work."""
 
     checkpoint: str
     ours: bool = True
@@ -105,6 +109,7 @@ class Query:
     by_time: bool = False
     gone: tuple[Gone, ...] = ()
     volatile: bool = False
+    anew: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

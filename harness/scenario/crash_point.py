@@ -17,12 +17,14 @@ class CrashPoint(StrEnum):
     visible; of sinks that commit by renaming a file.
     `SINK_COMMITTED`: the sink of batch N is committed, `commits/N` is being written and not visible.
     `BATCH_COMMITTED`: `commits/N` is there, the next batch is not planned.
-    A batch of DStreams is planned once its blocks are allocated; then `BATCH_CHECKPOINTED`: `checkpoint-T` is there,
+    Of DStreams, `BLOCK_RECEIVED`: a receiver has stored a block that no batch has yet, and batch N is the next one. A
+    batch is planned once its blocks are allocated; then `BATCH_CHECKPOINTED`: `checkpoint-T` is there,
     the batch is pending in it; committed once a checkpoint does not have it pending: the newest such batch is done
     again all the same.
     """
 
     BATCH_PLANNING = "batch-planning"
+    BLOCK_RECEIVED = "block-received"
     BATCH_PLANNED = "batch-planned"
     BATCH_CHECKPOINTED = "batch-checkpointed"
     SINK_COMMITTING = "sink-committing"

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from harness.kinds import Registry
-from harness.sources.base import SourceKind
+from harness.sources.base import ForDStreams, SourceKind
 
 SOURCES: Registry[SourceKind] = Registry("source", "harness.sources", SourceKind)
+
+
+def by_receiver(name: str) -> bool:
+    """Do programs of DStreams read that source by a receiver? Not one that they cannot read."""
+    kind = SOURCES[name] if name in SOURCES.all() else None
+    return isinstance(kind, ForDStreams) and kind.receiver

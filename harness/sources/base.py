@@ -86,7 +86,10 @@ class TellsBeginning(Protocol):
 
 @runtime_checkable
 class ForDStreams(Protocol):
-    """A kind of source that programs of DStreams can read, and whose part in their checkpoints is known."""
+    """A kind of source that programs of DStreams can read, and whose part in their checkpoints is known. `receiver`: it
+    is read by one, which stores blocks."""
+
+    receiver: bool
 
     def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
         """Which of the source's own keys go with no such program."""

@@ -20,7 +20,8 @@ NO_SINK_LOG = (
     "no sink here has a log of its own in a folder of this machine, to which it commits by renaming a file; "
     "use rows, or a failpoint before the program's own commit"
 )
-OTHERWISE = "only DStreams write `checkpoint-T`; say `progress: dstreams` if it is such a program"
+OTHERWISE = "only DStreams have it; say `progress: dstreams` if it is such a program"
+NO_RECEIVER = "the source is read without a receiver; use batch-planned"
 
 
 class CrashPointTrigger:
@@ -28,8 +29,8 @@ class CrashPointTrigger:
 
     about = About(
         name=POINT,
-        summary="a crash point of one batch: batch-planned, sink-committing, sink-committed, batch-checkpointed, "
-        "batch-committed",
+        summary="a crash point of one batch: block-received, batch-planned, sink-committing, sink-committed, "
+        "batch-checkpointed, batch-committed",
         example="{point: sink-committed, batch: 3}",
         options=v.Place,
     )
@@ -54,6 +55,8 @@ class CrashPointTrigger:
             yield Refusal(self.about.name, words)
         if trigger.point is not None and _foreign(trigger.point, planned):
             yield Refusal(self.about.name, f"never comes: {BY_TIME if planned.by_time else OTHERWISE}")
+        elif trigger.point is CrashPoint.BLOCK_RECEIVED and not planned.receiver:
+            yield Refusal(self.about.name, f"never comes: {NO_RECEIVER}")
         elif trigger.point is CrashPoint.SINK_COMMITTING and not _seen(trigger.query, planned.sink_logs):
             yield Refusal(self.about.name, f"cannot be seen: {NO_SINK_LOG}")
         if planned.late_log:
@@ -75,7 +78,7 @@ class CrashPointTrigger:
                 return None
             # The JVM writes the commit log: stop it first, look afterwards.
             hit.frozen = signals.freeze(jvms)
-            if run.observer.took_nothing(seen.folder, seen.batch):
+            if seen.point is not CrashPoint.BLOCK_RECEIVED and run.observer.took_nothing(seen.folder, seen.batch):
                 signals.thaw(hit.frozen)
                 return None
             hit.batch, hit.folder = seen.batch, seen.folder
@@ -107,6 +110,8 @@ class CrashPointTrigger:
             return batch in listing.get("commits", ()) and batch + 1 not in listing.get("offsets", ())
         if trigger.point is CrashPoint.SINK_COMMITTING:
             return committing(hit, listing)
+        if trigger.point is CrashPoint.BLOCK_RECEIVED:
+            return hit.batch not in listing.get("offsets", ())
         if trigger.point is CrashPoint.BATCH_PLANNED and hit.batch in listing.get("begun", ()):
             return False
         return running(hit.batch, listing)
@@ -120,7 +125,8 @@ def _seen(query: str | None, logs: Collection[str | None] | None) -> bool:
 def _foreign(point: CrashPoint, planned: Planned) -> bool:
     """Is it a point of the other protocol?"""
     own = (CrashPoint.SINK_COMMITTING, CrashPoint.SINK_COMMITTED)
-    return point in own if planned.by_time else point is CrashPoint.BATCH_CHECKPOINTED
+    theirs = (CrashPoint.BLOCK_RECEIVED, CrashPoint.BATCH_CHECKPOINTED)
+    return point in own if planned.by_time else point in theirs
 
 
 KIND = CrashPointTrigger()

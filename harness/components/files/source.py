@@ -140,6 +140,8 @@ class Files:
         options=Cut,
     )
 
+    receiver = False
+
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """A folder."""
         return {LABEL: {}}

@@ -130,6 +130,8 @@ class RecordLogSource:
         options=Numbered,
     )
 
+    receiver = True
+
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """A log."""
         return {LABEL: {}}

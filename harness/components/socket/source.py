@@ -144,6 +144,8 @@ class Socket:
         options=Shape,
     )
 
+    receiver = True
+
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """A port."""
         return {LABEL: {}}

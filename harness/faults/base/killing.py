@@ -30,6 +30,7 @@ def _all_the_same(does: str) -> Refusal:
 COMMITS = _all_the_same("commits the offsets")
 WITHOUT_PROGRAM = {
     CrashPoint.BATCH_PLANNING: _all_the_same("plans the batch"),
+    CrashPoint.BLOCK_RECEIVED: _all_the_same("allocates the block to a batch"),
     CrashPoint.SINK_COMMITTING: _all_the_same("commits the sink"),
     CrashPoint.SINK_COMMITTED: COMMITS,
 }

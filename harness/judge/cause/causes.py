@@ -66,6 +66,7 @@ class _Causes(Totals):
         self._whole_again: dict[int, bool] = {}
         self.missing = [self._keys(hit.missing) for hit in hits]
         self.late = [self._keys(hit.late) for hit in hits]
+        self.gone = [self._keys(hit.reach.gone) for hit in hits]
         self.open = joined(*(hit.open for hit in hits))
         self.ranges = dict(scale.effects.ranges())
         self.units = [list(self._units(hit)) for hit in hits]
@@ -184,6 +185,8 @@ class _Causes(Totals):
         if finding.kind is Kind.LOST:
             # What is still planned when a later fault hits was not lost by an earlier one.
             hits = [hit for place, hit in enumerate(self.hits) if self._lost(place, key)]
+            # Where a receiver died twice, and nobody knows which time it had the record, neither is blamed.
+            hits = hits if sum(key in keys for keys in self.gone) < 2 else []
             cleared = [self.cleared[key]] if key in self.cleared else []
             yield from (Told((hit,), Harm.LOSS) for hit in hits[-1:] or cleared)
         looks = {Kind.DUPLICATED: self._twice, Kind.CORRUPTED: self._changed}

@@ -161,7 +161,8 @@ class Totals(Shown):
 
     def _repeats(self, hit: Known) -> Iterator[tuple[Spans, Spans]]:
         """(what of the batch was in the sink, what was processed once more)."""
-        taken, back = hit.reach.taken, hit.reach.again
+        # Of DStreams what is done comes again without what has not begun.
+        taken, back = hit.again if hit.reach.by_time else hit.reach.taken, hit.reach.again
         if back:
             yield (), back
         for part in self._parts(taken) if hit.again else ():

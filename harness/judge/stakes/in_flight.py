@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.checkers.compare import Key
-from harness.checkers.offset_ranges import Offsets, Span, Spans, between, tail
+from harness.checkers.offset_ranges import Offsets, Span, Spans, between, highest, tail
 from harness.judge.injections import Injection
 from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.scale import Scale, changed
@@ -81,10 +81,12 @@ def lived(injection: Injection, reach: Reach) -> bool:
 
 
 def finished(scale: Scale, reach: Reach, now: SinkState) -> Offsets:
-    """Up to where the batches in flight are whole in the sink. A restart does a batch of DStreams again that is done,
-    so it counts as in flight with the next one; but the sink has it."""
-    base, low = scale.upto(reach.low, now), reach.low
-    steps = [each for each in scale.steps(now) if between(reach.low, each[0]) and not between(reach.high, each[0])]
+    """Up to where the batches in flight are whole in the sink, or done by the checkpoint's word, and the sink bears
+    that out. A restart does a batch of DStreams again that is done, so it counts as in flight with the next one; but
+    the sink has it."""
+    low = _said(scale, reach, now)
+    base = scale.upto(low, now)
+    steps = [each for each in scale.steps(now) if between(low, each[0]) and not between(reach.high, each[0])]
     for place, (end, then) in enumerate(steps):
         keys = changed(base, then)
         later = [held for _, held in steps[place:]]
@@ -92,6 +94,15 @@ def finished(scale: Scale, reach: Reach, now: SinkState) -> Offsets:
             break
         low = end
     return low
+
+
+def _said(scale: Scale, reach: Reach, now: SinkState) -> Offsets:
+    """Up to where the checkpoint says that the batches are done: of a total the sink does not tell, once somebody has
+    begun to write the next one."""
+    end = highest([reach.low, reach.done])
+    base, full = scale.upto(reach.low, now), scale.upto(end, now)
+    traces = Traces(scale, now, base, full)
+    return end if all(map(traces.of, changed(base, full))) else reach.low
 
 
 def has(now: Counter[Any], full: Counter[Any]) -> bool:

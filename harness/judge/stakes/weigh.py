@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from harness.checkers.compare import Key
-from harness.checkers.offset_ranges import Cut, Spans, between, covers, highest, joined, meet
+from harness.checkers.offset_ranges import Cut, Offsets, Spans, between, covers, highest, joined, meet
 from harness.errors import UsageError
 from harness.judge.injections import Injection, lasting
 from harness.judge.progress_at_hit import Reach
@@ -170,7 +170,23 @@ class _Weighing:
         only paused, nor if all of it was rolled back before the next attempt worked."""
         unseen = self._unseen() and self.scale.allows is Harm.LOSS
         nobody = self._paused or self.reach.volatile or self._without
-        return self.reach.taken if self._stays() and not (nobody or unseen or self._left) else ()
+        return joined(*self._batches) if self._stays() and not (nobody or unseen or self._left) else ()
+
+    @cached_property
+    def _batches(self) -> tuple[Spans, ...]:
+        """What was in flight as it may be done again: of DStreams what was done, and the next batch, each by itself;
+        the next one only if somebody had begun to write it."""
+        if not (over := between(self.reach.low, self._done)):
+            return (self.reach.taken,)
+        next_, base = between(self._done, self.reach.high), self.scale.upto(self._done, self.last)
+        traces = Traces(self.scale, self.last, base, self.full)
+        begun = any(map(traces.of, changed(base, self.full))) or handed(self.scale, self.injection)
+        return (over, next_) if next_ and begun else (over,)
+
+    @cached_property
+    def _done(self) -> Offsets:
+        """Up to where batches of DStreams were done in the sink, and may be done again."""
+        return finished(self.scale, self.reach, self.last) if self.reach.by_time else self.reach.low
 
     @property
     def _lived(self) -> bool:
@@ -241,25 +257,19 @@ class _Weighing:
     def _missing(self) -> Spans:
         """What may never be processed, as far as the sink has not got it yet. Whoever was only paused goes on."""
         gone = () if self._came(self.reach.gone) else self.reach.gone
-        return gone if self._left else joined(self._planned(), gone)
+        return joined(() if self._left else self._planned(), gone, self.reach.stored)
 
     def _planned(self) -> Spans:
         """The same of what was planned, and of what the next attempt has skipped."""
         known = self._in_flight() and not (self.whole or self._vague())
         open_ = self.scale.allows is not Harm.REPETITION if self._unseen() else known
-        taken = self._unwritten if open_ and not (self._paused or self._read or self._without) else ()
+        shut = not open_ or self._paused or self._read or self._without
+        taken = () if shut else between(self._done, self.reach.high)
         skipped = () if self.reach.other else self.reach.skipped
         if skipped and not self.reach.early and self._came(skipped):
             # The rest of the batch, which the next attempt began with, is as it would be without that.
             return between(highest([self.reach.low, self.reach.next or {}]), self.reach.high) if taken else ()
         return joined(taken, skipped)
-
-    @property
-    def _unwritten(self) -> Spans:
-        """What was in flight, without batches of DStreams that were done."""
-        if not self.reach.by_time:
-            return self.reach.taken
-        return between(finished(self.scale, self.reach, self.last), self.reach.high)
 
     def _came(self, spans: Spans) -> bool:
         """Is all of it right in the end, though the next attempt began beyond it? Then an orphan of the one before
@@ -301,6 +311,8 @@ class _Weighing:
         if self.reach.partial and not self.reach.taken:
             apart = "the sources of its query stood at different offsets, or one had gone back"
             return f"{apart}, and no record was in flight of all of them"
+        if self.reach.by_time and self._lived and not self.reach.taken:
+            return "the driver lived, and does nothing again that is done"
         if self.reach.batch is not None and not self.reach.taken:
             what = "held no record" if self.scale.sink.watermark is None else "wrote no window"
             return f"batch {self.reach.batch} {what}"
@@ -327,8 +339,14 @@ class _Weighing:
             return
         sure = self._retried(spans)
         came = bool(sure) and self._visibility.came(sure)
-        why = _FINISHED if not sure else "" if came else self._visibility.why_not(Harm.REPETITION, sure)
+        why = _FINISHED if not sure else "" if came else self._unshown(sure)
         yield self._stake(Harm.REPETITION, sure or spans, why, self._repeated(bool(self._redone())), came=came)
+
+    def _unshown(self, spans: Spans) -> str:
+        """Why nobody would see that they came again; empty if one of the batches would show, as each may come alone."""
+        parts = self._batches if len(self._batches) > 1 else (spans,)
+        whys = [self._visibility.why_not(Harm.REPETITION, part) for part in parts]
+        return whys[0] if all(whys) else ""
 
     def _repeated(self, taken: bool) -> str:
         log = "the saved offsets" if self.reach.own else "Spark's commit log"
@@ -348,9 +366,10 @@ class _Weighing:
         if (beyond := self.reach.skipped) and not self.reach.early:
             count = self.scale.effects.size(cut=Cut(only=beyond))
             words.append(f"loss of {count} records before which the next attempt began")
-        if meet(spans, self.reach.gone):
-            count = self.scale.effects.size(cut=Cut(only=self.reach.gone))
-            words.append(f"loss of {count} records that were sent to its receiver, and are in no batch")
+        sent, logged = "that were sent to its receiver, and are in no batch", "in its receiver's log that no batch had"
+        for part, what in ((self.reach.gone, sent), (self.reach.stored, logged)):
+            if meet(spans, part):
+                words.append(f"loss of {self.scale.effects.size(cut=Cut(only=part))} records {what}")
         yield self._stake(Harm.LOSS, spans, self._visibility.why_not(Harm.LOSS, spans), "; ".join(words))
 
     def _named(self) -> str:

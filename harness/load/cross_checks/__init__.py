@@ -30,7 +30,7 @@ from harness.scenario import Guarantee, Kind, Pipeline, Scenario
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS
 from harness.sinks.base import CallsCode, CommitsByRename, CountsRows, DropsRows, MakesPart, Queries, SinkKind
-from harness.sources import SOURCES
+from harness.sources import SOURCES, by_receiver
 from harness.sources.base import ForDStreams, RefusesOptions
 from harness.stacks import other_lines
 from harness.stacks.needed_parts import asked, grouped, held_requests
@@ -220,6 +220,7 @@ def planned(claim: Claim) -> Planned:
         checkpoint=progress in (None, *IN_CHECKPOINT),
         late_log=progress == ASYNC,
         by_time=progress == DSTREAMS,
+        receiver=by_receiver(build.source(claim.input)),
         sink_logs=logs if claim.sinks_are_known else None,
         sinks_in={kind.component for _, kind in named},
         requests=held_requests(claim.pipeline.get("checkpoint", "")) if claim.whole else None,

@@ -1,8 +1,10 @@
 """Follows the checkpoint of a program of Spark Streaming (DStreams), as `observer` follows those of queries.
 
-The points of a batch are `batch-planned` (its blocks are allocated to it, and that is logged; of files, as its
-checkpoint says), `batch-checkpointed` (`checkpoint-T` is there, the batch is pending in it) and `batch-committed` (its
-output operations are done, and a checkpoint says so; a restart does it again all the same, until a later one is there).
+The points of a batch are `block-received` (a receiver has stored a block that no batch has, as the log of received
+blocks says, and this batch is the next one), `batch-planned` (its blocks are allocated to it, and that is logged; of
+files, as its checkpoint says), `batch-checkpointed` (`checkpoint-T` is there, the batch is pending in it) and
+`batch-committed` (its output operations are done, and a checkpoint says so; a restart does it again all the same, until
+a later one is there).
 """
 
 from __future__ import annotations
@@ -95,6 +97,9 @@ class BatchTimes(Observer):
             in_file = self._source.in_file if isinstance(self._source, TellsFiles) else None
             made = Stream(folder, connected=connected, numbered=numbered, in_file=in_file, launched=self._launched)
             made.first_attempt = made.last_attempt = self.attempt
+            before = [each for each in self._every if isinstance(each, Stream) and each.first_attempt < self.attempt]
+            if before:
+                made.follows(before)
             self._streams[folder], self._told[folder] = made, set()
             with self._lock:
                 self._known[folder] = made
@@ -103,7 +108,9 @@ class BatchTimes(Observer):
 
     def _new(self, folder: Path) -> Iterator[CheckpointEvent]:
         stream, told = self._streams[folder], self._told[folder]
+        waiting = stream.waiting(self.attempt)
         found = {
+            CrashPoint.BLOCK_RECEIVED: set() if waiting is None else {waiting},
             CrashPoint.BATCH_PLANNED: set(stream.ends),
             CrashPoint.BATCH_CHECKPOINTED: stream.checkpointed,
             CrashPoint.BATCH_COMMITTED: stream.completed,

@@ -20,7 +20,10 @@ TICK_S = 0.004
 LONGEST_S = 3600.0
 POINT = "point"
 """The trigger at a crash point, which a fault may imply: the same one whatever else is installed."""
-BY_TIME = "DStreams log no offsets; use batch-planned, batch-checkpointed, batch-committed, rows or a failpoint"
+BY_TIME = (
+    "DStreams log no offsets; use block-received, batch-planned, batch-checkpointed, batch-committed, rows or a "
+    "failpoint"
+)
 LATE_LOG = "progress is async, so Spark logs offsets late, and not for every batch"
 HOP_S = 8.0
 """How long a query that is waited for by name may show nothing once the first ones have done all their input: another
@@ -31,10 +34,10 @@ one's output may be its input."""
 class Planned:
     """What the file says of the run that a step belongs to: how many records are sent and how long it may take
     (infinity where the file says it wrongly), whether some sink's rows can be counted, whether the pipeline's progress
-    is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each,
-    whether they are those of DStreams, whether some sink's own commits can be seen as they are written, which
-    components keep the rows of its sinks, and which requests can be held of the one that keeps the checkpoint: none if
-    it lies in none, None if nobody knows."""
+    is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each, whether
+    they are those of DStreams, and a receiver reads the source, whether some sink's own commits can be seen as they are
+    written, which components keep the rows of its sinks, and which requests can be held of the one that keeps the
+    checkpoint: none if it lies in none, None if nobody knows."""
 
     records: float = inf
     timeout_s: float = inf
@@ -42,6 +45,7 @@ class Planned:
     checkpoint: bool = True
     late_log: bool = False
     by_time: bool = False
+    receiver: bool = False
     sink_logs: Collection[str | None] | None = None
     """The queries of the sinks that commit by renaming a file, None for a sink that names none; None: nobody knows."""
     sinks_in: Collection[str] = ()
