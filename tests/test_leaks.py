@@ -34,6 +34,7 @@ HOUSE = Path(__file__).parents[1]
 SCENARIO = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 ON_S3 = HOUSE / "scenarios" / "s3" / "checkpoint_upsert_mid_batch.yaml"
 ON_AZURE = HOUSE / "scenarios" / "azure" / "checkpoint_upsert_mid_batch.yaml"
+ON_EVENTHUBS = HOUSE / "scenarios" / "eventhubs" / "hub_kept_by_id_before_offset_commit.yaml"
 ON_HDFS = HOUSE / "scenarios" / "hadoop" / "hdfs_upsert_before_offset_commit.yaml"
 ON_MINIDFS = HOUSE / "scenarios" / "hadoop" / "minidfs_upsert_before_offset_commit.yaml"
 INTO_MARIADB, INTO_OPENSEARCH = "mariadb_kept_by_id_mid_sink", "opensearch_kept_by_id_mid_batch"
@@ -163,6 +164,7 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
         pytest.param(ON_HDFS, "upsert.py", "datanode.DataNode", marks=pytest.mark.prove),
         pytest.param(ON_MINIDFS, "upsert.py", MINIDFS, marks=pytest.mark.prove),
         pytest.param(ON_S3, "upsert.py", S3, marks=pytest.mark.prove),
+        pytest.param(ON_EVENTHUBS, "upsert.py", "kafka.Kafka", marks=pytest.mark.prove),
     ],
     ids=lambda each: each.stem if isinstance(each, Path) else "",
 )
@@ -337,6 +339,8 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
         pytest.param("namenode", "namenode.NameNode", ON_HDFS, marks=pytest.mark.prove),
         pytest.param("datanode", "datanode.DataNode", ON_HDFS, marks=pytest.mark.prove),
         pytest.param("minidfs", MINIDFS, ON_MINIDFS, marks=pytest.mark.prove),
+        pytest.param("eventhubs", "kafka.Kafka", ON_EVENTHUBS, marks=pytest.mark.prove),
+        pytest.param("azure", AZURITE, ON_AZURE, marks=pytest.mark.prove),
     ],
     ids=lambda each: each.stem if isinstance(each, Path) else each,
 )

@@ -114,6 +114,23 @@ def written_once() -> Save:
     return write
 
 
+def kept_by_id() -> Save:
+    """Writes the payments of each partition of a batch in one transaction; those that are there stay as they are."""
+    where, insert, columns = login(), f"{INSERT} on conflict (id) do nothing", COLUMNS
+
+    def save(lines: Iterable[str]) -> None:
+        import json
+
+        rows = [tuple(json.loads(line)[column] for column in columns) for line in lines]
+        with closing(psycopg2.connect(**where)) as database, database, database.cursor() as cursor:
+            execute_values(cursor, insert, rows)
+
+    def write(time: datetime, batch: RDD[Any]) -> None:
+        batch.foreachPartition(save)
+
+    return write
+
+
 def windows(args: argparse.Namespace, lines: DStream[Any]) -> DStream[Any]:
     """Pairs of a key and a whole number for each window, which is two batches long and slides by one."""
     of, length, slide = args.of, 2 * args.interval, args.interval

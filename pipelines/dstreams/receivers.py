@@ -21,8 +21,9 @@ from pyspark.streaming import DStream, StreamingContext
 Build = Callable[[StreamingContext, Any], object]
 
 
-def run(args: argparse.Namespace, java: str, build: Build) -> None:
-    """Go on from the checkpoint, or begin: then `build` says what is done, given a receiver of the class in `java`."""
+def run(args: argparse.Namespace, java: str, build: Build, *, goes_on: bool = True) -> None:
+    """Go on from the checkpoint, or begin: then `build` says what is done, given a receiver of the class in `java`. A
+    program that does not go on begins each time, whatever is in the checkpoint."""
     SparkContext._ensure_initialized()
     gateway: Any = SparkContext._gateway
     loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -35,7 +36,9 @@ def run(args: argparse.Namespace, java: str, build: Build) -> None:
         build(ssc, loader.loadClass(jar.stem).newInstance())
         return ssc
 
-    ssc = StreamingContext.getOrCreate(args.checkpoint, create)
+    ssc = StreamingContext.getOrCreate(args.checkpoint, create) if goes_on else create()
+    if not goes_on:
+        ssc.checkpoint(args.checkpoint)
     context: Any = ssc.sparkContext
     context._jsc.addJar(str(jar))
     ssc.start()

@@ -6,7 +6,7 @@ in received_written_once.py, would not do as a key here, and the payment's own i
 
     spark-submit reliable_kept_by_id.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments --log
 
-Broken twins: reliable_appended.py, reread_written_once.py
+Broken twins: reliable_appended.py, reread_written_once.py, reliable_begun_anew.py
 """
 
 # /// onceproof
@@ -26,33 +26,11 @@ Broken twins: reliable_appended.py, reread_written_once.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import closing
 from typing import Any
 
 import batches_of_time as common
-import psycopg2
 import receivers
-from psycopg2.extras import execute_values
-from pyspark import RDD
 from pyspark.streaming import StreamingContext
-
-
-def kept_by_id() -> Callable[[RDD[Any]], None]:
-    """Writes the payments of each partition of a batch in one transaction; those that are there stay as they are."""
-    where, insert, columns = common.login(), f"{common.INSERT} on conflict (id) do nothing", common.COLUMNS
-
-    def save(lines: Iterable[str]) -> None:
-        import json
-
-        rows = [tuple(json.loads(line)[column] for column in columns) for line in lines]
-        with closing(psycopg2.connect(**where)) as database, database, database.cursor() as cursor:
-            execute_values(cursor, insert, rows)
-
-    def write(batch: RDD[Any]) -> None:
-        batch.foreachPartition(save)
-
-    return write
 
 
 def main() -> None:
@@ -60,7 +38,7 @@ def main() -> None:
 
     def build(ssc: StreamingContext, receiver: Any) -> None:
         receiver.reads(args.feed, f"{args.checkpoint}/place")
-        receivers.stream(ssc, receiver).foreachRDD(kept_by_id())
+        receivers.stream(ssc, receiver).foreachRDD(common.kept_by_id())
 
     receivers.run(args, "FeedReceiver.java", build)
 

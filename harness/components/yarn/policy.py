@@ -54,8 +54,8 @@ def unsupported(scenario: Scenario) -> Iterator[str]:
 
 
 def _used_up(scenario: Scenario, most: int) -> str:
-    """Words for a schedule after which YARN starts no other attempt; empty if it does. Each end counts, the schedule's
-    too, unless YARN forgets those that are old."""
+    """Words for a schedule that uses up the attempts, empty for another one. Each end counts, the schedule's too,
+    unless YARN forgets those that are old; an attempt that is lost with its node does not, whatever comes of it."""
     ends = [step for step in scenario.schedule if _ends(step, scenario.pipeline.checkpoint)]
     alone = max(_alone(scenario), default=0)
     if len(ends) >= most and not _forgotten(scenario, ends, most):
