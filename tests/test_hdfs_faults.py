@@ -56,6 +56,7 @@ def world(server: Hdfs, *, dies_at_look: int, status: int = 1) -> Any:
             ending=lambda number, within_s: status,
         ),
         look=lambda hit: None,
+        release=lambda hit: None,
         own=SimpleNamespace(run_id="t1", parts={}),
         stop=threading.Event(),
     )
@@ -94,6 +95,15 @@ def test_a_program_that_ended_well_did_not_die_of_safe_mode() -> None:
         run = world(Hdfs(), dies_at_look=1, status=status)
         done = enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
         assert done.unfelt is unfelt, status
+
+
+@pytest.mark.parametrize("fault", [lose_blocks, enter_safe_mode])
+def test_a_request_that_was_held_goes_on_into_what_was_done_to_hdfs(fault: Any) -> None:
+    server, seen = Hdfs(), list[tuple[int, bool]]()
+    run = world(server, dies_at_look=1)
+    run.release = lambda hit: seen.append((server.left, server.safe))
+    fault.KIND.inject(run, step("any", for_s=0.01), TriggerHit(batch=3))
+    assert seen == [(0, False) if fault is lose_blocks else (3, True)]
 
 
 def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +173,6 @@ def test_safe_mode_is_left_however_its_time_ends() -> None:
 
 def test_safe_mode_is_left_though_nobody_says_that_it_was_entered(monkeypatch: pytest.MonkeyPatch) -> None:
     server, going_on = Hdfs(), list[bool]()
-    monkeypatch.setattr(f"{enter_safe_mode.__name__}.signals.thaw", lambda each: going_on.append(server.safe))
     enter = server.safe_mode
 
     def unsure(*, on: bool) -> None:
@@ -172,9 +181,9 @@ def test_safe_mode_is_left_though_nobody_says_that_it_was_entered(monkeypatch: p
             raise StackError("asked the NameNode for safe mode on; saw Operational")
 
     monkeypatch.setattr(server, "safe_mode", unsure)
+    run = world(server, dies_at_look=0)
+    run.release = lambda hit: going_on.append(server.safe)
     with pytest.raises(StackError, match="safe mode on"):
-        enter_safe_mode.KIND.inject(
-            world(server, dies_at_look=0), step("enter safe mode", for_s=0.01), TriggerHit(batch=3)
-        )
+        enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
     assert not server.safe
     assert going_on == [True], "nobody stands still for it"

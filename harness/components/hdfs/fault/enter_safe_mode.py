@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from harness.context import RunContext, TriggerHit
 from harness.faults.base import Injection, killing, lasting
-from harness.faults.base.outage import everyone
+from harness.faults.base.outage import everyone, go_on
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -53,7 +53,7 @@ class EnterSafeMode:
                 run.look(hit)
                 server.safe_mode(on=True)
             finally:
-                signals.thaw(hit.frozen)
+                go_on(run, step, hit)
             run.stop.wait(for_s)
         finally:
             server.safe_mode(on=False)

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from harness.context import RunContext, TriggerHit
 from harness.faults.base import Injection, NoOptions, killing
-from harness.faults.base.outage import everyone
+from harness.faults.base.outage import everyone, go_on
 from harness.hosts import signals
 from harness.kinds import About, Refusal, Refusals
 from harness.resources import labelled
@@ -60,7 +60,7 @@ class LoseBlocks:
             run.look(hit)
             server.lose_blocks()
         finally:
-            signals.thaw(hit.frozen)
+            go_on(run, step, hit)
         felt = _to_read(run, step) or killing.dies(run, driver)
         return Injection(
             signalled={"datanode": told(lost)}, looked=True, why="" if felt else UNFELT, unfelt=not felt, unhealed=True
