@@ -49,11 +49,14 @@ MEANT = {
     "dstreams/received_log_at_a_rate": Meant(
         "dstreams/reliable_kept_at_a_rate", RELIABLE, frozenset({"input", "guarantee"})
     ),
+    "dstreams/received_log_executor_killed_at_a_rate": Meant(
+        "dstreams/reliable_kept_executor_killed_at_a_rate", RELIABLE, frozenset({"input", "guarantee"})
+    ),
     **{
         f"dstreams/received_written_once_{place}": Meant(
             f"dstreams/reliable_kept_{place}", RELIABLE, frozenset({"input"})
         )
-        for place in ("received", "planned", "checkpointed")
+        for place in ("received", "planned", "checkpointed", "executor_killed", "executor_killed_received")
     },
     "guarantees/sink_appended_at_most_once": Meant(
         "guarantees/sink_at_most_once",

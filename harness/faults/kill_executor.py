@@ -31,7 +31,6 @@ ALONE = (
     CrashPoint.BATCH_COMMITTED,
 )
 """The crash points at which the driver works alone."""
-BY_TIME = "{path}.do is kill executor, and progress is dstreams: nobody knows what its receiver loses; kill the driver"
 
 
 class Which(StrEnum):
@@ -48,7 +47,8 @@ class Picks(Shape):
 
 
 class KillExecutor:
-    """Proved by the task that the driver has lost with it, or by the writer that was held in it."""
+    """Proved by the task that the driver has lost with it, or by the writer that was held in it. A receiver of DStreams
+    is a task too, and begins again on another executor."""
 
     about = About(
         name="kill executor",
@@ -64,9 +64,7 @@ class KillExecutor:
         return Impact.EXECUTORS_KILLED if options.get("which") == Which.ALL else self.impact
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """Not at a crash point at which the driver works alone, nor of a program of DStreams."""
-        if planned.by_time:
-            yield Refusal("", BY_TIME, whole=True)
+        """Not at a crash point at which the driver works alone."""
         if trigger is not None and trigger.point in ALONE:
             words = f"at {trigger.point} no executor has anything in flight: kill it at rows"
             yield Refusal(trigger.kind, words, whole=True)
@@ -83,7 +81,9 @@ class KillExecutor:
         def confirm() -> str:
             return "" if hit.blocked is not None or lost_task(run, log, size) else IDLE
 
-        return replace(done, proof=Proof.IN_PROGRESS, confirm=confirm)
+        # A receiver's block goes with its executor before any batch has it.
+        received = step.when.point is CrashPoint.BLOCK_RECEIVED
+        return replace(done, proof=Proof.BEFORE if received else Proof.IN_PROGRESS, confirm=confirm)
 
 
 def executors(found: Sequence[Process], hit: TriggerHit, *, every: bool) -> Sequence[Process]:
