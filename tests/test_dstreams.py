@@ -442,7 +442,7 @@ def test_a_stored_block_that_no_batch_had_may_be_lost_with_its_driver(make: Make
     waits = replace(reach(2, 2), batch=1, by_time=True, stored=batch(2))
     out = hit(bench, bench.first(2), waits)
     assert (out.missing, [(stake.harm, stake.shown) for stake in out.stakes]) == (batch(2), [(Harm.LOSS, True)])
-    assert out.stakes[0].note == "loss of 10 records in its receiver's log that no batch had"
+    assert out.stakes[0].note == "loss of 10 records that its receiver had stored, and no batch had"
 
 
 @pytest.mark.parametrize(("where", "shown"), [(1, False), (2, True)])
@@ -528,7 +528,9 @@ def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
     lived = replace(met.outcome, evidence=replace(met.outcome.evidence, driver_status=None))
     met = replace(met, outcome=lived, retried=True)
     kept = reached(first={1: 0}, volatile=True)
-    assert (kept.volatile, kept.stored) == (False, ()), "what a driver holds that lives on is done again"
+    assert (kept.volatile, kept.stored) == (False, logged.stored), "what a driver holds that lives on is done again"
+    met = replace(met, retried=False)
+    assert reached(first={1: 0}).stored == (), "nobody died"
 
 
 def test_what_was_lost_before_a_hit_or_after_another_one_is_not_of_its_doing(make: Make) -> None:
@@ -631,8 +633,9 @@ def test_what_is_in_the_log_and_in_no_batch_stays_when_its_attempt_is_dead(follo
     followed.logs(record(added(800, 3), allocated(1000, 800)))
     followed.saves(1000, 1000)
     followed.logs(record(added(1300, 2), added(1500, 4, kept=False)))
-    assert [state.stored for state in followed.observer.states()] == [{0: 5}], "what is in memory alone may be gone"
+    assert [state.stored for state in followed.observer.states()] == [{0: 9}]
     followed.restarts(2)
+    assert [state.stored for state in followed.observer.states()] == [{0: 5}], "what was in memory alone is gone"
     assert followed.events[-1] == ("block-received", 1)
     followed.logs(record(allocated(2000, 1300, 1500)))
     (state,) = followed.observer.states()

@@ -43,6 +43,8 @@ class Stream(Progress):
         self._in_file = in_file
         self._launched = {} if launched is None else launched
         self._read: dict[Path, int] = {}
+        self._reads_as = 1
+        """The attempt at work when the log was read last."""
         self._found: dict[int, dict[Path, int]] = {}
         """By attempt, how much of each log had been read when it was launched: the work of those before it."""
         self._pending: list[tuple[Allocated | Block, int]] = []
@@ -89,7 +91,7 @@ class Stream(Progress):
     def look(self, attempt: int) -> bool:
         """Read what the log of received blocks has got since, which is the work of that attempt. Has it got anything?
         Raises HarnessError."""
-        before = sum(self._read.values())
+        before, self._reads_as = sum(self._read.values()), attempt
         try:
             logs = sorted(
                 (entry for entry in (self.folder / BLOCKS).iterdir() if LOG.fullmatch(entry.name)), key=_begun
@@ -328,7 +330,7 @@ class Stream(Progress):
         known = sorted({*self.ends, *self.checkpointed})
         offsets = tuple(batch for batch in known if batch in self.committed or self._own(batch))
         planned, done = self._end(max(self.ends, default=-1)), self.done()
-        stored = self._received.waiting() if self._received is not None else 0
+        stored = self._received.waiting(self._reads_as) if self._received is not None else 0
         return QueryState(
             checkpoint=name,
             offsets=offsets,

@@ -76,7 +76,7 @@ class Received:
         kept = [each for each in found if each.block.kept or each.attempt == attempt]
         return sorted((each.start, each.end) for each in kept if each.end > each.start)
 
-    def waiting(self, attempt: int | None = None) -> int:
+    def waiting(self, attempt: int) -> int:
         """Up to where records are stored in blocks that no batch has: in the write-ahead log, or in the memory of that
         attempt; 0 if there is none."""
         open_ = [each for name, each in self.blocks.items() if name not in self.placed and each.end > each.start]

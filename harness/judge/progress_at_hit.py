@@ -30,8 +30,8 @@ class Reach:
     `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
     seen to write a slice before it saves its offsets. `by_time`: the batches are of DStreams. `gone` is what a receiver
     of the attempt had not stored when it died; `volatile`: what it had stored went with its driver, and comes to
-    nobody; `stored`: what its log had then, and no batch; `done`: up to where batches of DStreams were done by the
-    checkpoint's word, which a restart does again all the same."""
+    nobody; `stored`: what it had stored then, and no batch had; `done`: up to where batches of DStreams were done by
+    the checkpoint's word, which a restart does again all the same."""
 
     low: Offsets
     high: Offsets

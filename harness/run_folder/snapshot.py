@@ -27,7 +27,7 @@ class QueryState:
     """One query as it stood. `offsets` and `commits` are the batches that its logs list; `planned` and `committed` the
     next offsets of the newest batch in each, by the slowest of its sources, `planned_most` and `committed_most` by the
     fastest; empty if it has one. Of DStreams: `completed` the next offsets of what is done by the newest checkpoint's
-    word, `stored` of what is in the write-ahead log and in no batch; empty if nothing is. `ours`: it reads the
+    word, `stored` of what a receiver has stored and no batch has; empty if nothing is so. `ours`: it reads the
     run's source."""
 
     checkpoint: str

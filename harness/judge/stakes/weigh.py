@@ -366,10 +366,10 @@ class _Weighing:
         if (beyond := self.reach.skipped) and not self.reach.early:
             count = self.scale.effects.size(cut=Cut(only=beyond))
             words.append(f"loss of {count} records before which the next attempt began")
-        sent, logged = "that were sent to its receiver, and are in no batch", "in its receiver's log that no batch had"
-        for part, what in ((self.reach.gone, sent), (self.reach.stored, logged)):
+        sent, stored = "were sent to its receiver, and are in no batch", "its receiver had stored, and no batch had"
+        for part, what in ((self.reach.gone, sent), (self.reach.stored, stored)):
             if meet(spans, part):
-                words.append(f"loss of {self.scale.effects.size(cut=Cut(only=part))} records {what}")
+                words.append(f"loss of {self.scale.effects.size(cut=Cut(only=part))} records that {what}")
         yield self._stake(Harm.LOSS, spans, self._visibility.why_not(Harm.LOSS, spans), "; ".join(words))
 
     def _named(self) -> str:
