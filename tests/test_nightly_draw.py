@@ -130,6 +130,7 @@ def test_every_moment_and_victim_is_drawn_in_time(proving: list[Scenario]) -> No
     assert {step.when.point for step in steps} == {*CrashPoint, None} - {
         CrashPoint.BATCH_CHECKPOINTED,
         CrashPoint.BATCH_PLANNING,
+        CrashPoint.BLOCK_RECEIVED,
         CrashPoint.SINK_COMMITTING,
     }
     assert {step.when.kind for step in steps} >= {"point", "rows", "records", "elapsed", "failpoint"}

@@ -55,6 +55,8 @@ class Injection:
     """A server was away whose clients wait for it: nobody is known to do anything again."""
     retried: bool = False
     """An executor died: the driver retries the tasks that had not finished, and no others."""
+    swept: bool = False
+    """No executor of the driver was left."""
     lasts: bool = False
     """It went on to do harm when the snapshot had been taken."""
     beside: bool = False
@@ -107,6 +109,7 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
             paused=_impact(run, number) is Impact.DRIVER_PAUSED,
             waited=_impact(run, number) is Impact.SERVER_AWAY,
             retried=_impact(run, number) in ENDS_EXECUTOR,
+            swept=_swept(run, number),
             lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
             beside=beside,
         )
@@ -118,6 +121,13 @@ def _impact(run: Run, number: int) -> Impact | None:
     """What the fault of a step does; None for a hit of no step of the schedule."""
     schedule = run.scenario.schedule
     return schedule[number - 1].do.impact if number <= len(schedule) else None
+
+
+def _swept(run: Run, number: int) -> bool:
+    """Did all executors die? One that was killed may be the only one."""
+    impact = _impact(run, number)
+    alone = run.scenario.pipeline.executors < 2
+    return impact is Impact.EXECUTORS_KILLED or (impact is Impact.EXECUTOR_KILLED and alone)
 
 
 def _only(run: Run, number: int, step: StepOutcome, at: Seen | None) -> str | None:

@@ -205,7 +205,7 @@ def _reach(
         gone=_gone(query, injection, state, before),
         volatile=query.volatile and injection.died,
         done={p: min(end, high.get(p, 0)) for p, end in state.completed.items()},
-        stored=between(high, highest([high, state.stored])) if injection.died or injection.retried else (),
+        stored=between(high, highest([high, state.stored])) if injection.died or injection.swept else (),
     )
 
 
