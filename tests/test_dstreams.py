@@ -231,6 +231,22 @@ def test_what_was_lost_between_what_several_attempts_had_stored_is_each_ones_own
     assert lost == [(1, 3, 10), (2, 14, 20)]
 
 
+def test_a_block_that_a_jvm_logs_after_its_program_s_death_is_of_the_dead_attempt(tmp_path: Path) -> None:
+    stream = seen(program(tmp_path, record(added(800, 3), allocated(1000, 800))), checkpoint(1000))
+    stream._received.connected = lambda: [(100.0, 0, 10), (9000.0, 10, SENT)]  # type: ignore[union-attr]
+    stream._launched = {1: 50.0, 2: 2000.0}
+    (tmp_path / "checkpoint-1000").write_bytes(checkpoint(1000))
+    stream.note_launch(2)
+    with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
+        file.write(record(added(1700, 2, kept=False)))
+    stream.look(2)
+    assert {each.block.number: each.attempt for each in stream._received.blocks.values()} == {800: 1, 1700: 1}  # type: ignore[union-attr]
+    with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
+        file.write(record(added(9500, 5), allocated(10_000, 9500)))
+    query = seen(stream, checkpoint(10_000, 10_000), attempt=2).query("c")
+    assert [batch.ranges for batch in query.batches if batch.attempts == (2,)][-1] == {0: (10, 15)}
+
+
 def test_a_receiver_that_stored_more_than_was_sent_is_no_receiver_of_ours(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="has stored 3 records of the 2"):
         seen(program(tmp_path, record(added(800, 3)), sent=2), checkpoint(1000))

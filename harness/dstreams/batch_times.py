@@ -123,6 +123,9 @@ class Stream(Progress):
                 continue
             if isinstance(event, Block):
                 at_ms = event.number + self.newest.block_ms
+                if at_ms < self._launched.get(attempt, 0.0):
+                    # A program may die before its JVM, which logs a last block when the next one is launched.
+                    attempt = self._attempt_at(at_ms)
                 self._received.add(event, attempt, at_ms, self._launched.get(attempt, 0.0))
                 continue
             batch = self.newest.number(event.time_ms)
