@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge.stakes.weighed import COMMITTED, EARLY, POINTS
+from harness.judge.stakes.weighed import COMMITTED, EARLY, POINTS, RECEIVED
 from harness.load import load
 from harness.scenario import CrashPoint, Guarantee, Harm, Kind, Word
 from harness.stack import Start
@@ -95,7 +95,7 @@ def test_words_that_a_verdict_uses_are_in_the_glossary(named: type) -> None:
 
 
 def test_the_places_of_a_hit_are_in_the_glossary() -> None:
-    assert {EARLY, COMMITTED, *POINTS} <= terms()
+    assert {EARLY, COMMITTED, RECEIVED, *POINTS} <= terms()
 
 
 ENGLISH = """

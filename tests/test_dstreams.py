@@ -19,7 +19,7 @@ from harness.errors import HarnessError, ScenarioError
 from harness.judge import judge
 from harness.judge.progress_at_hit import Reach, reaches
 from harness.judge.stakes.weigh import weigh
-from harness.judge.stakes.weighed import PLANNED
+from harness.judge.stakes.weighed import PLANNED, RECEIVED
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
 from harness.run_folder.journal import Journal
@@ -458,6 +458,7 @@ def test_a_stored_block_that_no_batch_had_may_be_lost_with_its_driver(make: Make
     waits = replace(reach(2, 2), batch=1, by_time=True, stored=batch(2))
     out = hit(bench, bench.first(2), waits)
     assert (out.missing, [(stake.harm, stake.shown) for stake in out.stakes]) == (batch(2), [(Harm.LOSS, True)])
+    assert out.point == RECEIVED
     assert out.stakes[0].note == "loss of 10 records that its receiver had stored, and no batch had"
 
 
@@ -765,7 +766,14 @@ KILL = "crash application"
         (("checkpoint", "files", "{point: block-received, batch: 2}", KILL), "say `progress: dstreams`"),
         (("dstreams", "files", "{rows: 4}", KILL), ""),
         (("dstreams", "socket", "{point: sink-committed, batch: 2}", KILL), "DStreams log no offsets"),
-        (("dstreams", "socket", "{batch: 2}", "crash before offset commit"), "DStreams log no offsets"),
+        (
+            ("dstreams", "socket", "{batch: 2}", "crash before offset commit"),
+            "crash application` at `point: batch-committed`",
+        ),
+        (
+            ("dstreams", "socket", "{failpoint: x}", "crash before offset commit"),
+            "crash application` at `point: batch-com",
+        ),
         (("dstreams", "socket", "{rows: 4}", "kill executor"), ""),
         (
             ("dstreams", "socket", "{point: batch-committed, batch: 2}", "kill executor"),

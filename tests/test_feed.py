@@ -102,6 +102,29 @@ def fed(total: int, **more: Any) -> tuple[Sender, list[int]]:
     return sender, looks
 
 
+def test_a_rate_is_not_made_up_for_while_nobody_was_there_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(10_000_000))
+    waited = 0
+
+    class Reader(Sender):
+        """Is there three minutes after the first record was sent."""
+
+        def send(self, many: int) -> int:
+            nonlocal waited
+            waited = 180_000
+            return super().send(many)
+
+    monkeypatch.setattr("harness.run.feed.monotonic", lambda: (next(clock) * 10 + waited) / 1000)
+    sender: Any = Reader(300)
+    feeder = Feeder(sender, Progress("checkpoint", dict, dict, lambda: None), Journal(None), rate_per_s=100.0)
+    feeder.start()
+    until("all to be sent", lambda: feeder.done, within_s=60.0)
+    feeder.stop()
+    feeder.healthy()
+    assert sender.calls[0] <= 3
+    assert max(sender.calls) <= 101, "a second's worth"
+
+
 def test_portions_follow_the_seed() -> None:
     sender, _ = fed(600, rate_per_s=None, sizes=portions(600, 3))
     assert tuple(sender.calls) == portions(600, 3)

@@ -11,11 +11,15 @@ from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger, Victim
 from harness.stack import Means
 from harness.triggers import TRIGGERS
-from harness.triggers.base import BY_TIME, LATE_LOG, Planned, Trait, at_point, has
+from harness.triggers.base import LATE_LOG, Planned, Trait, at_point, has
 
 NO_CHECKPOINT = "no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone"
 WHERE = "crash before offset commit needs {path}.batch or {path}.failpoint"
 NEEDS = "crash before offset commit needs {path}.failpoint: "
+BY_TIME = (
+    "{path}.do is crash before offset commit, and DStreams have none; say `crash application` at "
+    "`point: batch-committed`, where the sink has the batch, and a restart does it again"
+)
 UNSEEN = "progress is not checkpoint, so only the pipeline's own code knows"
 
 
@@ -41,6 +45,9 @@ class CrashBeforeOffsetCommit:
         """Any other trigger says something else."""
         if victim_of(fault) is Victim.PYTHON:
             yield COMMITS
+        if planned.by_time:
+            yield Refusal("", BY_TIME, whole=True)
+            return
         if trigger is None:
             return
         if not trigger.implied and not has(TRIGGERS[trigger.kind], Trait.IN_PROGRAM):
@@ -48,8 +55,6 @@ class CrashBeforeOffsetCommit:
             yield Refusal(trigger.kind, words, whole=True)
         elif trigger.implied and not planned.checkpoint:
             yield Refusal("", NEEDS + UNSEEN, whole=True)
-        elif trigger.implied and planned.by_time:
-            yield Refusal("", NEEDS + BY_TIME, whole=True)
         elif trigger.implied and planned.late_log:
             yield Refusal("", NEEDS + LATE_LOG, whole=True)
 

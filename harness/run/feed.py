@@ -26,6 +26,9 @@ SPREAD = 0.3
 PATIENCE_S = 20.0
 TICK_S = 0.05
 CHUNK = 5000
+BURST_S = 1.0
+"""How much of a pause is caught up at a rate: while a receiver is away nothing is sent, and all of it at once would be
+no rate."""
 
 
 @dataclass(frozen=True)
@@ -224,10 +227,13 @@ class Feeder:
         return count(self._progress.planned())
 
     def _at_rate(self) -> None:
-        began, rate = monotonic(), self._rate or 1.0
+        rate, last, owed = self._rate or 1.0, monotonic(), 1.0
         many = self._producer.total - self._alone.records
         while self._producer.sent < many and not self._stop.wait(TICK_S):
-            due = min(many, int((monotonic() - began) * rate) + 1) - self._producer.sent
+            now = monotonic()
+            owed, last = owed + rate * min(now - last, BURST_S), now
+            due = min(many - self._producer.sent, int(owed))
+            owed -= due
             self._send(due)
         self._wait_for_all()
         self._send(self._producer.total - self._producer.sent)

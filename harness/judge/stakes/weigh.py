@@ -23,7 +23,7 @@ from harness.judge.stakes.scale import Scale, changed
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, whole
 from harness.judge.stakes.traces import Traces
 from harness.judge.stakes.visible import Visibility
-from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed
+from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, RECEIVED, WRITING, WRITTEN, Known, Weighed
 from harness.scenario import Harm, Stake
 
 
@@ -143,7 +143,7 @@ class _Weighing:
     def point(self) -> str:
         """Where the sink stood, whatever the trigger was called."""
         if not self.reach.taken or not self._in_flight():
-            return COMMITTED
+            return RECEIVED if self.reach.stored or self.reach.gone else COMMITTED
         if self.reach.early and not self.begun:
             return EARLY
         if self.whole:

@@ -17,6 +17,8 @@ EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
     "sink written, batch not committed",
     "batch committed",
 )
+RECEIVED = "received, in no batch"
+"""Of a receiver of DStreams, where every planned batch was committed, or held no record."""
 POINTS = (PLANNED, WRITING, WRITTEN)
 """The crash points at which a pipeline can be hit with something at stake; one that keeps its offsets itself may
 save them too early as well."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN
+from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, RECEIVED, WRITING, WRITTEN
 from harness.report.causes.groups import Group, cut
 from harness.report.causes.sentences import listed, sentences, short
 from harness.report.causes.shares import shares, whole_or_none
@@ -44,6 +44,7 @@ STOOD = {
     PLANNED: "{what} was planned, and nothing of it was in the sink, when {did} (fault {number}).",
     WRITING: "{what} was in the sink in part, its offsets not committed, when {did} (fault {number}).",
     WRITTEN: "{what} was in the sink; {did} before its offsets were committed (fault {number}).",
+    RECEIVED: "what a receiver had was in no batch when {did} (fault {number}).",
     COMMITTED: "every planned batch was committed when {did} (fault {number}).",
     EARLY: "the offsets of {what} were saved, and the sink did not have it, when {did} (fault {number}).",
 }
