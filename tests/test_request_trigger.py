@@ -320,7 +320,9 @@ def test_a_crash_point_that_only_a_held_request_shows_is_none_to_ask_for(tmp_pat
     (tmp_path / "pay.py").write_text("")
     text = (SCENARIO % ("hdfs", "copy")).replace("request: copy", "point: batch-planning")
     (tmp_path / "it.yaml").write_text(text)
-    with pytest.raises(ScenarioError, match=r"it\.yaml:5:20: .*point must be one of batch-planned, .*, not"):
+    with pytest.raises(
+        ScenarioError, match=r"it\.yaml:5:20: .*point must be one of block-received, batch-planned, .*, not"
+    ):
         load(tmp_path / "it.yaml")
 
 

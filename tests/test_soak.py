@@ -55,7 +55,12 @@ def test_every_twin_window_and_fault_is_drawn_in_time() -> None:
     drawn = [draw(0, index) for index in range(400)]
     assert {each.twin for each in drawn} == {*REPAIRED, *BROKEN}
     steps = [step for each in drawn for step in each.schedule]
-    elsewhere = {CrashPoint.BATCH_PLANNING, CrashPoint.BATCH_CHECKPOINTED, CrashPoint.SINK_COMMITTING}
+    elsewhere = {
+        CrashPoint.BATCH_PLANNING,
+        CrashPoint.BLOCK_RECEIVED,
+        CrashPoint.BATCH_CHECKPOINTED,
+        CrashPoint.SINK_COMMITTING,
+    }
     assert Counter(step.when.point for step in steps).keys() == {*CrashPoint, None} - elsewhere
     # No twin keeps its checkpoint on a server.
     assert {step.when.kind for step in steps} == {*TRIGGERS.all()} - {"request"}
