@@ -40,7 +40,7 @@ class Hdfs:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is stopped, and nobody waits for long."""
     for fault in (lose_blocks, enter_safe_mode):
-        monkeypatch.setattr(fault, "signals", SimpleNamespace(freeze=lambda each: [], thaw=lambda each: None))
+        monkeypatch.setattr(fault, "signals", SimpleNamespace(freeze=lambda each: []))
         monkeypatch.setattr(fault, "everyone", lambda run: [])
     monkeypatch.setattr(killing, "DIES_WITHIN_S", 0.3)
 

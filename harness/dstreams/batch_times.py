@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from harness.checkpoint import Offsets, Progress
+from harness.checkpoint import Offsets, Progress, fastest
 from harness.dstreams.java_stream import NoJavaStreamError
 from harness.dstreams.received import Connected, Numbered, Received
 from harness.dstreams.written import BLOCKS, LOG, Allocated, Block, Checkpoint, events, of_checkpoint, written
@@ -66,9 +66,7 @@ class Stream(Progress):
     def follows(self, others: Iterable[Stream]) -> None:
         """It is begun anew where others were at work, none of whose batches it does again."""
         self.anew = True
-        for other in others:
-            ends = other._end(max(other.ends, default=-1))
-            self._before = {p: max(end, self._before.get(p, 0)) for p, end in {**self._before, **ends}.items()}
+        self._before = fastest(other._end(max(other.ends, default=-1)) for other in others)
 
     def succeeds(self, other: Stream, attempt: int) -> None:
         """It is begun anew in the other one's folder by that attempt. What the other one had logged by then is not its
@@ -140,7 +138,7 @@ class Stream(Progress):
         """No batch ends before the one before it."""
         reached = self.began()
         for batch in sorted(self.ends):
-            reached = {p: max(reached.get(p, 0), self.ends[batch].get(p, 0)) for p in {**reached, **self.ends[batch]}}
+            reached = fastest([reached, self.ends[batch]])
             self.ends[batch] = dict(sorted(reached.items()))
 
     def note(self, found: Checkpoint, attempt: int) -> None:
