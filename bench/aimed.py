@@ -1,7 +1,7 @@
 """Are crash points hit as surely with several runs at once as with one? Kills the driver again and again in the window
 before `commits/N`, some 40 ms wide, in runs side by side.
 
-    PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4] [--standby]
+    PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4]
 
 A kill is right if its batch is the one that the next attempt begins with, as Spark's own files show, and had not been
 committed: anything else is *elsewhere*. A try that comes too late is a miss, which the journal says; the driver goes on
@@ -21,7 +21,6 @@ from typing import Any
 
 from harness.load import load
 from harness.run.loop import run
-from harness.run.plan import with_standby
 from harness.run_folder.journal import read
 from harness.scenario import Scenario
 from harness.stacks.processes import ProcessesStack
@@ -92,7 +91,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=4)
-    parser.add_argument("--standby", action="store_true")
     given = parser.parse_args()
     counts: Counter[str] = Counter()
     words: Counter[str] = Counter()
@@ -100,7 +98,7 @@ def main() -> None:
     began = monotonic()
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-", dir=Path.cwd()) as name:
         folder = Path(name)
-        wanted = with_standby(scenario(folder), standby=given.standby)
+        wanted = scenario(folder)
         journals: list[Path] = []
 
         def play(number: int, each: Scenario) -> None:

@@ -1,7 +1,7 @@
 """Peak memory of the whole stack with runs in flight: the sum of the proportional set sizes (PSS) of every process of
 the session, the harness included, sampled while a scenario runs.
 
-    PYTHONPATH=. .venv/bin/python bench/memory.py [SCENARIO] [--jobs N] [--standby]
+    PYTHONPATH=. .venv/bin/python bench/memory.py [SCENARIO] [--jobs N]
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import psutil
 
 from harness.load import load
 from harness.run.loop import run
-from harness.run.plan import with_standby
 from harness.session.reaper import MARKER
 from harness.stacks.processes import ProcessesStack
 
@@ -77,9 +76,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario", nargs="?", default=DEFAULT, type=Path)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--standby", action="store_true")
     given = parser.parse_args()
-    scenario = with_standby(load(given.scenario), standby=given.standby)
+    scenario = load(given.scenario)
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder:
         sampler = Sampler()
         sampler.start()
@@ -88,8 +86,7 @@ def main() -> None:
             words = [each.result().verdict.word.value for each in runs]
         sampler.stop.set()
         sampler.join()
-    how = f"{given.jobs} at once{', with standbys' if given.standby else ''}"
-    print(f"{scenario.name}, {how}: {', '.join(words)}; peak {sampler.peak / 2**20:,.0f} MiB")
+    print(f"{scenario.name}, {given.jobs} at once: {', '.join(words)}; peak {sampler.peak / 2**20:,.0f} MiB")
     for part, size in sorted(sampler.parts.items(), key=lambda item: -item[1]):
         print(f"  {size / 2**20:8,.0f} MiB  {part}")
 

@@ -90,7 +90,7 @@ def source(records: int) -> Iterator[pa.RecordBatch]:
 
 def events(records: int, batches: int) -> Iterator[dict[str, object]]:
     """The journal of one attempt that did every batch."""
-    yield {"n": 0, "at_s": 0.0, "what": "launched", "number": 1, "standby": False}
+    yield {"n": 0, "at_s": 0.0, "what": "launched", "number": 1}
     for n in range(batches):
         at = 1.0 + n
         yield {"at_s": at, "what": "sent", "records": records * (n + 1) // batches, "total": records}

@@ -1,6 +1,6 @@
 """Where the CPU-seconds of a warm run go: by process, and by phase of the run.
 
-    .venv/bin/python bench/profile.py [--rounds 3] [--standby] [SCENARIO]
+    .venv/bin/python bench/profile.py [--rounds 3] [SCENARIO]
 
 A second process reads the process table every 30 ms. What a process that is killed did in its last 30 ms is not seen,
 nor are children that live for less (Spark's `chmod` and `readlink`).
@@ -22,7 +22,6 @@ from pathlib import Path
 
 from harness.load import load
 from harness.run.loop import run
-from harness.run.plan import with_standby
 from harness.run_folder.journal import read
 from harness.scenario import Scenario
 from harness.stacks.processes import ProcessesStack
@@ -141,10 +140,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario", nargs="?", type=Path, default=Path(SCENARIO))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--standby", action="store_true", help="a driver waits ready for the restart")
     options = parser.parse_args()
     scenario = load(options.scenario)
-    scenario = with_standby(scenario) if options.standby else scenario
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as name, ProcessesStack(Path(name) / "logs") as stack:
         run(scenario, stack, reports=Path(name))
         rounds = [measure(scenario, stack, Path(name)) for _ in range(options.rounds)]

@@ -1,7 +1,7 @@
 """Every scenario of the proving suite with its kill replaced by one that hits nothing, and beside it the run as it was.
 
     make prove SUITE=sabotage [ARGS="-k upsert"]
-    PYTHONPATH=. .venv/bin/python bench/sabotage.py [-k WORD] [--standby] [--keep DIR]
+    PYTHONPATH=. .venv/bin/python bench/sabotage.py [-k WORD] [--keep DIR]
     PYTHONPATH=. .venv/bin/python bench/sabotage.py --judge DIR     kept runs judged again, without a stack
 
 Void is the answer, and *violated* where any restart, or none, is enough to break the program, as `BROKEN` in
@@ -27,7 +27,6 @@ from harness.errors import HarnessError
 from harness.judge import judge, wants
 from harness.load import find, load_all
 from harness.run.loop import run
-from harness.run.plan import with_standby
 from harness.scenario import Scenario, Verdict, Word
 from harness.stacks.processes import ProcessesStack
 from tests import faked_hits
@@ -102,15 +101,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", dest="word", default="", help="only scenarios whose file name holds WORD")
     parser.add_argument("--kind", choices=KINDS, action="append", help="only these kills")
-    parser.add_argument("--standby", action="store_true", help="with a driver that waits ready for each restart")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep every run's folder, and its line, in DIR")
     parser.add_argument("--judge", type=Path, metavar="DIR", help="judge the runs kept in DIR; nothing is run")
     args = parser.parse_args()
     if args.judge:
         return _again(args.judge)
     files = [path for path in find([Path("scenarios/proving")]) if args.word in path.stem]
-    scenarios = [with_standby(each, standby=args.standby) for each in load_all(files)]
-    work = [(each, kind) for each in scenarios for kind in args.kind or KINDS if fits(each, kind)]
+    work = [(each, kind) for each in load_all(files) for kind in args.kind or KINDS if fits(each, kind)]
     if not work:
         print(f"asked for scenarios with {args.word!r} in their name; there is none for that kind", file=sys.stderr)
         return 2

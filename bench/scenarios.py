@@ -23,7 +23,6 @@ from time import monotonic
 from bench.naive import naive
 from harness.load import load
 from harness.run.loop import run
-from harness.run.plan import with_standby
 from harness.scenario import Scenario
 from harness.stack import Stack
 from harness.stacks.containers import ContainersStack
@@ -37,7 +36,6 @@ AGAINST = {
     "warm": "stock",
     "stock": "stock",
     "by hand": "stock",
-    "warm, with standby": "warm",
     "containers cold": "cold",
     "containers warm": "warm",
 }
@@ -75,13 +73,11 @@ def busy_s() -> float:
 def on_one_stack(
     scenario: Scenario, kind: type[ProcessesStack | ContainersStack], reports: Path, jobs: Sequence[int] = ()
 ) -> dict[str, Cost]:
-    """A run for which the stack comes up, and another one on it. With `jobs`, one more with a standby, and for each of
-    them one of so many at once, as its share of what they cost together."""
+    """A run for which the stack comes up, and another one on it. For each of `jobs` one of so many at once, as its
+    share of what they cost together."""
     meter = Meter()
     with kind(reports / "logs") as stack:
         costs = {"cold": played(scenario, stack, reports, meter), "warm": played(scenario, stack, reports, Meter())}
-        if jobs:
-            costs["warm, with standby"] = played(with_standby(scenario), stack, reports, Meter())
         for many in jobs:
             meter = Meter()
             with threads(many) as pool:
@@ -131,9 +127,7 @@ def main() -> None:
     parser.add_argument("scenarios", nargs="*", type=Path, default=[Path(name) for name in DEFAULT])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--by-hand", action="store_true", help="also the script of bench/naive.py, of upsert alone")
-    parser.add_argument(
-        "--jobs", type=int, action="append", default=[], help="also so many runs at once, and one with a standby"
-    )
+    parser.add_argument("--jobs", type=int, action="append", default=[], help="also so many runs at once")
     parser.add_argument("--containers", action="store_true", help="also in containers; needs an engine with the images")
     options = parser.parse_args()
     table: dict[str, list[dict[str, Cost]]] = {}

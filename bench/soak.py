@@ -1,6 +1,6 @@
 """Drawn schedules over repaired and broken pipelines on one warm stack, each verdict held against the truth.
 
-    PYTHONPATH=. .venv/bin/python bench/soak.py N [--seed S] [--minutes M] [--standby] [--keep-going] [--keep DIR]
+    PYTHONPATH=. .venv/bin/python bench/soak.py N [--seed S] [--minutes M] [--keep-going] [--keep DIR]
                                             [--out FILE]
     PYTHONPATH=. .venv/bin/python bench/soak.py N --seed S --only INDEX      one schedule again, as its line has it
     PYTHONPATH=. .venv/bin/python bench/soak.py N --seed S --dry-run         the schedules as files, nothing is run
@@ -31,7 +31,6 @@ from harness.errors import HarnessError
 from harness.judge import judge, wants
 from harness.load import dump
 from harness.report.summary import Run
-from harness.run.plan import with_standby
 from harness.run_folder import store
 from harness.scenario import Scenario, Verdict, Word, plain
 from harness.suite.options import Options
@@ -185,8 +184,7 @@ class Soak:
                     print(f"the time is up after {len(self.lines)} of {len(work)} schedules")
                     return
                 stack.health()
-                scenario = with_standby(drawn.scenario(), standby=self.options.standby)
-                run, _ = suite.one(scenario, stack, options=given, listener=lambda event: None)
+                run = suite.one(drawn.scenario(), stack, options=given, listener=lambda event: None)
                 if self.add(drawn, run) and not self.options.keep_going:
                     return
 
@@ -218,7 +216,6 @@ def asked(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=None, help="of the schedules; drawn and said if it is left out")
     parser.add_argument("--only", type=int, default=None, metavar="INDEX", help="this one alone")
     parser.add_argument("--minutes", type=float, default=60.0, help="begin no run after so long")
-    parser.add_argument("--standby", action="store_true", help="with a driver that waits ready for each restart")
     parser.add_argument("--keep-going", action="store_true", help="do not stop at the first wrong verdict")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep every run's folder, and its line, in DIR")
     parser.add_argument("--judge", type=Path, metavar="DIR", help="judge the runs kept in DIR; nothing is run")

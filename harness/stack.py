@@ -7,7 +7,7 @@ topic and a schema, a folder and a checkpoint of its own.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -105,45 +105,6 @@ class Driver(Protocol):
         JVM commits batches. Empty once it is gone."""
 
 
-class Start(StrEnum):
-    """How an attempt of the driver began: cold; in the process of a driver that waited ready, without having asked for
-    a session yet; with that one's session; with a JVM of its own, because it asked for another one."""
-
-    COLD = "cold"
-    UNASKED = "standby"
-    WARM = "warm session"
-    FRESH = "fresh JVM"
-
-
-class Standby(Protocol):
-    """A driver that waits for its turn: JVM, session and executors are up, the program has not begun."""
-
-    @property
-    def driver(self) -> Driver:
-        """The attempt that it becomes."""
-
-    def ready(self, *, stop: Callable[[], bool]) -> bool:
-        """Wait until it can begin; False if it never will, or once `stop` is true."""
-
-    def go(self) -> bool:
-        """Let the program begin: from now on it is an attempt like any other. False if it is gone."""
-
-    def got(self) -> Start | None:
-        """What the program got of it; None until it has asked for a session."""
-
-    def drop(self) -> None:
-        """Nobody wants it: end it, and see it gone. Raises HarnessError if it cannot be ended."""
-
-
-@runtime_checkable
-class KeepsStandbys(Protocol):
-    """An ability of a stack: while an attempt is at work, the next one's driver is made ready."""
-
-    def standby(self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path) -> Standby | None:
-        """One for the attempt after `after`, whose settings it takes over; returns at once. None where it cannot be
-        told which session that attempt has."""
-
-
 @runtime_checkable
 class RunsLines(Protocol):
     """An ability of a stack: drivers on other lines of Spark than the installed one (`Pipeline.spark`)."""
@@ -239,11 +200,11 @@ class Stack(Protocol):
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> Sequence[Process]:
         """The executor processes of this run's applications, oldest first; those of one attempt only where it is
-        given. A standby's are none until the program has begun."""
+        given."""
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> Sequence[Process]:
         """Every living process of this run's pipeline, also one whose driver is dead; those of one attempt only where
-        it is given. A standby's are none until the program has begun."""
+        it is given."""
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""

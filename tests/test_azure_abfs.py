@@ -16,7 +16,7 @@ from harness.components.azure.address import AzureThere
 from harness.components.spark.driver_process import Machine, environment
 from harness.load import load
 from harness.machine import jars, java
-from harness.machine.spark_home import spark_home
+from harness.machine.jars import spark_home
 from harness.resources import RunResources
 from harness.run.loop import run
 from harness.scenario import Pipeline, Scenario, Word

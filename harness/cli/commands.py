@@ -60,9 +60,6 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="How often to run each; all must be as expected."),
         click.option("--jobs", "-j", type=click.IntRange(min=1), default=None,
                      help="How many runs at once, on one stack.  [default: by cores and memory]"),
-        click.option("--standby/--cold", default=None,
-                     help="Whether a driver waits ready for the restart after a planned kill.  "
-                          "[default: where cores are idle]"),
         click.option("--own-stack", is_flag=True, help="Start a stack even where `onceproof up` left one."),
         click.option("--stack", type=click.Choice(STACKS), default="processes",
                      show_default=True, help="Where it runs; `external` is a cluster that is there already."),

@@ -22,7 +22,7 @@ from harness.component import COMPONENTS, AsContainer, Look, NeedsOfMachine
 from harness.errors import HarnessError
 from harness.fields.own_kinds import load_own_kinds
 from harness.load.models import REGISTRIES
-from harness.machine import cache, class_data, jars, java, spark_home, spark_lines
+from harness.machine import cache, class_data, jars, java, spark_lines
 
 GIB = 1024**3
 DISK_GIB = 2.0
@@ -176,8 +176,6 @@ def _class_archives() -> str:
     if found is None:
         raise _Unmet("no jars yet to make them from")
     java_found = java.find()
-    if spark_home.known() is None:  # asking for the archives would copy it
-        raise _Unmet("none: Spark's jars are not in the cache yet")
     if not class_data.trained(java_found, found):
         raise _Unmet("none for this Java and these jars")
     return str(class_data.folder(java_found, found))

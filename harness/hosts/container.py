@@ -18,14 +18,11 @@ from docker.errors import APIError, DockerException, NotFound
 from harness import wait
 from harness.errors import StackError, WaitError
 from harness.hosts.engine import AWAY, AWAY_NOW, Engine, Wanted, said
-from harness.hosts.local import LocalProcess
+from harness.hosts.local import SHELL_SIGNAL, LocalProcess, exit_status
 from harness.hosts.logs import ENOUGH, ending
 
 Seen = TypeVar("Seen")
-SIGNALLED = 128
-"""An exit status above this one names a signal, if there is such a one."""
-SIGNALS = {number.value for number in signal.Signals}
-GONE = SIGNALLED + signal.SIGKILL
+GONE = SHELL_SIGNAL + signal.SIGKILL
 """What a container that was removed is taken to have ended with."""
 TRIES, PAUSE_S = 20, 0.5
 START_S = 120.0
@@ -106,8 +103,7 @@ class Container:
             if not self._watch.is_alive():
                 raise StackError(f"the engine no longer tells about {self.name}: {self._lost}")
             return None
-        signalled = self._status - SIGNALLED
-        return -signalled if signalled in SIGNALS else self._status
+        return exit_status(self._status)
 
     def send(self, what: signal.Signals) -> bool:
         """Signal its first process; to stop and to go on, the whole of it. False if it is gone. Raises StackError."""

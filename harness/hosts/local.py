@@ -21,6 +21,9 @@ from harness.session import reaper
 
 ESTABLISHED = "01"
 """As the kernel's tables say it."""
+SHELL_SIGNAL = 128
+"""A shell gives a signal as this and its number."""
+SIGNALS = {number.value for number in signal.Signals}
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,12 @@ class LocalProcess:
         """True for a Java process."""
         words = self.command()
         return bool(words) and Path(words[0]).name == "java"
+
+    @property
+    def is_program(self) -> bool:
+        """True for the Python program that spark-submit was given: the interpreter, and the program's file."""
+        words = self.command()
+        return len(words) > 1 and words[1].endswith(".py") and Path(words[0]).name.startswith("python")
 
     def command(self) -> list[str]:
         """Its command line; empty once it is gone."""
@@ -139,12 +148,16 @@ def carrying(*marks: str) -> list[LocalProcess]:
 
 
 def chosen(tree: list[LocalProcess], victim: Victim) -> list[LocalProcess]:
-    """Which of a driver's processes die, the program being the first of `tree`: the JVMs before it, since only a JVM
-    commits batches."""
+    """Which of a driver's processes die: the JVMs before the others, since only a JVM commits batches."""
     if victim is Victim.PYTHON:
-        return tree[:1]
+        return [process for process in tree if process.is_program][:1]
     jvms = [process for process in tree if process.is_jvm]
     return jvms if victim is Victim.JVM else [*jvms, *(process for process in tree if process not in jvms)]
+
+
+def exit_status(status: int) -> int:
+    """A shell's exit status, or that of a JVM that ends as its program did: negative for a signal, as a process's."""
+    return SHELL_SIGNAL - status if status - SHELL_SIGNAL in SIGNALS else status
 
 
 class Socket(NamedTuple):

@@ -150,7 +150,7 @@ def trigger(when: Section, do: Fault) -> Trigger | str | None:
 
 def restart(section: Section) -> Restart:
     """What the supervisor does after a death of the driver."""
-    names = {"after": "delay_s", "max_restarts": "max_restarts", "standby": "standby", "spark": "spark"}
+    names = {"after": "delay_s", "max_restarts": "max_restarts", "spark": "spark"}
     return Restart(**named(section, names))
 
 

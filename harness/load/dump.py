@@ -67,8 +67,7 @@ def block(mapping: Mapping[str, Any] | None = None, /, **more: Any) -> Commented
 
 def restart(given: Restart) -> CommentedMap:
     """What the supervisor does after a death of the driver."""
-    said = {"after": lasting(given.delay_s), "max_restarts": given.max_restarts, "standby": given.standby}
-    return flow({**said, "spark": given.spark or None})
+    return flow({"after": lasting(given.delay_s), "max_restarts": given.max_restarts, "spark": given.spark or None})
 
 
 def flow(mapping: Mapping[str, Any]) -> CommentedMap:

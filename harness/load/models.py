@@ -107,9 +107,6 @@ class RestartShape(Shape):
 
     after: Annotated[v.Pause, Field(None)]
     max_restarts: Annotated[int, v.whole(0, 1000), Field(None)]
-    standby: Annotated[
-        v.Flag, Field(None, description="true: a driver waits ready for the restart after a planned kill")
-    ]
     spark: Annotated[
         v.SparkLine, Field(None, description="another line of Spark from the second attempt on: an upgrade")
     ]

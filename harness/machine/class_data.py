@@ -13,9 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from harness.machine import cache
-from harness.machine.jars import Jars
+from harness.machine.jars import Jars, spark_home
 from harness.machine.java import Java
-from harness.machine.spark_home import spark_home
 
 # Spark forks a child for each link and permission of its checkpoint; VFORK does it without a helper in between.
 JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djdk.lang.Process.launchMechanism=VFORK")

@@ -39,7 +39,6 @@ from harness.report.many.gather import NIGHT, SUMMARY
 from harness.report.many.seen import Seen
 from harness.report.summary import Run, error
 from harness.run.controls.digest import files
-from harness.run.plan import with_standby
 from harness.run_folder import store
 from harness.run_folder.lines import whole
 from harness.scenario import Scenario, Word
@@ -197,9 +196,8 @@ class OwnStack:
             _say(f"the stack died between two runs: {failure}")
             self._renew()
         options = Options(stack=self._asked.stack, reports=self._asked.reports)
-        cold = with_standby(scenario, standby=False)
         try:
-            return one(cold, self._stack, options=options, listener=lambda _: None)[0]
+            return one(scenario, self._stack, options=options, listener=lambda _: None)
         except StackError as failure:
             self._renew()
             return Run(scenario=scenario.name, verdict=error(f"the stack died: {failure}"), stack=self._asked.stack)

@@ -22,34 +22,17 @@ RUNS = pytest.StashKey[list[dict[str, Any]]]()
 
 
 def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None) -> Result:
-    """Run it, and again where that has to be confirmed: then the second is what came of it. Raises HarnessError."""
+    """Run it. Raises HarnessError."""
     __tracebackhide__ = True
-    from harness.report import render
-
     with quiet():
-        from harness.run.plan import with_standby
         from harness.stacks.other_lines import on
-        from harness.suite.run_again import AGAIN, cold, compared, record, wants_another
 
-    chosen = item.config.stash[SUITE].settings
-    scenario = on(scenario, chosen.spark)
-    own = chosen.standby is None or scenario.restart.standby is False
-    asked = scenario if own else with_standby(scenario, standby=bool(chosen.standby))
-    first = _once(item, stack, asked, seed=seed)
-    row = _row(item, scenario, first)
+    scenario = on(scenario, item.config.stash[SUITE].settings.spark)
+    result = _once(item, stack, scenario, seed=seed)
+    row = _row(item, scenario, result)
     _remember(item, row)
-    if not wants_another(first):
-        _properties(item, row)
-        return first
-    second = _once(item, stack, cold(scenario), seed=seed)
-    folders = (second.folder, first.folder)
-    second = replace(second, verdict=compared(second.verdict, first.verdict, folders=folders))
-    row = replace(_row(item, scenario, second), scenario=scenario.name + AGAIN)
     _properties(item, row)
-    _remember(item, row)
-    for folder in record(second.verdict, *folders):
-        render.write(folder)
-    return second
+    return result
 
 
 def _once(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None) -> Result:

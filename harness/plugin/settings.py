@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 OPTIONS = {
     "stack": ("NAME", "the stack that scenarios run on (default: processes)"),
-    "standby": (
-        "yes|no",
-        "whether a driver waits ready for the restart after a planned kill (default: as the scenario says)",
-    ),
     "spark": ("LINE", "the line of Spark, such as 3.5, of scenarios that name none (default: the installed one)"),
     "own_stack": ("yes|no", "yes: start a stack even where `onceproof up` left one (default: no)"),
     "seed": ("N", "seed of every scenario (default: the one in its file)"),
@@ -43,7 +39,6 @@ class Settings:
     places: Mapping[str, Any]
     seed: int | None
     shard: Shard | None
-    standby: bool | None
     spark: str
     own_stack: bool
     keep: str
@@ -84,7 +79,6 @@ def read(config: pytest.Config) -> Settings:
         places={**{name: values[name] for name in SAID if name != AT}, AT: _values(config, AT)},
         seed=int(seed) if seed else None,
         shard=_shard(values["shard"]),
-        standby=_yes(values, "standby") if values["standby"] else None,
         spark=_line(values["spark"]),
         own_stack=_yes(values, "own_stack"),
         keep=keep,

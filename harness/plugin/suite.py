@@ -151,12 +151,8 @@ class Suite:
 
         from harness.run_folder.store import RunFolder
 
-        # One of two runs that do not agree is no evidence without the other.
-        found = [run.verdict.disagreement for run in self.runs if run.verdict.disagreement]
-        wanted = {side.run for each in found for side in (each.waited, each.cold)}
         for place, run in enumerate(self.runs):
-            passed = run.verdict.as_expected and str(run.folder) not in wanted
-            if run.folder is not None and (self.settings.keep == "none" or passed):
+            if run.folder is not None and (self.settings.keep == "none" or run.verdict.as_expected):
                 RunFolder(run.folder).remove()
                 self.runs[place] = replace(run, folder=None)
 

@@ -14,7 +14,6 @@ from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
 from harness.run_folder import command
 from harness.scenario import Fault, Impact, StepOutcome, Verdict, Word
-from harness.stack import Start
 
 GUARANTEES = {
     "exactly-once": "Every record of the source takes effect in the sink exactly once.",
@@ -151,7 +150,7 @@ def changes(run: Mapping[str, Any], journal: Sequence[Mapping[str, Any]]) -> lis
             out.append(f"The {name} of the stack ran with {plural(len(settings), 'setting')} of Onceproof's.")
     if flags := mapping(stack.get("flags")):
         out.append(f"The JVMs of {', '.join(map(str, flags))} ran with flags of Onceproof's.")
-    return [*out, *warm(run)]
+    return out
 
 
 TRIPWIRE = (
@@ -244,24 +243,11 @@ def explain(folder: str, verdict: Verdict) -> str:
 BLIND = "Writers on the cluster that outlive their driver: an executor of a dead driver is not visible on `external`."
 
 
-WARM = (
-    "A driver waited ready for attempt {}: its restart was faster than a production one. "
-    "The same with `--cold` has a cold one."
-)
-
-
 def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:
     """What no run of this kind can say."""
     stack = run.get("stack")
     blind = [BLIND] if isinstance(stack, Mapping) and stack.get("stack") == "external" else []
-    return [*blind, *warm(run), *LIMITS]
-
-
-def warm(run: Mapping[str, Any]) -> list[str]:
-    """That a driver waited ready for a restart, where one did."""
-    starts = map(mapping, mapping(run.get("outcome")).get("starts") or ())
-    ready = [str(each.get("number")) for each in starts if each.get("start", Start.COLD) != Start.COLD]
-    return [WARM.format(", ".join(ready))] if ready else []
+    return [*blind, *LIMITS]
 
 
 def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[str, str]]:
@@ -269,7 +255,7 @@ def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[s
     fail again."""
     quoted = shlex.quote(folder)
     given = command.asked(run).split()
-    replay = (" ".join([f"onceproof replay {quoted}", *given]), f"{REPLAY}{COLD if '--cold' in given else ''}")
+    replay = (" ".join([f"onceproof replay {quoted}", *given]), REPLAY)
     check = (f"onceproof check {quoted}", CHECK)
     file = (command.typed(run), RUN)
     lines = [file, replay, check] if verdict.word is Word.ERROR else [replay, file, check]
@@ -280,6 +266,5 @@ REPLAY = (
     "The scenario and seed as they were stored, to see whether the same happens again. Where the program has changed "
     "since, `replay` warns and runs it as it is now. How Spark schedules its tasks may differ."
 )
-COLD = " `--cold`: no driver waits ready for a restart."
 RUN = "The scenario file and the program as they are now: after a change of either, use this one."
 CHECK = "Judges the stored run again from its folder. Nothing is started, so the same word comes out."

@@ -38,7 +38,6 @@ def failure(
     would fail again; `left` are sentences on why it is unknown."""
     out = [headline(scenario, verdict)]
     out += [line for reason in verdict.reasons for line in because(reason)]
-    out += [f"  {line}" for line in disagreement(verdict)]
     out += [f"  {visible(text, 400)}" for text in left]
     for number, step in enumerate(verdict.steps, start=1):
         out += [f"  {line}" for line in (*step_lines(step), *(f"  {own}" for own in stakes.of_step(verdict, number)))]
@@ -56,16 +55,6 @@ def because(reason: str) -> list[str]:
     """A reason on lines of its own; one with more lines ends with those of a log, of which the last count."""
     first, *rest = reason.splitlines() or [""]
     return [f"  because: {visible(first)}", *(f"    {visible(line, 300)}" for line in rest[-LINES:])]
-
-
-def disagreement(verdict: Verdict) -> list[str]:
-    """What each of two runs said that do not agree, and where they lie; nothing if no other run says otherwise."""
-    found = verdict.disagreement
-    if found is None:
-        return []
-    sides = zip(found.ways, (found.waited, found.cold), strict=True)
-    told = [f"  {how}: {visible(said.answer, 200)}, {visible(said.run or 'not kept', 400)}" for how, said in sides]
-    return [f"{found.kind} of two runs of this plan", *told]
 
 
 def more_findings(verdict: Verdict, told: int) -> str:

@@ -19,7 +19,7 @@ from harness.report.causes.sentences import listed, sentences
 from harness.report.causes.shown import GroupText, said, shown
 from harness.report.causes.undrained import Undrained, ran, undrained
 from harness.report.escape import dictionary, plural, visible
-from harness.report.failure_text import disagreement, evidence_lines, meaning
+from harness.report.failure_text import evidence_lines, meaning
 from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.timeline.attempt_rows import AttemptText, attempt_rows
 from harness.report.timeline.counts import Counts
@@ -107,7 +107,6 @@ class Page:
     figures: list[tuple[str, str]]
     reasons: list[str]
     notes: list[str]
-    disagreement: list[str]
     picture: Picture | None
     steps: list[StepText]
     snapshots: list[SnapshotText]
@@ -193,7 +192,6 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         figures=claims.figures(verdict, drained=left is None),
         reasons=[" ".join(sentences(reason)) for reason in stakes.few(verdict.reasons)],
         notes=[" ".join(sentences(note)) for note in stakes.few(verdict.notes)],
-        disagreement=disagreement(verdict),
         picture=_picture(parts, case),
         steps=steps,
         snapshots=[each for each in parts.snapshots if each.step > len(steps)],
@@ -352,7 +350,6 @@ PLAIN = {
     "stalled": "stalled",
     "error": "error",
     "deaths": "deaths of the driver",
-    "starts": "starts of the driver",
     "quiet_period_s": "how long a sink without all its rows had to stay unchanged, in seconds",
     "gap_s": "longest time without a commit in one attempt, in seconds",
     "stateful": "queries that keep state",

@@ -7,9 +7,8 @@
                "points_hit": [crash point], "untried": [crash point], "notes",
                "file", "seed", "exit_code", "known", "unstruck": [[sink, crash point]],
                "about": {"started", "pipeline", "guarantee", "expected", "source", "sinks", "tags",
-                         "schedule": [[fault, where, batch]], "test", "phases": [[name, seconds]], "known"},
-               "disagreement": null or {"waited": {"word", "kinds", "run"}, "cold": {...},
-                                         "standby", "beside"}}], "exit_code"}
+                         "schedule": [[fault, where, batch]], "test", "phases": [[name, seconds]], "known"}}],
+     "exit_code"}
 
 `known` is the issue of a failure that is known, else empty. The last `exit_code` is of these runs. Written again after
 each scenario, so that a suite that is killed leaves what it had. A night's has `"what": "night"`, for each run what the
@@ -28,7 +27,7 @@ from typing import Any
 from harness.report import claims, failure_text, stakes
 from harness.report.many import about as abouts
 from harness.report.many.about import NOTHING, About
-from harness.run_folder import again, command, store
+from harness.run_folder import command, store
 from harness.scenario import Finding, Kind, StepOutcome, Verdict, Word, plain
 
 CAUSE = ("kind", "sink", "position", "checkpoint", "faults", "fits", "without_faults")
@@ -102,7 +101,7 @@ class Run:
 
 def verdict_of(found: store.RunFolder, run: dict[str, Any]) -> Verdict:
     """The verdict of a stored run, of which `run` is its run.json. Raises UsageError for a file that is damaged."""
-    return again.beside(found.verdict() or error(_why(run)), found.path)
+    return found.verdict() or error(_why(run))
 
 
 def asked(folder: Path | None) -> str:
@@ -180,7 +179,6 @@ def entry(run: Run) -> dict[str, Any]:
         "seed": run.seed,
         "exit_code": exit_code([run]),
         "known": run.known,
-        "disagreement": plain(verdict.disagreement) if verdict.disagreement else None,
         "unstruck": [list(each) for each in verdict.untried],
         "about": plain(run.about),
     }

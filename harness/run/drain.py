@@ -136,9 +136,6 @@ class Drain:
     def _silent(self) -> bool:
         """Has the newest attempt had all the time that one may take to show itself?"""
         live, attempt = self._live, self._live.observer.attempt
-        if live.supervisor.starting:
-            self._silence = {}
-            return False
         if attempt not in self._silence:
             silent_s = max(SILENT_S, SLOWER * live.start_s) + live.scenario.restart.delay_s
             self._silence = {attempt: Deadline(silent_s)}
@@ -272,7 +269,6 @@ class Drain:
             "stalled": self._stalled,
             "error": None,
             "deaths": [{"number": d.number, "status": d.status} for d in live.supervisor.deaths],
-            "starts": [{"number": n, "start": how} for n, how in sorted(live.supervisor.starts.items())],
             "stateful": [{"checkpoint": n, "shuffle_partitions": k} for n, k in live.observer.stateful().items()],
             "quiet_period_s": self._quiet_period_s,
             "gap_s": round(live.rhythm.gap_s(), 3),

@@ -32,7 +32,6 @@ from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import Attempts
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Pipeline, Scenario
-from harness.scenario.impact import ENDS_DRIVER
 from harness.scenario.progress import DSTREAMS
 from harness.sinks import SINKS, counted
 from harness.sinks.base import HoldsWriter
@@ -243,7 +242,7 @@ class Live:
     def has_progress(self, *, all_queries: bool = False) -> bool:
         """Has the newest attempt of the driver done something, and is it there? `all_queries`: has each
         of its queries?"""
-        if not self.supervisor.alive or self.supervisor.starting:
+        if not self.supervisor.alive:
             return False
         if self.progress.kind == "checkpoint":
             return self.observer.all_queries_active() if all_queries else self.observer.has_progress()
@@ -280,14 +279,13 @@ class Live:
         if self.progress.kind != "checkpoint":
             self.positions.start()
         fed = isinstance(self.source, BeginsWithInput) and self.source.begins_with_input and not self._by_time
-        self.supervisor.start(self.scenario.restart, self._launched, settle=self.snapshots.settle)
+        self.supervisor.start(self.scenario.restart, self._launched)
         try:
             if fed:
                 self.feeder.start()
             if self.progress.kind == "checkpoint":
                 until("the pipeline's query to begin", self._begun, within_s=self._begins_s)
             self.start_s = monotonic() - began
-            self._prepare()
             self.schedule.start()
             if not fed:
                 self.feeder.start()
@@ -314,14 +312,6 @@ class Live:
             self.snapshots.launched()
         # Where a pipeline without a checkpoint goes on from: once it has moved, this attempt is at work.
         self._found = {} if self.progress.kind == "checkpoint" else self.positions.launched(number)
-
-    def _prepare(self) -> None:
-        """Have a driver wait ready for the restart after the next step that ends one."""
-        if not self.scenario.restart.standby or not self.supervisor.unprepared:
-            return
-        left = self.scenario.schedule[len(self.schedule.outcomes) :]
-        if any(step.do.impact in ENDS_DRIVER for step in left) and self.has_progress():
-            self.supervisor.prepare()
 
     def _begun(self) -> bool | Waiting:
         self._fault_free()
@@ -362,7 +352,6 @@ class Live:
             if rest.over() and not self.schedule.injecting:
                 preflight.late(self.scenario, workload, self.own, self._looked)
                 rest = Deadline(LATE_S)
-            self._prepare()
             committed = count(self.progress.committed())
             self.look(committed=committed, outstanding=committed < self.producer.acknowledged)
             if self.schedule.done and (self.feeder.done or self.supervisor.gave_up or self.deadline.over()):

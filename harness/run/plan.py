@@ -1,8 +1,6 @@
 """A scenario with every choice made: what will be sent, what will be hit and when, what would be the answer.
 
-A pure function of scenario and seed: the same two give the same bytes (`text`), on any machine, on any day. Whether a
-driver waits ready for a restart is in the scenario by then; where nobody has said it, the machine has
-(`suite.options.fitted`).
+A pure function of scenario and seed: the same two give the same bytes (`text`), on any machine, on any day.
 """
 
 from __future__ import annotations
@@ -26,11 +24,6 @@ from harness.workloads import WORKLOADS
 VERSION = 7
 
 
-def with_standby(scenario: Scenario, *, standby: bool = True) -> Scenario:
-    """The same, with a driver that waits ready for each restart after a planned kill, or without."""
-    return replace(scenario, restart=replace(scenario.restart, standby=standby))
-
-
 def in_its_file(scenario: Scenario) -> bool:
     """Does its file say this very scenario now?"""
     return its_file(scenario) is not None
@@ -38,7 +31,7 @@ def in_its_file(scenario: Scenario) -> bool:
 
 def its_file(scenario: Scenario) -> Scenario | None:
     """What its file says now, if that is this very scenario. Not of one that was drawn from the file's, or of a stored
-    one whose file has changed. Seed and standby do not count, nor a line of Spark where the file names none: the
+    one whose file has changed. The seed does not count, nor a line of Spark where the file names none: the
     command that repeats a run says them."""
     try:
         said = load(Path(scenario.path)) if scenario.path else None
@@ -49,7 +42,7 @@ def its_file(scenario: Scenario) -> Scenario | None:
 
 
 def _bare(scenario: Scenario) -> Scenario:
-    return replace(scenario, seed=0, restart=replace(scenario.restart, standby=None))
+    return replace(scenario, seed=0)
 
 
 def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:

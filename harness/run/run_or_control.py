@@ -15,7 +15,6 @@ from harness.run.live_run import Live
 from harness.run.plan import its_file, plan
 from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
-from harness.scenario.impact import ENDS_DRIVER
 from harness.stack import Stack
 from harness.stacks import other_lines
 from harness.wait import tallied, undisturbed
@@ -46,13 +45,7 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
 def _command(scenario: Scenario, stack: Mapping[str, Any], seed: int, written: Scenario) -> str:
     words = ["onceproof", "run", scenario.path, "--seed", str(seed)]
     line = ["--spark", scenario.pipeline.spark] if scenario.pipeline.spark != written.pipeline.spark else []
-    return shlex.join([*words, *line, *_standby(scenario), *str(stack.get("asked", "")).split()])
-
-
-def _standby(scenario: Scenario) -> list[str]:
-    """By default that is up to the machine; what repeats a run does not leave it to that."""
-    kills = any(step.do.impact in ENDS_DRIVER for step in scenario.schedule)
-    return [] if not kills else ["--standby"] if scenario.restart.standby else ["--cold"]
+    return shlex.join([*words, *line, *str(stack.get("asked", "")).split()])
 
 
 def play(live: Live, workload: Workload) -> None:

@@ -117,15 +117,11 @@ class Snapshots:
         self._threads.append(thread)
         thread.start()
 
-    def settle(self) -> None:
-        """Wait for those that were begun: an attempt that waited ready for its launch could be at work at once."""
-        for thread in tuple(self._threads):
-            thread.join(JOIN_S)
-
     def finish(self) -> None:
         """Wait until those that were begun are there, and for no attempt that has not been launched by now."""
         self._ending.set()
-        self.settle()
+        for thread in tuple(self._threads):
+            thread.join(JOIN_S)
 
     def close(self) -> None:
         """Give up what has not been taken."""

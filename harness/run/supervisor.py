@@ -10,29 +10,24 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from harness.errors import HarnessError, StackError, WaitError
+from harness.errors import HarnessError, WaitError
 from harness.hosts import signals
 from harness.resources import RunResources
-from harness.run.last_words import cut, diagnostics, tail
+from harness.run.last_words import cut, diagnostics
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
 from harness.stack import (
     Driver,
     HasNames,
-    KeepsStandbys,
     NoMore,
     Process,
     RestartsDrivers,
     Stack,
-    Standby,
-    Start,
 )
 from harness.stacks import other_lines
-from harness.wait import Deadline, Waiting, tallied, undisturbed, until
+from harness.wait import Deadline, Waiting, tallied, until
 
 LOOK_EVERY_S, ASK_EVERY_S = 0.02, 0.1
-UNSHOWN = "what the attempt before asked for does not show, or is nothing that can be made ready for it"
-LATE = "it was not ready in time"
 STOP_WITHIN_S = 15.0
 LAUNCH_WITHIN_S = 180.0
 
@@ -72,23 +67,12 @@ class Supervisor:
         self._left: list[Process] = []
         self._free = threading.Event()
         self._free.set()
-        self._standby: Standby | None = None
-        self._prepared: set[int] = set()
-        self._preparing = threading.Lock()
-        self._parked = False
-        self._taken: Standby | None = None
-        self._settle: Callable[[], None] = lambda: None
         self._restart = Restart()
-        self.starts: dict[int, Start] = {}
-        """How each attempt began, by its number: cold, or what its program got of a standby."""
         self.failure: BaseException | None = None
 
-    def start(
-        self, restart: Restart, launched: Callable[[int], None], *, settle: Callable[[], None] = lambda: None
-    ) -> None:
-        """Start the first attempt; `launched` is called with the number of each attempt before it begins, `settle`
-        before the program of a standby begins: it waits until nobody looks at the dead attempt any more."""
-        self._settle, self._restart = settle, restart
+    def start(self, restart: Restart, launched: Callable[[int], None]) -> None:
+        """Start the first attempt; `launched` is called with the number of each attempt before it begins."""
+        self._restart = restart
         self._launch(1, launched)
         self._thread = threading.Thread(target=self._guarded, args=(restart, launched), name="supervisor", daemon=True)
         self._thread.start()
@@ -101,17 +85,10 @@ class Supervisor:
         # The first one's waits are those of the run's own thread, which counts them.
         counting: AbstractContextManager[Mapping[str, float]] = tallied() if number > 1 else nullcontext({})
         with counting as waited:
-            standby = self._standby_for(number)
-            if standby is None:
-                if self._stopping.is_set():
-                    return
-                self.driver = self._stack.launch(self._own, self._program(number), number=number, log=log)
-        self._taken, self.starts[number] = standby, Start.COLD if standby is None else Start.UNASKED
+            self.driver = self._stack.launch(self._own, self._program(number), number=number, log=log)
         took_s = round(monotonic() - began_s, 3)
-        self._journal.write(
-            "launched", number=number, log=log.name, standby=standby is not None, took_s=took_s, **self._gap(),
-            **self._spark(number), **_waited(waited),
-        )  # fmt: skip
+        more = {**self._gap(), **self._spark(number), **_waited(waited)}
+        self._journal.write("launched", number=number, log=log.name, took_s=took_s, **more)
 
     def _program(self, number: int) -> Pipeline:
         """The program of attempt `number`, on the line of Spark that it has then."""
@@ -129,69 +106,6 @@ class Supervisor:
         orphans = [process.name for process in self.leftovers()]
         return {"after_s": round(monotonic() - self._died_s, 3), "orphans": orphans}
 
-    def prepare(self) -> None:
-        """An attempt is at work: have the next one's driver made ready, where the stack can do that. At most one for
-        each attempt."""
-        driver, stack = self.driver, self._stack
-        if driver is None or not self.unprepared or not isinstance(stack, KeepsStandbys):
-            return
-        self._prepared.add(driver.number)
-        log = self._logs / f"driver-{driver.number + 1}.log"
-        with self._preparing:
-            # It may have died by now, and the next one have begun.
-            if self._stopping.is_set() or self.driver is not driver or driver.poll() is not None:
-                return
-            now, then = self._program(driver.number), self._program(driver.number + 1)
-            try:
-                if now.spark != then.spark:
-                    raise StackError(f"attempt {driver.number + 1} begins on another Spark")
-                self._standby = stack.standby(self._own, then, after=driver, log=log)
-            except (HarnessError, OSError) as failure:
-                self._journal.write("no standby", number=driver.number + 1, why=str(failure))
-            else:
-                if self._standby is None:
-                    self._journal.write("no standby", number=driver.number + 1, why=UNSHOWN)
-
-    @property
-    def unprepared(self) -> bool:
-        """Is there a driver for whose end nobody has been made ready? A program that once asked for another session
-        than the one that was ready would do so again."""
-        driver = self.driver
-        known = driver is not None and driver.number in self._prepared
-        return driver is not None and not known and Start.FRESH not in self.starts.values()
-
-    @property
-    def starting(self) -> bool:
-        """Is the next attempt still to begin, though its driver is there or waited for?"""
-        return self._parked
-
-    def _standby_for(self, number: int) -> Standby | None:
-        """The standby whose program has begun as attempt `number`; None if there is none that could."""
-        with self._preparing:
-            standby, self._standby = self._standby, None
-        if standby is None:
-            return None
-        self._parked = True
-        try:
-            if standby.driver.number == number and standby.ready(stop=self._stopping.is_set):
-                self.driver = standby.driver
-                self._settle()
-                if not self._stopping.is_set() and standby.go():
-                    return standby
-                self.driver = None
-            why = LATE if standby.driver.poll() is None else tail(standby.driver.log, lines=3)
-            self._journal.write("no standby", number=number, why=why)
-            standby.drop()
-        finally:
-            self._parked = False
-        return None
-
-    def _ask(self) -> None:
-        """What has the program got of the standby?"""
-        if self._taken is not None and self.driver is not None and (got := self._taken.got()):
-            self.starts[self.driver.number], self._taken = got, None
-            self._journal.write("standby taken", number=self.driver.number, got=got)
-
     def _guarded(self, restart: Restart, launched: Callable[[int], None]) -> None:
         try:
             self._watch(restart, launched)
@@ -200,7 +114,6 @@ class Supervisor:
 
     def _watch(self, restart: Restart, launched: Callable[[int], None]) -> None:
         while not self._stopping.wait(LOOK_EVERY_S):
-            self._ask()
             driver = self.driver
             status = driver.poll() if driver else None
             if driver is None or status is None:
@@ -238,7 +151,7 @@ class Supervisor:
                 return False
             if found is not None:
                 launched(found.number)
-                self.driver, self.starts[found.number] = found, Start.COLD
+                self.driver = found
                 self._journal.write("launched", number=found.number, log=log.name, **named(found), **self._gap())
                 self._diagnosed(dead)
                 return True
@@ -275,7 +188,7 @@ class Supervisor:
 
     def equipped(self) -> bool:
         """Has the present attempt got an executor? Without one no task of it runs."""
-        return not self._parked and bool(self._stack.executors(self._own, attempt=self._present))
+        return bool(self._stack.executors(self._own, attempt=self._present))
 
     @property
     def _present(self) -> int:
@@ -283,9 +196,7 @@ class Supervisor:
 
     def expect_death(self, number: int, left: list[Process]) -> None:
         """Attempt `number` is about to be ended by the schedule: that does not count against the restarts. `left` are
-        those of its processes that are to live on. Nothing can be hit of one whose program has not begun."""
-        if self._parked and number == self._present:
-            return
+        those of its processes that are to live on."""
         self._ended_by_fault.add(number)
         self._left += left
 
@@ -296,8 +207,8 @@ class Supervisor:
 
     @property
     def alive(self) -> bool:
-        """Is there a driver? False between a death and the restart: until the program begins."""
-        return self.driver is not None and not self._parked and self.driver.poll() is None
+        """Is there a driver? False between a death and the restart."""
+        return self.driver is not None and self.driver.poll() is None
 
     def healthy(self) -> None:
         """Raise HarnessError if the supervisor itself failed."""
@@ -326,30 +237,21 @@ class Supervisor:
             return None
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
-        """What dies of the current attempt when `victim` does; empty without one, and until its program begins: there
-        is nothing to hit then."""
-        return [] if self._parked else self._tree(victim)
-
-    def _tree(self, victim: Victim = Victim.TREE) -> list[Process]:
+        """What dies of the current attempt when `victim` does; empty without one."""
         return list(self.driver.processes(victim)) if self.driver else []
 
     def leftovers(self) -> list[Process]:
         """Living processes of the run that are of an attempt before the present one."""
-        present = [*self._tree(), *signals.family(self._stack.processes(self._own, attempt=self._present))]
+        present = [*self.processes(), *signals.family(self._stack.processes(self._own, attempt=self._present))]
         return [process for process in self.living() if process not in present]
 
     def stop(self) -> None:
-        """End the application for good: no restart, driver, executors and standby killed and seen to be gone."""
+        """End the application for good: no restart, driver and executors killed and seen to be gone."""
         self._stopping.set()
         try:
             if self._thread is not None:
                 # An attempt that is being launched would come to light after the last look.
                 self._thread.join(LAUNCH_WITHIN_S)
-            with self._preparing:
-                standby, self._standby = self._standby, None
-            if standby is not None:
-                with undisturbed():
-                    standby.drop()
         finally:
             self._end()
         if self._thread is not None and self._thread.is_alive():
@@ -375,7 +277,7 @@ class Supervisor:
 
     def living(self) -> list[Process]:
         """Every living process of the run."""
-        found = [*self._tree(), *signals.family(self._stack.processes(self._own)), *self._left]
+        found = [*self.processes(), *signals.family(self._stack.processes(self._own)), *self._left]
         return [process for process in found if process.alive()]
 
 

@@ -10,11 +10,9 @@ LINE = "--spark"
 
 
 def asked(run: Mapping[str, Any]) -> str:
-    """What a command line says to get the run's stack, and drivers that wait ready or not, as the run's own command
-    has it; empty for the default, and if nobody knows."""
-    stack, (_, _, typed) = run.get("stack"), str(run.get("command")).rpartition(" --seed ")
-    waits = [flag for flag in ("--standby", "--cold") if flag in typed.split()]
-    return " ".join([*waits, *(str(stack.get("asked", "")).split() if isinstance(stack, Mapping) else ())])
+    """What a command line says to get the run's stack; empty for the default, and where the run does not say it."""
+    stack = run.get("stack")
+    return str(stack.get("asked", "")) if isinstance(stack, Mapping) else ""
 
 
 def typed(run: Mapping[str, Any]) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 
 from harness.scenario.crash_point import COMMITTING as COMMITTING
 from harness.scenario.crash_point import CrashPoint as CrashPoint
-from harness.scenario.disagreement import Disagreement as Disagreement
 from harness.scenario.impact import Impact as Impact
 from harness.scenario.known import Known as Known
 from harness.scenario.order import Order as Order
@@ -188,12 +187,10 @@ class Step:
 @dataclass(frozen=True, kw_only=True)
 class Restart:
     """What the supervisor does after a death of the driver: wait `delay_s`, at most `max_restarts` times.
-    `standby`: a driver waits ready for the restart after a step that ends one; None: as the command says. `spark`: the
-    line of Spark from the second attempt on; empty: as the first."""
+    `spark`: the line of Spark from the second attempt on; empty: as the first."""
 
     delay_s: float = 0.0
     max_restarts: int = 5
-    standby: bool | None = None
     spark: str = ""
 
 
@@ -354,7 +351,6 @@ class Stake:
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """The answer. `reasons` says why it is no better than it is; `self_tests` maps each planted fault to found or not.
-    `disagreement`: another run of the same plan says otherwise. No judge says so, who knows one run: the suite does.
 
     `stakes` is what the hits put at stake, `points_hit` the crash points (each as sink and point) at which one had
     something at stake that counts, `untried` those at which none had, `notes` what limits the answer and makes it no
@@ -373,11 +369,10 @@ class Verdict:
     points_hit: tuple[tuple[str, str], ...] = ()
     untried: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-    disagreement: Disagreement | None = None
 
     def kinds(self) -> dict[str, int]:
-        """How many findings there are of each kind, those that were only counted among them; the suite's own too."""
-        kept = Counter([f.kind.value for f in self.findings] + ([self.disagreement.kind] if self.disagreement else []))
+        """How many findings there are of each kind, those that were only counted among them."""
+        kept = Counter(f.kind.value for f in self.findings)
         return {kind: max(count, self.counts.get(kind, 0)) for kind, count in kept.items()}
 
 

@@ -9,7 +9,6 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,6 @@ from harness.components.spark import driver_container as driver
 from harness.components.spark import driver_process as local_driver
 from harness.components.spark import standalone_containers as containers
 from harness.components.spark import standalone_processes as spark
-from harness.components.spark import standby
-from harness.components.spark import worker_daemon as workers
-from harness.components.spark.standbys import Standbys
 from harness.errors import StackError
 from harness.hosts.container import Container
 from harness.hosts.engine import Engine, last_log_lines
@@ -50,8 +46,7 @@ class ContainersStack(StartingStack):
         super().__init__(logs, needs=needs)
         self._executors = executors
         self._drivers: dict[str, list[driver.ContainerDriver]] = {}
-        """By run, those that may be seen."""
-        self._standbys = Standbys()
+        """By run."""
         self._launching: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         """By run."""
         self._released: set[str] = set()
@@ -99,11 +94,6 @@ class ContainersStack(StartingStack):
                 f"connector's jars have to match: name an image of {ours} with {containers.IMAGE.variable}, or install "
                 f"pyspark {found}"
             )
-        if text := self.spark.submit():
-            submit = self._up().folder / "spark-submit"
-            submit.write_text(text, encoding="utf-8")
-            submit.chmod(0o755)
-            self._defaults = replace(self._defaults, submit=submit)
         clients = [each.client for each in map(COMPONENTS.__getitem__, self._needs) if isinstance(each, HasClient)]
         if clients and not self.spark.workers[0].has(*clients):
             need = f"python3 cannot import {' and '.join(clients)} there; pipelines in Python may need it"
@@ -125,7 +115,6 @@ class ContainersStack(StartingStack):
             steps.enter_context(self._launching[own.run_id])
             self._released.add(own.run_id)
             steps.callback(self._drivers.pop, own.run_id, None)
-            steps.callback(self._standbys.forget, own.run_id)
             self.engine.forget(own.run_id)
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
@@ -134,51 +123,11 @@ class ContainersStack(StartingStack):
         with self._launching[own.run_id]:
             if own.run_id in self._released:
                 raise StackError(f"asked for a driver of {own.run_id}, which has ended")
-            made = self._driver(own, pipeline, number=number, log=log)
-            self._seen(own, made)
-        return made
-
-    def _seen(self, own: RunResources, made: driver.ContainerDriver) -> None:
-        self._drivers.setdefault(own.run_id, []).append(made)
-
-    def _driver(
-        self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path, standby: Sequence[str] = ()
-    ) -> driver.ContainerDriver:
-        return driver.launch(
-            self.engine,
-            self._defaults,
-            self._jars,
-            own,
-            pipeline,
-            number=number,
-            log=log.absolute(),
-            standby=standby,
-        )
-
-    def standby(
-        self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path
-    ) -> standby.StandbyDriver | None:
-        """A driver for the attempt after `after`, which is one of ours; None where the settings of that attempt do not
-        show."""
-        if not isinstance(after, driver.ContainerDriver):
-            return None
-        number, host = after.number + 1, after.container.part
-        conf = driver.settings(own, pipeline, self._defaults, self._jars, number=after.number, host=host)
-        asked = standby.asked(own, pipeline, conf, driver.submitted(own, after.number))
-        if asked is None:
-            return None
-        with self._launching[own.run_id]:
-            if own.run_id in self._released:
-                return None
-            folder = standby.made_folder(self._up().folder / RUNS, asked)
-            command = standby.command(folder, pipeline)
-            return self._standbys.make(
-                own,
-                number,
-                folder,
-                lambda: self._driver(own, pipeline, number=number, log=log, standby=command),
-                lambda made: self._seen(own, made),
+            made = driver.launch(
+                self.engine, self._defaults, self._jars, own, pipeline, number=number, log=log.absolute()
             )
+            self._drivers.setdefault(own.run_id, []).append(made)
+        return made
 
     def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
@@ -187,8 +136,7 @@ class ContainersStack(StartingStack):
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """The executor processes of this run's applications, oldest first."""
-        found = processes(spark.executors_under(self._tops(self.spark.workers), *local_driver.marks(own, attempt)))
-        return self._standbys.seen(own, found)
+        return processes(spark.executors_under(self._tops(self.spark.workers), *local_driver.marks(own, attempt)))
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> Sequence[Process]:
         """Every living process of this run's pipeline, or of one attempt: its drivers' containers, and what carries its
@@ -196,7 +144,7 @@ class ContainersStack(StartingStack):
         ours = [each for each in self._drivers.get(own.run_id, ()) if attempt in (None, each.number)]
         mine = [each.container for each in ours if each.container.alive()]
         inside = {process for container in mine for process in container.processes()}
-        found = self._standbys.seen(own, carrying(*local_driver.marks(own, attempt)))
+        found = carrying(*local_driver.marks(own, attempt))
         return [*mine, *(process for process in found if process not in inside)]
 
     def _tops(self, containers: Sequence[Container]) -> set[reaper.ProcessId]:
@@ -285,10 +233,6 @@ def _defaults(session: Session, found: jars.Jars, made: Path) -> containers.Cont
     # Hadoop asks for the user's name, and an image does not know ours.
     lines = ["root:x:0:0:root:/root:/bin/sh", f"onceproof:x:{uid}:{gid}::/tmp:/bin/sh"]
     passwd.write_text("\n".join(lines[: 1 if uid == 0 else 2]) + "\n")
-    modules = session.folder / "python"
-    workers.install(modules)
-    folders = {session.folder / RUNS: True, driver.package() / "harness": False, made: False, modules: False}
+    folders = {session.folder / RUNS: True, driver.package() / "harness": False, made: False}
     folders |= {jar.parent: False for jar in found.spark}
-    return containers.ContainerDefaults(
-        user=f"{uid}:{gid}", passwd=passwd, folders=folders, class_archives=made, modules=modules
-    )
+    return containers.ContainerDefaults(user=f"{uid}:{gid}", passwd=passwd, folders=folders, class_archives=made)

@@ -21,7 +21,7 @@ from harness.errors import StackError, UsageError
 from harness.hosts.local import LocalProcess, carrying
 from harness.hosts.ports import HOST
 from harness.machine import class_data, jars, java
-from harness.machine.spark_home import spark_home
+from harness.machine.jars import spark_home
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session

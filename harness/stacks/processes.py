@@ -6,14 +6,12 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.components.spark import driver_process, standby
+from harness.components.spark import driver_process
 from harness.components.spark import standalone_processes as standalone
 from harness.components.spark.other_line import OtherLine, other_line
-from harness.components.spark.standbys import Standbys
 from harness.errors import StackError
 from harness.hosts.local import LocalProcess, carrying, processes
-from harness.machine import class_data, jars, spark_lines
-from harness.machine.spark_home import UNSIGNED
+from harness.machine import class_data, spark_lines
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.scenario.progress import DSTREAMS
@@ -67,7 +65,6 @@ class ProcessesStack(ChildProcessesStack):
     def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2, tuned: bool = True) -> None:
         super().__init__(logs, needs=needs, tuned=tuned)
         self._executors = executors
-        self._standbys = Standbys()
         self._lines: dict[str, OtherLine] = {}
         """Those that somebody needed, also one that never came up: it may have ports to give back."""
         self._inheriting: dict[str, tuple[int, reaper.ProcessId | None]] = {}
@@ -149,13 +146,13 @@ class ProcessesStack(ChildProcessesStack):
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """The executor processes of this run's applications, oldest first."""
         found = self._executors_of(*driver_process.marks(own, attempt))
-        return self._standbys.seen(own, processes([*found, *self._inherited(own, attempt)]))
+        return processes([*found, *self._inherited(own, attempt)])
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """Every living process of this run's pipeline that began with its mark. A JVM whose program died by itself has
         no parent that tells."""
         found = carrying(*driver_process.marks(own, attempt))
-        return self._standbys.seen(own, [*found, *processes(self._inherited(own, attempt))])
+        return [*found, *processes(self._inherited(own, attempt))]
 
     def _inherited(self, own: RunResources, attempt: int | None) -> list[reaper.ProcessId]:
         """The executors of an attempt that bear the mark of an earlier one: a program of DStreams takes over their
@@ -173,39 +170,9 @@ class ProcessesStack(ChildProcessesStack):
         found = [*self.spark.executors(*marks), *(each for line in lines for each in line)]
         return sorted(found, key=lambda each: each.start)
 
-    def standby(
-        self, own: RunResources, pipeline: Pipeline, *, after: Driver, log: Path
-    ) -> standby.StandbyDriver | None:
-        """A driver for the attempt after `after`, which is one of ours; None without tuning, which is for measurements,
-        and where the settings of that attempt do not show. Raises StackError where there is none: for another line of
-        Spark, and for DStreams, which makes its context out of its checkpoint."""
-        if spark_lines.is_other(pipeline.spark):
-            raise StackError(f"a driver of Spark {pipeline.spark} begins cold")
-        if pipeline.progress == DSTREAMS:
-            raise StackError("a driver of DStreams begins cold")
-        machine, number = self._machine(pipeline), after.number + 1
-        conf = driver_process.settings(own, pipeline, machine, after.number)
-        asked = standby.asked(own, pipeline, conf, standby.submitted(after)) if self._tuned else None
-        if asked is None:
-            return None
-        folder = standby.made_folder(self._up().folder, asked)
-        command = standby.command(folder, pipeline)
-
-        def begin() -> Driver:
-            return driver_process.launch(self._up(), own, pipeline, machine, number=number, log=log, standby=command)
-
-        return self._standbys.make(own, number, folder, begin, lambda driver: None)
-
-    def release(self, own: RunResources, *, keep: bool = False) -> None:
-        """Drop what `provide` made; `keep` leaves it until the stack goes down."""
-        self._standbys.forget(own.run_id)
-        super().release(own, keep=keep)
-
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Versions and settings, for run.json. Holds no secret."""
         spark = {
-            "home": self.spark.home.name,
-            "unsigned": [*UNSIGNED] if self._tuned else [],
             "cores": self.spark.cores,
             "settings": dict(standalone.SETTINGS),
         }
@@ -213,5 +180,4 @@ class ProcessesStack(ChildProcessesStack):
 
     def _spark(self, session: Session) -> standalone.Spark:
         flags = self._flags[class_data.Kind.DAEMON]
-        home = None if self._tuned else jars.spark_home()
-        return standalone.Spark(session, self._java, logs=self.logs, executors=self._executors, flags=flags, home=home)
+        return standalone.Spark(session, self._java, logs=self.logs, executors=self._executors, flags=flags)

@@ -23,7 +23,7 @@ from harness.components.spark.standalone_processes import executors_under
 from harness.errors import StackError, WaitError
 from harness.hosts import service
 from harness.machine import cache, jars, java, spark_lines
-from harness.machine.spark_home import spark_home
+from harness.machine.jars import spark_home
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stacks.lasting import Again, LastingStack
@@ -77,7 +77,7 @@ def versions() -> dict[str, str]:
     return {
         "onceproof": source.hexdigest(),
         "python": sys.executable,
-        "pyspark": f"{spark_lines.installed()} in {spark_home().name}",
+        "pyspark": f"{spark_lines.installed()} in {spark_home()}",
         "java": f"{found.text} in {found.home}",
         "jars": jars.resolve(found).digest,
         # Executors have the environment in which the stack was started: the time zone, say.

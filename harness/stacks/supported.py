@@ -81,10 +81,9 @@ def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     inside = stack.name == "containers" and scenario.pipeline.entry.startswith(SPARK_HOME)
     programs = [f"a program in {SPARK_HOME}"] if inside else []
     own = policy.unsupported(scenario) if stack.name == "yarn" else ()
-    waits = ["restart.standby"] if stack.name == "external" and scenario.restart.standby else []
     lines = [f"Spark {line}" for line in other_lines.asked(scenario) if stack.name not in other_lines.STACKS]
     lines += [f"Spark {line}, which has no {words}" for line, words in other_lines.refusals(scenario)]
-    return list(dict.fromkeys((*servers, *steps, *programs, *own, *waits, *lines)))
+    return list(dict.fromkeys((*servers, *steps, *programs, *own, *lines)))
 
 
 def without_address(scenario: Scenario, stack: str, at: Collection[str]) -> list[str]:

@@ -189,6 +189,5 @@ class YarnStack(ChildProcessesStack):
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Versions and settings, for run.json. Holds no secret."""
-        spark = {"home": self._there().home.name}
         yarn = {"settings": {**settings.TOLD, **settings.QUEUES}}
-        return self._versions(components, spark, asked=f"--stack {self.name}", yarn=yarn)
+        return self._versions(components, {}, asked=f"--stack {self.name}", yarn=yarn)

@@ -11,10 +11,9 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from time import monotonic
@@ -31,22 +30,26 @@ from harness.report.summary import exit_code as exit_code
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
 from harness.run.plan import in_its_file
-from harness.run_folder import again, sealed, store
+from harness.run_folder import sealed, store
 from harness.run_folder.journal import Listener
-from harness.scenario import Scenario
+from harness.scenario import Scenario, Word
 from harness.stack import PROMISED_CORES, Stack
 from harness.stacks.other_lines import on
 from harness.stacks.supported import Able, Named, unsupported
-from harness.suite.options import ONE_AT_A_TIME, Options, fitted, overlapping
+from harness.suite.options import ONE_AT_A_TIME, Options
+from harness.suite.options import jobs as jobs_of
 from harness.suite.reported import report as report
-from harness.suite.run_again import AGAIN, ALONE, cold, compared, record, wants_another, wants_to_be_alone
-from harness.suite.side_by_side import MOST, Turn, alone, most_promised, played, threads, together
+from harness.suite.side_by_side import MOST, alone, most_promised, played, threads
 from harness.suite.suite_stack import addressed, stack_of, up
 
 if TYPE_CHECKING:
     from harness.suite.progress import Progress
 
 END = "the end of the suite"
+BESIDE = (
+    "other runs used the same servers at the same time; a program with a constant transactional.id or advisory lock "
+    "meets itself in them; `onceproof replay` plays this run alone"
+)
 
 
 @dataclass
@@ -57,20 +60,6 @@ class Suite:
     progress: Progress
     _runs: list[tuple[int, Run]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _later: list[tuple[int, Iterator[Run]]] = field(default_factory=list)
-
-    def later(self, number: int, runs: Iterator[Run]) -> None:
-        """Keep runs of the scenario with that number for the time when nobody is beside them."""
-        self._later.append((number, runs))
-
-    def rest(self) -> Iterator[tuple[str, Callable[[], None]]]:
-        """What is to be played alone, one after the other, each under a name."""
-        for number, runs in sorted(self._later, key=itemgetter(0)):
-            yield f"run {number} (again)", partial(self._add_all, number, runs)
-
-    def _add_all(self, number: int, runs: Iterator[Run]) -> None:
-        for each in runs:
-            self.add(number, each)
 
     def add(self, number: int, run: Run) -> None:
         """Keep one run's outcome, of the scenario with that number; the summary on disk is never older than this."""
@@ -128,11 +117,7 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
             f"asked for --jobs {options.jobs}; that many of these scenarios may need more than the worker's "
             f"{PROMISED_CORES} cores: --jobs {most}"
         )
-    if options.standby and options.stack in ONE_AT_A_TIME:
-        raise UsageError(f"asked for --standby on the stack {options.stack}; no driver waits ready there; leave it out")
-    jobs, work = fitted(options, work)
-    turn = Turn() if overlapping(options, jobs, work) else None
-    jobs += turn is not None
+    jobs = jobs_of(options, work)
     stack = stack_of(options, work)
     with signals(), only_suite(options.reports):
         if options.junit is not None:
@@ -140,25 +125,16 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
         suite = Suite(options, progress(jobs=jobs))
 
         def play(number: int, scenario: Scenario) -> None:
-            def listens(name: str) -> Listener:
-                if turn:
-                    # The second run of a scenario has steps again.
-                    turn.take(number)
-                stack.health()
-                heard = suite.progress.started(name, number=number, total=len(work), steps=len(scenario.schedule))
-                return turn.heard(number, heard) if turn else heard
-
-            beside = jobs > 1 and len(work) > 1 and not alone(scenario)
-            later = partial(suite.later, number) if beside else None
-            for done in confirmed(scenario, stack, options=options, listens=listens, later=later):
-                suite.add(number, done)
+            stack.health()
+            steps = len(scenario.schedule)
+            heard = suite.progress.started(scenario.name, number=number, total=len(work), steps=steps)
+            done = one(scenario, stack, options=options, listener=heard)
+            suite.add(number, shared(done) if jobs > 1 and len(work) > 1 and not alone(scenario) else done)
 
         try:
             with closing(suite.progress), threads(jobs) as pool, up(stack):
                 if jobs > 1:
-                    played(work, pool, play, turn=turn)
-                    for name, again in suite.rest():
-                        together({name: again}, pool)
+                    played(work, pool, play)
                 else:
                     # In this thread, the one that is interrupted.
                     for number, scenario in enumerate(work, 1):
@@ -218,43 +194,16 @@ def unjudged(scenario: Scenario, options: Options, *, stack: str, why: str = "")
     )
 
 
-def confirmed(
-    scenario: Scenario,
-    stack: Stack,
-    *,
-    options: Options,
-    listens: Callable[[str], Listener],
-    later: Callable[[Iterator[Run]], None] | None = None,
-) -> Iterator[Run]:
-    """One run, and where it has to be confirmed another. `listens` gives the listener of a run called so. `later` takes
-    what has to be played alone; None where nobody is beside it."""
-    first, standby = one(scenario, stack, options=options, listener=listens(scenario.name))
-    yield first
-    beside = later is not None and wants_to_be_alone(first.verdict)
-    if not (standby or beside):
-        return
-
-    def again() -> Iterator[Run]:
-        from harness.report import render
-
-        name = scenario.name + (ALONE if beside else AGAIN)
-        # Whether it failed shows only beside the first.
-        kept = replace(options, keep="all") if options.keep == "failed" else options
-        second, _ = one(cold(scenario), stack, options=kept, listener=listens(name))
-        folders = (second.folder, first.folder)
-        verdict = compared(second.verdict, first.verdict, folders=folders, standby=standby, beside=beside)
-        yield replace(second, scenario=name, verdict=verdict)
-        for folder in record(verdict, first.folder, second.folder):
-            render.write(folder)
-
-    if later is not None and beside:
-        later(again())
-    else:
-        yield from again()
+def shared(done: Run) -> Run:
+    """Return the run, with a note where it is violated and not expected to be: other runs used the same servers."""
+    verdict = done.verdict
+    if verdict.word is not Word.VIOLATED or verdict.as_expected:
+        return done
+    return replace(done, verdict=replace(verdict, notes=(*verdict.notes, BESIDE)))
 
 
-def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> tuple[Run, bool]:
-    """One run, its page written and its folder kept or not; and whether it has to be confirmed."""
+def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> Run:
+    """One run, its page written and its folder kept or not."""
     from harness.report import render
 
     began = monotonic()
@@ -270,21 +219,19 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
         failed = error(str(failure), expect=str(scenario.expect))
         seconds = monotonic() - began
         about = (abouts.read(failure.folder, seconds) if failure.folder is not None else None) or about
-        return replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds, about=about), False
+        return replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds, about=about)
     except Exception as failure:
         # A fault of ours in one run: said as such, and the others still run.
         words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
         failed = error(words, expect=str(scenario.expect))
-        return replace(asked_for, verdict=failed), False
+        return replace(asked_for, verdict=failed)
     folder: Path | None = result.folder
     render.write(result.folder)
     about = abouts.read(result.folder, result.seconds) or about
-    again = wants_another(result)
-    if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected and not again):
+    if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected):
         store.RunFolder.open(result.folder).remove()
         folder = None
-    done = replace(asked_for, verdict=result.verdict, folder=folder, seconds=result.seconds, about=about)
-    return done, again
+    return replace(asked_for, verdict=result.verdict, folder=folder, seconds=result.seconds, about=about)
 
 
 @contextmanager
@@ -386,8 +333,7 @@ def check(folder: Path) -> int:
     from harness.report.escape import visible
 
     found = sealed.opened(folder)
-    judged = judge(found.path)
-    verdict, stored = again.beside(judged, found.path), Run.read(found.path)
+    verdict, stored = judge(found.path), Run.read(found.path)
     now = replace(stored, verdict=verdict)
     print(told.failure(now))
     if now.known:

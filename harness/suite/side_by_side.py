@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from harness.component import needs
 from harness.errors import HarnessError, Interrupted
 from harness.faults import FAULTS
 from harness.hosts.in_parallel import Pool, Task
-from harness.run_folder.journal import Listener
 from harness.scenario import Scenario
 from harness.stack import PROMISED_CORES, Means
-from harness.wait import Waiting, ended_by, until
+from harness.wait import ended_by
 
 END_WITHIN_S = 60.0
 RUN_WITHIN_S = 86_400.0
 """A run ends by deadlines of its own."""
-STACK_BYTES, RUN_BYTES, EXECUTOR_BYTES = 1 * 2**30, 3 * 2**29, 2 * 2**30 // 5
-"""What a stack takes, each run on it of up to two executors with its standby, and each further executor; and some
-more."""
+STACK_BYTES, RUN_BYTES, EXECUTOR_BYTES = 1 * 2**30, 2**30, 2 * 2**30 // 5
+"""What a stack takes, each run on it of up to two executors, and each further executor; and some more."""
 MOST = 8
 """Runs at once: Postgres takes a hundred connections, and the worker promises cores for so many runs."""
 
@@ -59,8 +55,8 @@ def most_promised(work: Sequence[Scenario]) -> int:
     """How many runs at once of `work`, whichever of them meet, have the cores that the worker promises."""
     promised = 0
     for number, each in enumerate(_largest(work)[:MOST]):
-        # Those of the attempt, of the dead one before it, and of the standby.
-        promised += 3 * max(2, each.pipeline.executors)
+        # Those of the attempt, and of the dead one before it.
+        promised += 2 * max(2, each.pipeline.executors)
         if promised > PROMISED_CORES:
             return max(1, number)
     return MOST
@@ -68,62 +64,6 @@ def most_promised(work: Sequence[Scenario]) -> int:
 
 def _largest(work: Sequence[Scenario]) -> list[Scenario]:
     return sorted(work, key=lambda each: each.pipeline.executors, reverse=True)
-
-
-def standby(jobs: int, *, cores: int) -> bool:
-    """Does a driver wait ready for each restart where nobody says it? Only where cores are idle meanwhile."""
-    return cores >= 2 * jobs + 2
-
-
-def overlaps(at_once: int, work: Sequence[Scenario], *, cores: int, memory: int) -> bool:
-    """Does the next run begin while the one before it is drained, read and judged? Where one at a time is played,
-    drivers wait ready, and this machine has room for two."""
-    ready = all(each.restart.standby for each in work)
-    return at_once == 1 and ready and jobs(work, cores=cores, memory=memory) > 1
-
-
-class Turn:
-    """One run after the other: each begins when the one before it has no step left to do. There it holds nothing that
-    a fault could hit, and the next one has resources and processes of its own, as any two runs side by side."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._whose = 0
-
-    @contextmanager
-    def of(self, number: int) -> Iterator[None]:
-        """Wait until nobody has it, and give it on at the latest at the end; not after a failure, which ends whoever
-        waits for it. Raises what ends the suite."""
-        self.take(number)
-        yield
-        self.give(number)
-
-    def take(self, number: int) -> None:
-        """Wait until nobody else has it. Raises what ends the suite."""
-        until("the run before this one to have no step left", lambda: self._free(number), within_s=RUN_WITHIN_S)
-
-    def _free(self, number: int) -> bool | Waiting:
-        with self._lock:
-            if self._whose not in (0, number):
-                return Waiting(f"run {self._whose} is at work")
-            self._whose = number
-            return True
-
-    def give(self, number: int) -> None:
-        """It is the next one's, if it was this one's."""
-        with self._lock:
-            if self._whose == number:
-                self._whose = 0
-
-    def heard(self, number: int, listener: Listener) -> Listener:
-        """The same listener of a run's journal, which gives the turn on."""
-
-        def event(told: Mapping[str, Any]) -> None:
-            listener(told)
-            if (told.get("what"), told.get("name")) == ("phase", "draining"):
-                self.give(number)
-
-        return event
 
 
 @contextmanager
@@ -146,17 +86,11 @@ def _hang(names: Sequence[str]) -> str:
     return f"still at work {END_WITHIN_S:g} s after the end of the suite: {', '.join(names)}"
 
 
-def played(
-    work: Sequence[Scenario], pool: Pool, play: Callable[[int, Scenario], None], *, turn: Turn | None = None
-) -> None:
-    """Play each, those that must be alone last, and each at its `turn`."""
-
-    def one(number: int, scenario: Scenario) -> None:
-        with turn.of(number) if turn else nullcontext():
-            play(number, scenario)
+def played(work: Sequence[Scenario], pool: Pool, play: Callable[[int, Scenario], None]) -> None:
+    """Play each, those that must be alone last."""
 
     def tasks(numbered: Sequence[tuple[int, Scenario]]) -> dict[str, Task]:
-        return {f"run {each[0]} ({each[1].name})": partial(one, *each) for each in numbered}
+        return {f"run {each[0]} ({each[1].name})": partial(play, *each) for each in numbered}
 
     numbered = list(enumerate(work, 1))
     together(tasks([each for each in numbered if not alone(each[1])]), pool)

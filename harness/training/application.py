@@ -117,11 +117,7 @@ def main() -> None:
     load(spark, jdbc_classes(spark))
     for gate in sys.argv[5:]:
         wait(Path(gate))
-    jvm: Any = spark.sparkContext._gateway
     spark.stop()
-    # A container would end with this program, and the JVM with it, before it has written.
-    jvm.proc.stdin.close()
-    jvm.proc.wait(FINISH_S)
 
 
 if __name__ == "__main__":

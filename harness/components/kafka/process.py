@@ -22,9 +22,8 @@ from harness.errors import StackError
 from harness.hosts import service
 from harness.hosts.ports import Port
 from harness.machine import cache
-from harness.machine.jars import Jars, asked
+from harness.machine.jars import Jars, asked, spark_home
 from harness.machine.java import Java
-from harness.machine.spark_home import spark_home
 from harness.session.session import Session
 from harness.wait import locked
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from harness.components.hadoop.daemon import Daemon, Room
 from harness.components.hdfs.address import HdfsThere
 from harness.components.hdfs.process import FileSystem
+from harness.machine.janino import COMPILES, compiler
 from harness.machine.java import Java
-from harness.machine.spark_home import COMPILES, compiler
 from harness.session.session import Session
 
 NAME = "minidfs"

@@ -22,8 +22,8 @@ from harness.hosts import service
 from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import jars
+from harness.machine.janino import COMPILES, compiler
 from harness.machine.java import Java
-from harness.machine.spark_home import COMPILES, compiler
 from harness.session.session import Session
 
 SETTINGS: Mapping[str, Any] = {**ready.SETTINGS, "network.host": LOOPBACK}

@@ -1,26 +1,22 @@
 """Starts one attempt of the driver: its own process tree, in client mode against the standalone master.
 
-The program is started as `python ENTRY ARGS…`, unedited. What Spark needs to know reaches it by the environment that
-PySpark itself reads (`PYSPARK_SUBMIT_ARGS`, `SPARK_SUBMIT_OPTS`), so a program that builds its own session keeps
-the last word.
+The program is started by the `spark-submit` of the Spark that it runs on, unedited. `settings.py` has all that the
+harness gives to it besides; a program that builds its own session keeps the last word.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from harness import failpoint
-from harness.components.spark import launcher
-from harness.components.spark import worker_daemon as workers
-from harness.hosts.local import LocalProcess, chosen
+from harness.hosts.local import LocalProcess, chosen, exit_status
 from harness.machine import class_data
 from harness.machine.jars import Jars
 from harness.machine.java import Java
@@ -32,6 +28,8 @@ RUN = "ONCEPROOF_RUN"
 ATTEMPT = "ONCEPROOF_ATTEMPT"
 MEMORY = "512m"
 JARS = "spark.jars"
+SUBMIT = "bin/spark-submit"
+"""In a Spark home."""
 SECRETS = "secrets.conf"
 """The file of a run's folder that has the settings which no command line may show."""
 
@@ -46,11 +44,12 @@ class ProcessDriver:
 
     def poll(self) -> int | None:
         """Exit status, negative for a signal; None while it lives."""
-        return self.process.poll()
+        status = self.process.poll()
+        return None if status is None else exit_status(status)
 
     def processes(self, victim: Victim = Victim.TREE) -> list[LocalProcess]:
         """Those of its tree that die when `victim` does, JVMs first; empty once it is gone."""
-        # Once its end was asked for, the pid is free for somebody else.
+        # Once its exit status was read, the pid may be another process's.
         if self.process.poll() is not None:
             return []
         try:
@@ -66,9 +65,8 @@ class Machine:
 
     `host` is how executors reach it, `python` what they run, `program` what runs the program. Where they have none of
     our paths, they get the jars from the driver, and with them `shipped`, an archive of Python modules. `scratch` is
-    where Spark puts what it spills, `bind` the address that the driver listens on. Of another line of Spark than the
-    installed one: `modules` is a folder of Python modules that the program finds, `added` what its PySpark adds to the
-    environment of spark-submit."""
+    where Spark puts what it spills, `bind` the address that the driver listens on. `modules` is a folder of Python
+    modules for a program whose Python has no package `harness`."""
 
     java: Java
     jars: Jars
@@ -81,33 +79,32 @@ class Machine:
     bind: str = "127.0.0.1"
     program: str = sys.executable
     modules: Path | None = None
-    added: Mapping[str, str] = field(default_factory=lambda: launcher.ADDED)
 
 
 def launch(
-    session: Session,
-    own: RunResources,
-    pipeline: Pipeline,
-    machine: Machine,
-    *,
-    number: int,
-    log: Path,
-    standby: Sequence[str] = (),
+    session: Session, own: RunResources, pipeline: Pipeline, machine: Machine, *, number: int, log: Path
 ) -> ProcessDriver:
-    """Start the program, or what `standby` gives in its place; returns at once. Raises OSError if the interpreter
-    cannot be started."""
-    command = [machine.program, "-u", *(standby or (pipeline.entry, *pipeline.args))]
+    """Start the program; returns at once. Raises OSError if spark-submit cannot be started."""
+    command = submit(own, _merged(settings(own, pipeline, machine, number), pipeline.conf), pipeline)
     env, name = environment(own, pipeline, machine, number), f"driver-{own.run_id}-{number}"
     return ProcessDriver(number, log, session.spawn(command, name=name, log=log, env=env, cwd=own.folder))
+
+
+def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline) -> list[str]:
+    """The command that starts the program with these settings."""
+    settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
+    secrets = _secrets(own)
+    # With a file of settings Spark passes over its defaults, unless it is told to load them all the same.
+    file = ["--properties-file", str(secrets), "--load-spark-defaults"] if secrets else []
+    command = [str(own.spark_home / SUBMIT), "--master", own.spark_master, "--driver-memory", MEMORY]
+    return [*command, *file, *settings, pipeline.entry, *pipeline.args]
 
 
 def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
     """The whole environment of attempt `number`; the pipeline's own words win."""
     temporary = own.folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    conf = _merged(settings(own, pipeline, machine, number), pipeline.conf)
-    arguments = submit_arguments(own, conf, _secrets(own))
-    out = {
+    return {
         **os.environ,
         "JAVA_HOME": str(machine.java.home),
         "SPARK_HOME": str(own.spark_home),
@@ -115,7 +112,6 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number:
         "PYSPARK_PYTHON": machine.python,
         "PYSPARK_DRIVER_PYTHON": machine.program,
         **({"PYTHONPATH": _modules(machine.modules)} if machine.modules else {}),
-        launcher.ARGUMENTS: arguments,
         "SPARK_SUBMIT_OPTS": jvm_flags(machine.flags, temporary),
         "SPARK_LAUNCHER_OPTS": " ".join(class_data.JIT if machine.flags else ()),
         "TMPDIR": str(temporary),
@@ -123,10 +119,6 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number:
         **own.environment,
         **pipeline.env,
     }
-    # Arguments of the pipeline's own say more than `conf` does.
-    ours = bool(machine.flags) and out[launcher.ARGUMENTS] == arguments
-    answer = own.folder / f"launch-{number}"
-    return {**out, **(launcher.prepare(answer, out, conf, MEMORY, added=machine.added) if ours else {})}
 
 
 def _merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:
@@ -179,7 +171,6 @@ def _shared(own: RunResources, machine: Machine) -> dict[str, str]:
         "spark.hadoop.hadoop.tmp.dir": str(own.folder / "tmp"),
         "spark.executor.extraClassPath": class_path(machine.jars),
         "spark.executor.extraJavaOptions": " ".join(machine.executor_flags),
-        **(workers.SETTINGS if machine.flags else {}),
     }
 
 
@@ -207,14 +198,6 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> di
         **own.conf,
         **{f"spark.executorEnv.{name}": value for name, value in markers(own, number).items()},
     }
-
-
-def submit_arguments(own: RunResources, conf: Mapping[str, str], secrets: Path | None = None) -> str:
-    """What PySpark hands to spark-submit; `secrets` is a file of more settings."""
-    settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-    # With a file of settings Spark passes over its defaults, unless it is told to load them all the same.
-    file = ["--properties-file", str(secrets), "--load-spark-defaults"] if secrets else []
-    return shlex.join(["--master", own.spark_master, "--driver-memory", MEMORY, *file, *settings, "pyspark-shell"])
 
 
 def mark(own: RunResources) -> str:

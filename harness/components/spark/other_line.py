@@ -1,7 +1,7 @@
 """Another line of Spark than the installed one: a standalone cluster of its own, with its Python and its jars.
 
 Drivers and executors of one line speak only to a master and a worker of the same. Nothing of the installed Spark is
-used: no class data archive, no jar, no driver that waits ready.
+used: no class data archive, no jar.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from harness import failpoint
-from harness.components.spark import launcher
 from harness.components.spark.driver_process import Machine
 from harness.components.spark.standalone_processes import SETTINGS, Spark
 from harness.machine import class_data, jars, spark_lines
@@ -67,7 +66,6 @@ class OtherLine:
         """Versions and settings, for run.json. Holds no secret."""
         return {
             "version": self.line.version,
-            "home": self.cluster.home.name,
             "cores": self.cluster.cores,
             "jars": self.machine.jars.digest,
             "flags": {"driver": list(self.machine.flags), "executor": list(self.machine.executor_flags)},
@@ -90,7 +88,6 @@ def other_line(name: str, session: Session, java: Java, *, logs: Path, executors
         python=str(line.python),
         program=str(line.python),
         modules=cluster.modules,
-        added={} if line.name.startswith("3.") else launcher.ADDED,
     )
     return OtherLine(line, cluster, machine)
 

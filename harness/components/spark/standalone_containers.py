@@ -18,22 +18,18 @@ from harness.stack import PROMISED_CORES
 MASTER, MASTER_PAGE = 7077, 8080
 WORKERS = ("worker-1", "worker-2")
 SPARK_HOME = Path("/opt/spark")
-SUBMIT = "bin/spark-submit"
 IMAGE = Image("spark", "apache/spark:4.0.0-python3", "onceproof/spark:4.0.0")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerDefaults:
     """What every container of Spark is given: who it runs as, what it sees of this machine, and where among that the
-    class archives are, or will be, and the Python modules that we start workers with. `submit` is a copy of the image's
-    own spark-submit; None where it has none that we know."""
+    class archives are, or will be."""
 
     user: str
     passwd: Path
     folders: Mapping[Path, bool]
     class_archives: Path
-    modules: Path
-    submit: Path | None = None
 
     def wanted(self, name: str, command: list[str], **more: Any) -> Wanted:
         """A container of Spark's image."""
@@ -47,8 +43,8 @@ class SparkContainers:
 
     def __init__(self, engine: Engine, defaults: ContainerDefaults, *, logs: Path, executors: int) -> None:
         self._engine, self._defaults, self._logs = engine, defaults, logs
-        # A promise, not a load: a killed driver's share is still counted while the next one starts, a standby has one,
-        # and so has each run beside.
+        # A promise, not a load: a killed driver's share is still counted while the next one starts, and each run beside
+        # has one.
         self.cores = max(PROMISED_CORES, 4 * executors)
         self.master = f"spark://master:{MASTER}"
         self.containers: list[Container] = []
@@ -75,11 +71,6 @@ class SparkContainers:
         """The version of the Spark in the image, by the name of its core. Raises StackError."""
         jars = self.workers[0].run("sh", "-c", f"ls {SPARK_HOME}/jars/spark-core_*.jar").split()
         return Path(jars[0]).stem.partition("-")[2].rpartition("-")[2] if jars else "none"
-
-    def submit(self) -> str:
-        """The text of the image's spark-submit; empty if that is no script. Raises StackError."""
-        text = self.workers[0].run("cat", str(SPARK_HOME / SUBMIT))
-        return text if text.startswith("#!") else ""
 
     def _daemon(self, name: str, arguments: list[str], **more: Any) -> Wanted:
         role = "master" if name == "master" else "worker"

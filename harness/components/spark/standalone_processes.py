@@ -17,13 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import wait
-from harness.components.spark import worker_daemon as workers
 from harness.hosts import service
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import class_data
-from harness.machine.jars import scala_version
+from harness.machine.jars import scala_version, spark_home
 from harness.machine.java import Java
-from harness.machine.spark_home import spark_home
 from harness.machine.spark_lines import Line
 from harness.session import reaper
 from harness.session.session import Session
@@ -42,8 +40,8 @@ SETTINGS = {
 
 
 class Spark:
-    """Master and worker. `flags` are more JVM flags for both (a class data archive), `home` another
-    Spark than the copy of the installed pyspark, `line` another line of Spark with its own Python."""
+    """Master and worker. `flags` are more JVM flags for both (a class data archive), `line` another line of Spark than
+    the installed one, with its own Python."""
 
     def __init__(
         self,
@@ -53,7 +51,6 @@ class Spark:
         logs: Path,
         executors: int = 2,
         flags: Sequence[str] = (),
-        home: Path | None = None,
         line: Line | None = None,
     ) -> None:
         self.name = f"spark-{line.name}" if line else "spark"
@@ -61,13 +58,14 @@ class Spark:
         self._ports = {name: Port(what=f"Spark's {name}") for name in ("master", "master-ui", "worker", "worker-ui")}
         self._running: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
         self._logs = logs
-        self.home = home or spark_home(line.wheel if line else None)
+        self.home = line.wheel if line else spark_home()
+        self._line = line
         self._python = str(line.python) if line else sys.executable
         self.folder = session.folder / self.name
         # Two masters may give two applications the same id.
         self._work = logs / "executors" / line.name if line else logs / "executors"
-        # A promise, not a load: a killed driver's share is still counted while the next one starts, a standby has one,
-        # and so has each run beside.
+        # A promise, not a load: a killed driver's share is still counted while the next one starts, and each run beside
+        # has one.
         self.cores = max(PROMISED_CORES, 4 * executors)
 
     @property
@@ -79,7 +77,6 @@ class Spark:
         """Start both and return when the worker is registered. Raises StackError."""
         for part in ("conf", "local", "tmp"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
-        workers.install(self.modules)
         master, log = self._daemon("master", MASTER, [])
         service.ready(f"{self.name}-master", master, log, self._ports["master"].open, within_s=START_S)
         work = ["--work-dir", str(self._work), "--cores", str(self.cores), "--memory", f"{self.cores}g"]
@@ -98,7 +95,7 @@ class Spark:
 
     @property
     def modules(self) -> Path:
-        """The folder of Python modules that executors find."""
+        """The folder of Python modules that executors of another line of Spark find."""
         return self.folder / "python"
 
     @property
@@ -146,7 +143,7 @@ class Spark:
             # Spark's scripts set it; without it the worker cannot put an executor's command line together.
             SPARK_SCALA_VERSION=scala_version(self.home),
             PYSPARK_PYTHON=self._python,
-            PYTHONPATH=str(self.modules),
+            **({"PYTHONPATH": str(self.modules)} if self._line else {}),
         )
 
     def _registered(self) -> bool | wait.Waiting:

@@ -7,7 +7,6 @@ or does not show: a poll is cheap, and a crash point does not wait for HTTP.
 from __future__ import annotations
 
 import re
-import sys
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -19,12 +18,11 @@ from harness.components.yarn.asking import FINISHED, Manager
 from harness.components.yarn.containers import Contained, contained, master
 from harness.components.yarn.settings import Folders
 from harness.components.yarn.submission import Submission
-from harness.hosts.local import LocalProcess
+from harness.hosts import local
+from harness.hosts.local import LocalProcess, chosen
 from harness.run_folder.redact import Redactor
 from harness.scenario import Victim
 
-SHELL_SIGNAL = 128
-"""A shell tells a signal as this and its number."""
 LOOK_S, ASK_S = 0.1, 0.5
 NAMES = ("prelaunch.err", "stderr", "stdout")
 """The files of a container's output."""
@@ -68,11 +66,7 @@ class YarnAttempt:
     def processes(self, victim: Victim = Victim.TREE) -> list[LocalProcess]:
         """The JVM first, then the Python program and what is under it."""
         found = self._master
-        tree = found.process.family() if found is not None and self._status is None else []
-        if victim is Victim.PYTHON:
-            # Beside it the JVM starts a tool now and then, for a link or a permission.
-            return [each for each in tree[1:] if each.command()[:1] == [sys.executable]][:1]
-        return tree[:1] if victim is Victim.JVM else tree
+        return chosen(found.process.family(), victim) if found is not None and self._status is None else []
 
     def names(self) -> Mapping[str, str]:
         """As YARN calls it."""
@@ -109,13 +103,13 @@ class YarnAttempt:
     def _ended(self, found: Contained) -> int | None:
         """How its JVM ended: as the shell around it has written down, else as YARN tells it."""
         try:
-            return told(int(self._folders.exit_code(found.application, found.container).read_text()))
+            return exit_status(int(self._folders.exit_code(found.application, found.container).read_text()))
         except (OSError, ValueError):
             pass
         if not self._due("_asked_s", ASK_S):
             return None
         status = self._manager.exit_status(found.application, self.number)
-        return told(status) if status is not None else self._lost(found.application)
+        return exit_status(status) if status is not None else self._lost(found.application)
 
     def _never(self) -> int | None:
         """The status of one that is over and was never seen to run."""
@@ -123,7 +117,7 @@ class YarnAttempt:
         if not application or not self._due("_asked_s", ASK_S):
             return None
         status = self._manager.exit_status(application, self.number)
-        return told(status) if status is not None else self._lost(application)
+        return exit_status(status) if status is not None else self._lost(application)
 
     def _lost(self, application: str) -> int | None:
         """The status of one that YARN says none of; None while it is not over. Only the last attempt can end well."""
@@ -144,9 +138,9 @@ class YarnAttempt:
         return True
 
 
-def told(status: int) -> int:
+def exit_status(status: int) -> int:
     """A shell's exit status, or YARN's, as that of a process: negative for a signal."""
-    return SHELL_SIGNAL - status if status > SHELL_SIGNAL else status if status >= 0 else LOST
+    return local.exit_status(status) if status >= 0 else LOST
 
 
 def brief(diagnostics: str, secrets: Collection[str] = ()) -> str:

@@ -16,8 +16,8 @@ from harness.components.yarn import settings
 from harness.components.yarn.asking import Manager, Node
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess, processes
+from harness.machine.jars import spark_home
 from harness.machine.java import Java
-from harness.machine.spark_home import spark_home
 from harness.session import reaper
 from harness.session.session import Session
 

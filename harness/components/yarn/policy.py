@@ -37,11 +37,9 @@ def attempts(pipeline: Pipeline) -> int | None:
 def unsupported(scenario: Scenario) -> Iterator[str]:
     """What a scenario asks for and YARN does otherwise, each in words that stand after `asked for`."""
     given, usual = scenario.restart, Restart()
-    # What the command says of standbys is said there too.
     for key, differs in (
         ("after", given.delay_s != usual.delay_s),
         ("max_restarts", given.max_restarts != usual.max_restarts),
-        ("standby", bool(given.standby)),
     ):
         if differs:
             yield f"restart.{key}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from harness.report import table
 from harness.report.ci import told
 from harness.report.escape import visible
-from harness.report.failure_text import disagreement, more_findings, title
+from harness.report.failure_text import more_findings, title
 from harness.report.summary import WORST_FIRST, Run, exit_code
 
 MOST_BYTES = 256 * 1024
@@ -75,7 +75,7 @@ def _told(run: Run) -> str:
     """What a run that is not as expected says: its reasons, a few findings, the command that repeats it."""
     reasons = [reason.partition("\n")[0] for reason in run.verdict.reasons]
     findings = [title(each) for each in run.verdict.findings[:MOST_FINDINGS]]
-    lines = [*reasons[:MOST_FINDINGS], *disagreement(run.verdict), *findings]
+    lines = [*reasons[:MOST_FINDINGS], *findings]
     lines += filter(None, [more_findings(run.verdict, MOST_FINDINGS)])
     again = told.command(run)
     out = [f"\n### {run.verdict.word.value}: {escaped(run.scenario)}\n\n", *(f"- {escaped(each)}\n" for each in lines)]

@@ -15,10 +15,10 @@ from harness.report.causes.groups import cut
 from harness.report.ci import places, told
 from harness.report.ci.places import in_repository
 from harness.report.escape import plural, visible
-from harness.report.failure_text import disagreement, headline, meaning, title
+from harness.report.failure_text import headline, meaning, title
 from harness.report.summary import Run
 from harness.run_folder import store
-from harness.scenario import Disagreement, Finding, Kind, Verdict, Word
+from harness.scenario import Finding, Kind, Verdict, Word
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 KINDS = {kind: f"The sink holds what contradicts the guarantee: {kind}." for kind in Kind if kind is not Kind.RECOVERED}
@@ -56,9 +56,6 @@ def document(runs: Sequence[Run], *, unread: Sequence[str] = ()) -> dict[str, An
 
 def _rules() -> Iterator[dict[str, Any]]:
     texts = {_rule(kind): text for kind, text in KINDS.items()} | {word.value: meaning(word) for word in Word}
-    texts[Disagreement.kind] = (
-        "Two runs of one plan do not say the same: one beside others or with a driver that had waited, one not."
-    )
     for name, text in texts.items():
         words = f"{text[:1].upper()}{text[1:]}"
         yield {"id": name, "shortDescription": {"text": words}, "defaultConfiguration": {"level": "error"}}
@@ -69,11 +66,7 @@ def _rule(kind: Kind) -> str:
 
 
 def _results(run: Run) -> Iterator[dict[str, Any]]:
-    """Of a violated run each kind of finding in each sink, once with its count; of another its word. Where another run
-    disagrees with it, that alone."""
-    if found := run.verdict.disagreement:
-        yield _result(run, found.kind, "; ".join(map(str.strip, disagreement(run.verdict))), "")
-        return
+    """Of a violated run each kind of finding in each sink, once with its count; of another its word."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in run.verdict.findings:
         if finding.kind is not Kind.RECOVERED and run.verdict.word is Word.VIOLATED:

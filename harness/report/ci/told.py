@@ -62,6 +62,5 @@ def properties(run: Run) -> list[tuple[str, str]]:
         ("run_folder", "" if run.folder is None else str(run.folder)),
         ("faults", "; ".join(faults)),
         ("crash_points", "; ".join(stakes.points_hit(verdict))),
-        ("disagreement", "; ".join(line.strip() for line in failure_text.disagreement(verdict)[1:])),
     ]
     return [(name, visible(text)) for name, text in found]

@@ -94,7 +94,7 @@ def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None)
 def _how(attempt: Attempt) -> str:
     after = "" if attempt.after_s is None else f", {attempt.after_s:.2f} s after the death"
     beside = f", {plural(attempt.orphans, 'process')} of a dead attempt still alive" if attempt.orphans else ""
-    return f"{attempt.start}{after}{beside}"
+    return f"{after}{beside}".removeprefix(", ") or NOTHING
 
 
 def _ended(attempt: Attempt) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.scenario import CrashPoint, StepOutcome
-from harness.stack import Start
 
 Event = Mapping[str, Any]
 
@@ -18,24 +17,17 @@ Event = Mapping[str, Any]
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
     """One start of the driver. `end` is when it was seen dead, None if it was not; `status` its exit status then;
-    `scheduled`: a fault ended it; `start`: what its program got of a driver that waited, `cold` where none did.
-    `after_s` is how long after the death before it began, `orphans` how many of dead attempts lived; `diagnostics` what
-    a cluster manager says of its end."""
+    `scheduled`: a fault ended it. `after_s` is how long after the death before it began, `orphans` how many of dead
+    attempts lived; `diagnostics` what a cluster manager says of its end."""
 
     number: int
     begin: float
     end: float | None = None
     status: int | None = None
     scheduled: bool = False
-    start: Start = Start.COLD
     after_s: float | None = None
     orphans: int = 0
     diagnostics: str = ""
-
-    @property
-    def standby(self) -> bool:
-        """Had it waited ready?"""
-        return self.start is not Start.COLD
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +135,6 @@ def _phases(events: Sequence[Event]) -> tuple[tuple[Phase, ...], float]:
 
 def _attempts(events: Sequence[Event]) -> Iterator[Attempt]:
     deaths = {number(event, "number"): (seconds, event) for seconds, event in _of(events, "died")}
-    taken = {number(event, "number"): event for _, event in _of(events, "standby taken")}
     said = {number(event, "number"): event.get("words") for _, event in _of(events, "diagnostics")}
     for seconds, event in _of(events, "launched"):
         which = number(event, "number")
@@ -152,7 +143,6 @@ def _attempts(events: Sequence[Event]) -> Iterator[Attempt]:
         attempt = Attempt(
             number=which,
             begin=seconds,
-            start=_start(event, taken.get(which)),
             after_s=_time(event.get("after_s")),
             orphans=len(orphans) if isinstance(orphans := event.get("orphans"), list) else 0,
             diagnostics=words if isinstance(words := said.get(which), str) else "",
@@ -162,13 +152,6 @@ def _attempts(events: Sequence[Event]) -> Iterator[Attempt]:
             scheduled = death.get("scheduled") is True
             attempt = replace(attempt, end=end, status=number(death, "status"), scheduled=scheduled)
         yield attempt
-
-
-def _start(launched: Event, taken: Event | None) -> Start:
-    if launched.get("standby") is not True:
-        return Start.COLD
-    got = taken.get("got") if taken is not None else None
-    return Start(str(got)) if got in [*Start] else Start.UNASKED
 
 
 POINTS = {

@@ -88,7 +88,7 @@ def _driver(run: Happened, cast: Cast, scale: Scale) -> Lane:
         end = run.end if attempt.end is None else attempt.end
         title = f"attempt {attempt.number}: launched at {attempt.begin:.2f} s, {_ended(attempt)}"
         out.append(shapes.box("driver", scale, (attempt.begin, end), BAR, title))
-        text = f"attempt {attempt.number}" + (", had waited ready" if attempt.standby else "")
+        text = f"attempt {attempt.number}"
         whole = shapes.fitting(scale, (attempt.begin, end), BASE, text)
         out += whole or shapes.fitting(scale, (attempt.begin, end), BASE, str(attempt.number))
         if attempt.end is not None:
