@@ -54,6 +54,7 @@ the checkpoint lies. [The programs](../pipelines/README.md) say why each of them
 NOT_RUN = "## Not run yet"
 CHANGED = "## Changed since their run"
 OTHER = "## Runs that came out otherwise"
+KEPT = "Kept since 2026-11-27. [predictions.md](../bench/records/predictions.md) says what was wrong."
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
 
@@ -135,7 +136,7 @@ def came_out_otherwise(told: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The lines that name them, and say whether scenario and program are still as they were."""
     for place, each in enumerate(told):
         if not place:
-            yield from ["", OTHER, "Kept since 2026-11-27. [DECISIONS.md](../DECISIONS.md) says what was wrong."]
+            yield from ["", OTHER, KEPT]
         since = "" if each["ran"] == digest(ROOT, each["scenario"]) else "; changed since"
         said = f"{each['verdict']}, expected {each['expected']}"
         yield f"- {link(each['scenario'])}: {said} ({each['stack']}, `{each['commit']}`{since})"

@@ -1,8 +1,9 @@
 """The files that others copy: workflows fit GitHub's and GitLab's schemas and name options that there are; the hook of
-pre-commit finds a mistake."""
+pre-commit finds a mistake. The repository's own: workflow, issue forms and pre-commit's hooks."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -25,6 +26,8 @@ GITHUB = [
     HOUSE / "docs/example-repo/.github/workflows/delivery.yml",
 ]
 GITLAB = HOUSE / "docs/ci/gitlab-ci.yml"
+OURS = HOUSE / ".github/workflows/test.yml"
+FORMS = sorted({*HOUSE.glob(".github/ISSUE_TEMPLATE/*.yml")} - {HOUSE / ".github/ISSUE_TEMPLATE/config.yml"})
 EXAMPLE = HOUSE / "docs/example-repo"
 
 
@@ -49,9 +52,17 @@ def lines(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("schema", "files"), [("vendor.github-workflows", GITHUB), ("vendor.gitlab-ci", [GITLAB])], ids=["github", "gitlab"]
+    ("schema", "files"),
+    [
+        ("vendor.github-workflows", [*GITHUB, OURS]),
+        ("custom.github-workflows-require-timeout", [*GITHUB, OURS]),
+        ("vendor.gitlab-ci", [GITLAB]),
+        ("vendor.github-issue-forms", FORMS),
+        ("vendor.github-issue-config", [HOUSE / ".github/ISSUE_TEMPLATE/config.yml"]),
+    ],
+    ids=["github", "github-timeout", "gitlab", "forms", "forms-config"],
 )
-def test_workflows_fit_their_schema(schema: str, files: list[Path]) -> None:
+def test_files_fit_their_schema(schema: str, files: list[Path]) -> None:
     done = call(tool("check-jsonschema"), "--builtin-schema", schema, *map(str, files))
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -83,6 +94,29 @@ def test_every_shard_of_a_workflow_is_run() -> None:
             assert shards == list(range(1, len(shards) + 1))
             commands = [str(step["run"]) for step in job["steps"] if "--shard" in str(step.get("run", ""))]
             assert commands and all(f"--shard ${{{{ matrix.shard }}}}/{len(shards)} " in each for each in commands)
+
+
+def test_our_workflow_runs_the_loop_and_all_of_ci() -> None:
+    assert lines(OURS) == ["make check", ".ci/run"]
+    assert [command for command in lines(OURS) if not runs_here(command)] == []
+
+
+def runs_here(command: str) -> bool:
+    """Is it a target of the Makefile, or a file that can be run?"""
+    program, *words = shlex.split(command)
+    if program == "make":
+        targets = re.findall(r"^([a-z-]+):", (HOUSE / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+        return set(words) <= {*targets}
+    return os.access(HOUSE / program, os.X_OK)
+
+
+def test_our_hooks_of_pre_commit_run_what_is_here() -> None:
+    (local,) = read(HOUSE / ".pre-commit-config.yaml")["repos"]
+    entries = [each["entry"] for each in local["hooks"]]
+    assert {each["id"] for each in local["hooks"]} == {"ruff-check", "ruff-format", "onceproof-validate", "make-check"}
+    ours = [entry.removeprefix(".venv/bin/") for entry in entries if entry.startswith(".venv/bin/")]
+    assert [entry for entry in ours if not shutil.which(tool(entry.split()[0]))] == []
+    assert [entry for entry in entries if not entry.startswith(".venv/bin/") and not runs_here(entry)] == []
 
 
 def hook() -> Any:

@@ -19,7 +19,9 @@ FINDINGS = (DOCS / "findings.md").read_text(encoding="utf-8")
 GLOSSARY = (DOCS / "glossary.md").read_text(encoding="utf-8")
 PAGE = (HOUSE / "harness" / "report" / "templates" / "report.html.j2").read_text(encoding="utf-8")
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
-PAGES = [HOUSE / "README.md", *sorted(DOCS.glob("*.md")), HOUSE / "pipelines" / "README.md"]
+BESIDE = [HOUSE / folder / "README.md" for folder in ("bench", "bench/readers", "docs/ci", "pipelines")]
+PAGES = [*sorted(HOUSE.glob("*.md")), *sorted(DOCS.glob("*.md")), *BESIDE]
+FILE = re.compile(r"`((?:bench|docs|harness|scenarios|pipelines|tests)/[^`\s]*|\.ci/run)`")
 
 
 def sections(text: str) -> dict[str, str]:
@@ -71,7 +73,7 @@ def anchors(page: Path) -> set[str]:
     return {*named, *(re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOUSE)))
 def test_every_link_leads_somewhere(page: Path) -> None:
     broken = []
     for name, anchor in LINK.findall(page.read_text(encoding="utf-8")):
@@ -81,6 +83,20 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
             broken.append(f"{name}#{anchor}")
     assert broken == []
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "DECISIONS.md"])
+def test_files_that_a_page_names_are_there(name: str) -> None:
+    named = FILE.findall((HOUSE / name).read_text(encoding="utf-8"))
+    assert [each for each in named if not (HOUSE / each).exists() and "NAME" not in each] == []
+
+
+def test_a_contributor_reads_one_screen() -> None:
+    assert (HOUSE / "CONTRIBUTING.md").read_text(encoding="utf-8").count("\n") <= 50
+
+
+def test_decisions_are_short() -> None:
+    assert (HOUSE / "DECISIONS.md").read_text(encoding="utf-8").count("\n") <= 250
 
 
 def terms() -> set[str]:
