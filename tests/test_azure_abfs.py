@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.components.azure.address import AzureThere
-from harness.components.spark.driver_process import Machine, environment
+from harness.components.spark.driver_process import Machine, environment, submit
 from harness.load import load
 from harness.machine import jars, java
 from harness.machine.jars import spark_home
@@ -80,9 +80,10 @@ def test_hadoops_driver_asks_for_what_it_is_told(key: str, there: tuple[StorageA
     conf = {"spark.jars": part.placeholders["jars"], **by_http(port)}
     machine = Machine(java=java.find(), jars=jars.Jars((), (), ""), flags=())
     (tmp_path / "program.py").write_text(PROGRAM)
+    pipeline = Pipeline(entry=str(tmp_path / "program.py"), args=(part.placeholders["checkpoint"],))
     done = subprocess.run(
-        [machine.program, str(tmp_path / "program.py"), part.placeholders["checkpoint"]],
-        env=environment(own, Pipeline(entry="program.py", conf=conf), machine, 1),
+        submit(own, {**own.conf, **conf}, pipeline),
+        env=environment(own, pipeline, machine, 1),
         cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_S, check=False,
     )  # fmt: skip
     first = account.asked[0]

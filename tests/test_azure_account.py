@@ -8,11 +8,12 @@ import hashlib
 import hmac
 import http.client
 import json
-import shlex
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -24,7 +25,7 @@ from harness.components.azure.blob import BlobService, Refused, emulator
 from harness.components.azure.run_prefix import Room
 from harness.components.azure.shared_key import Account, authorization, signed_text
 from harness.components.spark import driver_process
-from harness.components.spark.driver_process import SECRETS, Machine, environment, settings
+from harness.components.spark.driver_process import SECRETS, Machine, settings
 from harness.errors import StackError, UsageError
 from harness.load import load
 from harness.machine import jars, java
@@ -322,6 +323,15 @@ def machine(tmp_path: Path) -> Machine:
     )
 
 
+def started(given: RunResources, pipeline: Pipeline, machine: Machine) -> tuple[list[str], dict[str, str]]:
+    """The command and the environment of a driver."""
+    asked: list[tuple[list[str], dict[str, str]]] = []
+    session: Any = SimpleNamespace(spawn=lambda command, *, env, **rest: asked.append((command, env)))
+    driver_process.launch(session, given, pipeline, machine, number=1, log=given.folder / "log")
+    ((words, env),) = asked
+    return words, env
+
+
 @pytest.mark.parametrize(
     ("hierarchical", "keys"),
     [
@@ -338,10 +348,10 @@ def test_the_key_reaches_spark_by_a_file_and_by_no_command_line(
     assert part.conf.get(auth) == ("SharedKey" if hierarchical else None)
     assert part.secrets == (KEY,)
     given, pipeline = own(tmp_path, part), Pipeline(entry="p.py", conf={"spark.jars": "mine.jar"})
-    env = environment(given, pipeline, machine(tmp_path), 1)
+    words, env = started(given, pipeline, machine(tmp_path))
+    assert KEY not in " ".join(words)
     # What the user has set is the user's.
     assert {name for name, value in env.items() if KEY in value} == {"AZURE_STORAGE_KEY"}
-    words = shlex.split(env["PYSPARK_SUBMIT_ARGS"])
     file = Path(words[words.index("--properties-file") + 1])
     assert "--load-spark-defaults" in words
     assert (file, file.stat().st_mode & 0o777) == (tmp_path / SECRETS, 0o600)
@@ -352,17 +362,17 @@ def test_the_key_reaches_spark_by_a_file_and_by_no_command_line(
 
 def test_a_run_without_secrets_has_no_such_file(tmp_path: Path) -> None:
     given = own(tmp_path, Resources(label="azure", at=None))
-    env = environment(given, Pipeline(entry="p.py"), machine(tmp_path), 1)
-    assert "--properties-file" not in env["PYSPARK_SUBMIT_ARGS"] and not (tmp_path / SECRETS).exists()
+    words, _ = started(given, Pipeline(entry="p.py"), machine(tmp_path))
+    assert "--properties-file" not in words and not (tmp_path / SECRETS).exists()
 
 
 def test_jars_of_a_pipeline_come_beside_those_that_executors_fetch(tmp_path: Path) -> None:
     given = own(tmp_path, Resources(label="azure", at=None))
-    env = environment(given, Pipeline(entry="p.py", conf={"spark.jars": "a.jar,b.jar"}), machine(tmp_path), 1)
-    assert "spark.jars=connector.jar,a.jar,b.jar" in shlex.split(env["PYSPARK_SUBMIT_ARGS"])
+    words, _ = started(given, Pipeline(entry="p.py", conf={"spark.jars": "a.jar,b.jar"}), machine(tmp_path))
+    assert "spark.jars=connector.jar,a.jar,b.jar" in words
     here = replace(machine(tmp_path), shipped=None)
-    env = environment(given, Pipeline(entry="p.py", conf={"spark.jars": "a.jar"}), here, 1)
-    assert "spark.jars=a.jar" in shlex.split(env["PYSPARK_SUBMIT_ARGS"])
+    words, _ = started(given, Pipeline(entry="p.py", conf={"spark.jars": "a.jar"}), here)
+    assert "spark.jars=a.jar" in words
 
 
 def test_a_value_of_such_a_file_is_read_as_it_was() -> None:

@@ -83,7 +83,7 @@ def test_a_fault_that_missed_is_told_from_one_that_put_nothing_at_stake(tmp_path
 def test_a_run_on_another_line_of_spark_is_another_row(tmp_path: Path) -> None:
     one = run(tmp_path, "scenarios/proving/append_before_offset_commit.yaml", "sink-committed", "violated")
     assert row_of(one).asked == "-"
-    told = {"path": "/elsewhere/scenarios/proving/append_before_offset_commit.yaml", "command": "x --spark 3.5 --cold"}
+    told = {"path": "/elsewhere/scenarios/proving/append_before_offset_commit.yaml", "command": "x --spark 3.5"}
     (Path(one["folder"]) / "run.json").write_text(json.dumps(told))
     assert row_of(one).asked == "spark: 3.5"
     upgrade = "scenarios/upgrades/append_from_3_5_before_offset_commit.yaml"

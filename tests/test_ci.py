@@ -182,9 +182,7 @@ def test_sarif_has_one_result_for_each_kind_in_each_sink() -> None:
         place = location["physicalLocation"]
         assert unquote(place["artifactLocation"]["uri"]) == "scenarios/a b.yaml" and place["region"]["startLine"] == 1
     rules = [rule["id"] for rule in log["tool"]["driver"]["rules"]]
-    assert sorted(rules) == sorted(
-        {*(kind.replace(" ", "-") for kind in Kind if kind is not Kind.RECOVERED), *Word, "disagreement"}
-    )
+    assert sorted(rules) == sorted({*(kind.replace(" ", "-") for kind in Kind if kind is not Kind.RECOVERED), *Word})
     prints = [each["partialFingerprints"]["onceproof/v1"] for each in log["results"]]
     fewer = sarif.document([failed(verdict=sample.verdict(findings=(many[3], sample.lost())), seed=9)])["runs"][0]
     assert [each["partialFingerprints"]["onceproof/v1"] for each in fewer["results"]] == prints
@@ -229,15 +227,13 @@ EXTERNAL = "--stack external --at kafka=k:9092 --at postgres=p:5432 --spark-mast
 
 
 @pytest.mark.parametrize("stack", ["", "--stack containers", EXTERNAL])
-@pytest.mark.parametrize("waits", ["", "--standby ", "--cold "])
+@pytest.mark.parametrize("line", ["", "--spark 3.5 "])
 @pytest.mark.parametrize("word", list(Word))
-def test_the_command_that_repeats_a_stored_run_is_the_page_s(
-    tmp_path: Path, stack: str, waits: str, word: Word
-) -> None:
+def test_the_command_that_repeats_a_stored_run_is_the_page_s(tmp_path: Path, stack: str, line: str, word: Word) -> None:
     verdict = sample.verdict(word=word, findings=(), reasons=("it failed",))
     folder = sample.stored(tmp_path, verdict)
     run = json.loads(folder.run_json.read_text())
-    command = f"onceproof run scenarios/append.yaml --seed 7 {waits}{stack}".strip()
+    command = f"onceproof run scenarios/append.yaml --seed 7 {line}{stack}".strip()
     asked = {"path": "scenarios/append.yaml", "stack": {"asked": stack}, "command": command}
     folder.run_json.write_text(json.dumps(run | asked))
     shown = render.parts(RunFolder.open(folder.path))
@@ -245,7 +241,7 @@ def test_the_command_that_repeats_a_stored_run_is_the_page_s(
     stored = Run.read(folder.path)
     assert told.command(stored) == page
     assert told.failure(stored).splitlines()[-1] == f"again:  {page}"
-    assert f"{waits}{stack}".strip() in page
+    assert f"{line}{stack}".strip() in page
     (case,) = ElementTree.fromstring(junit.text([stored])).iter("testcase")
     assert str((case.find("failure") if word is not Word.ERROR else case.find("error")).text).endswith(page)  # type: ignore[union-attr]
     if word is Word.ERROR:

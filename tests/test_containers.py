@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,8 @@ from typing import Any
 import pytest
 
 import docker
-from bench.same import said
 from harness.component import COMPONENTS, AsContainer, Boxed, needs
-from harness.components.spark import standalone_containers, standby
+from harness.components.spark import standalone_containers
 from harness.errors import Interrupted, StackError
 from harness.faults import FAULTS
 from harness.faults.base.outage import Restartable
@@ -30,9 +29,8 @@ from harness.hosts import engine as engines
 from harness.load import load
 from harness.machine.class_data import IN_CONTAINERS, Kind, fitted
 from harness.run.loop import run
-from harness.run.plan import with_standby
-from harness.run_folder.store import RunFolder
-from harness.stack import Means, Stack, Start
+from harness.scenario import Verdict
+from harness.stack import Means, Stack
 from harness.stacks.containers import ContainersStack
 from harness.stacks.supported import Named, unsupported
 from harness.training import containers as class_archives
@@ -50,9 +48,8 @@ BOXED = Named("containers")
 CHOSEN = [path for path in SCENARIOS if container_engine.chosen(path) and not unsupported(load(path), BOXED)]
 GONE_WITHIN_S = 60.0
 KAFKA = "-kafka"
-STANDBY = "-2-standby"
-"""What the name of the container ends with that waits for the second attempt."""
-ENDS = {(KAFKA, signal.SIGKILL), (STANDBY, signal.SIGTERM)}
+DRIVER = "-driver-"
+ENDS = {(KAFKA, signal.SIGKILL), (DRIVER, signal.SIGTERM)}
 """Of the moments and signals that end a run, those in CI."""
 ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 SEARCHED = HOUSE / "scenarios" / "sinks" / "opensearch_away_retried.yaml"
@@ -86,6 +83,17 @@ def test_a_scenario_says_the_same_on_both_stacks(
     containers = run(scenario, boxes, reports=tmp_path / "containers")
     assert said(containers.verdict) == said(processes.verdict)
     assert containers.verdict.as_expected, containers.verdict.reasons
+
+
+def said(verdict: Verdict) -> dict[str, Any]:
+    """What must not depend on the stack."""
+    return {
+        "verdict": verdict.word,
+        "as expected": verdict.as_expected,
+        "kinds": sorted(verdict.kinds()),
+        "steps": [(step.name, step.point, step.hit) for step in verdict.steps],
+        "self-tests": dict(verdict.self_tests),
+    }
 
 
 @pytest.mark.parametrize("name", RESTARTED)
@@ -255,7 +263,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
     ("moment", "how"),
     [
         pytest.param(moment, how, id=f"{moment}-{how.name}", marks=() if (moment, how) in ENDS else pytest.mark.prove)
-        for moment in ("network ", KAFKA, "-opensearch", "-worker-1", "-driver-", STANDBY)
+        for moment in ("network ", KAFKA, "-opensearch", "-worker-1", DRIVER)
         for how in (signal.SIGKILL, signal.SIGTERM)
     ],
 )
@@ -264,12 +272,12 @@ def test_nothing_is_left_of_a_run_that_is_ended(
 ) -> None:
     before = left(engine)
     path = SEARCHED if moment == "-opensearch" else ONE
-    child = started(*(["--standby"] if moment is STANDBY else []), path=path)
+    child = started(path=path)
 
     def there() -> bool | Waiting:
         assert child.poll() is None
         new = [name for name in left(engine) if name not in before]
-        return any(name.endswith(moment) if moment is STANDBY else moment in name for name in new) or Waiting(str(new))
+        return any(moment in name for name in new) or Waiting(str(new))
 
     until(f"something called {moment}", there, within_s=300, every_s=0.01)
     child.send_signal(how)
@@ -288,44 +296,6 @@ def test_a_driver_is_cut_off_from_the_network_and_goes_on(boxes: ContainersStack
     (step,) = verdict.steps
     assert step.hit
     assert list(step.evidence.signalled.values()) == ["cut off for 3 s"]
-
-
-def test_a_driver_that_waited_ready_goes_on_after_the_kill(
-    boxes: ContainersStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A run begins cold after some seconds, as nothing is gained by waiting longer: a busy machine needs more.
-    for patience in ("READY_WITHIN_S", "HAND_OVER_S"):
-        monkeypatch.setattr(standby, patience, PROCESS_S)
-    scenario = with_standby(load(ONE))
-    result = run(scenario, boxes, reports=tmp_path)
-    assert result.verdict.as_expected, result.verdict.reasons
-    starts = RunFolder.open(result.folder).read("run")["run"]["outcome"]["starts"]
-    assert [each["start"] for each in starts] == [Start.COLD, Start.WARM], starts
-    (step,) = result.verdict.steps
-    assert step.hit
-    # Two workers share the executors of both attempts; those of the one that waited were no part of the first.
-    assert not any(process.endswith(STANDBY) for process in step.evidence.signalled)
-
-
-# In CI: test_leaks.py, on processes.
-@pytest.mark.prove
-def test_where_a_driver_that_waits_is_killed_the_restart_is_cold(
-    engine: docker.DockerClient, boxes: ContainersStack, tmp_path: Path
-) -> None:
-    killed: list[str] = []
-
-    def kill(event: Mapping[str, Any]) -> None:
-        """Before the first attempt has an end."""
-        waiting = [each for each in engine.containers.list() if str(each.name).endswith(STANDBY)]
-        if waiting and not killed:
-            killed.extend(str(each.name) for each in waiting)
-            waiting[0].kill()
-
-    result = run(with_standby(load(ONE)), boxes, reports=tmp_path, listener=kill)
-    assert killed
-    assert result.verdict.as_expected, result.verdict.reasons
-    starts = RunFolder.open(result.folder).read("run")["run"]["outcome"]["starts"]
-    assert [each["start"] for each in starts] == [Start.COLD, Start.COLD], starts
 
 
 # In CI: test_archives.py, on processes.

@@ -11,7 +11,6 @@ import pytest
 from harness.judge.stakes.weighed import COMMITTED, EARLY, POINTS, RECEIVED
 from harness.load import load
 from harness.scenario import CrashPoint, Guarantee, Harm, Kind, Word
-from harness.stack import Start
 
 HOUSE = Path(__file__).parents[1]
 DOCS = HOUSE / "docs"
@@ -104,7 +103,7 @@ def terms() -> set[str]:
     return {each.strip("*").lower() for each in re.findall(r"\*\*[^*]+\*\*|(?<!\*)\*[^*]+\*(?!\*)", GLOSSARY)}
 
 
-@pytest.mark.parametrize("named", [Word, Kind, CrashPoint, Harm, Guarantee, Start], ids=lambda named: named.__name__)
+@pytest.mark.parametrize("named", [Word, Kind, CrashPoint, Harm, Guarantee], ids=lambda named: named.__name__)
 def test_words_that_a_verdict_uses_are_in_the_glossary(named: type) -> None:
     told = GLOSSARY.lower()
     assert [each.value for each in named if each.value.lower() not in told] == []  # type: ignore[attr-defined]

@@ -23,7 +23,6 @@ from harness.scenario import Kind, Pipeline, Restart, Scenario, Sink
 from harness.sinks import reading
 from harness.sinks.base import Missing, Reading
 from harness.sinks.table import SinkColumn, SinkTable, load, save
-from harness.stack import Start
 from harness.wait import Deadline, ended_by, pause
 from tests.windows import TOLD, windowed
 
@@ -49,8 +48,6 @@ def live(
             deaths=[SimpleNamespace(number=number, status=status) for number, status in enumerate(deaths, 1)],
             gave_up=gave_up,
             ended_well=ended_well,
-            starting=False,
-            starts={1: Start.COLD, 2: Start.COLD},
             last_ended_by_fault=ended_by_fault,
         ),
     )

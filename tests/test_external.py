@@ -25,7 +25,7 @@ from harness.errors import StackError, UsageError
 from harness.faults import FAULTS
 from harness.load import load
 from harness.run.loop import run
-from harness.scenario import Pipeline, Restart, Scenario, Word
+from harness.scenario import Word
 from harness.stack import Means
 from harness.stacks.addresses import STACKS, Where
 from harness.stacks.external import ExternalStack, master_of
@@ -478,9 +478,3 @@ def test_containers_support_every_fault_but_those_on_yarn() -> None:
 
 def test_it_supports_the_faults_of_its_own_drivers() -> None:
     assert supported(Named("external")) == ["crash before offset commit", "kill driver", "pause driver", "stop driver"]
-
-
-def test_a_standby_of_a_scenario_s_own_is_refused_where_none_waits() -> None:
-    asked = Scenario(name="a", pipeline=Pipeline(entry="program"), restart=Restart(standby=True))
-    with pytest.raises(UsageError, match=r"`restart\.standby`; .*`external` .*\(processes and containers do\)"):
-        refuse([asked], Named("external"))

@@ -448,7 +448,7 @@ OTHERWISE = {
     "transactions": {"scenario/__init__.py"},  # the default
     "python": {  # the language: a folder of its modules, its version, the part of a driver that is its program
         "cli/doctor.py", "components/spark/driver_container.py", "components/spark/standalone_processes.py",
-        "components/spark/worker_daemon.py", "machine/spark_home.py", "machine/spark_lines.py",
+        "machine/spark_lines.py",
         "run/controls/runs.py", "run/run_or_control.py", "scenario/__init__.py", "stacks/containers.py",
         "stacks/shared.py",
     },

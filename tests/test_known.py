@@ -27,7 +27,6 @@ from harness.run import loop
 from harness.run_folder import sealed
 from harness.scenario import Kind, Known, Scenario, Verdict, Word, plain
 from harness.suite.options import Options
-from harness.suite.run_again import compared
 from tests import sample_runs as sample
 from tests.strategies import project
 from tests.test_plugin import World, run, world
@@ -102,13 +101,6 @@ def test_a_failure_is_the_known_one_only_if_it_is_violated_and_has_no_kind_of_it
     assert bool(run.known) == (word is Word.VIOLATED and bool(own) and own <= said)
 
 
-def test_a_disagreement_is_never_known() -> None:
-    first = sample.verdict()
-    second = compared(sample.held(), first, folders=(None, None), standby=True)
-    assert second.word is Word.UNKNOWN
-    assert violated(verdict=second).wrong
-
-
 def test_what_came_out_as_expected_is_not_known_to_fail() -> None:
     held = violated(verdict=sample.held())
     assert (held.known, held.wrong) == ("", False)
@@ -165,7 +157,6 @@ def answers(monkeypatch: pytest.MonkeyPatch, verdict: Verdict) -> None:
     monkeypatch.setattr(suite, "run_one", one)
     monkeypatch.setattr(suite, "up", up)
     monkeypatch.setattr(suite, "stack_of", lambda options, work: stack)
-    monkeypatch.setattr(suite, "wants_another", lambda result: False)
 
 
 @pytest.mark.parametrize(("text", "code"), [(FILE, 0), (OVER, 1), (FEWER, 1), (BARE, 1)])

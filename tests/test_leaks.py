@@ -209,21 +209,6 @@ def port_is_held() -> bool:
         return True
 
 
-def test_kill_9_of_reaper_and_run_leaves_no_standby_driver_after_the_next_starts_sweep(temporary: Path) -> None:
-    word = temporary.name
-    harness = start(temporary, word, "--standby")
-    try:
-        until("a standby driver", lambda: standby(word), within_s=PROCESS_S)
-        harness.send_signal(signal.SIGSTOP)
-        sockets = listening(word)
-        psutil.Process(reaper_of(harness)).kill()
-    finally:
-        harness.kill()
-        harness.wait(PROCESS_S)
-    next_start(temporary)
-    until("nothing to live", lambda: nobody(word, sockets), within_s=PROCESS_S)
-
-
 @pytest.mark.parametrize("number", range(max(1, KILLS // 3)))
 def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(temporary: Path, number: int) -> None:
     moment = random.Random(f"reaper {number}").uniform(1.5, 18.0)
@@ -244,46 +229,6 @@ def test_kill_9_of_reaper_and_run_leaves_nothing_after_the_next_starts_sweep(tem
     next_start(temporary)
     what = f"nothing of the run killed after {moment:.2f} s to live"
     until(what, lambda: nobody(word, sockets), within_s=PROCESS_S)
-
-
-def standby(word: str) -> int:
-    """The pid of the driver that waits ready for the restart; 0 if there is none."""
-    return next((int(each.split()[0]) for each in ours(word) if "standby_program" in each), 0)
-
-
-def test_kill_9_of_a_run_leaves_no_standby_driver(temporary: Path) -> None:
-    word = temporary.name
-    killed_once(temporary, start(temporary, word, "--standby"), "a standby driver", lambda: standby(word))
-
-
-def jvm_of_standby(word: str) -> int:
-    """The pid of its JVM; 0 until it is ready, and so has one that runs."""
-    pid = standby(word)
-    children = psutil.Process(pid).children(recursive=True) if pid and ready(pid) else []
-    return next((each.pid for each in children if "org.apache.spark.deploy.SparkSubmit" in each.cmdline()), 0)
-
-
-def ready(pid: int) -> bool:
-    """Has it said that it is?"""
-    words = psutil.Process(pid).cmdline()
-    return any((Path(word) / "ready").exists() for word in words)
-
-
-@pytest.mark.parametrize(("victim", "start_of_it"), [(standby, "cold"), (jvm_of_standby, "fresh JVM")])
-def test_where_the_standby_driver_dies_the_restart_needs_none_of_it(
-    temporary: Path, victim: Callable[[str], int], start_of_it: str
-) -> None:
-    word = temporary.name
-    harness = start(temporary, word, "--standby")
-    try:
-        psutil.Process(until("a standby driver", lambda: victim(word), within_s=PROCESS_S)).kill()
-        assert harness.wait(PROCESS_S) == 0
-    finally:
-        harness.kill()
-    run = next((temporary / "reports").glob("*/latest/run.json"))
-    starts = json.loads(run.read_text())["outcome"]["starts"]
-    assert [start["start"] for start in starts] == ["cold", start_of_it]
-    until("nothing to live", lambda: nobody(word), within_s=PROCESS_S)
 
 
 def test_a_reaper_that_is_killed_alone_is_replaced(temporary: Path) -> None:

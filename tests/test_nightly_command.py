@@ -39,10 +39,9 @@ class Plays:
         self.violated, self.played, self.dies = violated, list[Scenario](), dict[int, BaseException]()
         self.stacks, self.void, self.unknown = 0, frozenset[int](), frozenset[int]()
 
-    def __call__(self, scenario: Scenario, stack: Any, *, options: Any, listener: Any) -> tuple[Run, bool]:
+    def __call__(self, scenario: Scenario, stack: Any, *, options: Any, listener: Any) -> Run:
         self.played.append(scenario)
         number = len(self.played)
-        assert scenario.restart.standby is False
         if number in self.dies:
             raise self.dies[number]
         folder = RunFolder.create(options.reports, scenario.name, f"r{number}")
@@ -56,7 +55,7 @@ class Plays:
             verdict = replace(verdict, word=Word.UNKNOWN, as_expected=False)
         folder.save(2, verdict=verdict)
         sealed.write(folder.path)
-        return Run(scenario=scenario.name, verdict=verdict, folder=folder.path), False
+        return Run(scenario=scenario.name, verdict=verdict, folder=folder.path)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from harness.nightly.draw import plans, targets
 from harness.report import render
 from harness.report.ci import told
 from harness.report.summary import Run
-from harness.run.plan import plan, text, with_standby
+from harness.run.plan import plan, text
 from harness.run.run_or_control import planned
 from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder
@@ -136,10 +136,10 @@ def drawn(scenario: Scenario) -> Scenario:
 
 
 def test_the_page_of_a_run_offers_its_file_and_shows_it(scenario: Scenario, tmp_path: Path) -> None:
-    # Whether a driver waited, and the seed, are for the command to say.
-    folder = stored(with_standby(replace(scenario, seed=9), standby=False), tmp_path)
+    # The seed is for the command to say.
+    folder = stored(replace(scenario, seed=9), tmp_path)
     html = folder.report_html.read_text()
-    assert f"onceproof run {scenario.path} --seed 7 --cold" in html and "onceproof replay" in html
+    assert f"onceproof run {scenario.path} --seed 7" in html and "onceproof replay" in html
     assert folder.scenario_yaml.read_text() == FILE
     assert Run.read(folder.path).file == scenario.path
 

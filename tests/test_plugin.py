@@ -17,7 +17,6 @@ import pytest
 from harness.errors import HarnessError, SetupError, StackError
 from harness.plugin.files import recognise
 from harness.plugin.suite import quiet
-from harness.run_folder import sealed
 from harness.scenario import Scenario, Verdict, Word
 from tests import sample_runs as sample
 from tests.limits import PROCESS_S
@@ -66,7 +65,6 @@ class World:
 
     answers: dict[str, Verdict | HarnessError] = field(default_factory=dict)
     asked: list[tuple[str, int | None]] = field(default_factory=list)
-    standbys: list[bool | None] = field(default_factory=list)
     sparks: list[str] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
     stacks: list[str] = field(default_factory=list)
@@ -83,7 +81,6 @@ class World:
     ) -> loop.Result:
         self.stacks.append(stack.name)
         self.asked.append((scenario.name, seed))
-        self.standbys.append(scenario.restart.standby)
         self.sparks.append(scenario.pipeline.spark)
         answer = self.answers.get(scenario.name, sample.held())
         if isinstance(answer, HarnessError):
@@ -308,49 +305,6 @@ def test_run_folders_are_kept_as_asked(
     assert len(json.loads((reports / "latest/summary.json").read_text())["runs"]) == 2
     (line,) = map(json.loads, (reports / "latest/trend.jsonl").read_text().splitlines())
     assert (line["plans"], line["verdicts"], line["exit"]) == (2, {"held": 1, "violated": 1}, 1)
-
-
-def test_two_runs_that_disagree_fail_their_test_and_keep_both_folders(
-    pytester: pytest.Pytester, project: Callable[..., Path], world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first is as expected, and is no evidence without the second."""
-    plain = world.run
-
-    def run_one(scenario: Scenario, stack: FakeStack, **rest: Any) -> loop.Result:
-        world.answers["twice"] = sample.verdict(as_expected=True) if scenario.restart.standby else sample.held()
-        result = plain(scenario, stack, **rest)
-        sealed.write(result.folder)
-        return result
-
-    monkeypatch.setattr(loop, "run", run_one)
-    monkeypatch.setattr("harness.suite.run_again.wants_another", lambda first: True)
-    project("scenarios/twice.yaml")
-    result = run(pytester, "scenarios", "--harness-standby", "yes", "--harness-keep", "failed", "--junitxml=junit.xml")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*UNKNOWN (1 disagreement), expected held: twice*", "*exit code of onceproof: 3 *"])
-    first, second = json.loads((pytester.path / "reports/latest/summary.json").read_text())["runs"]
-    assert (first["verdict"], second["verdict"]) == ("violated", "unknown")
-    sides = second["disagreement"]
-    assert [sides[side]["run"] for side in ("waited", "cold")] == [first["folder"], second["folder"]]
-    assert all((Path(each["folder"]) / "again.json").is_file() for each in (first, second))
-    (told,) = (
-        each.get("value")
-        for each in ElementTree.parse(pytester.path / "junit.xml").iter("property")
-        if each.get("name") == "disagreement"
-    )
-    assert "violated (corrupted, duplicated, lost)" in str(told)
-
-
-@pytest.mark.parametrize(("option", "played"), [("yes", [True, True]), ("no", [False, False]), ("", [None, True])])
-def test_an_option_decides_about_a_standby_whatever_the_scenario_says(
-    pytester: pytest.Pytester, project: Callable[..., Path], world: World, option: str, played: list[bool | None]
-) -> None:
-    project("scenarios/a.yaml")
-    own = project("scenarios/b.yaml")
-    own.write_text(own.read_text() + "restart: {standby: true}\n")
-    words = ["--harness-standby", option] if option else []
-    run(pytester, "scenarios", *words).assert_outcomes(passed=2)
-    assert world.standbys == played
 
 
 def test_a_line_of_spark_is_that_of_the_scenarios_that_name_none(

@@ -297,10 +297,10 @@ def test_the_command_that_repeats_a_run_stands_first_and_says_how_the_others_dif
     ]
     assert len({words for _, words in commands}) == 3
     # With the flags of the run's own command.
-    own = {**run, "command": "onceproof run 'scenarios/a b.yaml' --seed 7 --cold --stack containers"}
+    own = {**run, "command": "onceproof run 'scenarios/a b.yaml' --seed 7 --spark 3.5 --stack containers"}
     replay, file, _ = (command for command, _ in claims.again("reports/a/1", own, sample.verdict()))
     assert file == own["command"]
-    assert replay == "onceproof replay reports/a/1 --cold --stack containers"
+    assert replay == "onceproof replay reports/a/1 --spark 3.5 --stack containers"
     # The stored plan has the mistake in it.
     assert claims.again("reports/a/1", run, error("no table"))[0] == commands[1]
 

@@ -234,7 +234,7 @@ def test_a_run_that_ended_early_is_taken_where_no_verdict_is_asked_for(tmp_path:
 def test_a_run_that_ended_early_is_run_again_from_its_file(tmp_path: Path) -> None:
     """Its stored plan has the mistake still; only a run of what no file says has nothing else than that plan."""
     failed = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
-    run = {"path": "s/a b.yaml", "seed": 7, "command": "onceproof run 's/a b.yaml' --seed 7 --cold --stack containers"}
+    run = {"path": "s/a b.yaml", "seed": 7, "command": "onceproof run 's/a b.yaml' --seed 7 --stack containers"}
     stack = {"asked": "--stack containers"}
     failed.save(0, run={**run, "stack": stack, "outcome": {"error": "the effect of sink is no query"}})
     with pytest.raises(HarnessError) as refusal:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
 import re
 import subprocess
@@ -23,17 +22,15 @@ from harness.cli import main
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.faults import FAULTS
 from harness.hosts import in_parallel
-from harness.load import load
 from harness.machine import capacity
-from harness.run.plan import with_standby
 from harness.run.run_or_control import ended
 from harness.run_folder.journal import Journal
-from harness.scenario import Fault, Impact, Pipeline, Restart, Scenario, Step
+from harness.scenario import Fault, Impact, Pipeline, Scenario, Step
 from harness.stack import PROMISED_CORES, Means
 from harness.suite import run_all, side_by_side
-from harness.suite.options import Options, fitted, overlapping
+from harness.suite.options import Options, jobs
 from harness.suite.progress import progress
-from harness.suite.side_by_side import Turn, played, threads
+from harness.suite.side_by_side import played, threads
 from harness.triggers import trigger
 from harness.wait import ended_by, pause, undisturbed, until
 from tests.limits import PROCESS_S
@@ -42,7 +39,7 @@ HOUSE = Path(__file__).parents[1]
 UPSERT = str(HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml")
 WITHIN_S = 120.0
 GIB = 2**30
-STACK_GIB, RUN_GIB = 1.0, 1.5
+STACK_GIB, RUN_GIB = 1.0, 1.0
 """As they were measured (bench/README.md, "Memory"), and told (docs/stacks.md)."""
 
 
@@ -100,122 +97,6 @@ def test_one_that_hits_what_others_use_is_played_alone_and_last(monkeypatch: pyt
     with threads(3) as pool:
         played(work, pool, lambda number, each: alive.stay(number))
     assert alive.seen == [(2, {2}), (1, {1}), (3, {3})]
-
-
-DRAINING = {"what": "phase", "name": "draining"}
-
-
-def test_the_next_run_begins_once_the_one_before_it_has_no_step_left_and_no_third_beside_them() -> None:
-    """Each run is fed, then drained until the next one is fed too: it would wait in vain if that began later."""
-    turn, lock, order = Turn(), threading.Lock(), itertools.count(1)
-    told: list[tuple[str, int]] = []
-    fed = [threading.Event() for _ in range(6)]
-
-    def say(word: str, number: int) -> None:
-        with lock:
-            told.append((word, number))
-
-    def play(number: int, each: Scenario) -> None:
-        # Which of the two threads has the first turn is nobody's business.
-        nth = next(order)
-        heard = turn.heard(number, lambda event: say(str(event["name"]), nth))
-        heard({"what": "phase", "name": "feeding"})
-        fed[nth].set()
-        heard(DRAINING)
-        if nth < 4:
-            assert fed[nth + 1].wait(WITHIN_S), "nobody began meanwhile"
-        say("judged", nth)
-
-    with threads(2) as pool:
-        played([scenario(name) for name in "abcd"], pool, play, turn=turn)
-    for number in range(2, 5):
-        assert told.index(("draining", number - 1)) < told.index(("feeding", number)), told
-        assert told.index(("feeding", number)) < told.index(("judged", number - 1)), told
-        if number > 2:
-            assert told.index(("judged", number - 2)) < told.index(("feeding", number)), "three at once"
-
-
-def test_a_turn_is_given_on_by_a_run_that_never_came_to_its_drain() -> None:
-    turn, seen = Turn(), list[int]()
-    with threads(2) as pool:
-        played([scenario(name) for name in "abc"], pool, lambda number, each: seen.append(number), turn=turn)
-    assert sorted(seen) == [1, 2, 3]
-
-
-def test_who_waits_for_its_turn_is_ended_with_the_suite() -> None:
-    turn, begun = Turn(), list[int]()
-
-    def play(number: int, each: Scenario) -> None:
-        begun.append(number)
-        # The other one waits for it by now, or will.
-        raise StackError("the broker died")
-
-    with pytest.raises(StackError, match="the broker died"), threads(2) as pool:
-        played([scenario(name) for name in "abc"], pool, play, turn=turn)
-    assert begun in ([1], [2])
-
-
-def test_a_second_run_of_a_scenario_waits_for_its_turn_again() -> None:
-    """It has steps to do as the first had."""
-    turn, lock, busy, most = Turn(), threading.Lock(), set[int](), list[int]()
-
-    def steps(number: int) -> None:
-        turn.take(number)
-        with lock:
-            busy.add(number)
-            most.append(len(busy))
-        with lock:
-            busy.remove(number)
-        turn.heard(number, lambda event: None)(DRAINING)
-
-    def play(number: int, each: Scenario) -> None:
-        steps(number)
-        steps(number)
-
-    with threads(2) as pool:
-        played([scenario(name) for name in "abcd"], pool, play, turn=turn)
-    assert most == [1] * 8
-
-
-def test_one_that_hits_what_others_use_begins_when_all_others_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {each.about.name: each for each in FAULTS} | {"kill server": Restarts()}
-    monkeypatch.setattr(side_by_side, "FAULTS", known)
-    turn, alive = Turn(), Alive()
-
-    def play(number: int, each: Scenario) -> None:
-        turn.heard(number, lambda event: None)(DRAINING)
-        alive.stay(number)
-
-    work = [scenario("hits", "kill server"), scenario("a", "kill driver"), scenario("too", "kill server")]
-    with threads(2) as pool:
-        played(work, pool, play, turn=turn)
-    assert alive.seen == [(2, {2}), (1, {1}), (3, {3})]
-
-
-@pytest.mark.parametrize(
-    ("at_once", "standbys", "cores", "gigabytes", "expected"),
-    [
-        (1, [True, True], 4, 16, True),
-        (1, [True, False], 4, 16, False),
-        (1, [True], 4, 16, False),
-        (2, [True, True], 4, 16, False),
-        (1, [True, True], 1, 16, False),
-        (1, [True, True], 4, 3, False),
-    ],
-)
-def test_runs_overlap_where_one_at_a_time_is_asked_with_standbys_and_there_is_room(
-    at_once: int, standbys: list[bool], cores: int, gigabytes: int, expected: bool
-) -> None:
-    work = [replace(scenario("a"), restart=Restart(standby=each)) for each in standbys]
-    assert side_by_side.overlaps(at_once, work, cores=cores, memory=gigabytes * GIB) is expected
-
-
-def test_a_cluster_of_others_takes_no_two_runs_that_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.machine.capacity.cores", lambda: 8)
-    monkeypatch.setattr("harness.machine.capacity.memory", lambda: 64 * GIB)
-    work = [replace(scenario("a"), restart=Restart(standby=True))] * 2
-    assert overlapping(Options(jobs=1), 1, work)
-    assert not overlapping(Options(jobs=1, stack="external"), 1, work)
 
 
 def test_what_ends_one_ends_the_others_at_their_next_wait_and_the_rest_never_begins() -> None:
@@ -321,7 +202,7 @@ def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("runs", "cores", "gigabytes", "expected"),
-    [(1, 8, 64, 1), (20, 2, 24, 2), (20, 16, 64, 8), (20, 16, 8, 4), (3, 16, 64, 3), (20, 8, 1, 1), (0, 8, 64, 1)],
+    [(1, 8, 64, 1), (20, 2, 24, 2), (20, 16, 64, 8), (20, 16, 8, 7), (3, 16, 64, 3), (20, 8, 1, 1), (0, 8, 64, 1)],
 )
 def test_as_many_at_once_as_cores_and_memory_allow(runs: int, cores: int, gigabytes: int, expected: int) -> None:
     assert side_by_side.jobs(small(runs), cores=cores, memory=gigabytes * 2**30) == expected
@@ -339,16 +220,16 @@ def with_executors(*executors: int) -> list[Scenario]:
 @pytest.mark.parametrize(
     ("executors", "gigabytes", "expected"),
     [
-        # The worker promises 64 cores, three times its executors to each run.
-        ((8,) * 20, 1000, 2),
-        ((10, 10, 2), 1000, 2),
-        ((10, 9, 2), 1000, 3),
+        # The worker promises 64 cores, twice its executors to each run.
+        ((8,) * 20, 1000, 4),
+        ((12, 11, 10), 1000, 2),
+        ((12, 11, 9), 1000, 3),
         ((2, 2, 64), 1000, 1),
-        # 1 GiB for the stack, 1.5 for each run, 0.4 for each executor of it beyond two.
-        ((4, 4), 1 + 2 * (1.5 + 0.8), 2),
-        ((4, 4), 1 + 2 * (1.5 + 0.8) - 0.01, 1),
-        ((2, 4), 1 + 1.5 + 1.5 + 0.8, 2),
-        ((1, 2, 2), 1 + 3 * 1.5, 3),
+        # 1 GiB for the stack, 1 for each run, 0.4 for each executor of it beyond two.
+        ((4, 4), 1 + 2 * (1 + 0.8), 2),
+        ((4, 4), 1 + 2 * (1 + 0.8) - 0.01, 1),
+        ((2, 4), 1 + 1 + 1 + 0.8, 2),
+        ((1, 2, 2), 1 + 3 * 1, 3),
     ],
 )
 def test_a_run_of_many_executors_takes_their_memory_and_their_cores(
@@ -391,16 +272,6 @@ def test_more_of_anything_is_never_fewer_at_once(
     assert side_by_side.jobs(small(runs + more[0]), cores=cores + more[1], memory=memory + more[2]) >= less
 
 
-@given(st.integers(1, 8), CORES, st.integers(0, 8))
-def test_a_standby_is_never_for_fewer_cores_or_more_runs(jobs: int, cores: int, more: int) -> None:
-    """And takes none that a run keeps busy: two each."""
-    if side_by_side.standby(jobs, cores=cores):
-        assert cores - 2 * jobs >= 2
-        assert side_by_side.standby(jobs, cores=cores + more)
-    else:
-        assert not side_by_side.standby(jobs + more, cores=cores)
-
-
 @pytest.mark.parametrize("asked", ["0", "-1", "1.5", "all"])
 def test_what_is_no_number_of_runs_is_refused_and_named(asked: str) -> None:
     done = CliRunner().invoke(main, ["run", UPSERT, f"--jobs={asked}"])
@@ -421,7 +292,7 @@ def test_more_runs_than_a_stack_takes_are_refused_before_it_starts(
 @pytest.mark.parametrize("asked", [1, 3, side_by_side.MOST])
 def test_a_number_that_is_asked_for_is_taken_whatever_the_machine(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.machine.capacity.cores", lambda: 1)
-    assert fitted(Options(jobs=asked), [scenario("a")])[0] == asked
+    assert jobs(Options(jobs=asked), [scenario("a")]) == asked
 
 
 def test_more_runs_than_the_worker_has_cores_for_are_refused_with_their_number(
@@ -430,8 +301,8 @@ def test_more_runs_than_the_worker_has_cores_for_are_refused_with_their_number(
     monkeypatch.setattr("harness.suite.stack_of", lambda *each: pytest.fail("a stack was asked for"))
     wide = replace(scenario("wide"), pipeline=replace(scenario("wide").pipeline, executors=6))
     for asked, why in (
-        (8, f"{PROMISED_CORES} cores: --jobs 3"),
-        (9, f"takes {side_by_side.MOST} runs at once: --jobs 3"),
+        (8, f"{PROMISED_CORES} cores: --jobs 5"),
+        (9, f"takes {side_by_side.MOST} runs at once: --jobs 5"),
     ):
         with pytest.raises(UsageError, match=f"--jobs {asked}; .* {why}"):
             run_all([wide] * 8, Options(jobs=asked, reports=tmp_path / "reports"))
@@ -448,31 +319,6 @@ def test_one_run_is_played_whatever_its_executors_and_the_number_asked_for(monke
     wide = replace(scenario("wide"), pipeline=replace(scenario("wide").pipeline, executors=40))
     with pytest.raises(Asked):
         run_all([wide], Options(jobs=8))
-
-
-@pytest.mark.parametrize("stack", ["external", "yarn"])
-def test_a_standby_is_refused_where_none_waits(stack: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=f"--standby on the stack {stack}"):
-        run_all([scenario("a")], Options(stack=stack, standby=True, reports=tmp_path / "reports"))
-
-
-@pytest.mark.parametrize(("jobs", "cores", "expected"), [(1, 2, False), (1, 4, True), (4, 8, False), (2, 8, True)])
-def test_a_standby_is_for_idle_cores(jobs: int, cores: int, expected: bool) -> None:
-    assert side_by_side.standby(jobs, cores=cores) is expected
-
-
-@pytest.mark.parametrize("said", [True, False, None])
-@pytest.mark.parametrize("idle", [True, False])
-@pytest.mark.parametrize("own", [True, False, None])
-def test_who_decides_about_a_standby(
-    monkeypatch: pytest.MonkeyPatch, said: bool | None, idle: bool, own: bool | None
-) -> None:
-    """A scenario that says no, else the command, else the scenario, else the machine."""
-    monkeypatch.setattr("harness.machine.capacity.cores", lambda: 8 if idle else 1)
-    asked = replace(scenario("a"), restart=Restart(standby=own))
-    _, (found,) = fitted(Options(standby=said), [asked])
-    wanted = False if own is False else next(each for each in (said, own, idle) if each is not None)
-    assert found.restart.standby is wanted
 
 
 def test_a_control_group_has_the_last_word_on_cores_and_memory(tmp_path: Path) -> None:
@@ -502,10 +348,13 @@ def test_each_control_group_above_ours_has_a_say_and_cached_files_are_no_use_of_
     assert (capacity.cores(tmp_path, own), capacity.memory(tmp_path, own)) == (1, 1_000_000)
 
 
-def test_a_cluster_that_keeps_no_standby_is_asked_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("stack", "expected"), [("external", 1), ("yarn", 1), ("containers", 4), ("processes", 4)])
+def test_a_cluster_that_is_not_ours_or_held_still_is_played_one_by_one(
+    stack: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("harness.machine.capacity.cores", lambda: 8)
-    jobs, (found,) = fitted(Options(stack="external"), [scenario("a")])
-    assert (jobs, found.restart.standby) == (1, False)
+    monkeypatch.setattr("harness.machine.capacity.memory", lambda: 64 * GIB)
+    assert jobs(Options(stack=stack), small(4)) == expected
 
 
 def test_each_line_says_whose_it_is() -> None:
@@ -533,7 +382,7 @@ def test_a_cluster_that_is_there_takes_one_run_at_a_time() -> None:
 def test_two_runs_at_once_are_judged_as_alone(tmp_path: Path) -> None:
     proving = HOUSE / "scenarios" / "proving"
     files = [str(proving / f"{name}.yaml") for name in ("append_before_offset_commit", "upsert_before_offset_commit")]
-    argv = [sys.executable, "-m", "harness", "run", *files, "--jobs", "2", "--cold", "--reports", str(tmp_path)]
+    argv = [sys.executable, "-m", "harness", "run", *files, "--jobs", "2", "--reports", str(tmp_path)]
     done = subprocess.run(argv, cwd=HOUSE, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     summary: dict[str, Any] = json.loads((tmp_path / "latest" / "summary.json").read_text(encoding="utf-8"))
@@ -542,35 +391,3 @@ def test_two_runs_at_once_are_judged_as_alone(tmp_path: Path) -> None:
     begun = [(folder / "plan.json").stat().st_mtime for folder in (one, other)]
     ended = [(folder / "journal.jsonl").stat().st_mtime for folder in (one, other)]
     assert max(begun) < min(ended), "they were played one after the other"
-
-
-@pytest.mark.stack
-@pytest.mark.prove
-def test_the_next_run_begins_while_one_is_drained_read_and_judged(tmp_path: Path) -> None:
-    """And both are judged as ever: the one that is drained loses nothing by it."""
-    proving = HOUSE / "scenarios" / "proving"
-    files = [
-        str(proving / f"{name}.yaml") for name in ("upsert_before_offset_commit", "upsert_driver_killed_mid_batch")
-    ]
-    work = [with_standby(load(Path(each))) for each in files]
-    if not overlapping(Options(jobs=1), 1, work):
-        pytest.skip("two runs overlap on two cores with 4 GiB free, and this machine has not that much left")
-    argv = [sys.executable, "-m", "harness", "run", *files, "--jobs", "1", "--standby", "--reports", str(tmp_path)]
-    done = subprocess.run(argv, cwd=HOUSE, capture_output=True, text=True, timeout=400, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    summary: dict[str, Any] = json.loads((tmp_path / "latest" / "summary.json").read_text(encoding="utf-8"))
-    assert {run["verdict"] for run in summary["runs"]} == {"held"}
-    # One in twenty is run again.
-    folders = sorted({Path(run["folder"]) for run in summary["runs"]}, key=lambda folder: begun(folder))[:2]
-    first, second = folders
-    assert begun(second) < (first / "digests.json").stat().st_mtime, "it began when the first was sealed"
-    fed = next(line for line in events(first) if line["what"] == "phase" and line["name"] == "draining")
-    assert begun(second) - begun(first) > fed["at_s"] / 2, "it began while the first was still fed"
-
-
-def begun(folder: Path) -> float:
-    return (folder / "plan.json").stat().st_mtime
-
-
-def events(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()]

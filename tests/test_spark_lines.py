@@ -17,29 +17,26 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.components.spark import driver_process, launcher, other_line
+from harness.components.spark import driver_process, other_line
 from harness.components.spark.driver_process import Machine
 from harness.errors import ScenarioError, StackError, UsageError
 from harness.hosts.local import carrying
 from harness.load import dump, load
 from harness.machine import cache, jars, java, spark_lines
-from harness.machine.spark_home import SPARKS_OWN
 from harness.report import claims
 from harness.resources import Resources, RunResources
-from harness.run.plan import in_its_file, plan, with_standby
+from harness.run.plan import in_its_file, plan
 from harness.run.run_or_control import planned
 from harness.run.supervisor import Supervisor
 from harness.run_folder import command
 from harness.run_folder import journal as journals
 from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Scenario
-from harness.scenario.progress import DSTREAMS
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stacks import other_lines, processes
 from harness.stacks.processes import ProcessesStack
 from harness.stacks.supported import Named, refuse, unsupported
-from harness.suite.options import Options, fitted
 from harness.wait import until
 from harness.workloads import make
 from tests.limits import PROCESS_S
@@ -361,24 +358,18 @@ class TestAScenario:
             name: ["Spark 3.5"] for name in ("containers", "external", "yarn")
         }
 
-    def test_has_no_standby_unless_somebody_asks_for_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("harness.machine.capacity.cores", lambda: 16)
-        own, other = self.read(tmp_path), other_lines.on(self.read(tmp_path / "scenarios"), "3.5")
-        assert [each.restart.standby for each in fitted(Options(jobs=1), [own, other])[1]] == [True, False]
-        assert fitted(Options(jobs=1, standby=True), [other])[1][0].restart.standby is True
-
     def test_and_its_line_are_in_the_command_that_repeats_it(self, tmp_path: Path) -> None:
-        asked = with_standby(other_lines.on(self.read(tmp_path), "3.5"), standby=False)
+        asked = other_lines.on(self.read(tmp_path), "3.5")
         assert in_its_file(asked)
         stack: Any = SimpleNamespace(describe=lambda names: {"stack": "processes", "spark": {}})
         workload = make(asked.input, seed=7, root=tmp_path)
         told = planned(asked, workload, stack, seed=7, run_id="r1")
-        assert told["run"]["command"] == f"onceproof run {asked.path} --seed 7 --spark 3.5 --cold"
+        assert told["run"]["command"] == f"onceproof run {asked.path} --seed 7 --spark 3.5"
         assert command.typed(told["run"]) == told["run"]["command"]
         # What its file says needs no option.
-        named = with_standby(self.read(tmp_path / "scenarios", ", spark: 3.5"), standby=False)
+        named = self.read(tmp_path / "scenarios", ", spark: 3.5")
         told = planned(named, workload, stack, seed=7, run_id="r1")
-        assert told["run"]["command"] == f"onceproof run {asked.path} --seed 7 --cold"
+        assert told["run"]["command"] == f"onceproof run {asked.path} --seed 7"
 
     def test_tells_its_lines_on_its_page(self, tmp_path: Path) -> None:
         plain = self.read(tmp_path)
@@ -415,18 +406,18 @@ class TestADriver:
         assert installed["PYSPARK_DRIVER_PYTHON"] == sys.executable
         assert installed["PYTHONPATH"] == os.environ["PYTHONPATH"]
 
-    def test_of_another_line_is_run_by_its_python(self, tmp_path: Path) -> None:
-        said = "import os, sys; print(sys.argv[1], os.environ['SPARK_HOME'])"
-        (tmp_path / "p.py").write_text(said, encoding="utf-8")
-        python = tmp_path / "python"
-        python.write_text(f'#!/bin/sh\necho "by its python"\nexec {sys.executable} "$@"\n', encoding="utf-8")
-        python.chmod(0o755)
-        pipeline, log = Pipeline(entry=str(tmp_path / "p.py"), args=("word",)), tmp_path / "log"
+    def test_of_another_line_is_started_by_its_spark_and_its_python(self, tmp_path: Path) -> None:
+        said = '#!/bin/sh\necho "$SPARK_HOME $PYSPARK_DRIVER_PYTHON"\nfor last; do :; done\necho "$last"\n'
+        submit, log = tmp_path / "bin" / "spark-submit", tmp_path / "log"
+        submit.parent.mkdir()
+        submit.write_text(said, encoding="utf-8")
+        submit.chmod(0o755)
+        pipeline = Pipeline(entry=str(tmp_path / "p.py"), args=("word",))
         with Session() as session:
-            machine = self.machine(program=str(python), python=str(python), modules=tmp_path)
+            machine = self.machine(program="/35/python", python="/35/python", modules=tmp_path)
             driver = driver_process.launch(session, self.own(tmp_path), pipeline, machine, number=1, log=log)
             until("the program to end", lambda: driver.poll() is not None, within_s=PROCESS_S)
-        assert log.read_text(encoding="utf-8").splitlines() == ["by its python", f"word {tmp_path}"]
+        assert log.read_text(encoding="utf-8").splitlines() == [f"{tmp_path} /35/python", "word"]
 
     def test_finds_the_failpoints_and_nothing_else_of_ours(self, tmp_path: Path) -> None:
         other_line.install(tmp_path)
@@ -441,25 +432,6 @@ class TestADriver:
             check=False,
         )
         assert "No module named 'harness.errors'" in done.stderr
-
-    def test_of_3_5_is_started_with_what_its_own_pyspark_adds(
-        self, tmp_path: Path, empty: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        asked: list[dict[str, str]] = []
-        answer = launcher.Answer((launcher.MARK, launcher.MAIN), {})
-
-        def ask(folder: Path, reads: dict[str, str], path: str, memory: str) -> launcher.Answer:
-            asked.append(reads)
-            return answer
-
-        monkeypatch.setattr(launcher, "_asked", ask)
-        home = tmp_path / "home"
-        (home / "bin").mkdir(parents=True)
-        (home / SPARKS_OWN).touch()
-        environment = {"SPARK_HOME": str(home), "JAVA_HOME": "/jdk", launcher.OPTIONS: "", launcher.ARGUMENTS: "a"}
-        for added in (launcher.ADDED, {}):
-            launcher.prepare(tmp_path / "launch", environment, {launcher.CLASS_PATH: "a"}, "1g", added=added)
-        assert ["SPARK_CONNECT_MODE" in reads for reads in asked] == [True, False]
 
 
 @dataclass
@@ -483,15 +455,11 @@ class Cluster:
 
     sparks: list[str] = field(default_factory=list)
     drivers: list[Started] = field(default_factory=list)
-    standbys: list[str] = field(default_factory=list)
 
     def launch(self, own: Any, pipeline: Pipeline, *, number: int, log: Path) -> Started:
         self.sparks.append(pipeline.spark)
         self.drivers.append(Started(number, log))
         return self.drivers[-1]
-
-    def standby(self, own: Any, pipeline: Pipeline, *, after: Started, log: Path) -> None:
-        self.standbys.append(pipeline.spark)
 
     def executors(self, own: Any, *, attempt: int | None = None) -> list[Any]:
         return []
@@ -499,12 +467,8 @@ class Cluster:
     processes = executors
 
 
-@pytest.mark.parametrize(
-    ("then", "sparks", "standbys"), [(OWN, ["3.5", OWN, OWN], [OWN]), ("", ["3.5", "3.5", "3.5"], ["3.5", "3.5"])]
-)
-def test_attempts_begin_on_the_line_that_is_theirs(
-    tmp_path: Path, then: str, sparks: list[str], standbys: list[str]
-) -> None:
+@pytest.mark.parametrize(("then", "sparks"), [(OWN, ["3.5", OWN, OWN]), ("", ["3.5", "3.5", "3.5"])])
+def test_attempts_begin_on_the_line_that_is_theirs(tmp_path: Path, then: str, sparks: list[str]) -> None:
     stack, own = Cluster(), SimpleNamespace(folder=tmp_path)
     journal = Journal(tmp_path / "journal.jsonl")
     pipeline = Pipeline(entry="program", spark="3.5")
@@ -512,7 +476,6 @@ def test_attempts_begin_on_the_line_that_is_theirs(
     supervisor.start(Restart(spark=then), lambda number: None)
     try:
         for number in (1, 2):
-            supervisor.prepare()
             stack.drivers[-1].status = -9
             until("the next attempt", lambda: len(stack.drivers) > number, within_s=PROCESS_S)  # noqa: B023
             until("it to be known", lambda: supervisor.driver is stack.drivers[-1], within_s=PROCESS_S)
@@ -521,10 +484,6 @@ def test_attempts_begin_on_the_line_that_is_theirs(
         journal.close()
     told = [*journals.read(tmp_path / "journal.jsonl")]
     assert stack.sparks == sparks == [each["spark"] for each in told if each["what"] == "launched"]
-    # One that was made ready on the Spark before would be the wrong one.
-    assert stack.standbys == standbys
-    refused = [each["why"] for each in told if each["what"] == "no standby" and "another Spark" in str(each["why"])]
-    assert refused == (["attempt 2 begins on another Spark"] if then else [])
 
 
 class Other:
@@ -564,11 +523,6 @@ def test_a_stack_starts_a_line_once_when_it_is_needed(stack: ProcessesStack) -> 
     stack.need(["3.5"])
     assert stack._line(wanted).starts == 1  # type: ignore[union-attr]
     assert stack._line(Pipeline(entry="p")) is stack._line(Pipeline(entry="p", spark=OWN)) is None
-    with pytest.raises(StackError, match=r"a driver of Spark 3\.5 begins cold"):
-        stack.standby(cast_any(None), wanted, after=cast_any(Started(1, Path())), log=Path())
-    received = Pipeline(entry="p", progress=DSTREAMS)
-    with pytest.raises(StackError, match="a driver of DStreams begins cold"):
-        stack.standby(cast_any(None), received, after=cast_any(Started(1, Path())), log=Path())
 
 
 def test_a_stack_tells_which_spark_each_attempt_has(stack: ProcessesStack, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from harness import suite
 from harness.errors import HarnessError, OwnCodeError, SetupError, StackError, UsageError
-from harness.report import render
+from harness.report import render, summary
 from harness.report.summary import Run, error
 from harness.run.last_words import tail
 from harness.run.loop import Result
@@ -26,6 +26,7 @@ from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Scenario, Word, plain
 from harness.sinks.table import save
+from harness.suite import side_by_side
 from harness.suite.options import Options
 from harness.suite.suite_stack import open_stack
 from harness.wait import until
@@ -61,7 +62,7 @@ def test_check_of_an_error_repeats_the_scenario_and_not_the_plan(
     stored: RunFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = json.loads(stored.run_json.read_text())
-    command = "onceproof run scenarios/a.yaml --seed 7 --cold --stack containers"
+    command = "onceproof run scenarios/a.yaml --seed 7 --stack containers"
     told = {"path": "scenarios/a.yaml", "seed": 7, "stack": {"asked": "--stack containers"}, "command": command}
     stored.run_json.write_text(json.dumps(run | told))
     sealed.write(stored.path)
@@ -177,8 +178,7 @@ def test_a_run_that_failed_keeps_its_folder_its_time_and_a_page(
 
     monkeypatch.setattr(suite, "run_one", fail)
     stack: Any = SimpleNamespace(name="processes")
-    done, again = suite.one(SCENARIO, stack, options=Options(reports=tmp_path), listener=lambda event: None)
-    assert not again
+    done = suite.one(SCENARIO, stack, options=Options(reports=tmp_path), listener=lambda event: None)
     assert (done.verdict.word, done.verdict.reasons, done.folder) == (Word.ERROR, ("no such module",), folder.path)
     assert done.seconds > 0
     assert "no such module" in folder.report_html.read_text()
@@ -197,7 +197,6 @@ def test_ci_is_told_of_each_run_once_and_how_to_repeat_one_whose_folder_is_gone(
     monkeypatch.setattr(suite, "run_one", run_one)
     monkeypatch.setattr(suite, "stack_of", lambda options, work: stack)
     monkeypatch.setattr(suite, "up", nullcontext)
-    monkeypatch.setattr(suite, "wants_another", lambda result: False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
@@ -259,6 +258,52 @@ def test_a_suite_that_fails_at_its_end_is_no_success(tmp_path: Path, monkeypatch
     summary = json.loads((tmp_path / "latest" / "summary.json").read_text())
     assert [each["scenario"] for each in summary["runs"]] == ["a", "the end of the suite"]
     assert summary["exit_code"] == 4
+
+
+def failed(**changes: Any) -> Run:
+    return Run(scenario="by hand", verdict=sample.verdict(**changes), stack="processes")
+
+
+def test_a_violation_with_others_beside_it_names_what_they_share_and_stays_one() -> None:
+    alone = failed(notes=("one",))
+    beside = suite.shared(alone)
+    assert beside.verdict.notes == ("one", suite.BESIDE)
+    assert replace(beside, verdict=replace(beside.verdict, notes=("one",))) == alone
+    assert suite.BESIDE in summary.entry(beside)["notes"]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [failed(as_expected=True), replace(failed(), verdict=sample.held()), failed(word=Word.UNKNOWN)],
+    ids=["expected", "held", "unknown"],
+)
+def test_nothing_is_said_of_others_where_they_can_be_no_cause(run: Run) -> None:
+    assert suite.shared(run) is run
+
+
+@pytest.mark.parametrize(
+    ("played", "noted"), [(("ab", 2, ""), "ab"), (("ab", 1, ""), ""), (("a", 2, ""), ""), (("ab", 2, "b"), "a")]
+)
+def test_who_had_others_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: tuple[str, int, str], noted: str
+) -> None:
+    """Not the only run, not one at a time, and not one that hits what others use too."""
+    names, jobs, alone = played
+
+    def run_one(scenario: Scenario, stack: Any, *, reports: Path, **rest: Any) -> Result:
+        folder = sample.stored(reports, sample.verdict(), run_id=scenario.name)
+        return Result(verdict=sample.verdict(), folder=folder.path, seconds=1.0)
+
+    stack: Any = SimpleNamespace(name="processes", health=lambda: None)
+    monkeypatch.setattr(suite, "run_one", run_one)
+    monkeypatch.setattr(suite, "stack_of", lambda options, work: stack)
+    monkeypatch.setattr(suite, "up", nullcontext)
+    for place in (suite, side_by_side):
+        monkeypatch.setattr(place, "alone", lambda scenario: scenario.name in [*alone])
+    work = [replace(SCENARIO, name=name) for name in names]
+    assert suite.run_all(work, Options(reports=tmp_path, jobs=jobs)) == 1
+    told = json.loads((tmp_path / "latest" / "summary.json").read_text())
+    assert "".join(each["scenario"] for each in told["runs"] if suite.BESIDE in each["notes"]) == noted
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

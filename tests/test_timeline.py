@@ -42,7 +42,7 @@ def batch(at_s: float, number: int, point: str, attempt: int = 1, query: str = "
 
 JOURNAL = [
     event(0.1, "phase", name="set up"),
-    event(0.2, "launched", number=1, standby=False),
+    event(0.2, "launched", number=1),
     event(1.0, "sent", records=60, total=100),
     batch(1.0, 0, "batch-planned"),
     batch(2.0, 0, "sink-committed"),
@@ -53,8 +53,7 @@ JOURNAL = [
     event(3.05, "died", number=1, status=-9, scheduled=True),
     event(3.2, "snapshot", step=1, moment="injection", seconds=0.1, rows=100),
     event(3.3, "step", name="kill driver"),
-    event(3.4, "launched", number=2, standby=True, after_s=0.35, orphans=["executor 17"]),
-    event(4.5, "standby taken", number=2, got="warm session"),
+    event(3.4, "launched", number=2, after_s=0.35, orphans=["executor 17"]),
     batch(5.0, 1, "sink-committed", 2),
     batch(5.1, 1, "batch-committed", 2),
     event(6.0, "phase", name="judging"),
@@ -86,7 +85,7 @@ def test_the_journal_tells_attempts_batches_and_faults() -> None:
     told = run()
     first, second = told.attempts
     assert (first.begin, first.end, first.status, first.scheduled) == (0.2, 3.05, -9, True)
-    assert (second.end, second.standby) == (None, True)
+    assert (second.end, second.after_s, second.orphans) == (None, 0.35, 1)
     assert [
         (work.batch, work.attempt, work.planned, work.in_sink, work.committed, work.ended) for work in told.works
     ] == [

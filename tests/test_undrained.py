@@ -254,7 +254,6 @@ def test_page_and_terminal_say_it_of_a_stored_run(tmp_path: Path) -> None:
     pq.write_table(pa.table(columns), folder.source)
     folder.save(1, run=RUN, checkpoint=plain(PROGRESSED))
     (folder.logs / "driver-2.log").write_text(STARVED * 2)
-    (folder.logs / "driver-2-standby.log").write_text(STARVED)
     (folder.logs / "driver-3.log").symlink_to(folder.logs / "driver-2.log")
     left = "160 of 400 records in the source were not committed when the sinks were last read."
     page = render.write(folder.path).read_text()

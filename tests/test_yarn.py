@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from harness.cli import main
 from harness.components.yarn import policy, settings
 from harness.components.yarn.asking import Manager
-from harness.components.yarn.attempt import Output, told
+from harness.components.yarn.attempt import Output, exit_status
 from harness.components.yarn.containers import ID
 from harness.components.yarn.submission import as_elsewhere, properties, quoted
 from harness.errors import UsageError
@@ -194,7 +194,6 @@ def test_a_number_of_attempts_that_python_does_not_read_is_refused_in_short() ->
     [
         (Restart(delay_s=2.0), "restart.after"),
         (Restart(max_restarts=1), "restart.max_restarts"),
-        (Restart(standby=True), "restart.standby"),
     ],
 )
 def test_a_restart_policy_of_ours_is_refused_with_the_stacks_that_have_it(restart: Restart, key: str) -> None:
@@ -202,7 +201,6 @@ def test_a_restart_policy_of_ours_is_refused_with_the_stacks_that_have_it(restar
     assert unsupported(scenario, YARN) == [key]
     with pytest.raises(UsageError, match=re.escape(f"asked for `{key}`; the stack `yarn` does not support it (proc")):
         refuse([scenario], YARN)
-    assert unsupported(replace(scenario, restart=Restart(standby=False)), YARN) == []
 
 
 def test_a_program_that_may_end_well_is_refused_for_nobody_starts_it_again() -> None:
@@ -241,13 +239,6 @@ def test_its_daemons_faults_are_of_no_other_stack() -> None:
                 **{other: [kind] for other in stacks[:3]},
                 "yarn": [],
             }
-
-
-def test_runs_go_one_after_the_other_and_no_driver_waits_ready() -> None:
-    from harness.suite.options import Options, fitted
-
-    jobs, (one, *_) = fitted(Options(stack="yarn"), [kills(1)] * 4)
-    assert (jobs, one.restart.standby) == (1, False)
 
 
 class TestHandedOver:
@@ -307,7 +298,7 @@ class TestAttempt:
 
     @pytest.mark.parametrize(("shell", "status"), [(0, 0), (1, 1), (137, -9), (143, -15), (-100, 1), (13, 13)])
     def test_its_end_is_a_process_s(self, shell: int, status: int) -> None:
-        assert told(shell) == status
+        assert exit_status(shell) == status
 
     def test_a_container_says_whose_it_is_also_after_a_restart_of_resourcemanager(self) -> None:
         found = [ID.fullmatch(f"container_{epoch}17_0001_02_000001") for epoch in ("", "e03_")]

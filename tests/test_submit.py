@@ -1,0 +1,68 @@
+"""The command of a driver: Spark's own `spark-submit`, with its settings on the command line and secrets in a file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.components.spark.driver_process import MEMORY, SECRETS, ProcessDriver, submit
+from harness.hosts.local import LocalProcess
+from harness.resources import Resources, RunResources
+from harness.scenario import Pipeline, Victim
+from harness.wait import until
+from tests.limits import PROCESS_S
+
+PIPELINE = Pipeline(entry="/pipelines/p.py", args=("--checkpoint", "a b"))
+
+
+def own(folder: Path, **secrets: str) -> RunResources:
+    return RunResources(
+        run_id="r1",
+        parts={"s3": Resources(label="s3", at=None, secret_conf=secrets)},
+        spark_master="spark://a:1",
+        spark_home=Path("/spark"),
+        folder=folder,
+        checkpoint=folder / "checkpoint",
+    )
+
+
+def test_the_program_is_started_by_the_spark_submit_of_its_spark(tmp_path: Path) -> None:
+    assert submit(own(tmp_path), {"spark.cores.max": "2", "spark.app.name": "a b"}, PIPELINE) == [
+        "/spark/bin/spark-submit", "--master", "spark://a:1", "--driver-memory", MEMORY,
+        "--conf", "spark.cores.max=2", "--conf", "spark.app.name=a b", "/pipelines/p.py", "--checkpoint", "a b",
+    ]  # fmt: skip
+    assert not any(tmp_path.iterdir())
+
+
+def test_secrets_stand_before_the_settings_in_a_file_of_the_run_alone(tmp_path: Path) -> None:
+    found = submit(own(tmp_path, key="k=1"), {"spark.cores.max": "2"}, PIPELINE)
+    file = tmp_path / SECRETS
+    assert found[5:10] == ["--properties-file", str(file), "--load-spark-defaults", "--conf", "spark.cores.max=2"]
+    assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("key=k=1\n", 0o600)
+
+
+@pytest.mark.parametrize(("shell", "status"), [("exit 0", 0), ("exit 1", 1), ("exit 137", -9), ("kill -9 $$", -9)])
+def test_a_driver_ends_as_its_program_did(shell: str, status: int, tmp_path: Path) -> None:
+    """A JVM that has run a Python program to its end passes on what a shell would."""
+    process = subprocess.Popen(["/bin/sh", "-c", shell])
+    driver = ProcessDriver(1, tmp_path / "log", process)
+    process.wait(PROCESS_S)
+    assert driver.poll() == status
+    assert driver.processes() == []
+
+
+def test_a_driver_has_the_processes_of_its_whole_tree(tmp_path: Path) -> None:
+    (tmp_path / "p.py").write_text("input()\n", encoding="utf-8")
+    words = ["/bin/sh", "-c", '"$@"; true', "sh", sys.executable, str(tmp_path / "p.py")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        driver = ProcessDriver(1, tmp_path / "log", process)
+        until("the program to run", lambda: len(driver.processes(Victim.PYTHON)) == 1, within_s=PROCESS_S)
+        top, python = driver.processes()
+        assert top == LocalProcess(psutil.Process(process.pid))
+        assert driver.processes(Victim.PYTHON) == [python]
+        process.communicate(b"\n")
+    assert driver.processes() == []
