@@ -45,6 +45,16 @@ PROMISED_CORES = 64
 """What a Spark worker of ours promises to executors, or four times those that a pipeline may ask for."""
 
 
+@dataclass(frozen=True)
+class Change:
+    """One thing that the harness gives to Spark: a `setting` or a `variable`, its value, and why."""
+
+    where: str
+    name: str
+    value: str
+    why: str
+
+
 class Process(Protocol):
     """What can be hit: a process of a run, or a container that is one. Two are equal if they are the same one."""
 
@@ -195,8 +205,8 @@ class Stack(Protocol):
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one attempt of the driver. Its placeholders are already filled in."""
 
-    def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
-        """Spark's settings of a driver besides the pipeline's own, for run.json."""
+    def changes(self, own: RunResources, pipeline: Pipeline) -> Sequence[Change]:
+        """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> Sequence[Process]:
         """The executor processes of this run's applications, oldest first; those of one attempt only where it is

@@ -142,9 +142,10 @@ def servers(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
 def changes(run: Mapping[str, Any], journal: Sequence[Mapping[str, Any]]) -> list[str]:
     """What the harness changed of the system under test, a sentence each; settings stand in tables of their own."""
     out = [text for event in journal if isinstance(event.get("changes"), str) for text in _change(event)]
-    spark, stack = mapping(run.get("spark")), mapping(run.get("stack"))
-    if spark:
-        out.append(f"Onceproof gave Spark {plural(len(spark), 'setting')}: “Spark's settings” below lists them.")
+    given, stack = mappings(run.get("changes")), mapping(run.get("stack"))
+    if given:
+        count = plural(len(given), "setting")
+        out.append(f"Onceproof gave Spark {count}: “What Onceproof gave to Spark” has the reasons.")
     for name, part in stack.items():
         if settings := mapping(mapping(part).get("settings")):
             out.append(f"The {name} of the stack ran with {plural(len(settings), 'setting')} of Onceproof's.")

@@ -328,8 +328,8 @@ def _controls_said(count: int) -> str:
     return f"{plural(count, 'control run')} of the same input without faults; what each showed is in the findings."
 
 
-SETTINGS = (("spark", "Spark's settings"), ("stack", "The stack"), ("outcome", "How the run ended"))
-HIDDEN = frozenset({"scenario", "stage"})
+SETTINGS = (("stack", "The stack"), ("outcome", "How the run ended"))
+HIDDEN = frozenset({"scenario", "stage", "changes"})
 
 
 def _settings(run: Mapping[str, Any], budget: Budget) -> list[SettingsText]:
@@ -339,7 +339,9 @@ def _settings(run: Mapping[str, Any], budget: Budget) -> list[SettingsText]:
     # The steps stand above, with their evidence.
     ended = {name: part for name, part in claims.mapping(run.get("outcome")).items() if name != "steps"}
     kept = {name: run[name] for name, _ in SETTINGS if name in run} | ({"outcome": ended} if ended else {})
-    out = [("Versions, seed and program", dictionary(rest))]
+    changes = claims.mappings(run.get("changes"))
+    given = [(str(each.get("name")), f"{each.get('value')} ({each.get('why')})") for each in changes]
+    out = [("Versions, seed and program", dictionary(rest)), ("What Onceproof gave to Spark", given)]
     out += [(title, _named(dictionary(kept[name]))) for name, title in SETTINGS if name in kept]
     return [SettingsText(title=title, lines=lines[: budget.settings]) for title, lines in out if lines]
 
@@ -353,7 +355,6 @@ PLAIN = {
     "quiet_period_s": "how long a sink without all its rows had to stay unchanged, in seconds",
     "gap_s": "longest time without a commit in one attempt, in seconds",
     "stateful": "queries that keep state",
-    "spark.unsigned": "jars whose signature was taken away",
 }
 """What keys of run.json are called on the page."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from time import monotonic
 
@@ -157,8 +157,9 @@ class Live:
         pipeline = resolved(self.scenario.pipeline, own, self.root)
         program = {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}
         readers = [{"file": str(path), "sha256": digest(path)} for path in code(self.scenario)]
-        self._conf = self.stack.conf(own, pipeline)
-        self.folder.save(0, run={"program": program, "readers": readers, "spark": self._conf})
+        changes = self.stack.changes(own, pipeline)
+        self._conf = {each.name: each.value for each in changes}
+        self.folder.save(0, run={"program": program, "readers": readers, "changes": [*map(asdict, changes)]})
         self.supervisor = Supervisor(self.stack, own, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
         self.snapshots = Snapshots(self._looked_at())

@@ -30,7 +30,7 @@ from harness.run_folder.store import disk
 from harness.scenario import Pipeline
 from harness.session import reaper
 from harness.session.session import Session
-from harness.stack import MEANS, Driver, Process
+from harness.stack import MEANS, Change, Driver, Process
 from harness.stacks.base import RUNS, StartingStack
 from harness.stacks.provision import Provision
 
@@ -129,10 +129,9 @@ class ContainersStack(StartingStack):
             self._drivers.setdefault(own.run_id, []).append(made)
         return made
 
-    def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
-        """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        found = driver.settings(own, pipeline, self._defaults, self._jars, number=1, host="(its container)")
-        return {"spark.driver.memory": local_driver.MEMORY, **found}
+    def changes(self, own: RunResources, pipeline: Pipeline) -> list[Change]:
+        """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
+        return driver.table(own, pipeline, self._defaults, self._jars)
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """The executor processes of this run's applications, oldest first."""

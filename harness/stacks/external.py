@@ -25,7 +25,7 @@ from harness.machine.jars import spark_home
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
-from harness.stack import MEANS, Driver
+from harness.stack import MEANS, Change, Driver
 from harness.stacks.addresses import AT, Where, missing
 from harness.stacks.base import RUNS, of_session
 from harness.stacks.lasting import Again, LastingStack, at
@@ -95,10 +95,9 @@ class ExternalStack(LastingStack):
         """Start one attempt of the driver. Its placeholders are already filled in."""
         return driver_process.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
 
-    def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
-        """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        found = driver_process.settings(own, pipeline, self._machine(), 1)
-        return {"spark.driver.memory": driver_process.MEMORY, **found}
+    def changes(self, own: RunResources, pipeline: Pipeline) -> list[Change]:
+        """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
+        return driver_process.table(own, pipeline, self._machine())
 
     def _machine(self) -> driver_process.Machine:
         flags = class_data.flags(class_data.Kind.DRIVER, self._java, self._jars)

@@ -17,7 +17,7 @@ from harness.scenario import Pipeline
 from harness.scenario.progress import DSTREAMS
 from harness.session import reaper
 from harness.session.session import Session
-from harness.stack import MEANS, Driver
+from harness.stack import MEANS, Change, Driver
 from harness.stacks.base import RUNS
 from harness.stacks.base.child_processes import ChildProcessesStack
 from harness.stacks.provision import Provision
@@ -128,10 +128,9 @@ class ProcessesStack(ChildProcessesStack):
             self._inheriting[own.run_id] = number, reaper.identify(driver.process.pid)
         return driver
 
-    def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
-        """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        found = driver_process.settings(own, pipeline, self._machine(pipeline), 1)
-        return {"spark.driver.memory": driver_process.MEMORY, **found}
+    def changes(self, own: RunResources, pipeline: Pipeline) -> list[Change]:
+        """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
+        return driver_process.table(own, pipeline, self._machine(pipeline))
 
     def _machine(self, pipeline: Pipeline) -> driver_process.Machine:
         if (line := self._line(pipeline)) is not None:

@@ -19,15 +19,14 @@ from harness.components.yarn.attempt import YarnAttempt
 from harness.components.yarn.cluster import Yarn, YarnDaemon
 from harness.components.yarn.containers import EXECUTOR, contained, runs
 from harness.components.yarn.policy import attempts
-from harness.components.yarn.submission import Machine, Submission, submit
-from harness.components.yarn.submission import settings as spark_settings
+from harness.components.yarn.submission import Machine, Submission, submit, table
 from harness.errors import StackError, WaitError
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess, carrying
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
-from harness.stack import MEANS, Driver, NoMore
+from harness.stack import MEANS, Change, Driver, NoMore
 from harness.stacks.base import RUNS
 from harness.stacks.base.child_processes import ChildProcessesStack
 from harness.stacks.provision import Provision
@@ -160,9 +159,9 @@ class YarnStack(ChildProcessesStack):
         except WaitError as failure:
             raise StackError(f"{failure}; it may start the driver again") from failure
 
-    def conf(self, own: RunResources, pipeline: Pipeline) -> dict[str, str]:
-        """What a driver is given besides the pipeline's own `conf`. Holds no secret."""
-        return spark_settings(own, pipeline, self._there(), self._machine())
+    def changes(self, own: RunResources, pipeline: Pipeline) -> list[Change]:
+        """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
+        return table(own, pipeline, self._there(), self._machine())
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """The executor processes of this run's applications, oldest first."""

@@ -1,6 +1,4 @@
-"""Says what a program can see of how it was started: of its process, its JVM, its session and its executors. Takes a
-file to write; `--other` asks for another session than the one that is ready, `--context` makes a context under a name
-given by hand, `--variable` changes its own environment first, `--raise` ends in an error of its own."""
+"""Writes down what a program can see of how it was started: of its process, its JVM, its session and its executors."""
 
 from __future__ import annotations
 
@@ -14,18 +12,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkContext, TaskContext
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
-
-
-def session(words: list[str]) -> SparkSession:
-    """A session with a setting of its own."""
-    if "--variable" in words:
-        os.environ["OBSERVED"] = "1"
-    if "--context" in words:
-        return SparkSession(SparkContext(appName="by hand"))
-    parts = "5" if "--other" in words else "3"
-    return SparkSession.builder.appName("observed").config("spark.sql.shuffle.partitions", parts).getOrCreate()
 
 
 def nothing(rows: DataFrame, number: int) -> None:
@@ -36,7 +24,12 @@ def executors(number: int) -> dict[str, Any]:
     """What a task sees of the executor's Python, and its own id."""
     context = TaskContext.get()
     assert context is not None
-    return {"environment": dict(os.environ), "path": sys.path, "task": context.taskAttemptId()}
+    return {
+        "environment": dict(os.environ),
+        "path": sys.path,
+        "modules": sorted(sys.modules),
+        "task": context.taskAttemptId(),
+    }
 
 
 def checkpoint(spark: SparkSession, folder: Path) -> dict[str, str]:
@@ -51,18 +44,18 @@ def checkpoint(spark: SparkSession, folder: Path) -> dict[str, str]:
 
 def main() -> None:
     """Start a session, and write down what there is."""
-    words = sys.argv[2:]
-    spark = session(words)
+    spark = SparkSession.builder.appName("observed").config("spark.sql.shuffle.partitions", "3").getOrCreate()
     jvm: Any = spark.sparkContext._jvm
-    runtime = jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
-    own: Any = sys.modules["__main__"]
+    management = jvm.java.lang.management.ManagementFactory
+    runtime, own = management.getRuntimeMXBean(), sys.modules["__main__"]
+    parent = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
     seen = {
         "argv": sys.argv,
         "orig_argv": sys.orig_argv,
         "cwd": str(Path.cwd()),
         "path": sys.path,
         "flags": str(sys.flags),
-        "main": [own.__name__, own.__file__, str(own.__spec__), str(own.__package__), str(own.__cached__)],
+        "main": [own.__name__, own.__file__, str(own.__spec__), str(own.__package__)],
         "modules": sorted(sys.modules),
         "signals": {
             name.name: str(signal.getsignal(name)).split(" at 0x")[0]
@@ -70,6 +63,8 @@ def main() -> None:
         },
         "environment": dict(os.environ),
         "threads": sorted(thread.name for thread in threading.enumerate()),
+        "parent": parent[0].decode(),
+        "parent is the JVM": os.getppid() == runtime.getPid(),
         "jvm.arguments": list(runtime.getInputArguments()),
         "jvm.class_path": runtime.getClassPath(),
         "jvm.properties": dict(jvm.java.lang.System.getProperties()),
@@ -86,8 +81,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         seen["checkpoint"] = checkpoint(spark, Path(folder))
     Path(sys.argv[1]).write_text(json.dumps(seen, default=str, indent=1, sort_keys=True), encoding="utf-8")
-    if "--raise" in words:
-        raise RuntimeError("an error of its own")
     spark.stop()
 
 

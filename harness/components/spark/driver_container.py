@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness import failpoint
 from harness.components.spark import driver_process, standalone_containers
+from harness.components.spark.settings import Change, changes
 from harness.hosts import container
 from harness.hosts.container import Container
 from harness.hosts.engine import Engine
@@ -75,8 +76,13 @@ def environment(
     number: int,
 ) -> Mapping[str, str]:
     """The environment of attempt `number` besides its image's own; the pipeline's own words win."""
+    (own.folder / "tmp").mkdir(exist_ok=True)
+    return {**variables(own, defaults, number), **own.environment, **pipeline.env}
+
+
+def variables(own: RunResources, defaults: standalone_containers.ContainerDefaults, number: int) -> dict[str, str]:
+    """What the harness adds to the environment of attempt `number`."""
     temporary = own.folder / "tmp"
-    temporary.mkdir(exist_ok=True)
     flags = fitted(defaults.class_archives / f"{Kind.DRIVER}.jsa")
     return {
         "SPARK_HOME": str(own.spark_home),
@@ -87,9 +93,17 @@ def environment(
         "SPARK_LAUNCHER_OPTS": container.JVM,
         "TMPDIR": str(temporary),
         **driver_process.markers(own, number),
-        **own.environment,
-        **pipeline.env,
     }
+
+
+def table(
+    own: RunResources, pipeline: Pipeline, defaults: standalone_containers.ContainerDefaults, jars: Jars
+) -> list[Change]:
+    """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
+    theirs = dict.fromkeys(own.environment, "(for the program)")
+    conf = settings(own, pipeline, defaults, jars, number=1, host="(its container)")
+    conf = {"spark.driver.memory": driver_process.MEMORY, **conf}
+    return changes(conf, {**variables(own, defaults, 1), **theirs})
 
 
 def settings(

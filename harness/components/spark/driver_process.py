@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from harness import failpoint
+from harness.components.spark.settings import ATTEMPT, RUN, Change, changes
 from harness.hosts.local import LocalProcess, chosen, exit_status
 from harness.machine import class_data
 from harness.machine.jars import Jars
@@ -24,8 +25,6 @@ from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session.session import Session
 
-RUN = "ONCEPROOF_RUN"
-ATTEMPT = "ONCEPROOF_ATTEMPT"
 MEMORY = "512m"
 JARS = "spark.jars"
 SUBMIT = "bin/spark-submit"
@@ -102,10 +101,14 @@ def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline) -> li
 
 def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
     """The whole environment of attempt `number`; the pipeline's own words win."""
+    (own.folder / "tmp").mkdir(exist_ok=True)
+    return {**os.environ, **variables(own, machine, number), **own.environment, **pipeline.env}
+
+
+def variables(own: RunResources, machine: Machine, number: int) -> dict[str, str]:
+    """What the harness adds to the environment of attempt `number`."""
     temporary = own.folder / "tmp"
-    temporary.mkdir(exist_ok=True)
     return {
-        **os.environ,
         "JAVA_HOME": str(machine.java.home),
         "SPARK_HOME": str(own.spark_home),
         "SPARK_LOCAL_IP": machine.bind,
@@ -116,9 +119,14 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number:
         "SPARK_LAUNCHER_OPTS": " ".join(class_data.JIT if machine.flags else ()),
         "TMPDIR": str(temporary),
         **markers(own, number),
-        **own.environment,
-        **pipeline.env,
     }
+
+
+def table(own: RunResources, pipeline: Pipeline, machine: Machine) -> list[Change]:
+    """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
+    theirs = dict.fromkeys(own.environment, "(for the program)")
+    conf = {"spark.driver.memory": MEMORY, **settings(own, pipeline, machine, 1)}
+    return changes(conf, {**variables(own, machine, 1), **theirs})
 
 
 def _merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:

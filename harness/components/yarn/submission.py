@@ -16,6 +16,7 @@ from pathlib import Path
 
 from harness import failpoint
 from harness.components.spark import driver_process
+from harness.components.spark.settings import changes
 from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.policy import ATTEMPTS, MOST, attempts
 from harness.hosts import service
@@ -27,6 +28,7 @@ from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
+from harness.stack import Change
 
 NAMED = re.compile(rb"application_\d+_\d+")
 SHELL_READS = re.compile(r'([\\"$`])')
@@ -142,25 +144,42 @@ def _common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]
     return {name: value for name, value in driver_process.common(own, pipeline, jars, 1).items() if name != numbered}
 
 
+def table(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine) -> list[Change]:
+    """What is changed of Spark. It holds no secret: variables of components are named alone."""
+    theirs = dict.fromkeys(own.environment, "(for the program)")
+    executors = {f"spark.executorEnv.{name}": value for name, value in _executors(own).items()}
+    return changes({**settings(own, pipeline, yarn, machine), **executors}, {**_master(own, pipeline), **theirs})
+
+
 def _told(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
     """The environment of the containers, and the pipeline's own settings, which win."""
+    driver = {**_master(own, pipeline), **own.environment, **pipeline.env}
+    return {
+        **{f"spark.yarn.appMasterEnv.{name}": quoted(value) for name, value in driver.items()},
+        **{f"spark.executorEnv.{name}": value for name, value in _executors(own).items()},
+        **pipeline.conf,
+    }
+
+
+def _python(own: RunResources) -> dict[str, str]:
     # What a worker puts into a temporary folder would outlive a SIGKILL: that folder is the run's.
-    python = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK, "TMPDIR": str(own.folder / "tmp")}
-    driver = {
-        **python,
+    return {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK, "TMPDIR": str(own.folder / "tmp")}
+
+
+def _executors(own: RunResources) -> dict[str, str]:
+    """What the harness adds to the environment of executors."""
+    return {**_python(own), "PYTHONPATH": str(_package())}
+
+
+def _master(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
+    """What the harness adds to the environment of ApplicationMaster, which is the driver."""
+    return {
+        **_python(own),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join([str(Path(pipeline.entry).parent), str(_package())]),
         "PYTHONUNBUFFERED": "1",
         driver_process.RUN: own.run_id,
         failpoint.FOLDER: str(own.folder / "failpoints"),
-        **own.environment,
-        **pipeline.env,
-    }
-    return {
-        **{f"spark.yarn.appMasterEnv.{name}": quoted(value) for name, value in driver.items()},
-        **{f"spark.executorEnv.{name}": value for name, value in python.items()},
-        "spark.executorEnv.PYTHONPATH": str(_package()),
-        **pipeline.conf,
     }
 
 

@@ -1,0 +1,108 @@
+"""Everything that the harness changes of the user's Spark: settings, variables and JVM flags, each with its reason.
+
+Drivers are started with these and nothing else. `run.json`, the page of a run and `docs/settings.md` have this table:
+
+    python -m harness.components.spark.settings > docs/settings.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from harness import failpoint
+from harness.stack import Change
+
+RUN = "ONCEPROOF_RUN"
+ATTEMPT = "ONCEPROOF_ATTEMPT"
+SETTING, VARIABLE, FLAG = "setting", "variable", "JVM flag"
+HEAD = """\
+A driver is started by the `spark-submit` of the installed pyspark. Onceproof adds the settings, variables and JVM flags
+below and nothing else. `run.json` (`changes`) and the page of a run list those of the run with their values. `conf` and
+`env` of the pipeline win over them, and what the program sets in its session wins over both.
+`tests/test_driver_start.py` compares what a program sees under Onceproof and under plain `spark-submit`: this table is
+the difference."""
+COMPONENT = "a component of the run asks for it"
+"""The reason for a name that a component gives, such as the address of an object store."""
+OURS = "finds the processes of a run"
+WHY: Mapping[str, Mapping[str, str]] = {
+    SETTING: {
+        "spark.app.name": "tells the applications of one cluster apart; a name given by the program wins",
+        "spark.cores.max": "several applications share one worker",
+        "spark.driver.bindAddress": "keeps the driver's ports on one network",
+        "spark.driver.extraClassPath": "the Kafka connector and Postgres' JDBC driver",
+        "spark.driver.extraJavaOptions": "the driver's JVM flags; on YARN alone",
+        "spark.driver.host": "how executors reach the driver",
+        "spark.driver.memory": "several JVMs share one machine",
+        "spark.executor.cores": "divides the cores among the executors that the scenario asks for",
+        "spark.executor.extraClassPath": "the same jars as the driver's",
+        "spark.executor.extraJavaOptions": "the executors' JVM flags",
+        "spark.executor.instances": "as many executors as the scenario asks for; on YARN alone",
+        "spark.executor.memory": "several JVMs share one machine",
+        f"spark.executorEnv.{ATTEMPT}": OURS,
+        f"spark.executorEnv.{RUN}": OURS,
+        f"spark.executorEnv.{failpoint.FOLDER}": "where failpoints are armed",
+        "spark.executorEnv.PYSPARK_PYTHON": "the Python of the driver; on YARN alone",
+        "spark.executorEnv.PYTHONPATH": "the package `harness`, for failpoints; in containers and on YARN",
+        "spark.executorEnv.SPARK_LOCAL_IP": "keeps ports on loopback; on YARN alone",
+        "spark.executorEnv.TMPDIR": "what a killed worker leaves goes with the run; on YARN alone",
+        "spark.hadoop.hadoop.tmp.dir": "what a killed process leaves goes with the run",
+        "spark.jars": "the same jars, for executors of another machine; on `external` alone",
+        "spark.local.dir": "what a killed process leaves goes with the run",
+        "spark.submit.pyFiles": "the package `harness`, for failpoints; on `external` alone",
+        "spark.ui.enabled": "no port and no server that the run does not need",
+        "spark.ui.showConsoleProgress": "a log without progress bars",
+        "spark.yarn.am.waitTime": "a program may be slow to ask for its session",
+        "spark.yarn.jars": "containers read Spark's jars from the installed pyspark",
+        "spark.yarn.maxAppAttempts": "as many attempts as on other stacks; a number in the pipeline's conf wins",
+        "spark.yarn.stagingDir": "what a killed process leaves goes with the run",
+        "spark.yarn.submit.waitAppCompletion": "YARN is asked for the state of the application instead",
+        "spark.yarn.tags": "finds the application of a run",
+    },
+    VARIABLE: {
+        "JAVA_HOME": "the Java that `onceproof doctor` names",
+        ATTEMPT: OURS,
+        RUN: OURS,
+        failpoint.FOLDER: "where failpoints are armed",
+        "PYSPARK_DRIVER_PYTHON": "the Python that runs Onceproof, or that of the version of Spark asked for",
+        "PYSPARK_PYTHON": "the same Python in the executors",
+        "PYTHONPATH": "the package `harness`, for failpoints, where that Python lacks it",
+        "PYTHONUNBUFFERED": "spark-submit sets it for a program in client mode; on YARN alone",
+        "SPARK_HOME": "the installed pyspark",
+        "SPARK_LAUNCHER_OPTS": "JVM flags of Spark's launcher",
+        "SPARK_LOCAL_IP": "keeps ports on one network",
+        "SPARK_SUBMIT_OPTS": "the driver's JVM flags",
+        "TMPDIR": "what a killed process leaves goes with the run",
+    },
+    FLAG: {
+        "-XX:TieredStopAtLevel=1": "a JVM that lives for seconds compiles with C1 alone",
+        "-XX:+UseSerialGC": "several JVMs share two cores",
+        "-Djdk.lang.Process.launchMechanism=VFORK": "Spark forks a child for each permission that it sets",
+        "-XX:SharedArchiveFile": "class data (AppCDS) that the JVM maps instead of loading classes one by one",
+        "-Xshare:auto": "a JVM that cannot map the archive starts without it",
+        "-XX:-UsePerfData": "no file in /tmp that outlives a killed JVM",
+        "-Djava.io.tmpdir": "what a killed process leaves goes with the run",
+        "-Djava.net.preferIPv4Stack=true": "plain addresses in logs",
+    },
+}
+
+
+def changes(conf: Mapping[str, str], environment: Mapping[str, str]) -> list[Change]:
+    """Return the table of one run: its settings and its variables, in this order."""
+    given = [(SETTING, *item) for item in conf.items()] + [(VARIABLE, *item) for item in environment.items()]
+    return [Change(where, name, value, WHY[where].get(name, COMPONENT)) for where, name, value in given]
+
+
+def markdown() -> Iterator[str]:
+    """Yield the lines of `docs/settings.md`."""
+    yield "# What Onceproof changes of Spark"
+    yield ""
+    yield HEAD
+    for where, names in WHY.items():
+        yield from ("", f"| {where} | why |", "| --- | --- |")
+        yield from (f"| `{name}` | {why} |" for name, why in names.items())
+    yield ""
+    yield "A component of a run may add settings and variables of its own, such as the address of an object store."
+
+
+if __name__ == "__main__":
+    print("\n".join(markdown()))
