@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.same import said
 
 import docker
-from bench.same import said
 from harness.component import COMPONENTS, AsContainer, Boxed, needs
-from harness.components.spark import standalone_containers, standby
 from harness.errors import Interrupted, StackError
 from harness.faults import FAULTS
 from harness.faults.base.outage import Restartable
@@ -32,8 +31,9 @@ from harness.machine.class_data import IN_CONTAINERS, Kind, fitted
 from harness.run.loop import run
 from harness.run.plan import with_standby
 from harness.run_folder.store import RunFolder
+from harness.spark import standalone_containers, standby
 from harness.stack import Means, Stack, Start
-from harness.stacks.containers import ContainersStack
+from harness.stacks.containers.stack import ContainersStack
 from harness.stacks.supported import Named, unsupported
 from harness.training import containers as class_archives
 from harness.training import processes as training

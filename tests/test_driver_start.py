@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from harness.components.spark import driver_process, launcher, standby, standby_program
-from harness.components.spark.driver_process import Machine, ProcessDriver
-from harness.components.spark.standalone_processes import Spark
 from harness.hosts.local import carrying
 from harness.machine import class_data, jars, java
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
+from harness.spark import driver_process, launcher, standby, standby_program
+from harness.spark.driver_process import Machine, ProcessDriver
+from harness.spark.standalone_processes import Spark
 from harness.stack import Driver, Start
 from harness.wait import until
 

@@ -16,14 +16,12 @@ from typing import Any
 
 import psutil
 import pytest
+from harness.machine.spark_home import SPARKS_OWN
 
-from harness.components.spark import driver_process, launcher, other_line
-from harness.components.spark.driver_process import Machine
 from harness.errors import ScenarioError, StackError, UsageError
 from harness.hosts.local import carrying
 from harness.load import dump, load
 from harness.machine import cache, jars, java, spark_lines
-from harness.machine.spark_home import SPARKS_OWN
 from harness.report import claims
 from harness.resources import Resources, RunResources
 from harness.run.plan import in_its_file, plan, with_standby
@@ -36,8 +34,10 @@ from harness.scenario import Pipeline, Restart, Scenario
 from harness.scenario.progress import DSTREAMS
 from harness.session import reaper
 from harness.session.session import Session
+from harness.spark import driver_process, launcher, other_line
+from harness.spark.driver_process import Machine
 from harness.stacks import other_lines, processes
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 from harness.stacks.supported import Named, refuse, unsupported
 from harness.suite.options import Options, fitted
 from harness.wait import until

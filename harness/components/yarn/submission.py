@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import failpoint
-from harness.components.spark import driver_process
 from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.policy import ATTEMPTS, MOST, attempts
 from harness.hosts import service
@@ -27,6 +26,7 @@ from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
+from harness.spark import driver_process
 
 NAMED = re.compile(rb"application_\d+_\d+")
 SHELL_READS = re.compile(r'([\\"$`])')

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import failpoint
-from harness.components.spark import driver_process, standalone_containers
 from harness.hosts import container
 from harness.hosts.container import Container
 from harness.hosts.engine import Engine
@@ -16,6 +15,7 @@ from harness.machine.class_data import Kind, fitted
 from harness.machine.jars import Jars
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
+from harness.spark import driver_process, standalone_containers
 from harness.stack import Process
 
 # `exec` so that spark-submit is what the init looks after.
