@@ -23,7 +23,7 @@ from harness.load import load
 from harness.run.loop import run
 from harness.run_folder.journal import read
 from harness.scenario import Scenario
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 from harness.suite.side_by_side import played, threads
 
 EACH = 5

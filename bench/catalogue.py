@@ -28,7 +28,7 @@ from harness.load import load
 from harness.load.pipeline_header import header
 from harness.scenario import CrashPoint, Guarantee, Scenario
 from harness.scenario.progress import DSTREAMS
-from harness.stacks.addresses import STACKS
+from harness.stacks import DEFAULT, STACKS
 from harness.stacks.other_lines import on
 from harness.stacks.supported import Named, unsupported
 from harness.triggers.request import STANDS
@@ -163,7 +163,7 @@ def merged(old: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]) -> list
 def own(scenario: str) -> str:
     """The stack on which a scenario is to have run: its folder may be named by one."""
     folder = scenario.partition("/")[0]
-    return folder if folder in STACKS else "processes"
+    return folder if folder in STACKS.all() else DEFAULT
 
 
 def _ran(each: Mapping[str, Any]) -> tuple[str, str, str]:

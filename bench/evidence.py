@@ -23,7 +23,7 @@ from harness.judge import judge
 from harness.run.loop import run
 from harness.run_folder import journal
 from harness.run_folder.snapshot import INJECTION, RESTART
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 from tests.plays import ONCE, Play
 
 SLICES = 5

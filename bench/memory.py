@@ -19,7 +19,7 @@ import psutil
 from harness.load import load
 from harness.run.loop import run
 from harness.session.reaper import MARKER
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 
 EVERY_S = 0.25
 MARK = f"{MARKER}=".encode()

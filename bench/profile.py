@@ -24,7 +24,7 @@ from harness.load import load
 from harness.run.loop import run
 from harness.run_folder.journal import read
 from harness.scenario import Scenario
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 
 SCENARIO = "scenarios/proving/upsert_before_offset_commit.yaml"
 EVERY_S = 0.03

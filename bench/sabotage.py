@@ -28,7 +28,7 @@ from harness.judge import judge, wants
 from harness.load import find, load_all
 from harness.run.loop import run
 from harness.scenario import Scenario, Verdict, Word
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 from tests import faked_hits
 
 LINES = "lines.jsonl"

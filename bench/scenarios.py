@@ -25,8 +25,8 @@ from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Scenario
 from harness.stack import Stack
-from harness.stacks.containers import ContainersStack
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.containers.stack import ContainersStack
+from harness.stacks.processes.stack import ProcessesStack
 from harness.suite.side_by_side import played as side_by_side
 from harness.suite.side_by_side import threads
 

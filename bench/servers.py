@@ -24,7 +24,6 @@ from typing import Protocol
 import psutil
 
 from harness.component import COMPONENTS, AsProcesses
-from harness.components.spark.standalone_processes import Spark
 from harness.components.yarn.cluster import Yarn
 from harness.errors import StackError, WaitError
 from harness.hosts.local import carrying
@@ -32,6 +31,7 @@ from harness.hosts.processes import ProcessHost
 from harness.machine import class_data, jars, java
 from harness.session.reaper import MARKER
 from harness.session.session import Session
+from harness.spark.standalone_processes import Spark
 from harness.wait import Waiting, until
 
 LOOK_S, IDLE_S = 2.0, 120.0

@@ -28,7 +28,7 @@ from harness.machine import cache
 from harness.run.loop import Result, run
 from harness.scenario import CrashPoint, Scenario, Step, Verdict, Victim, Word
 from harness.stack import Stack
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 from harness.triggers import trigger
 
 HOUSE = Path(__file__).parents[1]

@@ -23,9 +23,9 @@ import docker
 from harness.component import COMPONENTS, AsContainer
 from harness.components.kafka import process as kafka
 from harness.components.opensearch import process as opensearch
-from harness.components.spark import standalone_containers as spark
 from harness.errors import HarnessError
 from harness.machine import jars, java
+from harness.spark import standalone_containers as spark
 
 HERE = Path(__file__).parent
 SUITE, PYTHON = "bookworm", (3, 11)

@@ -26,19 +26,8 @@ class Means(StrEnum):
     SIGNAL_EXECUTORS = "signal the executors"
     CUT_NETWORK = "take a process off the network"
     RESTART_COMPONENTS = "stop a component and start it again"
-    RESTART_YARN = "stop a daemon of YARN and start it again"
+    RESTART_DAEMONS = "stop a daemon of the cluster manager and start it again"
     HOLD_REQUESTS = "hold a request to the server that keeps the checkpoint"
-
-
-MEANS: Mapping[str, frozenset[Means]] = {
-    # The processes of one machine have one network.
-    "processes": frozenset(Means) - {Means.CUT_NETWORK, Means.RESTART_YARN},
-    "containers": frozenset(Means) - {Means.RESTART_YARN, Means.HOLD_REQUESTS},
-    "external": frozenset({Means.SIGNAL_DRIVER, Means.RESTART_ENDED}),
-    # Its processes are one machine's too; of a program that ended well YARN starts no other attempt.
-    "yarn": frozenset(Means) - {Means.CUT_NETWORK, Means.RESTART_ENDED},
-}
-"""By the name of each stack, as `--stack` takes it."""
 
 
 PROMISED_CORES = 64

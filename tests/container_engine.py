@@ -11,8 +11,8 @@ from docker.errors import DockerException
 
 import docker
 from harness.component import COMPONENTS, AsContainer
-from harness.components.spark import standalone_containers as spark
 from harness.hosts import engine as engines
+from harness.spark import standalone_containers as spark
 
 NEEDED = "ONCEPROOF_NEED_CONTAINERS"
 """Set where there has to be an engine: then what is lacking fails the tests."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from harness.remote.relay import rpc
+from harness.components.hdfs import rpc
 
 PROTOCOL = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 NO_LOGIN, SASL = 0, 0xDF

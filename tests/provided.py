@@ -18,7 +18,7 @@ from harness.components.kafka.source import offsets_of
 from harness.components.postgres.process import Postgres
 from harness.components.postgres.run_schema import Schema
 from harness.resources import Resources, RunResources
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 
 Own = dict[str, Resources]
 

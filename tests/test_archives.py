@@ -13,17 +13,17 @@ import pytest
 
 from harness import wait
 from harness.components.kafka.process import Kafka
-from harness.components.spark import driver_process
-from harness.components.spark.standalone_processes import Spark
 from harness.errors import StackError
 from harness.machine import cache, class_data, jars, java
 from harness.machine.class_data import Kind
 from harness.session.session import Session
+from harness.spark import driver_process
+from harness.spark.standalone_processes import Spark
 from harness.training import application, containers
 from harness.training import processes as training
 
 if TYPE_CHECKING:
-    from harness.stacks.containers import ContainersStack
+    from harness.stacks.containers.stack import ContainersStack
 
 
 @pytest.fixture

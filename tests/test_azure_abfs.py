@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from harness.components.azure.address import AzureThere
-from harness.components.spark.driver_process import Machine, environment, submit
 from harness.load import load
 from harness.machine import jars, java
 from harness.machine.jars import spark_home
 from harness.resources import RunResources
 from harness.run.loop import run
 from harness.scenario import Pipeline, Scenario, Word
+from harness.spark.driver_process import Machine, environment, submit
 from harness.stacks.addresses import Where
-from harness.stacks.external import ExternalStack
+from harness.stacks.external.stack import ExternalStack
 from harness.stacks.needed_parts import needed
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 from tests.limits import PROCESS_S
 from tests.provided import broker, database
 from tests.storage_account import CONTAINER, KEY, NAME, Asked, StorageAccount, in_its_place

@@ -24,14 +24,14 @@ from harness.components.azure.address import AzureThere
 from harness.components.azure.blob import BlobService, Refused, emulator
 from harness.components.azure.run_prefix import Room
 from harness.components.azure.shared_key import Account, authorization, signed_text
-from harness.components.spark import driver_process
-from harness.components.spark.driver_process import SECRETS, Machine, settings
 from harness.errors import StackError, UsageError
 from harness.load import load
 from harness.machine import jars, java
 from harness.remote import Entry
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline
+from harness.spark import driver_process
+from harness.spark.driver_process import SECRETS, Machine, settings
 from harness.stacks import lasting
 from harness.stacks.provision import Made
 from harness.stacks.supported import Named, refuse, unsupported

@@ -21,7 +21,6 @@ import pytest
 
 import docker
 from harness.component import COMPONENTS, AsContainer, Boxed, needs
-from harness.components.spark import standalone_containers
 from harness.errors import Interrupted, StackError
 from harness.faults import FAULTS
 from harness.faults.base.outage import Restartable
@@ -30,8 +29,9 @@ from harness.load import load
 from harness.machine.class_data import IN_CONTAINERS, Kind, fitted
 from harness.run.loop import run
 from harness.scenario import Verdict
+from harness.spark import standalone_containers
 from harness.stack import Means, Stack
-from harness.stacks.containers import ContainersStack
+from harness.stacks.containers.stack import ContainersStack
 from harness.stacks.supported import Named, unsupported
 from harness.training import containers as class_archives
 from harness.training import processes as training

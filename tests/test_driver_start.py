@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from harness.components.spark import driver_process, settings
-from harness.components.spark.driver_process import Machine
-from harness.components.spark.settings import SETTING, VARIABLE
-from harness.components.spark.standalone_processes import Spark
 from harness.machine import class_data, jars, java
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
+from harness.spark import driver_process, settings
+from harness.spark.driver_process import Machine
+from harness.spark.settings import SETTING, VARIABLE
+from harness.spark.standalone_processes import Spark
 from harness.wait import until
 
 pytestmark = pytest.mark.stack
@@ -157,7 +157,7 @@ def test_nothing_else_differs(seen: tuple[Seen, Seen, Mapping[str, Mapping[str, 
 def test_the_page_of_settings_is_the_table() -> None:
     page = Path(__file__).parent.parent / "docs" / "settings.md"
     assert page.read_text(encoding="utf-8").rstrip("\n") == "\n".join(settings.markdown()), (
-        "python -m harness.components.spark.settings > docs/settings.md"
+        "python -m harness.spark.settings > docs/settings.md"
     )
 
 

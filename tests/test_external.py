@@ -27,11 +27,12 @@ from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Word
 from harness.stack import Means
-from harness.stacks.addresses import STACKS, Where
-from harness.stacks.external import ExternalStack, master_of
+from harness.stacks import names
+from harness.stacks.addresses import Where
+from harness.stacks.external.stack import ExternalStack, master_of
 from harness.stacks.lasting import remembered
 from harness.stacks.needed_parts import needed
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 from harness.stacks.provision import Made
 from harness.stacks.supported import Named, refuse, supported, unsupported
 from harness.suite import only_suite
@@ -200,7 +201,7 @@ def test_a_component_that_a_stack_has_not_is_refused_in_one_line(path: str, stac
 
 def test_code_of_ones_own_reads_a_sink_on_every_stack() -> None:
     scenario = load(PROVING.parent / "sinks" / "python_sqlite_with_batch_mid_batch.yaml")
-    for stack in STACKS:
+    for stack in names():
         refuse([scenario], Named(stack))
     code, output = onceproof_of(scenario.path, "--stack", "external", "--spark-master", "spark://127.0.0.1:1")
     assert (code, "it also needs --at kafka=ADDRESS\n" in output) == (2, True)
@@ -472,7 +473,7 @@ def test_a_master_that_is_not_there(stack: ProcessesStack, tmp_path: Path) -> No
 
 
 def test_containers_support_every_fault_but_those_on_yarn() -> None:
-    own = [kind.about.name for kind in FAULTS if Means.RESTART_YARN in kind.needs]
+    own = [kind.about.name for kind in FAULTS if Means.RESTART_DAEMONS in kind.needs]
     assert own and supported(Named("containers")) == [name for name in FAULTS.all() if name not in own]
 
 

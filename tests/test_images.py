@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 from harness.component import COMPONENTS, AsContainer
 from harness.components.kafka.container import variable
 from harness.components.kafka.process import VERSION
-from harness.components.spark import standalone_containers as spark
 from harness.hosts.images import Image
+from harness.spark import standalone_containers as spark
 
 ROOT = Path(__file__).parent.parent
 PARTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from harness import kinds
 from harness.cli import main
-from harness.component import COMPONENTS, AnswersQueries, Component, NeedsOfMachine, component
+from harness.component import COMPONENTS, AnswersQueries, AtAddress, Component, NeedsOfMachine, component
 from harness.context import RunContext, TriggerHit
 from harness.errors import HarnessError, ScenarioError, StackError, UsageError
 from harness.faults import FAULTS, fault
@@ -32,7 +32,12 @@ from harness.sinks import SINKS, counted
 from harness.sinks.base import OpenSink, SinkKind
 from harness.sources import SOURCES
 from harness.sources.base import OpenSource, SourceKind
+from harness.stack import Means, Stack
+from harness.stacks import STACKS, names
+from harness.stacks.addresses import Where
+from harness.stacks.kind import StackKind
 from harness.stacks.needed_parts import asked, parts
+from harness.suite.options import Options, jobs
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned, Trait, TriggerKind, has
 from harness.workloads import WORKLOADS
@@ -40,7 +45,8 @@ from harness.workloads.base import WorkloadKind
 
 ROOT = Path(__file__).parents[1]
 HARNESS = ROOT / "harness"
-REGISTRIES: list[Registry[Any]] = [COMPONENTS, FAULTS, SINKS, SOURCES, TRIGGERS, WORKLOADS]
+IN_FILES: list[Registry[Any]] = [COMPONENTS, FAULTS, SINKS, SOURCES, TRIGGERS, WORKLOADS]
+REGISTRIES = [*IN_FILES, STACKS]
 SINK = "sink: {postgres: payments, effect: select id from ledger, key: [id]}"
 SCENARIO = """\
 name: the broker's disk is slow
@@ -305,6 +311,37 @@ def test_a_kind_of_an_installed_package_is_found_by_its_entry_point(monkeypatch:
     assert asked == ["onceproof.faults"]
 
 
+class Afar:
+    """A stack of another package."""
+
+    about = About(name="afar", summary="runs take place elsewhere", example="--stack afar", options=Shape)
+    means = frozenset({Means.SIGNAL_DRIVER})
+    has = AtAddress
+    one_at_a_time = True
+
+    def open(self, logs: Path, *, needs: Collection[str], where: Where | None) -> Stack:
+        raise NotImplementedError
+
+
+def test_a_stack_of_an_installed_package_is_one_like_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = written(
+        tmp_path,
+        SCENARIO.replace("point: sink-committed, batch: 1", "rows: 40").replace(
+            "slow disk, by: 250ms", "kill executor"
+        ),
+    )
+    monkeypatch.setattr(kinds, "entry_points", lambda group: [point(Afar)] if group == "onceproof.stacks" else [])
+    monkeypatch.setattr(STACKS, "_known", {})
+    monkeypatch.setattr(STACKS, "_origin", {})
+    monkeypatch.setattr(STACKS, "_found", False)
+    assert names() == ["processes", "afar", "containers", "external", "yarn"]
+    done = CliRunner().invoke(main, ["validate", str(asked), "--stack", "afar"])
+    assert done.exit_code == 2 and "asked for `kill executor" in done.output
+    assert "the stack `afar` does not support it (processes, containers and yarn do)" in done.output
+    assert jobs(Options(stack="afar"), [load(asked)]) == 1
+    assert "### afar" in CliRunner().invoke(main, ["kinds", "--markdown"]).stdout
+
+
 def test_a_package_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> None:
         raise ImportError("no module named redis")
@@ -315,12 +352,12 @@ def test_a_package_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatc
         registry.all()
 
 
-@pytest.mark.parametrize("kind", [Component, FaultKind, SinkKind, SourceKind, TriggerKind, WorkloadKind])
+@pytest.mark.parametrize("kind", [Component, FaultKind, SinkKind, SourceKind, StackKind, TriggerKind, WorkloadKind])
 def test_a_kind_is_made_of_five_members_at_most(kind: type[Any]) -> None:
     assert len([name for name in {*vars(kind), *kind.__annotations__} if not name.startswith("_")]) <= 5
 
 
-@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda each: each.noun)
+@pytest.mark.parametrize("registry", IN_FILES, ids=lambda each: each.noun)
 def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Registry[Any], tmp_path: Path) -> None:
     for kind in registry:
         about = kind.about
@@ -366,7 +403,7 @@ def test_the_page_of_kinds_is_that_of_the_registries() -> None:
             key for kind in registry for key in (own(kind.about) if registry is not TRIGGERS else registry.all())
         ]
         assert set(re.findall(r"^\| `(.*?)` \|", part, re.MULTILINE)) == set(options)
-        assert part.count("\n- on ") == len(registry.all())
+        assert part.count("\n- can " if registry is STACKS else "\n- on ") == len(registry.all())
 
 
 def test_kinds_say_of_what_component_they_are_and_on_which_stacks() -> None:
@@ -440,39 +477,29 @@ OTHERWISE = {
         "suite/progress.py", "triggers/base/__init__.py",
     },
     "files": {  # of the Python daemon, of a program, of a run folder, of a file system
-        "components/hdfs/run_folders.py", "components/spark/standalone_containers.py",
+        "components/hdfs/run_folders.py", "spark/standalone_containers.py",
         "run/controls/runs.py", "run_folder/sealed.py",
     },
     "request": {"workloads/access_logs.py", "workloads/application_logs.py"},  # of a client: a field of a log's lines
     "kafka": {"scenario/__init__.py", "training/application.py"},  # the default; Spark's name of a format
     "transactions": {"scenario/__init__.py"},  # the default
     "python": {  # the language: a folder of its modules, its version, the part of a driver that is its program
-        "cli/doctor.py", "components/spark/driver_container.py", "components/spark/standalone_processes.py",
-        "machine/spark_lines.py",
-        "run/controls/runs.py", "run/run_or_control.py", "scenario/__init__.py", "stacks/containers.py",
-        "stacks/shared.py",
+        "cli/doctor.py", "hosts/local.py", "machine/spark_lines.py", "run/controls/runs.py", "run/run_or_control.py",
+        "scenario/__init__.py", "spark/standalone_processes.py", "stacks/shared.py",
     },
     "hdfs": {"components/minidfs/__init__.py"},  # whose small form it is
+    "containers": {"cli/doctor.py"},  # what needs an engine
+    "external": {"report/ci/sarif.py"},  # of SARIF: a suppression that is not in the source
+    "processes": {  # the default; a file's name, a key of run.json
+        "components/hdfs/process.py", "session/reaper.py", "stacks/__init__.py",
+    },
     "postgres": {"cli/commands.py", "session/reaper.py"},  # the default; the name of a process
 }  # fmt: skip
-# A broker that is Kafka's, with another login.
-OF_KAFKA = {f"components/eventhubs/{name}.py" for name in ("__init__", "connection", "process", "sink", "source")}
-# Every stack runs Spark, and a training run starts one: no kind, which could be left out.
-RUN_SPARK = {  # doctor asks for the image of its containers
-    "cli/doctor.py", "components/yarn/submission.py", "stacks/containers.py", "stacks/external.py",
-    "stacks/processes.py",
-    "stacks/shared.py", "stacks/yarn.py", "training/containers.py", "training/processes.py",
-}  # fmt: skip
-# What Hadoop's daemons have in common; the stack that YARN is.
-HADOOP = {
-    "components/hdfs/process.py", "components/minidfs/process.py", "components/yarn/cluster.py",
-    "components/yarn/settings.py",
-}  # fmt: skip
-# The same file system in one process.
-OF_HDFS = {"components/minidfs/process.py"}
-# Files that lie on a server are files.
-OF_FILES = {f"components/{name}/{part}.py" for name in ("azure", "hdfs", "s3") for part in ("sink", "source")}
-YARN = {"stacks/supported.py", "stacks/yarn.py"}
+# One with the other's class archives, or with what it left running; the default.
+STACKS_OUTSIDE = {
+    "harness.stacks.containers": {"suite/suite_stack.py", "training/containers.py"},
+    "harness.stacks.processes": {"stacks/shared.py", "suite/shared_owner.py", "suite/suite_stack.py"},
+}
 
 
 def test_a_kind_is_named_in_its_own_module_only() -> None:
@@ -491,11 +518,9 @@ def test_a_kind_is_imported_in_its_own_folder_only() -> None:
         for home in known:
             if not within(module, home) and any(within(each, home) for each in names):
                 found.setdefault(home, set()).add(path)
-    own = {"harness.components.spark": RUN_SPARK, "harness.components.yarn": YARN, "harness.components.kafka": OF_KAFKA}
-    assert found == {
-        **own, "harness.components.hadoop": HADOOP, "harness.components.hdfs": OF_HDFS,
-        "harness.components.files": OF_FILES,
-    }  # fmt: skip
+    # Which folder of a component needs which other one is a contract's.
+    found = {home: paths for home, paths in found.items() if not within(home, "harness.components")}
+    assert found == STACKS_OUTSIDE
 
 
 @pytest.mark.parametrize(

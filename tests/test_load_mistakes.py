@@ -431,7 +431,7 @@ CASES = [
         + "sink: {kafka: t, effect: select key from ledger, key: [key]}\n"
         + "schedule: [{when: {rows: 5}, do: kill driver}]\n",
         [
-            "4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own in Postgres or MariaDB, or take a failpoint"
+            "4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own in a sink that counts rows, or take a failpoint"
         ],
     ),
     Case(
@@ -876,14 +876,14 @@ CASES = [
             "schedule: [{when: {rows: 3}, do: kill driver}]\n"
         ),
         [
-            "4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own in Postgres or MariaDB, or take a failpoint"
+            "4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own in a sink that counts rows, or take a failpoint"
         ],
     ),
     Case(
         "rows at a console",
         PIPELINE + ("sink: {console: true}\nschedule: [{when: {rows: 3}, do: kill driver}]\n"),
         [
-            "4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own in Postgres or MariaDB, or take a failpoint"
+            "4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own in a sink that counts rows, or take a failpoint"
         ],
     ),
     Case(

@@ -33,7 +33,7 @@ from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder.store import RunFolder
 from harness.scenario import Expect, Finding, Guarantee, Kind, Known, Scenario, Verdict, Word
-from harness.stack import MEANS
+from harness.stacks import STACKS
 from harness.suite.side_by_side import threads, together
 from tests import sample_runs as sample
 
@@ -58,8 +58,8 @@ def violated() -> Verdict:
 
 
 def listed(*bases: Scenario, known: tuple[Scenario, ...] = (), most: int = 10) -> list[Entry]:
-    found = targets(bases, MEANS["processes"])
-    drawn = plans(found, means=MEANS["processes"], seed=7)
+    found = targets(bases, STACKS["processes"].means)
+    drawn = plans(found, means=STACKS["processes"].means, seed=7)
     return list(islice(entries(known, drawn, found, shard=1, shards=1), most))
 
 
@@ -86,7 +86,7 @@ class World:
             state=State.opened(folder / "night.jsonl", HEAD),
             for_s=for_s,
             list_=iter(list_),
-            targets=targets(bases, MEANS["processes"]) or found,
+            targets=targets(bases, STACKS["processes"].means) or found,
             failing=folder / "failing",
             today=TODAY,
             clock=lambda: self.now,

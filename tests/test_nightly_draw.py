@@ -18,12 +18,12 @@ from harness.load import dump, load, load_all
 from harness.nightly.draw import Half, plans, targets
 from harness.nightly.moments import Target, faults, inside
 from harness.scenario import CrashPoint, Scenario, Victim
-from harness.stack import MEANS
+from harness.stacks import STACKS
 from harness.triggers import trigger
 from tests.strategies import project, scenarios
 
 HOUSE = Path(__file__).parents[1]
-MEANS_HERE = MEANS["processes"]
+MEANS_HERE = STACKS["processes"].means
 SEEDS = st.integers(0, 2**31)
 
 

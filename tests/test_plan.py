@@ -23,7 +23,7 @@ from harness.run.run_or_control import planned
 from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder
 from harness.scenario import Scenario
-from harness.stack import MEANS
+from harness.stacks import STACKS
 from harness.suite import replay
 from harness.suite.options import Options
 from harness.workloads import make
@@ -131,7 +131,7 @@ def stored(scenario: Scenario, reports: Path) -> RunFolder:
 
 def drawn(scenario: Scenario) -> Scenario:
     """The first plan of a night over it."""
-    means = MEANS["processes"]
+    means = STACKS["processes"].means
     return next(plans(targets([scenario], means), means=means, seed=7)).scenario
 
 

@@ -13,13 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.components.hdfs.requests import operation
+from harness.components.hdfs.rpc import CALL_MAX, FRAME_MAX, RPC, Calls, called, fields, varint
 from harness.remote.relay import exchange
 from harness.remote.relay.commits import TO_HDFS, Commits, HeldRequest, Operation, Part
 from harness.remote.relay.exchange import Exchange, State
 from harness.remote.relay.framing import Reader
-from harness.remote.relay.rpc import CALL_MAX, FRAME_MAX, Calls, called, fields, varint
 from harness.remote.relay.server import Relay
-from harness.remote.relay.speech import RPC
 from harness.wait import until
 from tests import hadoop_rpc as hadoop
 

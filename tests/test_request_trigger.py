@@ -240,7 +240,7 @@ def test_such_a_trigger_knows_where_the_batch_stands() -> None:
     assert str(COPY) == "request copy of batch 3"
 
 
-NOWHERE = "never comes: no checkpoint lies on s3, azure, hdfs or minidfs"
+NOWHERE = "never comes: no checkpoint lies on azure, hdfs, minidfs or s3"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from harness.components.s3.process import BUCKET, S3Server
 from harness.components.s3.run_prefix import Room, prefix
 from harness.components.s3.server import Entry, Refused, Server
 from harness.components.s3.signature import Keys, Request, query, signed
-from harness.components.spark.driver_process import Machine, settings
 from harness.errors import StackError, UsageError
 from harness.machine import jars, java
 from harness.remote import checkpoint as remote
@@ -24,6 +23,7 @@ from harness.remote.mirror import Mirror
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
+from harness.spark.driver_process import Machine, settings
 from tests.provided import Own, parts_of, running
 
 KEYS = Keys("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "us-east-1")

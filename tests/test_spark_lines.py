@@ -17,8 +17,6 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.components.spark import driver_process, other_line
-from harness.components.spark.driver_process import Machine
 from harness.errors import ScenarioError, StackError, UsageError
 from harness.hosts.local import carrying
 from harness.load import dump, load
@@ -34,8 +32,10 @@ from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Scenario
 from harness.session import reaper
 from harness.session.session import Session
+from harness.spark import driver_process, other_line
+from harness.spark.driver_process import Machine
 from harness.stacks import other_lines, processes
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 from harness.stacks.supported import Named, refuse, unsupported
 from harness.wait import until
 from harness.workloads import make

@@ -21,15 +21,15 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from harness import wait
 from harness.components.kafka import process as kafka
-from harness.components.spark import standalone_processes as spark
 from harness.errors import StackError
 from harness.faults import FAULTS
 from harness.hosts.local import LocalProcess
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session import reaper, session
+from harness.spark import standalone_processes as spark
 from harness.stack import Stack
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 from harness.stacks.supported import supported
 from tests.provided import both, broker, database, dsn, schema, topic
 
@@ -52,7 +52,7 @@ HARNESS = """
 import sys, threading
 from pathlib import Path
 from typing import Any
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 stack = ProcessesStack(Path(sys.argv[1]), needs=["kafka", "postgres"])
 stack.up()
 print(stack.describe()["session"], flush=True)

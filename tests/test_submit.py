@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.components.spark.driver_process import MEMORY, SECRETS, ProcessDriver, submit
 from harness.hosts.local import LocalProcess
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline, Victim
+from harness.spark.driver_process import MEMORY, SECRETS, ProcessDriver, submit
 from harness.wait import until
 from tests.limits import PROCESS_S
 

@@ -24,6 +24,7 @@ from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.containers import EXECUTOR, MASTER, contained, master, runs
 from harness.components.yarn.fault import kill_nodemanager
 from harness.components.yarn.settings import Folders
+from harness.components.yarn.yarn_stack import Submitted, YarnStack
 from harness.context import TriggerHit
 from harness.errors import StackError
 from harness.faults import FAULTS, fault
@@ -35,7 +36,6 @@ from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal, read
 from harness.scenario import CrashPoint, Impact, Pipeline, Restart, Step, Victim
 from harness.stack import NoMore
-from harness.stacks.yarn import Submitted, YarnStack
 from harness.triggers.base import at_point
 from harness.wait import until
 
@@ -336,7 +336,7 @@ def ending(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, manager: Any, node: Any, *, gone: bool = False, **of_node: bool
 ) -> None:
     """Have the stack end an application, with these of YARN's daemons."""
-    monkeypatch.setattr("harness.stacks.yarn.END_WITHIN_S", 3.0)
+    monkeypatch.setattr("harness.components.yarn.yarn_stack.END_WITHIN_S", 3.0)
     stack = YarnStack(tmp_path)
     cluster: Any = SimpleNamespace(
         manager=manager,

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from harness.components.yarn.containers import EXECUTOR, MASTER
+from harness.components.yarn.yarn_stack import YarnStack
 from harness.load import load
 from harness.run.loop import run
-from harness.stacks.yarn import YarnStack
 from harness.wait import Waiting, until
 from tests.limits import PROCESS_S
 from tests.test_leaks import begun, listening, nobody, ours, start, temporary

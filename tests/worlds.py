@@ -14,7 +14,6 @@ from typing import Any
 import psutil
 
 from harness.checkers.cells import Row
-from harness.components.spark.driver_process import ProcessDriver
 from harness.context import RunContext
 from harness.faults import fault
 from harness.hosts import signals
@@ -26,6 +25,7 @@ from harness.run.supervisor import Supervisor
 from harness.run_folder.journal import Journal
 from harness.scenario import CrashPoint, Pipeline, Restart, Sink, Step, StepOutcome, Trigger
 from harness.sinks.table import SinkColumn, SinkTable
+from harness.spark.driver_process import ProcessDriver
 from harness.triggers import trigger
 from harness.wait import until
 from tests.provided import reader

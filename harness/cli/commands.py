@@ -11,12 +11,14 @@ import click
 from harness import __version__
 from harness.cli.error_lines import CarefulGroup, counted
 from harness.cli.ranges import Range
+from harness.cli.stack_name import StackName
 from harness.cli.start_help import StartCommand
 from harness.errors import UsageError
 from harness.fields.own_kinds import load_own_kinds
 from harness.fields.paths import find
 from harness.fields.shards import Shard
-from harness.stacks.addresses import AT, SAID, STACKS, where
+from harness.stacks import DEFAULT
+from harness.stacks.addresses import AT, SAID, where
 
 if TYPE_CHECKING:
     from harness.scenario import Scenario
@@ -61,7 +63,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--jobs", "-j", type=click.IntRange(min=1), default=None,
                      help="How many runs at once, on one stack.  [default: by cores and memory]"),
         click.option("--own-stack", is_flag=True, help="Start a stack even where `onceproof up` left one."),
-        click.option("--stack", type=click.Choice(STACKS), default="processes",
+        click.option("--stack", type=StackName(), default=DEFAULT,
                      show_default=True, help="Where it runs; `external` is a cluster that is there already."),
         click.option("--skip-unsupported", is_flag=True, help="Leave out, by name, what the stack does not support."),
         *(click.option(f"--{name.replace('_', '-')}", metavar=word, multiple=name == AT, help=f"{text}.")
@@ -104,7 +106,7 @@ def new(name: str, sink: str, shape: str) -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
-@click.option("--stack", type=click.Choice(STACKS), help="Say also what this stack does not support.")
+@click.option("--stack", type=StackName(), help="Say also what this stack does not support.")
 @click.option("--spark", metavar="LINE", help="Say also what this line of Spark does not do.")
 def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> None:
     """Say every mistake in scenario files. Nothing is started."""
@@ -115,7 +117,7 @@ def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> N
     files, line = found(paths), line_of(spark)
     scenarios = [on(each, line) for each in load_all(files, effects=True)]
     if stack or line:
-        refuse(scenarios, Named(stack or "processes"))
+        refuse(scenarios, Named(stack or DEFAULT))
     missing = [not_run(each.path, lacking) for each in scenarios if (lacking := without_address(each, stack or "", ()))]
     click.echo("\n".join([f"OK: {counted(len(scenarios), 'scenario')}", *missing]))
 
@@ -225,8 +227,8 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 )
 @click.option(
     "--stack",
-    type=click.Choice(["processes", "containers"]),
-    default="processes",
+    type=StackName(side_by_side=True),
+    default=DEFAULT,
     show_default=True,
     help="Where it runs.",
 )

@@ -245,7 +245,7 @@ def _images() -> str:
     tool = shutil.which("docker")
     if tool is None or not _version("docker"):
         raise _Unmet("no docker" if tool is None else "no Python package docker")
-    from harness.components.spark.standalone_containers import IMAGE
+    from harness.spark.standalone_containers import IMAGE
 
     wanted = [*(each.image for each in COMPONENTS if isinstance(each, AsContainer)), IMAGE]
     there = {image.name: _pulled(tool, image.name) for image in wanted}

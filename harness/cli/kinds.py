@@ -17,8 +17,8 @@ from harness.resources import components
 from harness.scenario import Input
 from harness.sinks import SINKS
 from harness.sources import SOURCES
-from harness.stack import MEANS, Means
-from harness.stacks.addresses import STACKS
+from harness.stack import Means
+from harness.stacks import STACKS, names
 from harness.stacks.supported import has
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS
@@ -45,6 +45,7 @@ SECTIONS = (
     Section(SINKS, "under `sink`", lambda kind: [kind.component] if kind.component else ()),
     Section(TRIGGERS, "under `when`, one a step; some take `batch: N` and `query: NAME` beside it"),
     Section(FAULTS, "after `do`"),
+    Section(STACKS, "after `--stack`"),
 )
 
 
@@ -91,6 +92,9 @@ def _row(option: Option) -> tuple[str, ...]:
 
 def facts(kind: Any, section: Section) -> Iterator[tuple[str, str]]:
     """What it gives and needs, and which stacks have it; each with its word."""
+    if section.registry is STACKS:
+        yield "can", ", ".join(sorted(kind.means))
+        return
     name, server = kind.about.name, section.registry is COMPONENTS
     if server:
         yield "gives", ", ".join([f"{{{name}.{each}}}" for each in kind.gives] + [f"{{{each}}}" for each in kind.bare])
@@ -101,7 +105,11 @@ def facts(kind: Any, section: Section) -> Iterator[tuple[str, str]]:
     if means:
         yield "needs a stack that can", ", ".join(sorted(means))
     known = COMPONENTS.all()
-    able = [stack for stack in STACKS if means <= MEANS[stack] and all(has(stack, known.get(each)) for each in needed)]
+    able = [
+        stack
+        for stack in names()
+        if means <= STACKS[stack].means and all(has(stack, known.get(each)) for each in needed)
+    ]
     yield "on", ", ".join(able) or "no stack"
 
 

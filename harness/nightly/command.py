@@ -42,7 +42,8 @@ from harness.run.controls.digest import files
 from harness.run_folder import store
 from harness.run_folder.lines import whole
 from harness.scenario import Scenario, Word
-from harness.stack import MEANS, Stack
+from harness.stack import Stack
+from harness.stacks import DEFAULT, STACKS
 from harness.stacks.needed_parts import code
 from harness.stacks.supported import Named, unsupported
 from harness.suite import one, only_suite, side_by_side, signals, supported
@@ -66,7 +67,7 @@ class Asked:
     seed: int | None = None
     shard: Shard = WHOLE
     jobs: int | None = None
-    stack: str = "processes"
+    stack: str = DEFAULT
     reports: Path = Path("reports/nightly")
     corpus: Path = Path("scenarios/regressions")
     disk: int = 2 * GIB
@@ -84,7 +85,7 @@ def nightly(asked: Asked, *, today: date) -> int:
     """Play the night, or the rest of it; the exit code. Raises UsageError, ScenarioError, StackError."""
     began = monotonic()
     known, own = _scenarios(asked)
-    found = targets(own, MEANS[asked.stack])
+    found = targets(own, STACKS[asked.stack].means)
     if not found:
         saw = f"there is no step that the stack {asked.stack} could draw for any of them"
         raise UsageError(f"asked for a night over {', '.join(map(str, asked.paths))}; {saw}. Take another stack")
@@ -173,7 +174,7 @@ def _state(asked: Asked, digest: str, struck: Counter[Cell], today: date) -> Sta
 
 
 def _listed(asked: Asked, state: State, known: Sequence[Scenario], found: Sequence[Target]) -> Iterator[Entry]:
-    head, means = state.head, MEANS[asked.stack]
+    head, means = state.head, STACKS[asked.stack].means
     before: dict[Cell, int] = {(row[0], row[1], row[2]): row[3] for row in head.struck}
     drawn = plans(found, means=means, seed=head.seed, shard=head.shard, struck=before)
     return entries(known, drawn, found, shard=head.shard, shards=head.shards)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.errors import HarnessError
+from harness.stacks import DEFAULT
 from harness.stacks.addresses import AT, SAID, Where, where
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def read(config: pytest.Config) -> Settings:
     if seed and not re.fullmatch(r"-?[0-9]{1,18}", seed):
         raise pytest.UsageError(f"--harness-seed must be a whole number, not {seed!r}")
     return Settings(
-        stack=values["stack"] or "processes",
+        stack=values["stack"] or DEFAULT,
         places={**{name: values[name] for name in SAID if name != AT}, AT: _values(config, AT)},
         seed=int(seed) if seed else None,
         shard=_shard(values["shard"]),

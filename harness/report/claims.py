@@ -14,6 +14,8 @@ from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
 from harness.run_folder import command
 from harness.scenario import Fault, Impact, StepOutcome, Verdict, Word
+from harness.stacks import STACKS
+from harness.stacks.kind import AtAddresses
 
 GUARANTEES = {
     "exactly-once": "Every record of the source takes effect in the sink exactly once.",
@@ -241,13 +243,13 @@ def explain(folder: str, verdict: Verdict) -> str:
     return shlex.join(["onceproof", "explain", folder, text])
 
 
-BLIND = "Writers on the cluster that outlive their driver: an executor of a dead driver is not visible on `external`."
+BLIND = "Writers on the cluster that outlive their driver: an executor of a dead driver is not visible there."
 
 
 def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:
     """What no run of this kind can say."""
-    stack = run.get("stack")
-    blind = [BLIND] if isinstance(stack, Mapping) and stack.get("stack") == "external" else []
+    stack = mapping(run.get("stack")).get("stack")
+    blind = [BLIND] if isinstance(STACKS.all().get(str(stack)), AtAddresses) else []
     return [*blind, *LIMITS]
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.stacks import STACKS, names
+from harness.stacks.kind import AtAddresses, StackKind
 
-STACKS = ("processes", "containers", "external", "yarn")
 AT = "at"
 SAID = {
     AT: ("NAME=ADDRESS", "external: where a component is, such as kafka=HOST:PORT; once for each"),
@@ -36,23 +37,36 @@ class Where:
 def where(stack: str, given: Mapping[str, Any], *, prefix: str = "--") -> Where | None:
     """The cluster that was asked for with options named `prefix` and a part's name; None on another stack.
 
-    Raises UsageError if nobody asked for `external`, if there is no Spark in it, or no such folder."""
+    Raises UsageError for a stack that there is not, for addresses on one that takes none, if there is no Spark among
+    them, or no such folder."""
     found = {name: value for name, value in given.items() if value}
-    if stack not in STACKS:
-        raise UsageError(f"asked for the stack {stack!r}; there are {', '.join(STACKS)}")
-    if stack != "external":
+    if not isinstance(_known(stack), AtAddresses):
         if found:
-            raise UsageError(f"asked for {_options(list(found), prefix)} on the stack {stack}; that goes with external")
+            goes = " or ".join(kind.about.name for kind in STACKS if isinstance(kind, AtAddresses))
+            asked = f"asked for {_options(list(found), prefix)} on the stack {stack}"
+            raise UsageError(f"{asked}; that goes with {goes or 'no stack'}")
         return None
     at = dict(_pair(each, prefix) for each in found.pop(AT, ()))
     if "spark_master" not in found:
-        raise UsageError(f"asked for the stack external; it also needs {_options(['spark_master'], prefix)}")
+        raise unnamed(stack, prefix=prefix)
     named = found.pop("shared_dir", None)
     shared = Path(named).absolute() if named else None
     if shared is not None and not shared.is_dir():
         asked = f"asked for {_options(['shared_dir'], prefix)} {shared}"
         raise UsageError(f"{asked}; there is none here; make it, where executors see it too")
     return Where(at=at, shared_dir=shared, **found)
+
+
+def _known(stack: str) -> StackKind:
+    """The kind of that name. Raises UsageError."""
+    if stack not in STACKS.all():
+        raise UsageError(f"asked for the stack {stack!r}; there are {', '.join(names())}")
+    return STACKS[stack]
+
+
+def unnamed(stack: str, *, prefix: str = "--") -> UsageError:
+    """That nobody said where the Spark of that stack is."""
+    return UsageError(f"asked for the stack {stack}; it also needs {_options(['spark_master'], prefix)}")
 
 
 def _pair(text: str, prefix: str) -> tuple[str, str]:

@@ -17,8 +17,6 @@ from harness.scenario.progress import DSTREAMS
 from harness.stack import RunsLines, Stack
 from harness.stacks.needed_parts import component_names, needed
 
-STACKS = ("processes",)
-"""The stacks that have other lines."""
 LATER = "spark from attempt 2 on"
 OF_OUR_OWN = ("spark.home", "spark.master")
 """The placeholders that stand for the installed Spark."""

@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from harness.component import Server, Shareable, able
-from harness.components.spark.standalone_processes import executors_under
 from harness.errors import StackError, WaitError
 from harness.hosts import service
 from harness.machine import cache, jars, java, spark_lines
 from harness.machine.jars import spark_home
 from harness.session import reaper
 from harness.session.session import Session
+from harness.spark.standalone_processes import executors_under
 from harness.stacks.lasting import Again, LastingStack
 from harness.stacks.lasting import main as drop_remembered
-from harness.stacks.processes import ProcessesStack
+from harness.stacks.processes.stack import ProcessesStack
 from harness.wait import locked
 
 VARIABLE = "ONCEPROOF_SHARED_STACK"

@@ -7,21 +7,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from harness.component import COMPONENTS, AsContainer, AsProcesses, AtAddress, Component, InSession
-from harness.components.yarn import policy
+from harness.component import COMPONENTS, AtAddress, Component, InSession
 from harness.errors import UsageError
 from harness.faults import FAULTS
-from harness.fields.paths import SPARK_HOME
 from harness.scenario import Scenario, Step
-from harness.stack import MEANS, Means
-from harness.stacks import other_lines
-from harness.stacks.addresses import STACKS, option
+from harness.stack import Means
+from harness.stacks import STACKS, names, other_lines
+from harness.stacks.addresses import option
+from harness.stacks.kind import AtAddresses, HasLines, Refuses
 from harness.stacks.needed_parts import component_names
 from harness.triggers import TRIGGERS
 from harness.triggers.base import NeedsMeans
 
-ABILITIES: Mapping[str, type] = dict(zip(STACKS, (AsProcesses, AsContainer, AtAddress, AsProcesses), strict=True))
-"""By stack, what a server has to have to be had there."""
 REASONS: Mapping[Means, str] = {
     Means.RESTART_ENDED: "a program that ends well on it is not started again there; take kill driver",
     Means.HOLD_REQUESTS: "no request can be held on its way to the server that keeps the checkpoint",
@@ -50,7 +47,7 @@ class Named:
     @property
     def means(self) -> frozenset[Means]:
         """What it can do to the processes of a run."""
-        return MEANS[self.name]
+        return STACKS[self.name].means
 
 
 def supported(stack: Able) -> list[str]:
@@ -76,14 +73,12 @@ def unsupported(scenario: Scenario, stack: Able) -> list[str]:
     # One that nobody has registered is no question of the stack.
     known = COMPONENTS.all()
     named = [name for name in component_names(scenario) if name in known]
-    servers = [name for name in named if stack.name in MEANS and not has(stack.name, known[name])]
-    # There it lies in an image, where nobody here can read it.
-    inside = stack.name == "containers" and scenario.pipeline.entry.startswith(SPARK_HOME)
-    programs = [f"a program in {SPARK_HOME}"] if inside else []
-    own = policy.unsupported(scenario) if stack.name == "yarn" else ()
-    lines = [f"Spark {line}" for line in other_lines.asked(scenario) if stack.name not in other_lines.STACKS]
+    kind = STACKS.all().get(stack.name)
+    servers = [name for name in named if kind is not None and not has(stack.name, known[name])]
+    own = kind.refusals(scenario) if isinstance(kind, Refuses) else ()
+    lines = [f"Spark {line}" for line in other_lines.asked(scenario) if not isinstance(kind, HasLines)]
     lines += [f"Spark {line}, which has no {words}" for line, words in other_lines.refusals(scenario)]
-    return list(dict.fromkeys((*servers, *steps, *programs, *own, *lines)))
+    return list(dict.fromkeys((*servers, *steps, *own, *lines)))
 
 
 def without_address(scenario: Scenario, stack: str, at: Collection[str]) -> list[str]:
@@ -92,7 +87,7 @@ def without_address(scenario: Scenario, stack: str, at: Collection[str]) -> list
     known = COMPONENTS.all()
     there = [known[name] for name in component_names(scenario) if name in known and name not in at]
     ours = [each for each in there if isinstance(each, AtAddress) and not isinstance(each, InSession)]
-    return [each.about.name for each in ours] if stack == "external" else []
+    return [each.about.name for each in ours] if isinstance(STACKS.all().get(stack), AtAddresses) else []
 
 
 def not_run(path: str, lacking: Sequence[str]) -> str:
@@ -111,11 +106,11 @@ def _named(step: Step, lacking: frozenset[Means]) -> str:
 
 def has(stack: str, component: Component | None) -> bool:
     """Is there such a component on the stack of that name?"""
-    return isinstance(component, (InSession, ABILITIES[stack]))
+    return isinstance(component, (InSession, STACKS[stack].has))
 
 
 def _who_does(scenario: Scenario) -> str:
-    able = [name for name in MEANS if not unsupported(scenario, Named(name))]
+    able = [name for name in names() if not unsupported(scenario, Named(name))]
     if len(able) < 2:
         return f" ({able[0]} does)" if able else ""
     return f" ({', '.join(able[:-1])} and {able[-1]} do)"

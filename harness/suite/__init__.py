@@ -36,7 +36,7 @@ from harness.scenario import Scenario, Word
 from harness.stack import PROMISED_CORES, Stack
 from harness.stacks.other_lines import on
 from harness.stacks.supported import Able, Named, unsupported
-from harness.suite.options import ONE_AT_A_TIME, Options
+from harness.suite.options import Options, one_at_a_time
 from harness.suite.options import jobs as jobs_of
 from harness.suite.reported import report as report
 from harness.suite.side_by_side import MOST, alone, most_promised, played, threads
@@ -107,7 +107,7 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
     """Run each scenario on one stack."""
     from harness.suite.progress import progress
 
-    if (options.jobs or 1) > 1 and options.stack in ONE_AT_A_TIME:
+    if (options.jobs or 1) > 1 and one_at_a_time(options):
         raise UsageError(f"asked for several --jobs on the stack {options.stack}; it takes one run at a time")
     most = most_promised(work)
     if (options.jobs or 1) > MOST:

@@ -8,12 +8,10 @@ from pathlib import Path
 
 from harness.machine import capacity
 from harness.scenario import Scenario
+from harness.stacks import DEFAULT, STACKS
 from harness.stacks.addresses import Where
+from harness.stacks.kind import OneAtATime
 from harness.suite import side_by_side
-
-ONE_AT_A_TIME = ("external", "yarn")
-"""The stacks on which no run is played beside another: a cluster that is somebody else's, and one whose NodeManager is
-held still while anybody looks at a dead attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +20,7 @@ class Options:
     scenarios that name none, empty for the installed one; `jobs`: runs at once, None: by what the machine has to give;
     `own_stack`: not on the one that is up; `junit`: where JUnit's XML goes."""
 
-    stack: str = "processes"
+    stack: str = DEFAULT
     where: Where | None = None
     skip_unsupported: bool = False
     seed: int | None = None
@@ -35,8 +33,13 @@ class Options:
     junit: Path | None = None
 
 
+def one_at_a_time(options: Options) -> bool:
+    """Return whether no run is played beside another on the stack."""
+    return isinstance(STACKS.all().get(options.stack), OneAtATime)
+
+
 def jobs(options: Options, work: Sequence[Scenario]) -> int:
     """Return how many runs at once, as asked or as this machine can."""
-    if options.stack in ONE_AT_A_TIME:
+    if one_at_a_time(options):
         return 1
     return options.jobs or side_by_side.jobs(work, cores=capacity.cores(), memory=capacity.memory())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,41 +12,23 @@ from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.run_folder import store
 from harness.scenario import Scenario
 from harness.stack import Stack
-from harness.stacks import other_lines
-from harness.stacks.addresses import STACKS, NoAddress, Where, missing
+from harness.stacks import STACKS, other_lines
+from harness.stacks.addresses import NoAddress, Where, missing
+from harness.stacks.base.child_processes import ChildProcessesStack
+from harness.stacks.containers import KIND as CONTAINERS
 from harness.stacks.needed_parts import needed
+from harness.stacks.processes import KIND as PROCESSES
 from harness.stacks.supported import not_run, refuse, without_address
 from harness.suite.options import Options
 from harness.suite.side_by_side import hit_components
 
 
 def open_stack(name: str, reports: Path, where: Where | None = None, *, needs: Collection[str] = ()) -> Stack:
-    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is for `external`;
-    `needs` are the components that come up with it. Raises UsageError, and StackError where a package is missing."""
+    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is a cluster that is
+    there already, `needs` are the components that come up with it. Raises UsageError, and StackError where a package is
+    missing."""
     logs = store.latest(reports) / "logs"
-    if where is not None:
-        from harness.stacks.external import ExternalStack
-
-        return ExternalStack(where, logs, needs=needs)
-    if name == "processes":
-        from harness.stacks.processes import ProcessesStack
-
-        return ProcessesStack(logs, needs=needs)
-    if name == "containers":
-        for package in ("docker", "testcontainers"):
-            found = importlib.util.find_spec(package)
-            # Any folder of that name on the path is found too, without an origin.
-            if found is None or found.origin is None:
-                cure = "pip install 'onceproof[containers]'; without it: --stack processes"
-                raise StackError(f"asked for the stack containers; there is no Python package {package}; {cure}")
-        from harness.stacks.containers import ContainersStack
-
-        return ContainersStack(logs, needs=needs)
-    if name == "yarn":
-        from harness.stacks.yarn import YarnStack
-
-        return YarnStack(logs, needs=needs)
-    raise UsageError(f"asked for the stack {name!r}; there are {', '.join(STACKS)}")
+    return STACKS[name].open(logs, needs=needs, where=where)
 
 
 def say(words: str) -> None:
@@ -94,7 +75,7 @@ def _lacking(work: Sequence[Scenario], options: Options) -> dict[str, list[str]]
 
 def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str], say: Say) -> Stack | None:
     """The stack that `onceproof up` left running; None if there is none that can be used."""
-    if options.stack != "processes" or options.own_stack:
+    if options.stack != PROCESSES.about.name or options.own_stack:
         return None
     from harness.stacks import shared
 
@@ -115,14 +96,14 @@ def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str], 
 @contextmanager
 def up(stack: Stack, say: Say = say) -> Iterator[Stack]:
     """The stack, up; down afterwards, however it ends. `say` is told what its user has to know."""
-    if stack.name in ("processes", "yarn"):
+    if isinstance(stack, ChildProcessesStack):
         from harness.training.processes import provide
 
         provide(say)
     try:
         stack.up()
-        if stack.name == "containers":
-            from harness.stacks.containers import ContainersStack
+        if stack.name == CONTAINERS.about.name:
+            from harness.stacks.containers.stack import ContainersStack
             from harness.training import containers
 
             if isinstance(stack, ContainersStack):

@@ -16,15 +16,15 @@ from signal import SIGCONT, SIGSTOP, Signals
 from typing import TYPE_CHECKING
 
 from harness import wait
-from harness.components.spark.standalone_processes import WORKER
 from harness.errors import HarnessError, StackError
 from harness.hosts.local import LocalProcess
 from harness.machine import cache, class_data
 from harness.machine.class_data import IN_CONTAINERS, Kind
+from harness.spark.standalone_processes import WORKER
 from harness.training import processes as training
 
 if TYPE_CHECKING:
-    from harness.stacks.containers import ContainersStack
+    from harness.stacks.containers.stack import ContainersStack
 
 RUN = "training"
 HELD_S = 600.0
@@ -92,7 +92,7 @@ def _all(processes: Sequence[LocalProcess], what: Signals) -> None:
 def main() -> int:
     """Train and print the folder; 0, or the error's exit code with one line."""
     try:
-        from harness.stacks.containers import ContainersStack
+        from harness.stacks.containers.stack import ContainersStack
     except ModuleNotFoundError as missing:
         print(f"onceproof: there is no package {missing.name}; pip install 'onceproof[containers]'", file=sys.stderr)
         return StackError.exit_code

@@ -18,8 +18,6 @@ import psutil
 
 from harness import wait
 from harness.component import AsProcesses, Started, able
-from harness.components.spark import driver_process as driver
-from harness.components.spark.standalone_processes import MASTER, WORKER, Spark
 from harness.errors import HarnessError, StackError
 from harness.hosts.logs import tail
 from harness.hosts.processes import ProcessHost
@@ -30,6 +28,8 @@ from harness.run_folder.ledger import State
 from harness.scenario import Input, Pipeline
 from harness.session.session import Session
 from harness.sources import SOURCES
+from harness.spark import driver_process as driver
+from harness.spark.standalone_processes import MASTER, WORKER, Spark
 from harness.stack import Driver
 from harness.workloads.base import Record
 

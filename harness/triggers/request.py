@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import Annotated
 
 from harness.checkpoint import PLANNING
+from harness.component import COMPONENTS, ShowsCommits
 from harness.context import Commits, Listing, RunContext, TriggerHit, running
 from harness.errors import WaitError
 from harness.fields import values as v
@@ -34,8 +35,8 @@ class Request:
 
     about = About(
         name="request",
-        summary="a request that plans or commits a batch in a checkpoint on a server is held. On s3 and azure: copy or "
-        "delete, of the rename to commits/N, or put, where the file manager has no rename. On hdfs and minidfs: "
+        summary="a request that plans or commits a batch in a checkpoint on a server is held. Of an object store: "
+        "copy or delete, of the rename to commits/N, or put, where the file manager has no rename. Of a file system: "
         "create-offsets, rename-offsets, create-commits or rename-commits, where the temporary file of offsets/N or "
         "commits/N is made or renamed",
         example="{request: delete, batch: 3}",
@@ -56,8 +57,7 @@ class Request:
         if trigger.batch is None:
             yield Refusal("batch", "is missing: of which batch?")
         if not planned.checkpoint or (known is not None and not known):
-            words = "never comes: no checkpoint lies on s3, azure, hdfs or minidfs, whose requests are seen"
-            yield Refusal(self.about.name, f"{words}; say `checkpoint: s3`, for example")
+            yield Refusal(self.about.name, f"never comes: {_nowhere()}")
         elif known is not None and trigger.value not in known:
             words = f"never comes: where this checkpoint lies nobody asks for it; take one of {', '.join(known)}"
             yield Refusal(self.about.name, words)
@@ -96,6 +96,15 @@ class Request:
         if STANDS[part] is CrashPoint.BATCH_PLANNING:
             return hit.batch not in listing.get("offsets", ()) and (hit.batch == 0 or hit.batch - 1 in commits)
         return running(hit.batch, listing)
+
+
+def _nowhere() -> str:
+    """That the checkpoint lies where no request is seen, and where one would be."""
+    seen = [each.about.name for each in COMPONENTS if isinstance(each, ShowsCommits)]
+    if not seen:
+        return "no component that is installed shows its requests"
+    where = " or ".join(filter(None, (", ".join(seen[:-1]), seen[-1])))
+    return f"no checkpoint lies on {where}, whose requests are seen; say `checkpoint: {seen[-1]}`, for example"
 
 
 def _held(run: RunContext, commits: Commits, when: Trigger, lowest: int) -> HeldRequest:

@@ -48,7 +48,7 @@ class Rows:
         yield from no_query(trigger)
         yield from unseen(trigger, planned)
         if not planned.countable:
-            cure = "name a table of the run's own in Postgres or MariaDB, or take a failpoint"
+            cure = "name a table of the run's own in a sink that counts rows, or take a failpoint"
             yield Refusal(self.about.name, f"cannot be counted: no sink counts its rows; {cure}")
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:

@@ -6,6 +6,7 @@ address      one that is there already
 webhdfs      asks a NameNode and DataNodes over HTTP
 folder       a run's own folder, as the harness reads and writes it
 run_folders  one for each part of a run
+rpc          where calls begin and end on a connection of Hadoop's RPC
 requests     what a call that a relay sees asks for
 fault        NameNode or DataNode killed, safe mode
 """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harness.components.hdfs.rpc import CREATE, TO
 from harness.remote.relay.commits import TO_HDFS, Operation
 from harness.remote.relay.exchange import Exchange
-from harness.remote.relay.rpc import CREATE, TO
 
 PARTS = {(part.makes, part.log): part for part in TO_HDFS}
 

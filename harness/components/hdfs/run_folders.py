@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.components.hdfs.folder import HdfsFolder
+from harness.components.hdfs.rpc import RPC
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
 from harness.remote import Wait
 from harness.remote.parts import ProvidesFolders, soon
 from harness.remote.relay.relays import RELAY, Relays
 from harness.remote.relay.server import LOOPBACK
-from harness.remote.relay.speech import RPC
 from harness.resources import Resources, labelled
 
 

@@ -6,5 +6,7 @@ asking         what ResourceManager says of an application, and its end
 containers     the processes of an application's containers
 submission     `spark-submit --master yarn --deploy-mode cluster`
 attempt        one attempt: an ApplicationMaster's container, as a driver
+stack          what is known of the stack `yarn`
+yarn_stack     what runs it
 fault          what is done to the daemons
 """

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import failpoint
-from harness.components.spark import driver_process
-from harness.components.spark.settings import changes
 from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.policy import ATTEMPTS, MOST, attempts
 from harness.hosts import service
@@ -28,6 +26,8 @@ from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
+from harness.spark import driver_process
+from harness.spark.settings import ATTEMPT, RUN, changes
 from harness.stack import Change
 
 NAMED = re.compile(rb"application_\d+_\d+")
@@ -96,7 +96,7 @@ def submit(
         PYSPARK_PYTHON=sys.executable,
         TMPDIR=str(own.folder / "tmp"),
         HOME=str(own.folder),
-        **{driver_process.RUN: own.run_id},
+        **{RUN: own.run_id},
     )
     name = f"spark-submit-{own.run_id}"
     return Submission(session.spawn(command, name=name, log=log, env=env, cwd=own.folder), log, own.run_id)
@@ -140,7 +140,7 @@ def class_path(home: Path, jars: Jars, *conf: Path) -> str:
 
 def _common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]:
     # One and the same environment for all attempts: a container's id tells which it is of.
-    numbered = f"spark.executorEnv.{driver_process.ATTEMPT}"
+    numbered = f"spark.executorEnv.{ATTEMPT}"
     return {name: value for name, value in driver_process.common(own, pipeline, jars, 1).items() if name != numbered}
 
 
@@ -178,7 +178,7 @@ def _master(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join([str(Path(pipeline.entry).parent), str(_package())]),
         "PYTHONUNBUFFERED": "1",
-        driver_process.RUN: own.run_id,
+        RUN: own.run_id,
         failpoint.FOLDER: str(own.folder / "failpoints"),
     }
 

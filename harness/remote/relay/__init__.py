@@ -1,8 +1,7 @@
 """A relay in front of the server that keeps a checkpoint: it sees each request of a pipeline, and can hold one.
 
 framing     where requests and answers begin and end by HTTP
-rpc         where calls do by Hadoop's RPC
-speech      which of the two a relay reads
+speech      a protocol as a relay reads it: HTTP, or a component's own
 exchange    what is told of a request, and one that is held
 connection  one connection of a client
 server      all of them, in a thread of this process

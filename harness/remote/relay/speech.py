@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.remote.relay.framing import Framing, Head, Reader
-from harness.remote.relay.rpc import Calls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,5 +25,3 @@ HTTP = Speech(
     alone=True,
 )
 """HTTP/1.1 without TLS."""
-RPC = Speech(requests=Calls, answers=lambda bodiless: Reader(), alone=False)
-"""Hadoop's, of which the answers are not read: they come in any order."""

@@ -12,6 +12,8 @@ from harness.report.escape import visible
 from harness.report.summary import Run, asked, exit_code, run_json
 from harness.run_folder import store
 from harness.scenario import Verdict, Word
+from harness.stacks import DEFAULT, STACKS
+from harness.stacks.kind import AtAddresses
 
 
 def failure(run: Run) -> str:
@@ -34,7 +36,8 @@ def left(verdict: Verdict, folder: Path | None) -> list[str]:
 
 
 CLUSTER = ["--spark-master", "URL", "--at", "NAME=ADDRESS"]
-"""What a command needs on `external`, where no run folder says which cluster it was: the reader has to fill it in."""
+"""What a command needs on a cluster that is there already. No run folder says which one it was: the reader has to fill
+it in."""
 
 
 def command(run: Run) -> str:
@@ -46,8 +49,8 @@ def command(run: Run) -> str:
     if not run.file:
         return ""
     seed = [] if run.seed is None else ["--seed", str(run.seed)]
-    stack = ["--stack", run.stack] if run.stack not in {"", "processes"} else []
-    cluster = CLUSTER if run.stack == "external" else []
+    stack = ["--stack", run.stack] if run.stack not in {"", DEFAULT} else []
+    cluster = CLUSTER if isinstance(STACKS.all().get(run.stack), AtAddresses) else []
     return shlex.join(["onceproof", "run", run.file, *seed, *stack, *cluster])
 
 

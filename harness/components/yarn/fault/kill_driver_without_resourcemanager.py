@@ -20,7 +20,7 @@ class KillDriverWithoutResourceManager(KillDaemon):
     application, and starts the next attempt then."""
 
     impact = Impact.DRIVER_KILLED
-    needs = frozenset({Means.RESTART_YARN, Means.SIGNAL_DRIVER})
+    needs = frozenset({Means.RESTART_DAEMONS, Means.SIGNAL_DRIVER})
 
     @property
     def about(self) -> About:

@@ -14,7 +14,7 @@ from harness.stack import KeepsDaemons, Means
 class KillDaemon(KillServer):
     """SIGKILL to a daemon of YARN's, which is started again after a while. `component` is its name."""
 
-    needs = frozenset({Means.RESTART_YARN})
+    needs = frozenset({Means.RESTART_DAEMONS})
     stands_still = False
     # ApplicationMaster reports to it, and its executors do not: they write on without it.
     missed_at_once = False

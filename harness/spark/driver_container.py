@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import failpoint
-from harness.components.spark import driver_process, standalone_containers
-from harness.components.spark.settings import Change, changes
 from harness.hosts import container
 from harness.hosts.container import Container
 from harness.hosts.engine import Engine
@@ -17,7 +15,9 @@ from harness.machine.class_data import Kind, fitted
 from harness.machine.jars import Jars
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
-from harness.stack import Process
+from harness.spark import driver_process, standalone_containers
+from harness.spark.settings import changes
+from harness.stack import Change, Process
 
 # `exec` so that spark-submit is what the init looks after.
 COMMAND = 'exec "$@" >> "$0" 2>&1'

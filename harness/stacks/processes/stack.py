@@ -6,9 +6,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.components.spark import driver_process
-from harness.components.spark import standalone_processes as standalone
-from harness.components.spark.other_line import OtherLine, other_line
 from harness.errors import StackError
 from harness.hosts.local import LocalProcess, carrying, processes
 from harness.machine import class_data, spark_lines
@@ -17,9 +14,13 @@ from harness.scenario import Pipeline
 from harness.scenario.progress import DSTREAMS
 from harness.session import reaper
 from harness.session.session import Session
-from harness.stack import MEANS, Change, Driver
+from harness.spark import driver_process
+from harness.spark import standalone_processes as standalone
+from harness.spark.other_line import OtherLine, other_line
+from harness.stack import Change, Driver
 from harness.stacks.base import RUNS
 from harness.stacks.base.child_processes import ChildProcessesStack
+from harness.stacks.processes import KIND
 from harness.stacks.provision import Provision
 
 
@@ -58,8 +59,8 @@ class ProcessesStack(ChildProcessesStack):
     `executors` is how many a pipeline may ask for. Without `tuned` drivers and executors run with a JVM's default
     flags: slower, the same otherwise; for measurements."""
 
-    name = "processes"
-    means = MEANS["processes"]
+    name = KIND.about.name
+    means = KIND.means
     spark: Cluster
 
     def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2, tuned: bool = True) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from harness import failpoint
-from harness.components.spark.driver_process import Machine
-from harness.components.spark.standalone_processes import SETTINGS, Spark
 from harness.machine import class_data, jars, spark_lines
 from harness.machine.java import Java
 from harness.machine.spark_lines import Line
 from harness.resources import RunResources, component_of
 from harness.scenario import Pipeline
 from harness.session.session import Session
+from harness.spark.driver_process import Machine
+from harness.spark.standalone_processes import SETTINGS, Spark
 
 JARS = "jars"
 """What the placeholder is called under which a component gives what Spark reaches it by (`{delta.jars}`)."""

@@ -1,4 +1,4 @@
-"""The stack `yarn`: the components as child processes, and a YARN of our own that runs the drivers in cluster mode.
+"""What runs the stack `yarn`: ResourceManager and NodeManager, and drivers that are submitted to them.
 
 YARN starts a driver again by its own policy, so attempts are watched, not started. Whoever looks at a dead attempt
 holds NodeManager still meanwhile: it would start the next one.
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.components.spark import driver_process
 from harness.components.yarn import settings
 from harness.components.yarn.asking import FINISHED
 from harness.components.yarn.attempt import YarnAttempt
 from harness.components.yarn.cluster import Yarn, YarnDaemon
 from harness.components.yarn.containers import EXECUTOR, contained, runs
 from harness.components.yarn.policy import attempts
+from harness.components.yarn.stack import KIND
 from harness.components.yarn.submission import Machine, Submission, submit, table
 from harness.errors import StackError, WaitError
 from harness.hosts import signals
@@ -26,7 +26,8 @@ from harness.hosts.local import LocalProcess, carrying
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
-from harness.stack import MEANS, Change, Driver, NoMore
+from harness.spark import driver_process
+from harness.stack import Change, Driver, NoMore
 from harness.stacks.base import RUNS
 from harness.stacks.base.child_processes import ChildProcessesStack
 from harness.stacks.provision import Provision
@@ -47,8 +48,8 @@ class Submitted:
 class YarnStack(ChildProcessesStack):
     """One of each component, a ResourceManager and a NodeManager, on ports of our own."""
 
-    name = "yarn"
-    means = MEANS["yarn"]
+    name = KIND.about.name
+    means = KIND.means
 
     def __init__(self, logs: Path, *, needs: Collection[str] = ()) -> None:
         super().__init__(logs, needs=needs)

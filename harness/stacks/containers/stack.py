@@ -13,10 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.component import COMPONENTS, AsContainer, Boxed, HasClient, able
-from harness.components.spark import driver_container as driver
-from harness.components.spark import driver_process as local_driver
-from harness.components.spark import standalone_containers as containers
-from harness.components.spark import standalone_processes as spark
 from harness.errors import StackError
 from harness.hosts.container import Container
 from harness.hosts.engine import Engine, last_log_lines
@@ -30,8 +26,13 @@ from harness.run_folder.store import disk
 from harness.scenario import Pipeline
 from harness.session import reaper
 from harness.session.session import Session
-from harness.stack import MEANS, Change, Driver, Process
+from harness.spark import driver_container as driver
+from harness.spark import driver_process as local_driver
+from harness.spark import standalone_containers as containers
+from harness.spark import standalone_processes as spark
+from harness.stack import Change, Driver, Process
 from harness.stacks.base import RUNS, StartingStack
+from harness.stacks.containers import KIND
 from harness.stacks.provision import Provision
 
 
@@ -39,8 +40,8 @@ class ContainersStack(StartingStack):
     """One of each component and two workers, in a network of their own. `logs` is where they write, `needs` are those
     that come up with it."""
 
-    name = "containers"
-    means = MEANS["containers"]
+    name = KIND.about.name
+    means = KIND.means
 
     def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2) -> None:
         super().__init__(logs, needs=needs)

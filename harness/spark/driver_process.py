@@ -16,7 +16,6 @@ from pathlib import Path
 import psutil
 
 from harness import failpoint
-from harness.components.spark.settings import ATTEMPT, RUN, Change, changes
 from harness.hosts.local import LocalProcess, chosen, exit_status
 from harness.machine import class_data
 from harness.machine.jars import Jars
@@ -24,6 +23,8 @@ from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session.session import Session
+from harness.spark.settings import ATTEMPT, RUN, changes
+from harness.stack import Change
 
 MEMORY = "512m"
 JARS = "spark.jars"

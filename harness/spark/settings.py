@@ -2,7 +2,7 @@
 
 Drivers are started with these and nothing else. `run.json`, the page of a run and `docs/settings.md` have this table:
 
-    python -m harness.components.spark.settings > docs/settings.md
+    python -m harness.spark.settings > docs/settings.md
 """
 
 from __future__ import annotations

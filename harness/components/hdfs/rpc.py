@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.remote.relay.framing import Head, Piece, Reader, Unread
+from harness.remote.relay.speech import Speech
 
 MAGIC = b"hrpc\x09"
 """With the version, which is the one since Hadoop 2."""
@@ -61,6 +62,10 @@ class Calls(Reader):
         elif len(self._buffer) >= 4 + size:
             data = self._take(4 + size)
             yield Piece(data, called(data[4:]))
+
+
+RPC = Speech(requests=Calls, answers=lambda bodiless: Reader(), alone=False)
+"""Its answers are not read: they come in any order."""
 
 
 def called(frame: bytes) -> Head | None:

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 from harness import failpoint
 from harness.component import Addressed, InSession, Server, component
-from harness.components.spark import driver_process
 from harness.errors import StackError, UsageError
 from harness.hosts.local import LocalProcess, carrying
 from harness.hosts.ports import HOST
@@ -25,9 +24,11 @@ from harness.machine.jars import spark_home
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
-from harness.stack import MEANS, Change, Driver
+from harness.spark import driver_process
+from harness.stack import Change, Driver
 from harness.stacks.addresses import AT, Where, missing
 from harness.stacks.base import RUNS, of_session
+from harness.stacks.external import KIND
 from harness.stacks.lasting import Again, LastingStack, at
 from harness.stacks.provision import Provision
 
@@ -38,8 +39,8 @@ MASTER = 7077
 class ExternalStack(LastingStack):
     """A cluster that is not ours: faults hit the drivers alone."""
 
-    name = "external"
-    means = MEANS["external"]
+    name = KIND.about.name
+    means = KIND.means
 
     def __init__(self, where: Where, logs: Path, *, needs: Collection[str] = ()) -> None:
         """Raises UsageError for an address that is none, and where a component has none."""

@@ -1,0 +1,38 @@
+"""The stack `processes`: the components and Spark as child processes of the harness. Needs no Docker and no root.
+
+stack   what runs it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from harness.component import AsProcesses
+from harness.fields.shape import Shape
+from harness.kinds import About
+from harness.stack import Means, Stack
+from harness.stacks.addresses import Where
+
+
+class Processes:
+    """The processes of one machine have one network."""
+
+    about = About(
+        name="processes",
+        summary="Spark and the components run as child processes of the harness",
+        example="onceproof run scenarios/proving",
+        options=Shape,
+    )
+    means = frozenset(Means) - {Means.CUT_NETWORK, Means.RESTART_DAEMONS}
+    has = AsProcesses
+    has_lines = True
+
+    def open(self, logs: Path, *, needs: Collection[str], where: Where | None) -> Stack:
+        """One of it, not yet up."""
+        from harness.stacks.processes.stack import ProcessesStack
+
+        return ProcessesStack(logs, needs=needs)
+
+
+KIND = Processes()
