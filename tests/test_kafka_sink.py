@@ -40,6 +40,7 @@ from harness.stacks.needed_parts import parts
 from harness.wait import until
 from harness.workloads import make
 from tests.laws import FAULTS
+from tests.limits import examples
 from tests.planted import is_found, plant
 from tests.provided import Own, parts_of, running
 from tests.test_sinks import IN_KAFKA, ROOT
@@ -366,7 +367,7 @@ def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
 
 
 @pytest.mark.stack
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(texts=st.lists(st.none() | TEXTS, min_size=1))
 def test_any_text_arrives_as_it_is_and_in_its_place(own: Own, texts: list[str | None]) -> None:
     before = len(read(sink(), own).rows)

@@ -30,6 +30,7 @@ from harness.sinks.reading import busy, columns, mark, read
 from harness.wait import until
 from tests.folders import SCENARIO
 from tests.laws import FAULTS
+from tests.limits import examples
 from tests.planted import is_found, plant
 from tests.provided import Own, parts_of, running
 from tests.test_sinks import IN_OPENSEARCH, are_as_fine
@@ -146,7 +147,7 @@ def test_the_text_of_a_number_is_what_was_sent(own: Own) -> None:
     assert "'0' of" in (said := read(sink("t", "x decimal(18,2)"), own).unreadable) and "more decimals" in said
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=500), min_size=1))
 def test_any_text_arrives_as_it_is(own: Own, texts: list[str | None]) -> None:
     put(own, [(str(i), text, "1") for i, text in enumerate(texts)])

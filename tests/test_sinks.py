@@ -34,6 +34,7 @@ from harness.sinks.table import SinkColumn, SinkTable, load, save
 from harness.wait import until
 from harness.workloads import make
 from tests.laws import FAULTS, good_rows
+from tests.limits import examples
 from tests.planted import case_of, is_found, plant
 from tests.provided import Own, at, dsn, parts_of, shared
 
@@ -310,7 +311,7 @@ def test_scale_blanks_of_char_and_order_of_rows_are_not_data(own: Own) -> None:
 
 
 @pytest.mark.stack
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), min_size=1)
 )
