@@ -39,6 +39,7 @@ from harness.sinks.table import load
 from harness.stacks.needed_parts import parts
 from harness.wait import until
 from harness.workloads import make
+from tests import shipped
 from tests.laws import FAULTS
 from tests.limits import examples
 from tests.planted import is_found, plant
@@ -310,7 +311,7 @@ def test_a_topic_is_a_part_of_its_own_with_its_partitions() -> None:
 
 @pytest.mark.parametrize("path", IN_KAFKA, ids=lambda path: path.stem)
 def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(path: Path) -> None:
-    scenario = scenarios.load(path)
+    scenario = shipped.scenario(path)
     workload = make(scenario.input, seed=1, root=ROOT)
     names = tuple((column.name, column.type, column.expression) for column in workload.columns)
     with Effects(Source(parquet=None, columns=names), where=path.name) as effects:

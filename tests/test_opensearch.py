@@ -122,8 +122,10 @@ def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
 @pytest.mark.parametrize(
     "path", [path for path in IN_OPENSEARCH if "two_systems" not in path.stem], ids=lambda path: path.stem
 )
-def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(own: Own, path: Path) -> None:
-    are_as_fine(own, path)
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(
+    request: pytest.FixtureRequest, path: Path
+) -> None:
+    are_as_fine(request, path)
 
 
 def test_documents_arrive_as_they_were_sent(own: Own) -> None:
