@@ -1,9 +1,13 @@
-# Two commands do everything, each with its own set-up: `make prove` and `make test`.
-# ARGS is handed on: make prove ARGS="--seed 7", make test ARGS='-m "not stack"'.
+# Three commands do everything, each with its own set-up: `make check`, a minute; `make test`, what CI runs; `make prove`.
+# ARGS is handed on: make prove ARGS="--seed 7", make test ARGS='-m "not stack"', make check ARGS="-k ledger".
 
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest tests -rs --no-fold-skipped
+# Every step runs, also after one that failed, and the status is that of all.
+STEPS := $(MAKE) --no-print-directory --keep-going
+# Without its cache of compiled files each process of Python compiles all that it imports: seconds, each time.
+export PYTHONDONTWRITEBYTECODE :=
 # To read the other hundred files takes half a minute.
 STACKED = $$(grep -l 'mark\.stack' tests/test_*.py)
 SUITE := proving
@@ -13,7 +17,7 @@ PIP_FLAGS := --disable-pip-version-check --no-input --quiet
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell \
 	$(name) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $(name))))
 
-.PHONY: prove test lint format set-up java jars archives lock clean
+.PHONY: prove check test quick pure stack lint style imports types format set-up java jars archives lock clean
 .DEFAULT_GOAL := prove
 
 # SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, upgrades, dstreams, hadoop, s3, azure,
@@ -44,26 +48,44 @@ prove: set-up
 	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, upgrades, dstreams, hadoop, s3, azure, eventhubs, guarantees, all, containers, yarn, hostile, tests, browser, sabotage, soak, starts, unsteady, mutants" >&2; exit 2 ;; \
 	esac
 
+# What needs neither a server nor a process of its own, with few examples of each property.
+check: $(STAMP)
+	@$(STEPS) lint quick
+
+quick:
+	@$(PYTEST) -q -m "not (stack or subprocess or slow)" -n logical --dist worksteal --hypothesis-profile=work $(ARGS)
+
 ifneq ($(strip $(ARGS)),)
 test: set-up
 	@$(PYTEST) $(ARGS)
 else
-# The tests without servers side by side on every core, ruff and mypy among them, then the others, two files at once, the
-# long ones first, each process with a stack of its own: two keep two cores busy. Both are run, whatever fails. Real runs
-# that others stand for are marked `prove`.
 test: set-up
-	@$(PYTEST) -m "not stack" -n logical --dist worksteal; pure=$$?; \
-	$(BIN)/pytest $(STACKED) -rs --no-fold-skipped -m "stack and not prove" -n 2 --dist loadfile --no-loadscope-reorder \
-	  --durations=40 --durations-min=10; stack=$$?; \
-	[ $$pure -eq 0 ] && [ $$stack -eq 0 ]
+	@$(STEPS) lint pure stack
 endif
 
-lint: set-up
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check . ; echo "cure: make format" >&2; exit 1; }
-	@$(BIN)/mypy
+# The tests without servers side by side on every core.
+pure:
+	@$(PYTEST) -m "not stack" -n logical --dist worksteal
 
-format: set-up
+# The others, two files at once, the long ones first, each process with a stack of its own: two keep two cores busy. Real
+# runs that others stand for are marked `prove`.
+stack:
+	@$(BIN)/pytest $(STACKED) -rs --no-fold-skipped -m "stack and not prove" -n 2 --dist loadfile --no-loadscope-reorder \
+	  --durations=40 --durations-min=10
+
+lint: style imports types
+
+style: $(STAMP)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check . ; echo "cure: make format" >&2; exit 1; }
+
+imports: $(STAMP)
+	@$(BIN)/lint-imports --no-logo >$(VENV)/imports || { cat $(VENV)/imports; exit 1; }
+
+types: $(STAMP)
+	@$(BIN)/mypy --no-error-summary
+
+format: $(STAMP)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 

@@ -51,7 +51,7 @@ def wait_for(what: str, look: Callable[[], object], every_s: float = 0.05) -> No
     while not look():
         if time.monotonic() > end:
             raise SystemExit(f"waited {WITHIN_S:g} s for {what}")
-        time.sleep(every_s)
+        time.sleep(every_s)  # noqa: TID251  by hand, without a harness
 
 
 def answers(number: int) -> bool:

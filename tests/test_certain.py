@@ -20,6 +20,7 @@ from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.weighed import Weighed
 from harness.scenario import Finding, Guarantee, Harm, Kind
 from tests.folders import HIT, PER_RECORD, TOTALS, values
+from tests.limits import examples
 from tests.scales import Bench, Make, batch, benches, hit, reach, upto
 
 AGAIN, GONE, NOTHING = (Harm.REPETITION,), (Harm.LOSS,), ()
@@ -214,7 +215,7 @@ def spans(ids: set[int]) -> Spans:
     return tuple(Span(0, each, each + 1) for each in sorted(ids))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     amounts=st.lists(st.integers(-2, 9), min_size=20, max_size=20),
     some=st.tuples(SOME, SOME, SOME),

@@ -13,13 +13,14 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import ALTERED, PAIRS_MAX, ROWS_MAX, Mark, compare, finding, named
 from harness.scenario import Finding, Kind
 from tests.laws import FAULTS, KEYS, ROWS, case, good_rows, marks, oracle
+from tests.limits import examples
 
 A: Row = ("1", "a", "5")
 B: Row = ("2", "b", "6")
 TEXTS = ("text", "text", "text")
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(ROWS, ROWS, KEYS, st.booleans())
 @example([A, A], [A, ("1", "a", "7")], ("id",), False)
 def test_agrees_with_the_naive_oracle(expected: list[Row], found: list[Row], key: tuple[str, ...], agg: bool) -> None:
@@ -27,7 +28,7 @@ def test_agrees_with_the_naive_oracle(expected: list[Row], found: list[Row], key
     assert marks(one) == oracle(one)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(ROWS, st.integers(0, 2**32), KEYS)
 def test_agrees_with_the_oracle_on_a_mutated_copy(expected: list[Row], seed: int, key: tuple[str, ...]) -> None:
     rng = Random(seed)
@@ -47,7 +48,7 @@ def test_nothing_planted_nothing_found(rows: list[Row], rng: Random, key: tuple[
 
 @pytest.mark.parametrize("fault", FAULTS)
 @given(count=st.integers(3, 60), seed=st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_each_planted_fault_is_found_located_and_classified(fault: str, count: int, seed: int) -> None:
     rows, rng = good_rows(count, seed), Random(seed)
     found, must = FAULTS[fault](rows, rng)

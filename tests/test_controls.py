@@ -30,6 +30,7 @@ from harness.scenario import CrashPoint, Expect, Input, Pipeline, Scenario, Sink
 from harness.sinks import SINKS
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import trigger
+from tests.limits import examples
 from tests.windows import TOLD, windowed
 
 SINK = Sink(kind="postgres", target="payments", effect="select id from ledger", key=("id",))
@@ -419,7 +420,7 @@ def left(tmp_path: Path, name: str = "left", text: bytes = b"evidence") -> Path:
     return folder
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(20))
 @given(place=st.integers(0, 7), bit=st.integers(0, 7))
 def test_a_flipped_bit_in_the_cache_is_no_evidence(
     place: int, bit: int, tmp_path_factory: pytest.TempPathFactory

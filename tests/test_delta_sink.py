@@ -31,6 +31,7 @@ from harness.sinks.table_format import OpenTable
 from tests import arrow_values, read_ahead, spark_tables
 from tests.arrow_values import Value, arrives, payments, table_of
 from tests.laws import FAULTS
+from tests.limits import examples
 from tests.planted import is_found, plant
 from tests.provided import Own
 
@@ -87,7 +88,7 @@ def test_every_type_arrives_exactly(own: Own, case: Value) -> None:
     arrives(case, PAYMENTS, own)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
 def test_any_text_arrives_as_it_is(own: Own, texts: list[str | None]) -> None:
     made: list[Row] = [(str(at), text, "1") for at, text in enumerate(texts)]
@@ -95,7 +96,7 @@ def test_any_text_arrives_as_it_is(own: Own, texts: list[str | None]) -> None:
     assert rows(own) == made
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(numbers=st.lists(st.none() | st.floats(width=64), min_size=1))
 def test_any_float_arrives_as_the_double_it_is(own: Own, numbers: list[float | None]) -> None:
     write(own, pa.table({"id": range(len(numbers)), "x": pa.array(numbers, pa.float64())}), mode="overwrite")

@@ -29,6 +29,7 @@ from harness.sinks.table import load
 from tests import arrow_values
 from tests.arrow_values import DAY, Value, arrives, payments, table_of
 from tests.laws import FAULTS, good_rows
+from tests.limits import examples
 from tests.planted import is_found, plant
 from tests.provided import Own
 
@@ -190,7 +191,7 @@ def test_json_that_is_packed_is_read_and_told_when_it_is_torn(own: Own) -> None:
     assert "a.json.gz cannot be read exactly" in read(as_json("id int"), own).unreadable
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
 def test_any_text_arrives_as_it_is(own: Own, texts: list[str | None]) -> None:
     made: list[Row] = [(str(at), text, "1") for at, text in enumerate(texts)]
@@ -365,7 +366,7 @@ Steps = list[Mapping[str, str]]
 STEPS = st.lists(st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["add", "delete"]), max_size=4), min_size=1)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=STEPS, compacted=st.sets(st.integers(0, 12)), gone=st.booleans())
 def test_a_manifest_says_the_same_however_it_was_compacted(
     own: Own, batches: Steps, compacted: set[int], gone: bool

@@ -1,4 +1,8 @@
-"""The house rules, held by tests: sizes, annotations, imports, lint, types, and words that stand in no file."""
+"""The house rules that no tool checks: sizes, circles of imports, words that are in no file.
+
+Ruff, mypy and lint-imports check the others (`make lint`): positional arguments, annotations, docstrings of files,
+layers, calls that are banned.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,46 @@ import ast
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from statistics import median
 
 import pytest
 
 from tests.limits import PROCESS_S
 
 ROOT = Path(__file__).resolve().parent.parent
-MODULE_LINES = 400
-MODULE_LINES_MEDIAN = 120
+MODULE_LINES = 600
 FUNCTION_LINES = 60
-FOLDER_FILES = 12
-FUNCTION_LINES_MEDIAN = 10
-POSITIONAL = 5
-TOOL_S = 550
+CLASS_FIELDS = 12
+# The redesign of the judge and its page divides these. The list may shrink and not grow.
+WIDE_CLASSES = {
+    "checkers/verdict.py Facts",
+    "checkpoint.py Progress",
+    "context.py RunContext",
+    "hosts/engine.py Wanted",
+    "judge/examine.py Examined",
+    "judge/injections.py Injection",
+    "judge/progress_at_hit.py Reach",
+    "nightly/state.py Line",
+    "report/many/page.py ManyPage",
+    "report/many/seen.py Seen",
+    "report/page.py Page",
+    "report/page.py StepText",
+    "run/snapshots.py Parts",
+    "run_folder/snapshot.py Snapshot",
+    "scenario/__init__.py Finding",
+    "scenario/__init__.py Scenario",
+    "scenario/__init__.py Stake",
+    "scenario/__init__.py Verdict",
+    "sinks/starts/__init__.py Parts",
+    "sinks/table.py SinkTable",
+    "sinks/table.py _About",
+}
+# Hard for readers whose first language is not English. The list grows.
+BANNED = ("as well as ever", "thereby", "wherein")
 # In pieces, so that this file does not hold what it bans.
 HOSTS = [
     "pypi" + ".org",
@@ -82,6 +106,10 @@ def lines(node: Function) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
+def fields(node: ast.ClassDef) -> list[ast.AnnAssign]:
+    return [each for each in node.body if isinstance(each, ast.AnnAssign) and "ClassVar" not in ast.unparse(each)]
+
+
 def positional(node: Function) -> list[ast.arg]:
     return [each for each in (*node.args.posonlyargs, *node.args.args) if each.arg not in ("self", "cls")]
 
@@ -101,54 +129,28 @@ def imports(tree: ast.AST) -> Iterator[str]:
 def committed() -> list[Path]:
     """Every file that stands in the repository or is about to."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=TOOL_S)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=PROCESS_S)
     return [path for name in done.stdout.split("\0") if name and (path := ROOT / name).is_file()]
-
-
-def tool(*command: str) -> None:
-    """Run a tool of this virtual environment at the root; what it says is the failure."""
-    path = Path(sys.executable).with_name(command[0])
-    done = subprocess.run(
-        [str(path), *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False, timeout=TOOL_S
-    )
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
 
 
 def test_modules_are_small() -> None:
     sizes = {module.name: module.text.count("\n") for module in modules("harness", "pipelines")}
     assert {name: size for name, size in sizes.items() if size > MODULE_LINES} == {}
-    assert median(sizes.values()) <= MODULE_LINES_MEDIAN
-
-
-def test_folders_are_small() -> None:
-    counts = Counter(str(path.parent.relative_to(ROOT)) for path in committed() if (ROOT / "harness") in path.parents)
-    assert {folder: count for folder, count in counts.items() if count > FOLDER_FILES} == {}
 
 
 def test_functions_are_small() -> None:
     sizes = {name: lines(node) for name, node in functions("harness", "pipelines")}
     assert {name: size for name, size in sizes.items() if size > FUNCTION_LINES} == {}
-    assert median(sizes.values()) <= FUNCTION_LINES_MEDIAN
 
 
-def test_functions_take_few_positional_arguments() -> None:
-    counts = {name: len(positional(node)) for name, node in functions("harness", "pipelines")}
-    assert {name: count for name, count in counts.items() if count > POSITIONAL} == {}
-
-
-def test_everything_is_annotated() -> None:
-    bare = []
-    for name, node in functions("harness", "pipelines", "tests"):
-        extra = [each for each in (node.args.vararg, node.args.kwarg) if each is not None]
-        arguments = [*positional(node), *node.args.kwonlyargs, *extra]
-        if node.returns is None or any(each.annotation is None for each in arguments):
-            bare.append(name)
-    assert bare == []
-
-
-def test_every_file_says_what_it_is_for() -> None:
-    rooms = ("harness", "pipelines", "tests")
-    assert [module.name for module in modules(*rooms) if not ast.get_docstring(module.tree)] == []
+def test_classes_have_few_fields() -> None:
+    wide = {
+        f"{module.name.removeprefix('harness/')} {node.name}"
+        for module in modules("harness", "pipelines")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef) and len(fields(node)) > CLASS_FIELDS
+    }
+    assert wide == WIDE_CLASSES
 
 
 def test_the_modules_that_a_package_lists_are_there() -> None:
@@ -160,19 +162,6 @@ def test_the_modules_that_a_package_lists_are_there() -> None:
     }
     assert len(listed) > 40
     assert [path for path in listed if not (path.is_dir() or path.with_suffix(".py").is_file())] == []
-
-
-def test_nothing_sleeps() -> None:
-    sleeps = []
-    for module in modules("harness", "tests"):
-        for node in ast.walk(module.tree):
-            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-            taken = (
-                isinstance(node, ast.ImportFrom) and node.module == "time" and "sleep" in {a.name for a in node.names}
-            )
-            if called == "time.sleep" or taken:
-                sleeps.append(f"{module.name}:{node.lineno}: sleep is banned, use harness.wait")  # type: ignore[attr-defined]
-    assert sleeps == []
 
 
 WORDS = re.compile(r"[A-Za-z]{3}| ")
@@ -215,6 +204,14 @@ def test_pipelines_import_only_the_failpoint() -> None:
     assert found == []
 
 
+@pytest.mark.parametrize("word", BANNED)
+def test_no_text_has_a_banned_word(word: str) -> None:
+    banned = re.compile(rf"\b{word}\b".replace(" ", r"\s+"), re.IGNORECASE)
+    read = [path for path in committed() if path.relative_to(ROOT).parts[0] in ("harness", "docs", "README.md")]
+    hits = [path for path in read if banned.search(path.read_bytes().decode("utf-8", errors="replace"))]
+    assert [str(path.relative_to(ROOT)) for path in hits] == []
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_no_file_names_a_registry(host: str) -> None:
     assert [path.name for path in committed() if host.encode() in path.read_bytes()] == []
@@ -242,18 +239,6 @@ def test_the_lock_names_a_hash_for_every_package() -> None:
     assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
-def test_ruff_is_content() -> None:
-    tool("ruff", "check", ".")
-
-
-def test_the_layout_is_ruffs() -> None:
-    tool("ruff", "format", "--check", ".")
-
-
-def test_imports_point_down() -> None:
-    tool("lint-imports")
-
-
 def test_no_modules_import_each_other_in_a_circle() -> None:
     known = {module.dotted: module.tree for module in modules("harness")}
     graph = {
@@ -262,7 +247,3 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     }
     # Raises CycleError with the circle.
     TopologicalSorter(graph).prepare()
-
-
-def test_mypy_is_content() -> None:
-    tool("mypy")

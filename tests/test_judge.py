@@ -43,6 +43,7 @@ from tests.folders import (
     totals,
     values,
 )
+from tests.limits import examples
 
 pytestmark = pytest.mark.usefixtures("asked_once")
 
@@ -96,7 +97,7 @@ def test_all_kinds_at_once(folder: Folder) -> None:
     assert (stray.records, stray.batches) == ((), ())
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 39), st.sampled_from(["lost", "duplicated", "corrupted"]), st.randoms(use_true_random=False))
 def test_any_planted_anomaly_is_that_finding(tmp_path_factory: Any, at: int, kind: str, rng: Any) -> None:
     folder = Folder(tmp_path_factory.mktemp("run") / "run")

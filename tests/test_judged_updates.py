@@ -13,6 +13,7 @@ from harness.judge import judge
 from harness.scenario import Kind, Word
 from tests.corpus.case import error, held, unknown, violated, void
 from tests.corpus.run_builder import blame
+from tests.limits import examples
 from tests.windows import SINK, TOLD, UPDATED, WindowRun, marked, says, windowed
 
 AT_3 = blame(3)
@@ -108,7 +109,7 @@ def test_a_scenario_that_names_the_other_output_mode_is_never_held(tmp_path: Pat
 
 
 HISTORIES = st.lists(st.lists(st.integers(0, 60_000), max_size=4), min_size=3, max_size=5)
-DRAWN = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+DRAWN = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @DRAWN

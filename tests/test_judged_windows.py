@@ -18,6 +18,7 @@ from harness.scenario import Kind, Word
 from harness.scenario.watermark import Watermark
 from tests.corpus.case import error, held, look, unknown, violated, void
 from tests.corpus.run_builder import CHECKPOINT, blame
+from tests.limits import examples
 from tests.windows import SINK, TOLD, WindowRun, marked, says, windowed
 
 DONE, BEFORE = blame(3), blame(5, point="batch-planned")
@@ -337,7 +338,7 @@ def test_a_window_that_does_not_end_once_is_the_users_mistake(closes: str, said:
 
 
 HISTORIES = st.lists(st.lists(st.integers(0, 60_000), max_size=4), min_size=3, max_size=5)
-DRAWN = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+DRAWN = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @DRAWN

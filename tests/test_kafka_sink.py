@@ -39,7 +39,9 @@ from harness.sinks.table import load
 from harness.stacks.needed_parts import parts
 from harness.wait import until
 from harness.workloads import make
+from tests import shipped
 from tests.laws import FAULTS
+from tests.limits import examples
 from tests.planted import is_found, plant
 from tests.provided import Own, parts_of, running
 from tests.test_sinks import IN_KAFKA, ROOT
@@ -309,7 +311,7 @@ def test_a_topic_is_a_part_of_its_own_with_its_partitions() -> None:
 
 @pytest.mark.parametrize("path", IN_KAFKA, ids=lambda path: path.stem)
 def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(path: Path) -> None:
-    scenario = scenarios.load(path)
+    scenario = shipped.scenario(path)
     workload = make(scenario.input, seed=1, root=ROOT)
     names = tuple((column.name, column.type, column.expression) for column in workload.columns)
     with Effects(Source(parquet=None, columns=names), where=path.name) as effects:
@@ -366,7 +368,7 @@ def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
 
 
 @pytest.mark.stack
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(texts=st.lists(st.none() | TEXTS, min_size=1))
 def test_any_text_arrives_as_it_is_and_in_its_place(own: Own, texts: list[str | None]) -> None:
     before = len(read(sink(), own).rows)

@@ -21,6 +21,7 @@ from harness.errors import HarnessError
 from harness.run_folder import ledger
 from harness.run_folder.ledger import Answer, Attempts, AttemptsRead, State, digest, producer_report, read
 from harness.workloads import Record
+from tests.limits import examples
 
 KEYS = st.none() | st.binary(max_size=6)
 ERRORS = st.none() | st.text(st.characters(codec="utf-8"), max_size=6)
@@ -146,7 +147,7 @@ def test_a_cut_at_every_byte(tmp_path: Path) -> None:
 
 
 @given(story=stories(most=3).filter(lambda story: bool(story.blocks)), data=st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_a_flipped_bit_ends_the_log_where_it_lies(log: Path, story: Story, data: st.DataObject) -> None:
     ends = written(story, log)
     at, bit = data.draw(st.integers(0, ends[-1] - 1)), data.draw(st.integers(0, 7))
@@ -399,7 +400,7 @@ def test_a_topic_without_our_header_is_compared_by_place_and_value(tmp_path: Pat
 
 
 @given(states=st.lists(st.tuples(st.sampled_from(list(State)), st.integers(0, 2)), max_size=12))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_only_broken_promises_are_reported(log: Path, states: list[tuple[State, int]]) -> None:
     """A record lies in the topic 0, 1 or 2 times, whatever its answer was: each pair has one right reading."""
     rows, sent, at = [], [], 0

@@ -24,7 +24,7 @@ from harness.load import dump, filled, find, load, project_root, schema
 from harness.load.models import shapes
 from harness.load.yaml_tree import BYTES_MAX, VALUES_MAX, Node
 from harness.scenario import Scenario
-from tests.limits import PROCESS_S
+from tests.limits import PROCESS_S, examples
 from tests.shipped import scenario as shipped
 from tests.strategies import ENTRY, project, scenarios, texts
 
@@ -82,14 +82,14 @@ def written(home: Path, text: str, name: str = "s.yaml") -> Path:
 
 
 @given(scenarios())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_a_dumped_scenario_loads_back_the_same(headed: Path, scenario: Scenario) -> None:
     path = written(headed, dump(scenario))
     assert load(path) == replace(scenario, path=str(path))
 
 
 @given(scenarios())
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_a_dump_is_the_same_text_each_time(scenario: Scenario) -> None:
     assert dump(scenario) == dump(scenario)
 
@@ -124,13 +124,13 @@ def test_what_a_file_may_say_is_made_once_for_the_same_kinds() -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 def test_random_bytes_are_refused(home: Path, data: bytes) -> None:
     refused(home / "fuzz.yaml", data)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @example("&a &a")
 @example("\t")
 @example('"\\ud800"')
@@ -142,7 +142,7 @@ def test_random_pieces_of_yaml_are_refused(home: Path, text: str) -> None:
 
 
 @given(scenarios(), st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_a_damaged_scenario_is_refused_or_loads(home: Path, scenario: Scenario, data: st.DataObject) -> None:
     text = dump(scenario)
     at = data.draw(st.integers(0, len(text)))
@@ -151,7 +151,7 @@ def test_a_damaged_scenario_is_refused_or_loads(home: Path, scenario: Scenario, 
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_random_header_is_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     home = project(tmp_path_factory.mktemp("header"))
     lines = "".join(f"# {line}\n" for line in text.split("\n"))
@@ -413,7 +413,7 @@ def shaped(value: Any, form: dict[str, Any]) -> list[str]:
 
 
 @given(scenarios())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_the_schema_knows_every_scenario(scenario: Scenario) -> None:
     assert shaped(YAML(typ="safe", pure=True).load(dump(scenario)), SCHEMA) == []
 

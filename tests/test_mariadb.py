@@ -28,6 +28,7 @@ from harness.sinks.base import HoldsWriter, MayFold, ShowsWriters
 from harness.sinks.reading import busy, mark, opened, read, tried
 from harness.wait import until
 from tests.laws import FAULTS
+from tests.limits import examples
 from tests.planted import case_of, is_found, plant
 from tests.provided import Own, parts_of, running
 from tests.test_sinks import IN_MARIADB, are_as_fine
@@ -80,8 +81,10 @@ def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
 
 
 @pytest.mark.parametrize("path", IN_MARIADB, ids=lambda path: path.stem)
-def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(own: Own, path: Path) -> None:
-    are_as_fine(own, path)
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(
+    request: pytest.FixtureRequest, path: Path
+) -> None:
+    are_as_fine(request, path)
 
 
 EXACT = [
@@ -162,7 +165,7 @@ def test_type_mutants_are_seen(own: Own, kind: str, one: str, other: str) -> Non
     assert mark(sink("a"), own) != seen
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
 def test_any_text_arrives_as_it_is(own: Own, texts: list[str | None]) -> None:
     put(own, [(str(i), text, "1") for i, text in enumerate(texts)])

@@ -20,6 +20,7 @@ from harness.nightly.moments import Target, faults, inside
 from harness.scenario import CrashPoint, Scenario, Victim
 from harness.stacks import STACKS
 from harness.triggers import trigger
+from tests.limits import examples
 from tests.strategies import project, scenarios
 
 HOUSE = Path(__file__).parents[1]
@@ -43,7 +44,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(scenarios(), SEEDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_plan_for_any_scenario_is_one_that_the_loader_takes(home: Path, base: Scenario, seed: int) -> None:
     for plan in islice(plans(targets([base], MEANS_HERE), means=MEANS_HERE, seed=seed), 4):
         path = home / "drawn.yaml"

@@ -30,6 +30,7 @@ from harness.sinks.reading import busy, columns, mark, read
 from harness.wait import until
 from tests.folders import SCENARIO
 from tests.laws import FAULTS
+from tests.limits import examples
 from tests.planted import is_found, plant
 from tests.provided import Own, parts_of, running
 from tests.test_sinks import IN_OPENSEARCH, are_as_fine
@@ -121,8 +122,10 @@ def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
 @pytest.mark.parametrize(
     "path", [path for path in IN_OPENSEARCH if "two_systems" not in path.stem], ids=lambda path: path.stem
 )
-def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(own: Own, path: Path) -> None:
-    are_as_fine(own, path)
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(
+    request: pytest.FixtureRequest, path: Path
+) -> None:
+    are_as_fine(request, path)
 
 
 def test_documents_arrive_as_they_were_sent(own: Own) -> None:
@@ -146,7 +149,7 @@ def test_the_text_of_a_number_is_what_was_sent(own: Own) -> None:
     assert "'0' of" in (said := read(sink("t", "x decimal(18,2)"), own).unreadable) and "more decimals" in said
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=500), min_size=1))
 def test_any_text_arrives_as_it_is(own: Own, texts: list[str | None]) -> None:
     put(own, [(str(i), text, "1") for i, text in enumerate(texts)])

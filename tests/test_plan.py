@@ -28,7 +28,7 @@ from harness.suite import replay
 from harness.suite.options import Options
 from harness.workloads import make
 from tests import sample_runs as sample
-from tests.limits import PROCESS_S
+from tests.limits import PROCESS_S, examples
 from tests.strategies import project, scenarios
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,7 +86,7 @@ def test_the_input_is_spelled_out(scenario: Scenario) -> None:
 
 
 @given(scenarios(), st.integers(0, 2**63 - 1))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_the_same_seed_gives_the_same_bytes(scenario: Scenario, seed: int) -> None:
     made = plan(scenario, seed=seed)
     assert text(made) == text(plan(scenario, seed=seed))

@@ -36,6 +36,7 @@ from harness.sources.producer import PORTION, Producer
 from harness.workloads import Record, Workload, make
 from harness.workloads.base import Column
 from tests.conftest import UNCLOSED
+from tests.limits import examples
 from tests.socks import Socks
 
 PARTITIONS = 3
@@ -116,7 +117,7 @@ OUTCOMES: list[tuple[str, Any, State]] = [
 
 
 @given(outcomes=st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=8))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_every_answer_has_its_one_reading(tmp_path_factory: pytest.TempPathFactory, outcomes: list[Any]) -> None:
     log = tmp_path_factory.mktemp("producer") / "attempts.log"
     client = FakeClient(log, [(how, what) for how, what, _ in outcomes])

@@ -28,6 +28,7 @@ from harness.run_folder.snapshot import Batch, Progressed, Query
 from harness.run_folder.store import RunFolder
 from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word, plain
 from tests import sample_runs as sample
+from tests.limits import examples
 
 Tag = tuple[str, tuple[tuple[str, str | None], ...]]
 
@@ -192,13 +193,13 @@ def test_hostile_data_is_only_text(text: str) -> None:
 
 
 @given(st.text(st.one_of(st.characters(), st.sampled_from("<>&\"'{}%#/=`\n\r\u202e\ud800")), min_size=1))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_data_is_only_text(text: str) -> None:
     assert_only_text(text)
 
 
 @given(st.lists(st.sampled_from(HOSTILE[:11]), min_size=1, max_size=4).map("".join))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_mixture_of_payloads_is_only_text(text: str) -> None:
     assert_only_text(text)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -15,13 +16,13 @@ import pytest
 
 from bench.catalogue import anchored, lacking, link, read
 from bench.ran import digest
-from bench.seeds import CATALOGUE, CHANGED, NO_SCENARIO, NOT_RUN, ROOT, WRONG, Found, known, loaded, page, runs
+from bench.seeds import CATALOGUE, CHANGED, NO_SCENARIO, NOT_RUN, ROOT, WRONG, Found, loaded, page, runs
+from bench.seeds import known as known_now
 from harness.load import load
 from harness.scenario import Guarantee
 
 PAGE = ROOT / "docs" / "seeds.md"
 TOLD = loaded()
-FOUND = known()
 LINKED = re.compile(r"\]\(\.\./scenarios/([\w/]+)\.yaml\): (.*?)(?=<br>| \|)")
 SETTING = re.compile(r"spark\.streaming\.[\w.]*\w")
 VERDICT = re.compile(r"\[([^]]+)\]\(catalogue\.md#([\w-]+)\)")
@@ -39,6 +40,12 @@ WITHOUT_A_SCENARIO = {
 """By row of bench/seeds.yaml, why no scenario shows what becomes of the claim. Everything else has one."""
 
 
+@cache
+def known() -> Found:
+    """Read every scenario and program, once, and not where this file is only collected."""
+    return known_now()
+
+
 def rows() -> list[str]:
     """The rows of both tables."""
     return [
@@ -47,7 +54,7 @@ def rows() -> list[str]:
 
 
 def test_the_page_is_the_one_that_is_made() -> None:
-    assert PAGE.read_text(encoding="utf-8").splitlines() == "\n".join(page(TOLD, FOUND)).splitlines(), (
+    assert PAGE.read_text(encoding="utf-8").splitlines() == "\n".join(page(TOLD, known())).splitlines(), (
         "PYTHONPATH=. python bench/seeds.py > docs/seeds.md"
     )
 
@@ -55,10 +62,10 @@ def test_the_page_is_the_one_that_is_made() -> None:
 def test_each_scenario_has_the_verdict_of_a_stored_run_or_is_said_not_to_have_run() -> None:
     linked = [found for row in rows() for found in LINKED.findall(row)]
     assert len(linked) > 60
-    left = {*lacking(FOUND.runs)}
+    left = {*lacking(known().runs)}
     for name, told in linked:
-        assert VERDICT.findall(told) == [*FOUND.runs.get(name, {}).items()], name
-        assert (name in FOUND.runs, NOT_RUN in told) == ((False, True) if name in left else (True, False)), name
+        assert VERDICT.findall(told) == [*known().runs.get(name, {}).items()], name
+        assert (name in known().runs, NOT_RUN in told) == ((False, True) if name in left else (True, False)), name
 
 
 def test_the_row_of_each_verdict_is_there() -> None:
@@ -103,7 +110,7 @@ def test_each_point_of_failure_has_the_articles_claim_and_names_its_rows() -> No
     for each in TOLD["points"]:
         assert each["claim"] and each["rows"] and {*each["rows"]} <= claims, each["point"]
     head = "| point of failure | the articles' claim | exactly-once | at-least-once | at-most-once |"
-    assert head in [*page(TOLD, FOUND)]
+    assert head in [*page(TOLD, known())]
 
 
 def unshown(claims: Iterable[Mapping[str, Any]]) -> dict[str, str]:

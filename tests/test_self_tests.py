@@ -27,6 +27,7 @@ from harness.checkers.self_tests import (
 )
 from harness.scenario import Kind
 from tests.laws import FAULTS, case, good_rows
+from tests.limits import examples
 
 Judge = Callable[[Case], Iterable[Mark]]
 GOOD = good_rows(30)
@@ -43,7 +44,7 @@ def whys(of: Case, judge: Judge = compare) -> list[str]:
     return [self_test.why for self_test in self_tests(of, bad={mark.key for mark in compare(of)}, judge=judge)]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(2, 40), st.integers(0, 2**32), st.booleans())
 def test_a_good_comparison_finds_all_four_in_clean_data(count: int, seed: int, aggregate: bool) -> None:
     rows = good_rows(count, seed)

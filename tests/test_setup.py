@@ -25,7 +25,7 @@ from harness.component import Look
 from harness.errors import StackError, WaitError
 from harness.machine import cache, jars, java
 from harness.wait import locked
-from tests.limits import PROCESS_S
+from tests.limits import PROCESS_S, examples
 
 # Stands in for Java running Ivy: writes its arguments down and leaves a jar of each name where Ivy would retrieve them.
 IVY = """#!/bin/sh
@@ -238,7 +238,7 @@ class TestJars:
         assert broker.key() == before[0]
         assert spark.key() != before[1]
 
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40))
     @given(place=st.integers(min_value=0, max_value=10_000), bit=st.integers(min_value=0, max_value=7))
     def test_one_flipped_bit_is_refused(self, ivy: java.Java, place: int, bit: int) -> None:
         path = jars.resolve(ivy).broker[0]

@@ -24,6 +24,7 @@ from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import TRIGGERS
 from tests import folders
 from tests import sample_runs as sample
+from tests.limits import examples
 
 HOUSE = Path(__file__).parents[1]
 UPSERT, APPEND = REPAIRED[0], BROKEN[0]
@@ -33,7 +34,7 @@ EARLIER = Ahead(surplus=(99,), batches=frozenset({3}))
 
 
 @given(st.integers(0, 10**6), st.integers(0, 500))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_every_schedule_is_one_that_the_loader_takes(copied: Path, seed: int, index: int) -> None:
     scenario = draw(seed, index).scenario()
     copied.write_text(dump(scenario))

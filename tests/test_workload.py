@@ -28,6 +28,7 @@ from harness.scenario import Input
 from harness.workloads import Workload, make
 from harness.workloads.base import ClosesWindows, Keys
 from harness.workloads.replay_file import Replay, located
+from tests.limits import examples
 
 GENERATED = ["transactions", "access_logs"]
 INPUTS = st.builds(
@@ -61,7 +62,7 @@ def ledger(workload: Workload) -> pa.Table:
 
 
 @given(asked=INPUTS, seed=st.integers(0, 2**63))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_the_same_seed_gives_the_same_bytes(asked: Input, seed: int) -> None:
     first, second = (make(asked, seed=seed, root=Path()) for _ in range(2))
     records = list(first.records())
@@ -92,7 +93,7 @@ def test_the_bytes_are_the_same_on_every_machine(name: str, line: str) -> None:
 
 
 @given(asked=INPUTS, seed=st.integers(0, 9))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_transactions_come_back_from_json_as_sent(asked: Input, seed: int) -> None:
     workload = make(Input(records=asked.records, options=asked.options), seed=seed, root=Path())
     sent = [json.loads(record.value) for record in workload.records()]
@@ -124,7 +125,7 @@ def test_event_time_rises_with_some_late_and_amounts_differ() -> None:
 
 
 @given(asked=INPUTS, seed=st.integers(0, 9))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_access_logs_come_back_from_the_line_as_sent(asked: Input, seed: int) -> None:
     wanted = Input(workload="access_logs", records=asked.records, options=asked.options)
     workload = make(wanted, seed=seed, root=Path())
@@ -223,7 +224,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(table=tables())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_parquet_comes_back_exactly(folder: Path, table: pa.Table) -> None:
     pq.write_table(table, folder / "rows.parquet", version="2.6")
     workload = Replay(folder / "rows.parquet")
@@ -329,7 +330,7 @@ def test_a_number_that_json_cannot_say_inside_a_structure_is_refused(tmp_path: P
         max_size=5,
     )
 )
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_csv_keeps_rows_and_order(folder: Path, rows: list[tuple[int, str]]) -> None:
     with (folder / "rows.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
