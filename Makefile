@@ -99,7 +99,7 @@ archives: jars
 # Not uv.lock: it names a registry's host on every line.
 lock:
 	@command -v uv >/dev/null || { echo "onceproof: make lock needs uv; found none; pip install uv" >&2; exit 4; }
-	uv pip compile pyproject.toml --group dev --universal --generate-hashes \
+	uv pip compile pyproject.toml --group dev --group locked --universal --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 --output-file requirements.lock
 	uv pip compile --group browser --universal --generate-hashes --constraints requirements.lock \
 	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 --output-file requirements-browser.lock

@@ -177,8 +177,9 @@ def coordinates(class_path: str, line: Line) -> list[str]:
 
 def asked(line: str = "") -> dict[str, list[str]]:
     """By class path the coordinates that the components ask for, each in its folder's `jars.json`: data, since this
-    lies below them. `{spark}`, `{scala}` and `{hadoop}` in them stand for the versions of the Spark that they are for:
-    the installed one, or that of another `line`. What is said for a line by name stands in the place of the rest."""
+    lies below them. `{line}`, `{spark}`, `{scala}` and `{hadoop}` in them stand for the versions of the Spark that they
+    are for: the installed one, or that of another `line`. What is said for a line by name stands in the place of the
+    rest."""
     plain, own = dict[str, list[str]](), dict[str, list[str]]()
     line = line or spark_lines.own()
     for path in sorted(ASKED.glob("*/jars.json")):
@@ -192,9 +193,10 @@ def asked(line: str = "") -> dict[str, list[str]]:
 def _coordinates(class_path: str, line: Line | None = None) -> tuple[Coordinate, ...]:
     home = line.wheel if line else spark_home()
     version = line.version if line else importlib.metadata.version("pyspark")
-    versions = {"spark": version, "scala": scala_version(home)}
+    line_name = line.name if line else spark_lines.own()
+    versions = {"line": line_name, "spark": version, "scala": scala_version(home)}
     versions["hadoop"] = shipped_version(home, "hadoop-client-api")
-    texts = asked(line.name if line else "")[class_path]
+    texts = asked(line_name)[class_path]
     return tuple(coordinate(text.format(**versions)) for text in texts)
 
 

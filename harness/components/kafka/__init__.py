@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 # The lines of Spark whose whole set of Kafka connectors is on Maven Central.
-COMPLETE = ("4.0.0", "3.5.7", "3.5.3", "3.5.1", "3.5.0")
+COMPLETE = ("4.1.1", "4.2.0", "4.0.0", "3.5.7", "3.5.3", "3.5.1", "3.5.0")
 
 
 class Kafka:
