@@ -118,11 +118,21 @@ jars: $(STAMP)
 archives: jars
 	@$(BIN)/python -m harness.training.processes || echo "going on without class archives" >&2
 
+# Those of harness/machine/spark_lines.py.
+SPARKS := 3.5.7 4.0.0 4.1.1 4.2.0
 # Not uv.lock: it names a registry's host on every line.
 lock:
 	@command -v uv >/dev/null || { echo "onceproof: make lock needs uv; found none; pip install uv" >&2; exit 4; }
-	uv pip compile pyproject.toml --group dev --universal --generate-hashes \
+	uv pip compile pyproject.toml --group dev --group locked --universal --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 --output-file requirements.lock
+	uv pip compile --group programs --universal --generate-hashes --constraints requirements.lock \
+	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 \
+	  --output-file harness/machine/programs.lock
+	for version in $(SPARKS); do \
+	  echo "pyspark==$$version" | uv pip compile - --universal --generate-hashes --no-annotate \
+	    --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 \
+	    --output-file harness/machine/spark-$${version%.*}.lock || exit; \
+	done
 	uv pip compile --group browser --universal --generate-hashes --constraints requirements.lock \
 	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 --output-file requirements-browser.lock
 

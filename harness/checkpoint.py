@@ -2,9 +2,10 @@
 
 Layout (Spark's MicroBatchExecution): `offsets/N` is written before batch N runs, `commits/N` after its sink is
 committed; both appear by a rename from `.N.<uuid>.tmp`. An offset file has a version, a line of metadata and a line
-for each source. `sources/K` is the log of source K; in its first entry, `0`, Kafka's source says where it begins. What
-a line says is the source's own form: whoever asks brings its `OffsetReader`. A query that reads the run's source more
-than once (a self-join, a union) is as far as the slowest of them.
+for each source, which version 2 of the file begins with the source's name. `sources/K` is the log of source K; in its
+first entry, `0`, Kafka's source says where it begins. What a line says is the source's own form: whoever asks brings
+its `OffsetReader`. A query that reads the run's source more than once (a self-join, a union) is as far as the slowest
+of them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from harness.run_folder.snapshot import Batch, Query, QueryState
 
 PLANNING = "planning"
 """In a listing, the batches whose `offsets/.N.<uuid>.tmp` is there."""
+NAMED = "v2"
+"""The first line of an offset file whose other lines begin with the name of their source."""
 Offsets = dict[int, int]
 """Next offset by partition."""
 OffsetReader = Callable[[str, Path], Offsets | None]
@@ -61,9 +64,13 @@ def _begun(names: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def lines_of(text: str) -> tuple[str, ...]:
-    """The lines of a file of the offset log that stand for its sources, as they are."""
-    return tuple(text.splitlines()[2:])
+def lines_of(text: str) -> dict[str, str]:
+    """What a file of the offset log says of each source, by the source's name: its number, unless the program names
+    it."""
+    lines = text.splitlines()
+    if lines[:1] != [NAMED]:
+        return {str(number): line for number, line in enumerate(lines[2:])}
+    return _in_order({name: line for name, _, line in (each.partition(":") for each in lines[2:])})
 
 
 def watermark_of(text: str) -> int | None:
@@ -92,9 +99,9 @@ def shuffle_partitions(checkpoint: Path) -> int | None:
     return int(given) if given.isascii() and given.isdigit() else None
 
 
-def sources_of(lines: Iterable[str], reads: OffsetReader, checkpoint: Path) -> list[Offsets]:
+def sources_of(lines: Mapping[str, str], reads: OffsetReader, checkpoint: Path) -> list[Offsets]:
     """Next offsets by each source that reads what the run's input goes into, in the order of the lines."""
-    found = [reads(line, checkpoint / "sources" / str(source)) for source, line in enumerate(lines)]
+    found = [reads(line, checkpoint / "sources" / source) for source, line in lines.items()]
     return [offsets for offsets in found if offsets is not None]
 
 
@@ -146,11 +153,11 @@ class Progress:
     first_attempt: int = 0
     last_attempt: int = 0
     """The attempts of the driver that touched it first and last."""
-    starts: dict[int, str] = field(default_factory=dict)
+    starts: dict[str, str] = field(default_factory=dict)
     """Where each source began, as `sources/K/0` says it: its last line."""
-    begun: set[int] = field(default_factory=set)
+    begun: set[str] = field(default_factory=set)
     """The sources whose beginning was seen to appear."""
-    lines: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    lines: dict[int, dict[str, str]] = field(default_factory=dict)
     """By batch, the line of each source in `offsets/N`."""
     watermarks: dict[int, int | None] = field(default_factory=dict)
     """By batch, the watermark under which it runs."""
@@ -164,9 +171,9 @@ class Progress:
     """It was deleted, and another was begun in its place."""
     begins: Beginnings | None = None
 
-    def note_start(self, source: int) -> None:
+    def note_start(self, source: str) -> None:
         """Remember where a source began, whose `sources/K/0` is there."""
-        text = _read(self.folder / "sources" / str(source) / "0")
+        text = _read(self.folder / "sources" / source / "0")
         self.starts[source] = (text or "").strip().rpartition("\n")[2]
 
     def note_offsets(self, batch: int) -> None:
@@ -210,19 +217,18 @@ class Progress:
             return self.begins(self.folder)
         return slowest(sources_of(starts, self.reads, self.folder))
 
-    def _starts(self) -> list[str]:
+    def _starts(self) -> dict[str, str]:
         if not self.starts and not self.gone:
             for path in self.folder.glob("sources/*/0"):
-                if path.parent.name.isdecimal():
-                    self.note_start(int(path.parent.name))
-        return [line for _, line in sorted(self.starts.items())]
+                self.note_start(path.parent.name)
+        return _in_order(self.starts)
 
     def took_nothing(self, batch: int) -> bool:
         """Is it a batch without a record of the run's source (of a query that reads something else: without any), such
         as a first one before anything was sent, or one that only moves a watermark?"""
         now = self._lines(batch)
         earlier = [number for number in list(self.lines) if number < batch]
-        before = self._lines(max([batch - 1, *earlier])) if batch > 0 else tuple(self._starts())
+        before = self._lines(max([batch - 1, *earlier])) if batch > 0 else self._starts()
         began = self.began() if batch == 0 and not before else {}
         if not now or not (before or began):
             return False
@@ -235,10 +241,10 @@ class Progress:
         pairs = zip(old, new, strict=True)
         return bool(new) and all(offset <= was.get(p, 0) for was, ends in pairs for p, offset in ends.items())
 
-    def _lines(self, batch: int) -> tuple[str, ...]:
+    def _lines(self, batch: int) -> dict[str, str]:
         """From the disk, where a batch may have been planned anew; as remembered once Spark has purged it."""
         text = _read(self.folder / "offsets" / str(batch))
-        return self.lines.get(batch, ()) if text is None else lines_of(text)
+        return self.lines.get(batch, {}) if text is None else lines_of(text)
 
     def batches(self) -> tuple[Batch, ...]:
         """What each batch took of the run's source, in order."""
@@ -281,6 +287,11 @@ class Progress:
         """Next offsets by the fastest of several sources; empty if there is one."""
         sources = sources_of(self._lines(batch), self.reads, self.folder)
         return fastest(sources) if len(sources) > 1 else {}
+
+
+def _in_order(lines: Mapping[str, str]) -> dict[str, str]:
+    """By the names of the sources, numbers as numbers."""
+    return {name: lines[name] for name in sorted(lines, key=lambda name: (len(name) if name.isdecimal() else 0, name))}
 
 
 def caught_up(committed: Mapping[int, int], end: Mapping[int, int]) -> bool:

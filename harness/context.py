@@ -32,7 +32,7 @@ class CheckpointEvent:
     point: CrashPoint | None
     batch: int
     folder: Path
-    source: int = 0
+    source: str = ""
 
 
 Hook = Callable[[CheckpointEvent], Callable[[], None] | None]

@@ -150,8 +150,8 @@ def test_sight_names_the_window(path: str, point: CrashPoint) -> None:
     assert event_of(Path(path)) == CheckpointEvent(point, 3, Path("c"))
 
 
-@pytest.mark.parametrize("source", [0, 1, 12])
-def test_sight_names_the_source_that_begins(source: int) -> None:
+@pytest.mark.parametrize("source", ["0", "1", "12", "orders"])
+def test_sight_names_the_source_that_begins(source: str) -> None:
     assert event_of(Path(f"c/sources/{source}/0")) == CheckpointEvent(None, 0, Path("c"), source)
 
 
@@ -326,6 +326,19 @@ def test_several_sources_are_as_far_as_the_slowest_that_reads_the_partition(sour
     text = "\n".join(["v1", '{"batchWatermarkMs":0}', *lines, '{"other":{"0":0}}', "-"])
     partitions = {p for ends in sources for p in ends}
     assert offsets_of(text, ORDERS, NOWHERE) == {p: min(ends[p] for ends in sources if p in ends) for p in partitions}
+
+
+def test_sources_that_the_program_names_have_their_lines_and_logs_by_name(tmp_path: Path) -> None:
+    progress = Progress(tmp_path, lambda line, log: ORDERS(line, log) if log.name == "mine" else None)
+    write(tmp_path / "sources" / "mine", 0, 'v1\n{"orders":{"0":1}}')
+    for batch, end in enumerate((1, 3)):
+        lines = ["v2", '{"batchWatermarkMs":7}', "other:-", '10:{"a":1}', f'mine:{{"orders":{{"0":{end}}}}}']
+        write(tmp_path / "offsets", batch, "\n".join(lines))
+        progress.note_offsets(batch)
+    assert progress.lines[1] == {"10": '{"a":1}', "mine": '{"orders":{"0":3}}', "other": "-"}
+    assert progress.watermarks == {0: 7, 1: 7}
+    assert [progress.took_nothing(batch) for batch in range(2)] == [True, False]
+    assert [batch.ranges for batch in progress.batches()] == [{0: (1, 1)}, {0: (1, 3)}]
 
 
 def test_two_sources_of_one_query_are_drained_by_the_slower(tmp_path: Path) -> None:

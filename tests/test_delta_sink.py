@@ -243,7 +243,7 @@ def test_a_run_has_a_folder_for_each_part_and_leaves_none() -> None:
         assert [each.label for each in given.values()] == ["delta", "delta.second"] and paths[0] != paths[1]
         names = given[""].placeholders["jars"].split(",")
         assert [Path(each).name for each in names] == made.describe()["jars"]
-        assert made.describe()["jars"] == ["delta-spark_2.13-4.0.0.jar", "delta-storage-4.0.0.jar"]
+        assert made.describe()["jars"] == ["delta-spark_4.1_2.13-4.4.0.jar", "delta-storage-4.4.0.jar"]
         made.check()
         made.drop("r1", given)
         made.drop("r1", given)

@@ -146,8 +146,8 @@ class TestTheEnvironment:
 
     def test_has_nothing_that_is_not_locked(self) -> None:
         for name, version in spark_lines.PINNED.items():
-            text = spark_lines.lock(name).read_text(encoding="utf-8")
-            wanted = re.split(r"(?m)^(?=[a-z0-9])", re.sub(r"(?m)^#.*\n", "", text))
+            text = "\n".join(each.read_text(encoding="utf-8") for each in spark_lines.locks(name))
+            wanted = re.split(r"(?m)^(?=[a-z0-9])", re.sub(r"(?m)^ *#.*\n", "", text))
             assert all(re.match(r"[a-z0-9-]+==\S+( ; [^\\]+)? \\\n    --hash=", each) for each in wanted if each)
             assert f"\npyspark=={version} \\" in text
 
@@ -186,7 +186,7 @@ def test_a_line_goes_by_its_name_or_by_its_whole_version(text: str, name: str) -
 def test_a_line_that_there_is_none_of_is_refused_with_those_that_there_are(text: str) -> None:
     with pytest.raises(UsageError) as refused:
         spark_lines.chosen(text)
-    assert str(refused.value).startswith(f"asked for Spark {text}; there are 3.5 (3.5.7) and {OWN} (")
+    assert str(refused.value).startswith(f"asked for Spark {text}; there are 3.5 (3.5.7), 4.0 (4.0.0), ")
 
 
 def test_spark_3_5_is_refused_on_a_java_that_it_does_not_run_on() -> None:
@@ -225,7 +225,7 @@ def test_a_line_has_its_own_of_what_spark_reaches_components_by(tmp_path: Path) 
     line = wheel(tmp_path / "pyspark")
     found = {name: jars.coordinates(f"spark-{name}", line) for name in ("delta", "iceberg", "s3", "azure")}
     assert found["delta"] == ["io.delta:delta-spark_2.12:3.3.2"]
-    assert found["iceberg"] == ["org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0"]
+    assert found["iceberg"] == ["org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0"]
     assert {"org.apache.hadoop:hadoop-aws:3.3.4@jar", "org.apache.spark:spark-hadoop-cloud_2.12:3.5.7@jar"} < {
         *found["s3"]
     }
@@ -287,7 +287,7 @@ class TestAScenario:
             self.read(tmp_path, ", spark: 2.4")
         (mistake,) = refused.value.mistakes
         assert (mistake.line, mistake.column) == (2, 44)
-        assert mistake.text.startswith("pipeline.spark asked for Spark 2.4; there are 3.5 (3.5.7) and")
+        assert mistake.text.startswith("pipeline.spark asked for Spark 2.4; there are 3.5 (3.5.7), 4.0 (4.0.0), ")
 
     @pytest.mark.parametrize(
         ("said", "program", "words"),
@@ -338,17 +338,25 @@ class TestAScenario:
         asked = other_lines.on(self.read(folder, program=program), "3.5")
         assert other_lines.refusals(asked) == []
 
-    def test_is_refused_where_a_component_has_jars_for_the_installed_spark_alone(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        ("only", "words"),
+        [
+            (
+                '{"spark-delta": ["io.delta:delta-spark_{line:4.0 4.1}_{scala}:4.0.0"]}',
+                "needs delta-spark: Maven Central has it for Spark 4.0, 4.1, and not for 3.5; take one of these",
+            ),
+            ('{"spark-delta": ["a:b:1"], "spark-delta@3.5": []}', "has no jars for Spark 3.5"),
+        ],
+    )
+    def test_is_refused_where_a_component_has_no_jars_for_its_line(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: str, words: str
     ) -> None:
         (tmp_path / "asked" / "delta").mkdir(parents=True)
-        only = '{"spark-delta": ["io.delta:delta-spark_{scala}:4.0.0"], "spark-delta@3.4": ["a:b:1"]}'
         (tmp_path / "asked" / "delta" / "jars.json").write_text(only, encoding="utf-8")
         said = ", args: ['{delta.path}']"
         assert other_lines.refusals(other_lines.on(self.read(tmp_path, said), "3.5")) == []
         monkeypatch.setattr(jars, "ASKED", tmp_path / "asked")
-        words = r"which has no delta: its jars are for Spark \S+ \(io.delta:delta-spark_2.13:4.0.0\)"
-        with pytest.raises(ScenarioError, match=f"pipeline.spark is 3.5, {words}"):
+        with pytest.raises(ScenarioError, match=re.escape(f"pipeline.spark is 3.5, which has no delta: {words}")):
             self.read(tmp_path / "scenarios", f"{said}, spark: 3.5")
 
     def test_is_refused_where_the_stack_has_one_spark_only(self, tmp_path: Path) -> None:
@@ -564,9 +572,7 @@ def test_a_real_driver_and_its_executors_have_the_python_the_jvm_and_the_jars_of
             "connector": "org.apache.spark.sql.kafka010.KafkaSourceProvider",
         }
         assert stack.lines["3.5"]["version"] == "3.5.7"
-        pinned = jars.pins(Path(jars.__file__).with_name("spark-3.5.sha256"))
-        names = {path.name for path in jars._all("3.5")}
-        assert {*pinned} <= names <= {*pinned, *jars.pins()}
+        assert {path.name for path in jars.resolve(line=spark_lines.made("3.5")).spark} <= {*jars.pins()}
         session = stack.describe()["session"]
         stack.release(own)
     assert carrying(f"{reaper.MARKER}={session}") == []

@@ -5,21 +5,18 @@ looked at, because a POM that some build left there without its jar breaks the r
 no JVM is needed. `jars.sha256` beside this file pins what each jar must be.
 
     python -m harness.machine.jars            fetch what is missing and print the folders
-    python -m harness.machine.jars --pin      every component's, and print the lines for jars.sha256
-    python -m harness.machine.jars --pin 3.5  those of another line of Spark, for spark-3.5.sha256
+    python -m harness.machine.jars --pin      every component's for every line of Spark: the text of jars.sha256
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import json
 import os
 import re
 import subprocess
 import sys
-from collections import ChainMap
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +24,8 @@ from xml.sax.saxutils import quoteattr
 
 from harness.errors import StackError
 from harness.machine import cache, java, spark_lines
-from harness.machine.spark_lines import PINNED, Line
+from harness.machine.published import Published
+from harness.machine.spark_lines import Line
 from harness.run_folder.store import digest
 from harness.wait import locked
 
@@ -41,6 +39,7 @@ ALONE = "@jar"
 """What the text of a coordinate ends with that means the jar alone."""
 OF_LINE = "@"
 """What parts the name of a class path in a `jars.json` from the line of Spark that it is for (`spark-delta@3.5`)."""
+SPARKS = "org.apache.spark"
 # What the pyspark wheel ships itself, or what is only annotations. A second copy would shadow Spark's own.
 SHIPPED = (
     "com.github.luben",
@@ -80,13 +79,13 @@ def coordinate(text: str) -> Coordinate:
 
 @dataclass(frozen=True)
 class JarFolder:
-    """One class path to fetch: what is asked for, whose jars to leave out, and for which Spark, if not for the
-    installed one."""
+    """One class path to fetch: what is asked for, whose jars to leave out, and beside which Spark's own jars they
+    come."""
 
     name: str
     wanted: tuple[Coordinate, ...]
     left_out: tuple[str, ...] = ()
-    line: Line | None = None
+    home: Path | None = None
 
     def key(self) -> str:
         """The folder's name: changes with anything that changes what is fetched."""
@@ -145,14 +144,13 @@ def spark_home() -> Path:
 
 
 def for_spark(component: str, line: str) -> list[str]:
-    """The class paths that a component puts beside the jars of a Spark of that line. Raises StackError where it has one
-    for the installed Spark, and none for that line."""
+    """The class paths that a component puts beside the jars of a Spark of that line. Raises StackError where one of
+    them cannot be had for that line."""
     path = ASKED / component / "jars.json"
     said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     names = [name for name in said if name.startswith("spark-") and OF_LINE not in name]
     for name in names:
-        if line != spark_lines.own() and f"{name}{OF_LINE}{line}" not in said:
-            raise StackError(f"its jars are for Spark {spark_lines.own()} ({_coordinates(name)[0]})")
+        _named(name, line, spark_lines.versions()[line], scala="", hadoop="")
     return names
 
 
@@ -167,7 +165,9 @@ def _jar_folder(name: str, line: Line | None = None) -> JarFolder:
     wanted = _coordinates(name, line)
     alone = {each.organisation for each in wanted if each.alone}
     left_out = tuple(each for each in SHIPPED if each not in alone)
-    return JarFolder(name, wanted, left_out if name.partition("-")[0] == "spark" else (), line)
+    if name.partition("-")[0] != "spark":
+        return JarFolder(name, wanted)
+    return JarFolder(name, wanted, left_out, line.wheel if line else spark_home())
 
 
 def coordinates(class_path: str, line: Line) -> list[str]:
@@ -175,10 +175,19 @@ def coordinates(class_path: str, line: Line) -> list[str]:
     return list(map(str, _coordinates(class_path, line)))
 
 
+def neighbours(class_path: str, line: Line | None = None) -> list[str]:
+    """What of Spark's own is asked for by that name in another version than that of Spark, since Maven Central lacks
+    it."""
+    version = line.version if line else spark_lines.installed()
+    found = _coordinates(class_path, line)
+    return [str(each) for each in found if each.organisation == SPARKS and each.version != version]
+
+
 def asked(line: str = "") -> dict[str, list[str]]:
     """By class path the coordinates that the components ask for, each in its folder's `jars.json`: data, since this
-    lies below them. `{spark}`, `{scala}` and `{hadoop}` in them stand for the versions of the Spark that they are for:
-    the installed one, or that of another `line`. What is said for a line by name stands in the place of the rest."""
+    lies below them. `{line}`, `{spark}`, `{scala}` and `{hadoop}` in them stand for the versions of the Spark that they
+    are for: the installed one, or that of another `line`. What is said for a line by name stands in the place of the
+    rest."""
     plain, own = dict[str, list[str]](), dict[str, list[str]]()
     line = line or spark_lines.own()
     for path in sorted(ASKED.glob("*/jars.json")):
@@ -191,26 +200,37 @@ def asked(line: str = "") -> dict[str, list[str]]:
 
 def _coordinates(class_path: str, line: Line | None = None) -> tuple[Coordinate, ...]:
     home = line.wheel if line else spark_home()
-    version = line.version if line else importlib.metadata.version("pyspark")
-    versions = {"spark": version, "scala": scala_version(home)}
-    versions["hadoop"] = shipped_version(home, "hadoop-client-api")
-    texts = asked(line.name if line else "")[class_path]
-    return tuple(coordinate(text.format(**versions)) for text in texts)
+    name, version = (line.name, line.version) if line else (spark_lines.own(), spark_lines.installed())
+    more = {"scala": scala_version(home), "hadoop": shipped_version(home, "hadoop-client-api")}
+    return tuple(map(coordinate, _named(class_path, name, version, **more)))
 
 
-def pins(path: Path | None = None) -> dict[str, str]:
-    """Name of a jar -> the sha256 it must have; those of `path`, without it of the installed Spark and the servers."""
-    path = path or PINS
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+def _named(class_path: str, line: str, version: str, **more: str) -> list[str]:
+    """The coordinates of a class path, each for that version of Spark. Raises StackError where one cannot be had."""
+    versions = {"line": Published(line), "spark": Published(version)}
+    out = list[str]()
+    for text in asked(line)[class_path]:
+        try:
+            out.append(text.format(**versions, **more))
+        except StackError as failure:
+            name = re.split(r"[-_]\{", text.split(":")[1])[0]
+            raise StackError(f"needs {name}: {failure}") from None
+    if not out:
+        raise StackError(f"has no jars for Spark {line}")
+    return out
+
+
+def pins() -> dict[str, str]:
+    """Name of a jar -> the sha256 it must have."""
+    lines = PINS.read_text(encoding="utf-8").splitlines() if PINS.exists() else []
     return {name: digest for digest, name in (line.split() for line in lines if line.strip())}
 
 
 def verified(folder: Path) -> dict[Path, str]:
     """The jars of a fetched folder with their sha256, every byte read. Raises StackError when one differs."""
-    others = (pins(Path(__file__).with_name(f"spark-{name}.sha256")) for name in PINNED)
-    pinned, out = dict(ChainMap(pins(), *others)), {}
+    pinned, out = pins(), {}
     for name, first in json.loads((folder / MANIFEST).read_text(encoding="utf-8")).items():
-        # A jar that is not pinned (another version of Spark) is held to what it was when it was fetched.
+        # A jar that is not pinned (one for another version of Spark) is held to what it was when it was fetched.
         wanted, path = pinned.get(name, first), folder / name
         seen = digest(path) if path.is_file() else "no such file"
         if seen != wanted:
@@ -241,8 +261,8 @@ def _fetch(jars: JarFolder, folder: Path, found: java.Java) -> None:
         (temporary / "ivysettings.xml").write_text(_settings(), encoding="utf-8")
         (temporary / "ivy.xml").write_text(_module(jars), encoding="utf-8")
         _ivy(jars, temporary, found)
-        if jars.left_out:
-            _drop_shipped(temporary, jars.line.wheel if jars.line else spark_home())
+        if jars.home is not None:
+            _drop_shipped(temporary, jars.home)
         digests = {path.name: digest(path) for path in sorted(temporary.glob("*.jar"))}
         (temporary / MANIFEST).write_text(json.dumps(digests, indent=1), encoding="utf-8")
 
@@ -336,22 +356,30 @@ def shipped_version(home: Path, name: str) -> str:
     raise StackError(f"needs {name} of pyspark; found none in {home / 'jars'}; reinstall pyspark")
 
 
-def _all(line: str = "") -> set[Path]:
-    """Every jar that some component asks for, or of those for Spark that of another line."""
-    if line:
-        other = spark_lines.made(line)
-        names = [name for name in asked(line) if name.startswith("spark")]
-        return {path for name in names for path in fetched(name, line=other)}
-    jars = resolve()
-    more = (path for name in asked() if name not in ("broker", "spark") for path in fetched(name))
-    return {*jars.broker, *jars.spark, *more}
+def _all() -> dict[str, Path]:
+    """Every jar that some component asks for, by name, those for Spark of each line."""
+    found = [path for name in asked() if name.partition("-")[0] != "spark" for path in fetched(name)]
+    for name in spark_lines.versions():
+        line = spark_lines.made(name) if spark_lines.is_other(name) else None
+        for class_path in asked(name):
+            if class_path.partition("-")[0] == "spark" and _there(class_path, name):
+                found += fetched(class_path, line=line)
+    return {path.name: path for path in found}
+
+
+def _there(class_path: str, line: str) -> bool:
+    """Can it be had for that line?"""
+    try:
+        return bool(_named(class_path, line, spark_lines.versions()[line], scala="", hadoop=""))
+    except StackError:
+        return False
 
 
 def main(arguments: list[str]) -> int:
     """Fetch, check, print; 0, or 4 with one line."""
     try:
         if "--pin" in arguments:
-            print("\n".join(f"{digest(path)}  {path.name}" for path in sorted(_all(*arguments[1:]))))
+            print("\n".join(f"{digest(path)}  {name}" for name, path in sorted(_all().items())))
             return 0
         jars = resolve()
     except StackError as error:

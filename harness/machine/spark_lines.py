@@ -1,8 +1,8 @@
 """The lines of Spark that a driver may run on: the installed one, and others, each with a Python of its own.
 
-Such an environment lies in our cache and is made when a line is first asked for, from a lock file beside this one
-(`spark-3.5.lock`). It is renamed into its place once it is whole and has been tried, so that nobody finds half of one;
-after that no network is needed.
+Such an environment lies in our cache and is made when a line is first asked for, from lock files beside this one: that
+of its pyspark (`spark-3.5.lock`), and that of what programs import (`programs.lock`). It is renamed into its place once
+it is whole and has been tried, so that nobody finds half of one; after that no network is needed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.machine.java import VARIABLE, Java
 from harness.session.session import Session
 from harness.wait import locked
 
-PINNED = {"3.5": "3.5.7"}
+PINNED = {"3.5": "3.5.7", "4.0": "4.0.0", "4.1": "4.1.1", "4.2": "4.2.0"}
 """By line the version that its environment has: the newest whose Kafka connector is whole on Maven Central."""
 JAVA = {"3.5": (17,)}
 """By line those Javas of `java.FEATURES` that its Spark runs on."""
@@ -73,7 +73,7 @@ def chosen(text: str) -> str:
     known = versions()
     found = [name for name, version in known.items() if text in (name, version)]
     if not found:
-        there = " and ".join(f"{name} ({version})" for name, version in sorted(known.items()))
+        there = ", ".join(f"{name} ({version})" for name, version in sorted(known.items()))
         raise UsageError(f"asked for Spark {text}; there are {there}. Take one of them")
     return found[0]
 
@@ -118,14 +118,14 @@ def made(name: str, say: Callable[[str], object] = lambda words: None) -> Line:
     return found
 
 
-def lock(name: str) -> Path:
+def locks(name: str) -> list[Path]:
     """What is installed there."""
-    return Path(__file__).with_name(f"spark-{name}.lock")
+    return [Path(__file__).with_name(each) for each in (f"spark-{name}.lock", "programs.lock")]
 
 
 def _folder(name: str) -> Path:
     """Another lock, Python or place of Python is another environment."""
-    text = "\n".join([lock(name).read_text(encoding="utf-8"), sys.version, sys.base_prefix])
+    text = "\n".join([*(each.read_text(encoding="utf-8") for each in locks(name)), sys.version, sys.base_prefix])
     return cache.root() / f"spark-{PINNED[name]}" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -140,7 +140,7 @@ def _make(name: str, folder: Path) -> None:
     python = str(folder / "bin" / "python")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
     _run(name, [sys.executable, "-m", "venv", str(folder)])
-    _run(name, [*pip, "--require-hashes", "--no-deps", "-r", str(lock(name))])
+    _run(name, [*pip, "--require-hashes", "--no-deps", *(word for each in locks(name) for word in ("-r", str(each)))])
     # What it warns of comes first.
     if (said := _run(name, [python, "-c", TRY]).splitlines()[-1:]) != [PINNED[name]]:
         raise StackError(

@@ -148,6 +148,9 @@ def changes(run: Mapping[str, Any], journal: Sequence[Mapping[str, Any]]) -> lis
     if given:
         count = plural(len(given), "setting")
         out.append(f"Onceproof gave Spark {count}: “What Onceproof gave to Spark” has the reasons.")
+    for part in (mapping(part) for part in stack.values()):
+        for jar in part.get("neighbours") or ():
+            out.append(f"Spark {part.get('version')} ran with {jar}: Maven Central has none of that version.")
     for name, part in stack.items():
         if settings := mapping(mapping(part).get("settings")):
             out.append(f"The {name} of the stack ran with {plural(len(settings), 'setting')} of Onceproof's.")

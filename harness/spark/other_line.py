@@ -66,6 +66,7 @@ class OtherLine:
         """Versions and settings, for run.json. Holds no secret."""
         return {
             "version": self.line.version,
+            "neighbours": jars.neighbours("spark", self.line),
             "cores": self.cluster.cores,
             "jars": self.machine.jars.digest,
             "flags": {"driver": list(self.machine.flags), "executor": list(self.machine.executor_flags)},

@@ -18,7 +18,7 @@ from harness.stack import PROMISED_CORES
 MASTER, MASTER_PAGE = 7077, 8080
 WORKERS = ("worker-1", "worker-2")
 SPARK_HOME = Path("/opt/spark")
-IMAGE = Image("spark", "apache/spark:4.0.0-python3", "onceproof/spark:4.0.0")
+IMAGE = Image("spark", "apache/spark:4.1.1-python3", "onceproof/spark:4.1.1")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 `txnAppId` and `txnVersion` go into the same commit as the files. An append under a version that the table has already
 seen of this application is skipped.
 
-    spark-submit --packages io.delta:delta-spark_2.13:4.0.0 appended_numbered.py --bootstrap localhost:9092 \
+    spark-submit --packages io.delta:delta-spark_4.1_2.13:4.4.0 appended_numbered.py --bootstrap localhost:9092 \
         --topic payments --table /data/tables/payments --checkpoint /data/checkpoints/payments
 
 The numbers belong to the checkpoint.

@@ -3,7 +3,7 @@
 Each append is one atomic commit, so a batch that was cut before it leaves files that no reader sees. But one that was
 committed, and whose offsets were not, runs again and is appended again.
 
-    spark-submit --packages io.delta:delta-spark_2.13:4.0.0 appended_unnumbered.py --bootstrap localhost:9092 \
+    spark-submit --packages io.delta:delta-spark_4.1_2.13:4.4.0 appended_unnumbered.py --bootstrap localhost:9092 \
         --topic payments --table /data/tables/payments --checkpoint /data/checkpoints/payments
 
 Repairs: appended_numbered.py, merged.py, streamed.py

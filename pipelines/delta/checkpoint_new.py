@@ -4,7 +4,7 @@ The checkpoint lies in a temporary folder, so the next attempt has none. It read
 counts its batches from 0, while the table knows these numbers of the application: Delta skips the new batches 0, 1, 2 …
 without a word, also the records in them that no attempt has written.
 
-    spark-submit --packages io.delta:delta-spark_2.13:4.0.0 checkpoint_new.py --bootstrap localhost:9092 \
+    spark-submit --packages io.delta:delta-spark_4.1_2.13:4.4.0 checkpoint_new.py --bootstrap localhost:9092 \
         --topic payments --table /data/tables/payments
 
 Repair: appended_numbered.py

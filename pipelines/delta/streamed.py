@@ -3,8 +3,8 @@
 The table's log keeps, beside the files of a batch, the id of the query and the batch's number, in one atomic commit. A
 batch that runs again finds its number there and is skipped. The id of the query lies in the checkpoint.
 
-    spark-submit --packages io.delta:delta-spark_2.13:4.0.0 streamed.py --bootstrap localhost:9092 --topic payments \
-        --table /data/tables/payments --checkpoint /data/checkpoints/payments
+    spark-submit --packages io.delta:delta-spark_4.1_2.13:4.4.0 streamed.py --bootstrap localhost:9092 \
+        --topic payments --table /data/tables/payments --checkpoint /data/checkpoints/payments
 
 Broken twin: appended_unnumbered.py
 """

@@ -2,7 +2,7 @@
 
 Each append is one atomic commit. One that was committed, and whose offsets were not, runs again and is appended again.
 
-    spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0 lake_appended.py \
+    spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 lake_appended.py \
         --bootstrap localhost:9092 --topic payments --warehouse /data/lake --checkpoint /data/checkpoints/payments
 
 Repairs: lake_merged.py, lake_streamed.py

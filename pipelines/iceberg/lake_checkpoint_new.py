@@ -3,7 +3,7 @@
 A query that begins a checkpoint has a new id, so no snapshot knows its batches. It reads the topic from the beginning,
 and everything is appended again.
 
-    spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0 lake_checkpoint_new.py \
+    spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 lake_checkpoint_new.py \
         --bootstrap localhost:9092 --topic payments --warehouse /data/lake
 
 Repair: lake_streamed.py

@@ -3,7 +3,7 @@
 Each commit keeps the id of the query and the number of the batch in its snapshot's summary. A batch that runs again
 finds its number there and is skipped. The id of the query lies in the checkpoint.
 
-    spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0 lake_streamed.py \
+    spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 lake_streamed.py \
         --bootstrap localhost:9092 --topic payments --warehouse /data/lake --checkpoint /data/checkpoints/payments
 
 Broken twins: lake_appended.py, lake_checkpoint_new.py

@@ -18,7 +18,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.component import Addressed, Boxed, Followed, Look, Server, Started
-from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -27,10 +26,6 @@ from harness.resources import Resources
 if TYPE_CHECKING:
     from harness.hosts.engine import Engine
     from harness.hosts.processes import ProcessHost
-
-
-# The lines of Spark whose whole set of Kafka connectors is on Maven Central.
-COMPLETE = ("4.0.0", "3.5.7", "3.5.3", "3.5.1", "3.5.0")
 
 
 class Kafka:
@@ -51,7 +46,7 @@ class Kafka:
     @property
     def looks(self) -> tuple[Look, ...]:
         """The connector has to be there for the installed Spark."""
-        return (Look("spark", "a pyspark whose Kafka connectors exist", _spark, f"pip install pyspark=={COMPLETE[0]}"),)
+        return (Look("spark", "a pyspark whose Kafka connectors exist", _spark, "pip install 'pyspark>=3.5,<4.3'"),)
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From the jars."""
@@ -84,16 +79,11 @@ class Kafka:
 
 
 def _spark() -> str:
-    import importlib.metadata
+    from harness.machine import jars, spark_lines
 
-    from harness.machine import jars
-
-    version = importlib.metadata.version("pyspark")
-    connector = jars.jar_folders()[1].wanted[0]
-    found = f"pyspark {version} with {connector}"
-    if version not in COMPLETE and jars.cached() is None:
-        raise StackError(f"{found}, which may not be on Maven Central")
-    return found
+    near = jars.neighbours("spark")
+    with_them = f"with the nearest that Maven Central has: {', '.join(near)}" if near else "with its own"
+    return f"pyspark {spark_lines.installed()}, {with_them}"
 
 
 KIND = Kafka()

@@ -33,8 +33,8 @@ def event_of(path: Path) -> CheckpointEvent | None:
         return CheckpointEvent(CrashPoint.BATCH_PLANNED, int(name), path.parent.parent)
     if kind == "commits" and name.isdecimal():
         return CheckpointEvent(CrashPoint.BATCH_COMMITTED, int(name), path.parent.parent)
-    if path.parent.parent.name == "sources" and kind.isdecimal() and name == "0":
-        return CheckpointEvent(None, 0, path.parents[2], int(kind))
+    if path.parent.parent.name == "sources" and name == "0":
+        return CheckpointEvent(None, 0, path.parents[2], kind)
     temporary = TEMPORARY.match(name) if kind == "commits" else None
     return CheckpointEvent(CrashPoint.SINK_COMMITTED, int(temporary[1]), path.parent.parent) if temporary else None
 

@@ -157,7 +157,7 @@ class Observer:
     def other(self) -> str:
         """What the newest batch of a query says of its sources, none of which is the run's; empty without one."""
         with self._lock:
-            return next((" ".join(p.lines[max(p.lines)]) for p in self._every if p.elsewhere and p.lines), "")
+            return next((" ".join(p.lines[max(p.lines)].values()) for p in self._every if p.elsewhere and p.lines), "")
 
     def started(self) -> bool:
         """True once a query has begun."""

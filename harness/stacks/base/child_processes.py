@@ -3,7 +3,6 @@ the drivers, what is asked of them meanwhile, how they go down."""
 
 from __future__ import annotations
 
-import importlib.metadata
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, Protocol
 from harness.component import AsProcesses, Started, able
 from harness.hosts.in_parallel import together
 from harness.hosts.processes import ProcessHost
-from harness.machine import class_data, jars, java
+from harness.machine import class_data, jars, java, spark_lines
 from harness.run_folder.redact import redact_folder
 from harness.session.session import Session
 from harness.stacks.base import StartingStack
@@ -104,7 +103,7 @@ class ChildProcessesStack(StartingStack):
             "java": self._java.text,
             "jars": self._jars.digest,
             **self._described(components),
-            "spark": {"version": importlib.metadata.version("pyspark"), **spark},
+            "spark": {"version": spark_lines.installed(), "neighbours": jars.neighbours("spark"), **spark},
             **more,
             "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
         }
