@@ -297,11 +297,11 @@ def test_the_command_that_repeats_a_run_stands_first_and_says_how_the_others_dif
         "onceproof check reports/a/1",
     ]
     assert len({words for _, words in commands}) == 3
-    # With the flags of the run's own command.
+    # The line of Spark of the run's own command; a stored plan has it.
     own = {**run, "command": "onceproof run 'scenarios/a b.yaml' --seed 7 --spark 3.5 --stack containers"}
     replay, file, _ = (command for command, _ in claims.again("reports/a/1", own, sample.verdict()))
     assert file == own["command"]
-    assert replay == "onceproof replay reports/a/1 --spark 3.5 --stack containers"
+    assert replay == "onceproof replay reports/a/1 --stack containers"
     # The stored plan has the mistake in it.
     assert claims.again("reports/a/1", run, error("no table"))[0] == commands[1]
 
@@ -320,10 +320,11 @@ def test_what_is_acknowledged_and_what_is_committed_are_told_apart() -> None:
 
 def test_settings_have_their_names_once(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, sample.verdict())
-    folder.save(0, run={"spark": {"spark.cores.max": "2"}})
+    change = {"where": "setting", "name": "spark.cores.max", "value": "2", "why": "for two tasks"}
+    folder.save(0, run={"changes": [change]})
     folder.save(1, run={"outcome": {"gap_s": 1.5}})
     text = "".join(Skeleton(render.write(folder.path).read_text()).text)
-    assert "spark.cores.max" in text and "spark.spark" not in text
+    assert text.count("spark.cores.max") == 1 and "2 (for two tasks)" in text
     assert "longest time without a commit in one attempt, in seconds" in text and "gap_s" not in text
 
 

@@ -179,12 +179,12 @@ def test_a_driver_runs_its_executor_is_found_and_replaced_and_all_listen_on_loop
 
     wait.until("another executor", replaced, within_s=60)
     (jvm,), (python,) = driver.processes(Victim.JVM), driver.processes(Victim.PYTHON)
-    jvm.send(signal.SIGSTOP)
-    python.send(signal.SIGKILL)
-    wait.until("the program to be gone", lambda: driver.poll() is not None, within_s=60)
-    assert driver.poll() == -signal.SIGKILL and driver.processes() == []
-    assert jvm in stack.processes(own), "its JVM lives on and is no longer in its tree"
+    python.send(signal.SIGSTOP)
     jvm.send(signal.SIGKILL)
+    wait.until("the driver to be gone", lambda: driver.poll() is not None, within_s=60)
+    assert driver.poll() == -signal.SIGKILL and driver.processes() == []
+    assert python in stack.processes(own), "its program lives on and is no longer in its tree"
+    python.send(signal.SIGKILL)
     wait.until("the executors to follow", lambda: not stack.processes(own), within_s=60)
 
 

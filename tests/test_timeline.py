@@ -232,10 +232,7 @@ def test_each_attempt_has_its_batches_and_commits() -> None:
         "0/40",
     )
     assert (second.attempt, second.committed, second.records) == ("2", "1", "60")
-    assert (first.how, second.how) == (
-        "cold",
-        "warm session, 0.35 s after the death, 1 process of a dead attempt still alive",
-    )
+    assert (first.how, second.how) == ("-", "0.35 s after the death, 1 process of a dead attempt still alive")
 
 
 def test_what_a_cluster_manager_says_of_an_attempt_stands_in_its_first_row() -> None:
