@@ -353,7 +353,6 @@ def test_the_key_reaches_spark_by_a_file_and_by_no_command_line(
     # What the user has set is the user's.
     assert {name for name, value in env.items() if KEY in value} == {"AZURE_STORAGE_KEY"}
     file = Path(words[words.index("--properties-file") + 1])
-    assert "--load-spark-defaults" in words
     assert (file, file.stat().st_mode & 0o777) == (tmp_path / SECRETS, 0o600)
     assert file.read_text() == f"{keys}={KEY}\n"
     # What goes into run.json and the page.

@@ -41,8 +41,15 @@ def test_the_program_is_started_by_the_spark_submit_of_its_spark(tmp_path: Path)
 def test_secrets_stand_before_the_settings_in_a_file_of_the_run_alone(tmp_path: Path) -> None:
     found = submit(own(tmp_path, key="k=1"), {"spark.cores.max": "2"}, PIPELINE)
     file = tmp_path / SECRETS
-    assert found[5:10] == ["--properties-file", str(file), "--load-spark-defaults", "--conf", "spark.cores.max=2"]
+    assert found[5:9] == ["--properties-file", str(file), "--conf", "spark.cores.max=2"]
     assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("key=k=1\n", 0o600)
+
+
+def test_defaults_of_the_user_stand_before_the_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.sql.ansi.enabled false", encoding="utf-8")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    submit(own(tmp_path, key="k"), {}, PIPELINE)
+    assert (tmp_path / SECRETS).read_text(encoding="utf-8") == "spark.sql.ansi.enabled false\nkey=k\n"
 
 
 @pytest.mark.parametrize(("shell", "status"), [("exit 0", 0), ("exit 1", 1), ("exit 137", -9), ("kill -9 $$", -9)])

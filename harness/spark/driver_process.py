@@ -93,9 +93,8 @@ def launch(
 def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline) -> list[str]:
     """The command that starts the program with these settings."""
     settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-    secrets = _secrets(own)
-    # With a file of settings Spark passes over its defaults, unless it is told to load them all the same.
-    file = ["--properties-file", str(secrets), "--load-spark-defaults"] if secrets else []
+    secrets = _secrets(own, pipeline)
+    file = ["--properties-file", str(secrets)] if secrets else []
     command = [str(own.spark_home / SUBMIT), "--master", own.spark_master, "--driver-memory", MEMORY]
     return [*command, *file, *settings, pipeline.entry, *pipeline.args]
 
@@ -136,14 +135,22 @@ def _merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, 
     return {**ours, **pipelines, **({JARS: ",".join(jars)} if jars else {})}
 
 
-def _secrets(own: RunResources) -> Path | None:
+def _secrets(own: RunResources, pipeline: Pipeline) -> Path | None:
     """The file of settings that hold secrets, as Spark reads one; None without any."""
     if not own.secret_conf:
         return None
     path = own.folder / SECRETS
     path.touch(mode=0o600)
-    path.write_text("".join(f"{name}={_escaped(text)}\n" for name, text in own.secret_conf.items()), encoding="utf-8")
+    lines = "".join(f"{name}={_escaped(text)}\n" for name, text in own.secret_conf.items())
+    path.write_text(f"{_defaults(own, pipeline)}{lines}", encoding="utf-8")
     return path
+
+
+def _defaults(own: RunResources, pipeline: Pipeline) -> str:
+    """The user's `spark-defaults.conf`, which Spark passes over where it is given another file; empty without one."""
+    folder = {**os.environ, **pipeline.env}.get("SPARK_CONF_DIR") or own.spark_home / "conf"
+    path = Path(folder) / "spark-defaults.conf"
+    return f"{path.read_text(encoding='utf-8')}\n" if path.is_file() else ""
 
 
 def _escaped(text: str) -> str:
