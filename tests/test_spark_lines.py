@@ -34,7 +34,7 @@ from harness.session import reaper
 from harness.session.session import Session
 from harness.spark import driver_process, other_line
 from harness.spark.driver_process import Machine
-from harness.stacks import other_lines, processes
+from harness.stacks import other_lines
 from harness.stacks.processes.stack import ProcessesStack
 from harness.stacks.supported import Named, refuse, unsupported
 from harness.wait import until
@@ -512,7 +512,7 @@ class Other:
 @pytest.fixture
 def stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProcessesStack:
     """One that says it is up, and starts nothing."""
-    monkeypatch.setattr(processes, "other_line", Other)
+    monkeypatch.setattr("harness.stacks.processes.stack.other_line", Other)
     made = ProcessesStack(tmp_path / "logs")
     made._session, made._java = cast_any(object()), cast_any(None)
     monkeypatch.setattr(made, "describe", lambda names: {"stack": "processes", "spark": {"version": "own"}})

@@ -150,9 +150,10 @@ def test_an_attempt_lives_with_its_jvm_and_the_shell_tells_how_it_ended(
     tmp_path: Path, starts: Starts, attempt: YarnAttempt
 ) -> None:
     assert (attempt.poll(), attempt.processes()) == (None, []), "YARN has not started it yet"
-    program = f"import subprocess; subprocess.run([{sys.executable!r}, '-c', 'input()', 'program'])"
-    jvm = starts("java", MASTER, code=program)
-    until("the program", lambda: attempt.poll() or len(attempt.processes()) == 2, within_s=30.0)
+    program = tmp_path / "program.py"
+    program.write_text("input()", encoding="utf-8")
+    jvm = starts("java", MASTER, code=f"import subprocess; subprocess.run([{sys.executable!r}, {str(program)!r}])")
+    until("the program", lambda: attempt.poll() or attempt.processes(Victim.PYTHON), within_s=30.0)
     assert [each.pid for each in attempt.processes(Victim.JVM)] == [jvm.pid]
     (python,) = attempt.processes(Victim.PYTHON)
     assert attempt.processes() == [*attempt.processes(Victim.JVM), python]
