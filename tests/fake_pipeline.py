@@ -1,9 +1,10 @@
 """A pipeline without Spark: speaks the same checkpoint protocol, in a process tree of the same shape.
 
-    python fake_pipeline.py CHECKPOINT SINK BATCHES STEP_S [--broken WORD]
+    java fake_pipeline.py CHECKPOINT SINK BATCHES STEP_S [--broken WORD]
 
-A Python program that starts a child called `java`; the child writes `offsets/N`, appends N to the sink, writes
-`commits/N` by temporary file and rename, slowly enough that every crash point can be hit, quickly enough for a test.
+A process called `java` that starts a Python program and ends as that does. It writes `offsets/N`, appends N to the
+sink, writes `commits/N` by temporary file and rename, slowly enough that every crash point can be hit, quickly enough
+for a test. The program ends with it.
 `--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM; `polite` finishes its batch
 first; `late` finds no record in batches 0 and 3; `hop` has a second query that reads another topic and follows the
 first; `async` has the thread by which Spark logs offsets late; `logged` names each batch in a log of the sink's own,
@@ -26,6 +27,7 @@ from pathlib import Path
 STEP_S = float(sys.argv[4])
 HELD_S, LOOK_S = 120.0, 0.01
 ROWS = 10
+PYTHON = os.environ["FAKE_PYTHON"]
 
 
 def rest(seconds: float) -> None:
@@ -108,26 +110,29 @@ def main() -> None:
     broken = sys.argv[6] if "--broken" in sys.argv else ""
     if broken == "crash":
         sys.exit("ImportError: no module named nowhere")
-    if broken == "idle":
-        rest(60)
     if broken == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if os.environ.get("FAKE_JVM"):
-        jvm(checkpoint, sink, batches, broken)
-        return
-    java = Path(sys.argv[2]).parent / "java"
-    if not java.exists():
-        java.symlink_to(sys.executable)
-    child = subprocess.Popen([str(java), *sys.argv], env={**os.environ, "FAKE_JVM": "1"})
-    if broken == "polite":
-        signal.signal(signal.SIGTERM, lambda *_: finish(checkpoint, child))
-    sys.exit(child.wait() and 1)
+    if os.environ.get("FAKE_PROGRAM"):
+        if broken == "polite":
+            signal.signal(signal.SIGTERM, lambda *_: finish(checkpoint))
+        sys.stdin.read()
+        sys.exit(1)
+    argv, environment = [PYTHON, *sys.argv], {**os.environ, "FAKE_PROGRAM": "1"}
+    child = subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment)
+    threading.Thread(target=end_with, args=(child,), daemon=True).start()
+    if broken == "idle":
+        rest(60)
+    jvm(checkpoint, sink, batches, broken)
 
 
-def finish(checkpoint: Path, child: subprocess.Popen[bytes]) -> None:
+def end_with(child: subprocess.Popen[bytes]) -> None:
+    status = child.wait()
+    os._exit(status if status >= 0 else 128 - status)
+
+
+def finish(checkpoint: Path) -> None:
     while len(list((checkpoint / "commits").glob("[0-9]*"))) < len(list((checkpoint / "offsets").glob("[0-9]*"))):
         rest(STEP_S / 4)
-    child.kill()
     sys.exit(0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -69,9 +70,14 @@ class FakeStack:
 
     def launch(self, own: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
         places = [str(self.folder / "checkpoint"), str(self.folder / "sink")]
-        argv = [sys.executable, str(FAKE), *places, str(self.batches), str(self.step_s), *self.arguments]
+        java = self.folder / "java"
+        if not java.exists():
+            java.symlink_to(sys.executable)
+        argv = [str(java), str(FAKE), *places, str(self.batches), str(self.step_s), *self.arguments]
         with log.open("ab") as output:
-            child = subprocess.Popen(argv, stdout=output, stderr=output)
+            child = subprocess.Popen(
+                argv, stdout=output, stderr=output, env={**os.environ, "FAKE_PYTHON": sys.executable}
+            )
         self.births.append(psutil.Process(child.pid).create_time())
         return ProcessDriver(number, log, child)
 

@@ -93,10 +93,9 @@ def kill_driver(
     # Without a driver those are a dead one's, which is no crash of this attempt.
     targets = [*own, *(signals.family(run.stack.executors(run.own)) if executors and own else [])]
     scheduled(run, driver, targets)
-    done = ending(run, driver, kill(run, hit, targets, driver=own))
-    # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
-    why = NOT_BORNE_OUT if victim is not Victim.JVM and done.driver_status != -signal.SIGKILL else ""
-    return replace(done, proof=proof, why=why)
+    done = replace(kill(run, hit, targets, driver=own), proof=proof)
+    # The JVM has the end of its program: it stands still until all was looked at.
+    return replace(done, later=True) if victim is Victim.PYTHON else killed(run, driver, done)
 
 
 def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]) -> None:
@@ -130,6 +129,13 @@ def ending(run: RunContext, driver: Driver | None, done: Injection) -> Injection
     status = run.supervisor.ending(driver.number, within_s=DEATH_WITHIN_S)
     signalled = {**done.signalled, f"driver {driver.number}": _ended(status)}
     return replace(done, signalled=signalled, lived=status is None, driver_status=status)
+
+
+def killed(run: RunContext, driver: Driver | None, done: Injection) -> Injection:
+    """The same, and that the driver ended by our signal."""
+    done = ending(run, driver, done)
+    # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
+    return replace(done, why="" if done.driver_status == -signal.SIGKILL else NOT_BORNE_OUT)
 
 
 def _ended(status: int | None) -> str:

@@ -35,6 +35,8 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
                 run.look(hit)
         finally:
             release(run, step, hit)
+        if done.later:
+            done = killing.killed(run, driver, done)
         if run.snapshots is not None and done.signalled and run.supervisor.ended(attempt):
             run.snapshots.restart(hit.step, attempt)
     why = missed(in_flight, open_still, done)
@@ -77,7 +79,7 @@ def _injected(run: RunContext, step: Step, hit: TriggerHit, attempt: int) -> Inj
         return done
     if executors and all(executor.alive() for executor in executors):
         return replace(done, lived=True)
-    if step.do.impact not in ENDS_DRIVER:
+    if step.do.impact not in ENDS_DRIVER or done.later:
         return done
     status = run.supervisor.ending(attempt, within_s=killing.DEATH_WITHIN_S)
     return replace(done, driver_status=status, lived=status is None)
