@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bench.catalogue import (
     CHANGED,
     HEAD,
@@ -123,6 +125,7 @@ def test_flags_of_the_program_that_are_not_its_own_tell_rows_apart(tmp_path: Pat
     assert row_of(run(tmp_path, bare, "batch-planned", "held")).asked == "-", "a program without a header"
 
 
+@pytest.mark.slow
 def test_the_page_is_the_one_that_is_made() -> None:
     """Each scenario that its stack can run has a row or is named as not run."""
     made = "\n".join([HEAD, *page(read())])

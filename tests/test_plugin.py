@@ -578,6 +578,7 @@ def test_in_a_configured_folder_every_file_is_a_scenario(
     result.stdout.fnmatch_lines(["*chaos/near.yaml:1:*"])
 
 
+@pytest.mark.subprocess
 def test_the_plugin_is_light() -> None:
     code = (
         "import pytest, sys; before = set(sys.modules); import harness.plugin;print(*sorted(set(sys.modules) - before))"

@@ -120,6 +120,7 @@ def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
         assert outcome.evidence.signalled == {}
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("which", ["one", "all"])
 def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Path, which: str) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
@@ -132,6 +133,7 @@ def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Pa
     sleeper.wait()
 
 
+@pytest.mark.subprocess
 def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +174,7 @@ def test_only_a_task_that_was_lost_proves_that_an_executor_was_at_work(
     assert not kill_executor.lost_task(world, log, log.stat().st_size), "nobody waits once the run is over"
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("told", [True, False])
 def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
@@ -236,6 +239,7 @@ def test_an_attempt_that_begins_tells_how_long_after_the_death_and_beside_whom(t
         assert len(second["orphans"]) == 1, "the executor of before lives"
 
 
+@pytest.mark.subprocess
 def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_path: Path) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     here = trigger("failpoint", "here")
@@ -324,6 +328,7 @@ def test_two_steps_go_in_order_through_two_lives(tmp_path: Path) -> None:
         assert (w.copies()[2], w.copies()[5]) == (2, 2)
 
 
+@pytest.mark.subprocess
 def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path: Path) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path) as w:
@@ -368,6 +373,7 @@ input()
 """
 
 
+@pytest.mark.subprocess
 def test_nothing_changes_once_a_process_is_stopped(tmp_path: Path) -> None:
     child = psutil.Popen([sys.executable, "-c", RENAMES, str(tmp_path)], stdin=subprocess.PIPE)
     process = LocalProcess(psutil.Process(child.pid))
@@ -383,6 +389,7 @@ def test_nothing_changes_once_a_process_is_stopped(tmp_path: Path) -> None:
         child.communicate()
 
 
+@pytest.mark.subprocess
 def test_a_process_that_has_ended_does_not_move() -> None:
     child = psutil.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     process = LocalProcess(psutil.Process(child.pid))
@@ -606,6 +613,7 @@ def test_that_the_driver_died_is_never_a_faults_own_word(
         assert "it was signalled and lived on" in outcome.evidence.note
 
 
+@pytest.mark.subprocess
 def test_that_an_executor_died_is_never_a_faults_own_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.run.schedule.evidence.FAULTS", {"kill driver": Liar(Impact.EXECUTOR_KILLED, None)})
     asked = step(at(CrashPoint.BATCH_PLANNED, 2), "kill driver")
