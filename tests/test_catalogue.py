@@ -27,8 +27,8 @@ from bench.catalogue import (
 )
 from bench.ran import digest
 from bench.seeds import runs
-from harness.load import load
 from harness.scenario import Word
+from tests.shipped import scenario
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "catalogue.md"
@@ -231,7 +231,7 @@ def test_a_run_takes_the_place_of_earlier_ones_unless_they_are_of_its_commit() -
 
 def test_what_each_run_came_to_is_what_its_scenario_expects() -> None:
     for name, verdicts in runs(PAGE.read_text(encoding="utf-8")).items():
-        expected = load(ROOT / "scenarios" / f"{name}.yaml").expect
+        expected = scenario(ROOT / "scenarios" / f"{name}.yaml").expect
         for verdict in verdicts:
             word, _, kinds = verdict.partition(": ")
             assert word == expected.word, name

@@ -359,6 +359,7 @@ def test_two_that_come_up_at_once_are_one_which_ends_with_a_part_of_it(
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_command_that_is_killed_leaves_nothing_there(up: Shared) -> None:
     run = up.at_work("killed")
     assert up.topics() and up.schemas()
