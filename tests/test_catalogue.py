@@ -229,6 +229,7 @@ def test_a_run_takes_the_place_of_earlier_ones_unless_they_are_of_its_commit() -
     assert merged(old, new) == [kept("a", "2"), kept("a", "1", "yarn"), kept("b", "1"), kept("c", "2"), kept("c", "2")]
 
 
+@pytest.mark.slow
 def test_what_each_run_came_to_is_what_its_scenario_expects() -> None:
     for name, verdicts in runs(PAGE.read_text(encoding="utf-8")).items():
         expected = scenario(ROOT / "scenarios" / f"{name}.yaml").expect

@@ -420,6 +420,7 @@ def test_the_schema_knows_every_scenario(scenario: Scenario) -> None:
     assert shaped(YAML(typ="safe", pure=True).load(dump(scenario)), SCHEMA) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").rglob("*.yaml")), ids=lambda path: path.stem)
 def test_the_schema_knows_the_scenarios_that_we_ship(path: Path) -> None:
     shipped(path)
