@@ -204,7 +204,6 @@ def test_pipelines_import_only_the_failpoint() -> None:
     assert found == []
 
 
-@pytest.mark.subprocess
 @pytest.mark.parametrize("word", BANNED)
 def test_no_text_has_a_banned_word(word: str) -> None:
     banned = re.compile(rf"\b{word}\b".replace(" ", r"\s+"), re.IGNORECASE)
