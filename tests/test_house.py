@@ -43,7 +43,6 @@ WIDE_CLASSES = {
     "scenario/__init__.py Finding",
     "scenario/__init__.py Scenario",
     "scenario/__init__.py Stake",
-    "scenario/__init__.py Verdict",
     "sinks/starts/__init__.py Parts",
     "sinks/table.py SinkTable",
     "sinks/table.py _About",
