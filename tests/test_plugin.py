@@ -402,6 +402,7 @@ def stack():
 """
 
 
+@pytest.mark.subprocess
 def test_workers_of_xdist_leave_telling_to_their_controller(
     pytester: pytest.Pytester, project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
