@@ -17,9 +17,7 @@ from harness.spark import standalone_containers as spark
 NEEDED = "ONCEPROOF_NEED_CONTAINERS"
 """Set where there has to be an engine: then what is lacking fails the tests."""
 
-BOTH = """
-    partition_ledger_executor_killed mariadb_added_before_offset_commit python_sqlite_with_batch_mid_batch
-"""
+BOTH = "partition_ledger_executor_killed mariadb_added_before_offset_commit"
 CHOICE = os.environ.get("ONCEPROOF_CONTAINERS", BOTH).split()
 """The scenarios to run on both stacks; `_` takes all that can be (`make prove SUITE=containers`)."""
 

@@ -65,6 +65,7 @@ touch node_modules/azurite/dist/src/blob/main.js
 """
 
 
+@pytest.mark.subprocess
 def test_npm_runs_no_script_and_is_the_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONCEPROOF_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SOME_SECRET", "s")

@@ -397,6 +397,7 @@ def said(*words: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+@pytest.mark.subprocess
 def test_scenarios_without_an_account_are_named_as_not_run(tmp_path: Path) -> None:
     one = str(AZURES / "checkpoint_upsert_mid_batch.yaml")
     needs = "--at azure=ADDRESS, --at kafka=ADDRESS, --at postgres=ADDRESS"

@@ -90,6 +90,7 @@ def fill(path: Path) -> None:
             filler.write(bytes(65536))
 
 
+@pytest.mark.subprocess
 def test_an_unknown_key_and_a_wrong_type_are_told_together_with_their_places(tmp_path: Path) -> None:
     path = project(tmp_path, "")
     path.write_text(path.read_text().replace("timeout: 60s", "timout: 60s\nquiet_period: soon"))
@@ -100,6 +101,7 @@ def test_an_unknown_key_and_a_wrong_type_are_told_together_with_their_places(tmp
     assert "Traceback" not in said
 
 
+@pytest.mark.subprocess
 def test_a_missing_pipeline_file_is_told_with_its_place(tmp_path: Path) -> None:
     path = project(tmp_path, "")
     (tmp_path / "job.py").unlink()
@@ -184,6 +186,7 @@ def test_a_kafka_port_that_is_taken_is_named(tmp_path: Path) -> None:
     assert len([line for line in said.splitlines() if line.startswith("Error")]) == 1
 
 
+@pytest.mark.subprocess
 def test_a_disk_that_is_full_before_the_start_is_told(small_disk: Disk) -> None:
     code, said = small_disk("100m", until_said="never")
     assert code == 4

@@ -11,6 +11,7 @@ import pytest
 from bench import browser_line, chromium
 
 
+@pytest.mark.subprocess
 def test_the_line_says_when_which_commit_which_browser_and_how_many() -> None:
     said: list[str] = []
     reports: dict[str, list[Any]] = {"passed": [1, 2, 3], "failed": [4], "warnings": [5]}
@@ -20,6 +21,7 @@ def test_the_line_says_when_which_commit_which_browser_and_how_many() -> None:
     assert re.search(r": 3 passed, 1 failed, 0 error, 0 skipped in \d+ s$", line)
 
 
+@pytest.mark.subprocess
 def test_without_a_browser_the_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(chromium.VARIABLE, "/none")
     assert ", no browser: " in browser_line.line(dict.fromkeys(browser_line.OUTCOMES, 0), 1.0)

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bench.catalogue import (
     CHANGED,
     HEAD,
@@ -25,8 +27,8 @@ from bench.catalogue import (
 )
 from bench.ran import digest
 from bench.seeds import runs
-from harness.load import load
 from harness.scenario import Word
+from tests.shipped import scenario
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "catalogue.md"
@@ -123,6 +125,7 @@ def test_flags_of_the_program_that_are_not_its_own_tell_rows_apart(tmp_path: Pat
     assert row_of(run(tmp_path, bare, "batch-planned", "held")).asked == "-", "a program without a header"
 
 
+@pytest.mark.slow
 def test_the_page_is_the_one_that_is_made() -> None:
     """Each scenario that its stack can run has a row or is named as not run."""
     made = "\n".join([HEAD, *page(read())])
@@ -226,9 +229,10 @@ def test_a_run_takes_the_place_of_earlier_ones_unless_they_are_of_its_commit() -
     assert merged(old, new) == [kept("a", "2"), kept("a", "1", "yarn"), kept("b", "1"), kept("c", "2"), kept("c", "2")]
 
 
+@pytest.mark.slow
 def test_what_each_run_came_to_is_what_its_scenario_expects() -> None:
     for name, verdicts in runs(PAGE.read_text(encoding="utf-8")).items():
-        expected = load(ROOT / "scenarios" / f"{name}.yaml").expect
+        expected = scenario(ROOT / "scenarios" / f"{name}.yaml").expect
         for verdict in verdicts:
             word, _, kinds = verdict.partition(": ")
             assert word == expected.word, name

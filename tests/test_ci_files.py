@@ -51,6 +51,7 @@ def lines(path: Path) -> list[str]:
     return [line for job in jobs for step in job["steps"] for line in str(step.get("run", "")).splitlines()]
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("schema", "files"),
     [
@@ -67,6 +68,7 @@ def test_files_fit_their_schema(schema: str, files: list[Path]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.subprocess
 def test_a_wrong_workflow_would_be_found(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yml"
     wrong.write_text(GITHUB[0].read_text().replace("runs-on:", "run-on:"))
@@ -131,6 +133,7 @@ def test_the_hook_takes_scenarios_and_nothing_else() -> None:
     assert [name for name in names if re.search(found["files"], name)] == list(names[:2])
 
 
+@pytest.mark.subprocess
 def test_the_hook_finds_a_mistake(tmp_path: Path) -> None:
     program, *words = shlex.split(hook()["entry"])
     project = shutil.copytree(EXAMPLE, tmp_path / "project")

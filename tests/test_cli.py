@@ -253,6 +253,7 @@ def test_debug_shows_the_traceback(here: Path, monkeypatch: pytest.MonkeyPatch, 
     assert "Traceback" in call("run", "scenarios").stderr
 
 
+@pytest.mark.subprocess
 def test_a_reader_that_has_gone_is_no_error_of_ours(here: Path) -> None:
     code = "import sys; from harness.cli import main; main(['list'])"
     command = f'"{sys.executable}" -c "{code}" | true'
@@ -309,6 +310,7 @@ def start(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=PROCESS_S, check=False)
 
 
+@pytest.mark.subprocess
 def test_python_m_harness_is_the_same_command(here: Path) -> None:
     done = start("-m", "harness", "validate", "scenarios")
     assert (done.returncode, done.stdout) == (0, "OK: 2 scenarios\n")
@@ -316,6 +318,7 @@ def test_python_m_harness_is_the_same_command(here: Path) -> None:
     assert bad.returncode == 2 and bad.stderr.startswith("Error: asked for the scenario nope")
 
 
+@pytest.mark.subprocess
 def test_the_command_line_starts_light() -> None:
     code = (
         "import sys, harness.cli; "
@@ -325,6 +328,7 @@ def test_the_command_line_starts_light() -> None:
     assert start("-c", code).stdout == "\n"
 
 
+@pytest.mark.subprocess
 def test_doctor_tells_which_packages_containers_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     def installed(name: str) -> str:
         if name == "docker":

@@ -144,6 +144,7 @@ def test_a_server_that_is_not_gone_after_its_kill_is_an_error() -> None:
         server.start()
 
 
+@pytest.mark.subprocess
 def test_the_first_process_of_a_container_goes_with_its_server_unless_that_is_to_be_away(tmp_path: Path) -> None:
     away, left = tmp_path / "away", tmp_path / "left"
     script = STAYS.replace(AWAY_NOW, str(left)).replace(AWAY, str(away))

@@ -234,6 +234,7 @@ def test_rows_are_not_counted(tmp_path: Path) -> None:
         scenarios.load(tmp_path / "one.yaml")
 
 
+@pytest.mark.subprocess
 def test_a_run_has_a_folder_for_each_part_and_leaves_none() -> None:
     with Session() as session:
         made = TableFolders(session, java.find(), component="delta", reader="deltalake")

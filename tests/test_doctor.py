@@ -23,6 +23,7 @@ def told(name: str) -> doctor.Requirement:
     return next(each for each in doctor.check() if each.name == name)
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("name", [*SERVERS, *JARS])
 def test_doctor_tells_of_each_server_that_it_is_not_fetched(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -33,6 +34,7 @@ def test_doctor_tells_of_each_server_that_it_is_not_fetched(
     assert "not fetched yet" in line.found and "run a scenario that asks for it" in line.cure
 
 
+@pytest.mark.subprocess
 def test_doctor_tells_client_and_server_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
     monkeypatch.setattr(jars, "there", lambda name: "10.11.5")
@@ -52,12 +54,14 @@ def test_mariadb_is_refused_where_its_binaries_cannot_run(
         binaries.fits()
 
 
+@pytest.mark.subprocess
 def test_mariadb_is_refused_without_the_library_that_it_links(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binaries, "LIBRARY", "libnowhere.so.0")
     line = told("mariadb server")
     assert not line.ok and "its server links libnowhere.so.0, and there is none" in line.found
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("has", "found"),
     [
@@ -81,6 +85,7 @@ def test_doctor_tells_which_images_are_there(
     assert ("postgres" in missing, "spark" in missing) == ((False, False) if line.ok else (True, True))
 
 
+@pytest.mark.subprocess
 def test_doctor_tells_of_an_engine_that_does_not_answer_about_images(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

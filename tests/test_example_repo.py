@@ -76,6 +76,7 @@ def steps(matrix: Mapping[str, int]) -> list[str]:
     return lines
 
 
+@pytest.mark.subprocess
 def test_the_wheel_alone_knows_the_repository(place: Place) -> None:
     install, validate, _ = steps({"shard": 1})
     done = place.call(install)

@@ -128,6 +128,7 @@ def test_the_source_takes_the_records_and_is_read_back(tmp_path: Path) -> None:
     assert (source.offsets("17", log), source.offsets('{"topic": {"0": 17}}', log)) == ({0: 17}, None)
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(("command", "victims"), [("true", {"true": "exit status 0"}), ("false", {})])
 def test_the_fault_has_evidence_only_if_its_command_did_its_work(tmp_path: Path, command: str, victims: Any) -> None:
     step = scenario(tmp_path, command).schedule[0]
@@ -158,6 +159,7 @@ def asked(folder: Path, *words: str, module: str = "harness") -> subprocess.Comp
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PROCESS_S, check=False)
 
 
+@pytest.mark.subprocess
 def test_the_command_line_knows_what_a_conftest_registers(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "conftest.py").write_text("\n".join(["import beside", *blocks]))
@@ -184,6 +186,7 @@ def repository(folder: Path, conftest: str) -> Path:
     return folder
 
 
+@pytest.mark.subprocess
 def test_a_scenario_of_another_repository_has_that_ones_kinds(tmp_path: Path) -> None:
     blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     # Of the same names as here, whose own are left alone.
@@ -193,6 +196,7 @@ def test_a_scenario_of_another_repository_has_that_ones_kinds(tmp_path: Path) ->
     assert asked(tmp_path, "run", "--dry-run", str(here / "it.yaml")).stdout.startswith("here\n{")
 
 
+@pytest.mark.subprocess
 def test_a_stored_run_never_decides_which_code_is_run(tmp_path: Path) -> None:
     blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     here = repository(tmp_path / "here", f"{blocks}\nprint('here')")
@@ -205,6 +209,7 @@ def test_a_stored_run_never_decides_which_code_is_run(tmp_path: Path) -> None:
         assert asked(here, verb, str(run)).stdout == "here\n"
 
 
+@pytest.mark.subprocess
 def test_a_folder_with_a_conftest_is_a_repository_whatever_lies_above(tmp_path: Path) -> None:
     blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     (tmp_path / ".git").mkdir()
@@ -218,6 +223,7 @@ def test_a_folder_with_a_conftest_is_a_repository_whatever_lies_above(tmp_path: 
     assert [name for name in NAMES if name not in shown] == []
 
 
+@pytest.mark.subprocess
 def test_a_conftest_with_a_mistake_is_told_of(tmp_path: Path) -> None:
     here = repository(tmp_path / "here", "from harness.faults import FAULTS\n\ndef (\n")
     done = asked(here, "validate", "it.yaml")
@@ -225,6 +231,7 @@ def test_a_conftest_with_a_mistake_is_told_of(tmp_path: Path) -> None:
     assert "conftest.py for the kinds that it registers; saw invalid syntax in its line 3. Mend it" in done.stderr
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     "end", ["import sys; sys.exit('REDIS_URL is not set')", "import pytest; pytest.skip('no redis')"]
 )
@@ -238,18 +245,21 @@ def test_a_conftest_that_ends_early_is_one_error(tmp_path: Path, end: str) -> No
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.subprocess
 def test_the_json_schema_has_the_kinds_of_the_folder(tmp_path: Path) -> None:
     blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
     schema = asked(repository(tmp_path / "here", blocks), module="harness.load").stdout
     assert [name for name in NAMES if f'"{name}"' not in schema] == []
 
 
+@pytest.mark.subprocess
 def test_a_conftest_that_registers_nothing_is_left_to_pytest(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").touch()
     (tmp_path / "conftest.py").write_text("from harness import nothing_of_that_name\n")
     assert asked(tmp_path, "kinds").returncode == 0
 
 
+@pytest.mark.subprocess
 def test_a_conftest_that_cannot_be_run_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").touch()
     (tmp_path / "conftest.py").write_text("import nowhere\nfrom harness.faults import FAULTS\nFAULTS.register(1)\n")

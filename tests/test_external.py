@@ -140,6 +140,7 @@ def test_an_address_of_mariadb_names_no_database(more: str) -> None:
         MariaDBThere(f"mysql://me@there{more}")
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("option", "given"),
     [
@@ -218,6 +219,7 @@ def test_nothing_needs_to_start_to_be_refused(verb: list[str]) -> None:
     assert (left.exit_code, left.output) == (0, "")
 
 
+@pytest.mark.subprocess
 def test_each_part_that_does_not_answer_is_named(tmp_path: Path) -> None:
     code, output = onceproof(
         "--stack", "external", *THERE,
@@ -255,6 +257,7 @@ for each in ("high_shelf", "low_shelf"):
 """
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("conftest", [SHELVES, "import nowhere\n" + SHELVES])
 def test_what_is_dropped_at_last_is_known_by_a_conftest_and_one_failure_keeps_no_other(
     conftest: str, tmp_path: Path

@@ -43,7 +43,6 @@ WIDE_CLASSES = {
     "scenario/__init__.py Finding",
     "scenario/__init__.py Scenario",
     "scenario/__init__.py Stake",
-    "scenario/__init__.py Verdict",
     "sinks/starts/__init__.py Parts",
     "sinks/table.py SinkTable",
     "sinks/table.py _About",
@@ -223,6 +222,7 @@ def test_no_file_names_a_folder_of_the_machine_it_was_written_on() -> None:
     assert hits == []
 
 
+@pytest.mark.subprocess
 def test_the_command_line_starts_light() -> None:
     heavy = ("pyspark", "docker", "hypothesis")
     code = f"import sys, harness.cli; print(*[name for name in {heavy} if name in sys.modules])"

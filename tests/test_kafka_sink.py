@@ -292,6 +292,7 @@ with closing(Repeats(parsed("origin string"), ("origin",))) as repeats:
 """
 
 
+@pytest.mark.subprocess
 def test_what_was_seen_is_kept_on_disk() -> None:
     grown_kb = int(subprocess.run([sys.executable, "-c", SEEN], capture_output=True, check=True, timeout=300).stdout)
     assert grown_kb < 16_000, "a dictionary of 120,000 records takes 30 MB"

@@ -127,7 +127,9 @@ def next_start(temporary: Path) -> None:
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=PROCESS_S)
 
 
-@pytest.mark.parametrize("number", range(KILLS))
+@pytest.mark.parametrize(
+    "number", [pytest.param(number, marks=pytest.mark.prove if number else ()) for number in range(KILLS)]
+)
 def test_kill_9_of_a_run_leaves_nothing(temporary: Path, number: int) -> None:
     moment = random.Random(f"harness {number}").uniform(0.3, 18.0)
     word = temporary.name
@@ -277,7 +279,7 @@ def test_an_interrupted_run_says_so_once_and_leaves_nothing(temporary: Path, sig
     ("server", "word_of_it", "scenario"),
     [
         ("kafka", "kafka.Kafka", SCENARIO),
-        ("postgres", "/postgres -D", SCENARIO),
+        pytest.param("postgres", "/postgres -D", SCENARIO, marks=pytest.mark.prove),
         pytest.param("mariadb", MARIADB, into(INTO_MARIADB), marks=pytest.mark.prove),
         pytest.param("opensearch", OPENSEARCH, into(INTO_OPENSEARCH), marks=pytest.mark.prove),
         pytest.param("s3", S3, ON_S3, marks=pytest.mark.prove),

@@ -259,6 +259,7 @@ def test_a_pipeline_is_never_run(home: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.subprocess
 def test_validating_opens_no_socket_and_starts_no_process(home: Path) -> None:
     code = """
 import sys
@@ -278,6 +279,7 @@ print(harness.load.load(Path(sys.argv[1])).name)
     assert done.stdout == "n\n"
 
 
+@pytest.mark.subprocess
 def test_a_scenario_is_read_without_the_client_of_any_server(home: Path) -> None:
     heavy = ("kafka", "duckdb", "pyarrow", "psycopg2", "pyspark", "docker")
     code = f"""
@@ -418,6 +420,7 @@ def test_the_schema_knows_every_scenario(scenario: Scenario) -> None:
     assert shaped(YAML(typ="safe", pure=True).load(dump(scenario)), SCHEMA) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").rglob("*.yaml")), ids=lambda path: path.stem)
 def test_the_schema_knows_the_scenarios_that_we_ship(path: Path) -> None:
     shipped(path)

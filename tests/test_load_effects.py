@@ -261,6 +261,7 @@ def test_effects_are_tried_only_where_that_is_asked_for(tmp_path: Path) -> None:
     assert load(written(tmp_path, NAMED + WRONG)).name == "n"
 
 
+@pytest.mark.slow
 def test_the_effects_of_every_scenario_that_we_ship_can_be_run() -> None:
     assert len(FILES) > 30
     assert len(load_all(FILES, effects=True)) == len(FILES)

@@ -1089,6 +1089,7 @@ def test_a_pipeline_that_is_no_python(tmp_path: Path, program: str, said: str) -
     assert mistakes(home, GOOD.encode()) == ([asked] if said else [])
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("program", "line"),
     [

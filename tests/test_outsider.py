@@ -110,6 +110,7 @@ def test_nothing_of_ours_names_it() -> None:
     assert [path for path in files if b"redis" in path.read_bytes().lower()] == []
 
 
+@pytest.mark.subprocess
 def test_its_kinds_are_known_without_a_stack(place: Place) -> None:
     kinds = place.call("kinds").stdout
     assert [name for name in KINDS if f"\n  {name}\n" not in kinds] == []
@@ -133,6 +134,7 @@ ASKS = (
 )
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("when", "do"), [("{redis_rows: 9}", "kill driver"), ("{point: batch-planned, batch: 2}", "restart redis")]
 )
@@ -145,6 +147,7 @@ def test_a_step_brings_the_component_that_it_needs(place: Place, when: str, do: 
     assert (done.stdout, done.stderr) == ("kafka postgres redis\n", "")
 
 
+@pytest.mark.subprocess
 def test_mistakes_in_its_parts_are_said_as_ours(place: Place) -> None:
     text = (place.folder / "scenarios" / "orders_in_a_hash.yaml").read_text(encoding="utf-8")
     wrong = place.folder / "wrong.yaml"

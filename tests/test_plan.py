@@ -96,6 +96,7 @@ def test_the_same_seed_gives_the_same_bytes(scenario: Scenario, seed: int) -> No
     assert made["input"]["all"] is (scenario.input.records == 0)
 
 
+@pytest.mark.subprocess
 def test_another_process_makes_the_same_bytes(scenario: Scenario) -> None:
     command = [sys.executable, "-m", "harness", "run", scenario.path, "--dry-run", "--seed", "7"]
     made = [

@@ -402,6 +402,7 @@ def stack():
 """
 
 
+@pytest.mark.subprocess
 def test_workers_of_xdist_leave_telling_to_their_controller(
     pytester: pytest.Pytester, project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -578,6 +579,7 @@ def test_in_a_configured_folder_every_file_is_a_scenario(
     result.stdout.fnmatch_lines(["*chaos/near.yaml:1:*"])
 
 
+@pytest.mark.subprocess
 def test_the_plugin_is_light() -> None:
     code = (
         "import pytest, sys; before = set(sys.modules); import harness.plugin;print(*sorted(set(sys.modules) - before))"

@@ -425,6 +425,7 @@ def test_a_topic_that_was_never_made_is_left_out(broker: Kafka, topic: str, tmp_
     assert source.ends() == dict.fromkeys(range(6), 0)
 
 
+@pytest.mark.subprocess
 def test_an_empty_topic_and_a_foreign_record_are_read_back(broker: Kafka, topic: str, tmp_path: Path) -> None:
     path = tmp_path / "source.parquet"
     assert read_back(broker.bootstrap, Places((topic,), PARTITIONS), path, within_s=ANSWER_S) == dict.fromkeys(

@@ -114,6 +114,7 @@ def hurried(own: Own, *, within_s: float) -> Own:
 # --- what is read
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("fault", FAULTS)
 def test_all_fourteen_planted_faults_are_found(world: World, fault: str) -> None:
     good, found, must = plant(fault)
@@ -164,6 +165,7 @@ def side_by_side(tmp_path_factory: pytest.TempPathFactory) -> SinkTable:
     return found
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("place", "case"), [pytest.param(place, case, id=str(case)) for place, case in enumerate(EXACT)]
 )
@@ -188,11 +190,13 @@ def test_a_type_that_cannot_be_compared_exactly_is_refused_by_name(kind: pa.Data
     assert said.startswith(f"it gave a column x of type {kind}, which cannot be compared exactly. ")
 
 
+@pytest.mark.subprocess
 def test_a_strange_type_makes_the_sink_unreadable(world: World) -> None:
     own = world.says('return pa.table({"id": [1], "x": pa.array([1], pa.timestamp("ns"))})')
     assert "readback:rows for its rows; it gave a column x of type timestamp[ns]" in read(reader(), own).unreadable
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     "body",
     [
@@ -208,6 +212,7 @@ def test_rows_are_taken_in_each_form_that_pyarrow_has(world: World, body: str) -
     assert (found.unreadable, found.rows) == ("", [("1", "a"), ("2", None)])
 
 
+@pytest.mark.subprocess
 def test_no_rows_is_an_empty_sink_and_nothing_at_all_is_none_yet(world: World) -> None:
     own = world.says(f"yield {TWO}.schema.empty_table()")
     found = read(reader(), own)
@@ -219,6 +224,7 @@ def test_no_rows_is_an_empty_sink_and_nothing_at_all_is_none_yet(world: World) -
     assert columns(reader(), own) is None and mark(reader(), own) == "nothing yet"
 
 
+@pytest.mark.subprocess
 def test_its_mark_is_that_of_the_rows_and_not_of_their_order_or_batches(world: World) -> None:
     own = world.says(f"return {TWO}")
     seen = mark(reader(), own)
@@ -231,6 +237,7 @@ def test_its_mark_is_that_of_the_rows_and_not_of_their_order_or_batches(world: W
     assert len({seen, *others}) == 4
 
 
+@pytest.mark.subprocess
 def test_what_it_is_told(world: World) -> None:
     own = world.says(
         """
@@ -252,6 +259,7 @@ def test_what_it_is_told(world: World) -> None:
     assert given.placeholders["room"] == "onceproof_r1_second" and Path(given.placeholders["path"]).is_dir()
 
 
+@pytest.mark.subprocess
 def test_it_is_read_anew_each_time_and_may_change_meanwhile(world: World) -> None:
     own = world.says(f"return {TWO}")
     assert len(read(reader(), own).rows) == 2
@@ -259,12 +267,14 @@ def test_it_is_read_anew_each_time_and_may_change_meanwhile(world: World) -> Non
     assert len(read(reader(), own).rows) == 1
 
 
+@pytest.mark.subprocess
 def test_no_cache_of_ours_is_left_beside_the_code(world: World) -> None:
     read(reader(), world.says(f"return {TWO}"))
     assert [path.name for path in sorted(world.folder.iterdir())] == ["pytest.ini", "readback.py"]
     assert not [*room(world.given(reader(), run_id="r2")).scratch.iterdir()]
 
 
+@pytest.mark.subprocess
 def test_what_it_prints_disturbs_nothing(world: World) -> None:
     own = world.says(
         f"""
@@ -279,6 +289,7 @@ def test_what_it_prints_disturbs_nothing(world: World) -> None:
     assert len(read(reader(), own).rows) == 2
 
 
+@pytest.mark.subprocess
 def test_a_million_rows_come_in_small_parts(world: World) -> None:
     own = world.says(
         """
@@ -297,12 +308,14 @@ def test_a_million_rows_come_in_small_parts(world: World) -> None:
     assert mark(reader(), own).startswith("1000000 rows")
 
 
+@pytest.mark.subprocess
 def test_a_snapshot_keeps_it(world: World, tmp_path: Path) -> None:
     assert keep(tmp_path / "kept", 0, reader(), world.says(f"return {TWO}"), rows_max=10, wait_ms=1000) == 2
     kept = load(tmp_path / "kept", 0)
     assert kept is not None and kept.rows == [("1", "a"), ("2", None)]
 
 
+@pytest.mark.subprocess
 def test_nobody_can_try_what_it_leaves_out_and_that_is_said(world: World, tmp_path: Path) -> None:
     own, unsaid = world.says(f"return {TWO}"), reader()
     untried = tried(unsaid, read(unsaid, own), own, after={})
@@ -323,6 +336,7 @@ def test_nobody_can_try_what_it_leaves_out_and_that_is_said(world: World, tmp_pa
 # --- what it does wrong
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -349,6 +363,7 @@ def test_what_it_should_not_give_makes_the_sink_unreadable(world: World, body: s
     assert not found.absent and found.rows == []
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -383,6 +398,7 @@ def test_one_that_fails_is_no_shorter_sink_and_says_where(world: World, body: st
         mark(reader(), own)
 
 
+@pytest.mark.subprocess
 def test_a_system_that_is_away_is_told_to_who_takes_a_snapshot(world: World, tmp_path: Path) -> None:
     away = world.folder / "away"
     own = world.says(f"if Path({str(away)!r}).exists(): raise ConnectionError('refused')\nreturn {TWO}")
@@ -394,6 +410,7 @@ def test_a_system_that_is_away_is_told_to_who_takes_a_snapshot(world: World, tmp
     assert keep(tmp_path / "kept", 0, reader(), own, rows_max=10, wait_ms=1000) == 2
 
 
+@pytest.mark.subprocess
 def test_the_places_are_those_of_the_users_code_alone(world: World) -> None:
     world.wrote("import json\ndef opened(text):\n    return json.loads(text)\n", "beside")
     own = world.says("import beside\nreturn beside.opened('{')")
@@ -406,6 +423,7 @@ def test_the_places_are_those_of_the_users_code_alone(world: World) -> None:
     assert str(failure.value).endswith(f", at {first}, then {then}")
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     "body",
     [
@@ -429,6 +447,7 @@ def lives(pid: int) -> bool:
     return False
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("ends", ["", "time.sleep(600)", "raise ValueError"])
 def test_what_it_has_started_is_killed_with_it(world: World, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pids = world.folder / "pids"
@@ -467,6 +486,7 @@ def test_what_it_has_started_is_killed_with_it(world: World, ends: str, monkeypa
     until("all of them to be gone", dead, within_s=GONE_S)
 
 
+@pytest.mark.subprocess
 def test_a_fork_that_comes_back_out_of_it_writes_nothing(world: World) -> None:
     own = world.says(
         """
@@ -478,6 +498,7 @@ def test_a_fork_that_comes_back_out_of_it_writes_nothing(world: World) -> None:
     assert sorted(int(row[0] or 0) for row in read(reader(), own).rows) == [*range(50)]
 
 
+@pytest.mark.subprocess
 def test_a_sink_that_never_gives_the_same_rows_never_settles(world: World) -> None:
     own = world.says('return pa.table({"id": [time.time_ns()]})')
     assert len({mark(reader(), own) for _ in range(3)}) == 3
@@ -486,6 +507,7 @@ def test_a_sink_that_never_gives_the_same_rows_never_settles(world: World) -> No
 # --- the room
 
 
+@pytest.mark.subprocess
 def test_its_module_makes_and_removes_the_room(world: World) -> None:
     told = world.folder / "told"
     world.wrote(
@@ -514,12 +536,14 @@ def test_its_module_makes_and_removes_the_room(world: World) -> None:
     assert not [*world.session.folder.glob("*closing-message*")]
 
 
+@pytest.mark.subprocess
 def test_one_without_more_functions_is_asked_for_none(world: World) -> None:
     own = world.says(f"return {TWO}")
     assert busy(reader(), own) == ""
     assert not [*world.session.folder.glob("*closing-message*")]
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("rest", ["None", "False", "0", '""', "[]"])
 def test_what_is_nothing_is_at_rest(world: World, rest: str) -> None:
     world.wrote(f"""
@@ -529,6 +553,7 @@ def test_what_is_nothing_is_at_rest(world: World, rest: str) -> None:
     assert busy(reader(), world.given(reader())) == ""
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("how", ["drop", "session", "killed"])
 def test_a_room_that_is_not_removed_is_told_and_tried_again(tmp_path: Path, how: str) -> None:
     folder, told = tmp_path / "theirs", tmp_path / "told"
@@ -586,6 +611,7 @@ pause(600)
 """
 
 
+@pytest.mark.subprocess
 def test_a_room_whose_making_fails_is_removed_and_no_run_begins(world: World) -> None:
     removed = world.folder / "removed"
     world.wrote(
@@ -600,6 +626,7 @@ def test_a_room_whose_making_fails_is_removed_and_no_run_begins(world: World) ->
     assert removed.exists() and not [*world.session.folder.glob("*closing-message*")]
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -621,12 +648,14 @@ def test_code_that_cannot_be_called_is_told_before_the_run_begins(world: World, 
     assert not [*world.session.folder.glob("*closing-message*")]
 
 
+@pytest.mark.subprocess
 def test_a_module_that_has_the_name_of_another_one_is_refused(world: World) -> None:
     world.wrote(f"def rows(room): return {TWO}", "json")
     with pytest.raises(UsageError, match=r"its module json is found at .*: give the module another name"):
         world.given(reader(target="json:rows"))
 
 
+@pytest.mark.subprocess
 def test_a_reader_that_is_gone_meanwhile_is_told(world: World) -> None:
     own = world.says(f"return {TWO}")
     (world.folder / "readback.py").unlink()

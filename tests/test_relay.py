@@ -485,6 +485,7 @@ client.getresponse()
 """
 
 
+@pytest.mark.subprocess
 def test_that_of_a_process_that_is_killed_is_dropped_though_nobody_says_so(stage: Stage) -> None:
     process = subprocess.Popen([sys.executable, "-c", CLIENT, str(stage.relay.port)])
     try:
@@ -632,6 +633,7 @@ threading.Event().wait(600)
 """
 
 
+@pytest.mark.subprocess
 def test_a_relay_goes_with_its_process(stage: Stage) -> None:
     stage.store.kept["/b/k"] = b"v1"
     to = str(stage.relay._to[1])

@@ -35,6 +35,7 @@ from harness.wait import until
 from tests.worlds import BATCHES, SLOW_S, WITHIN_S, at, step, world
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("point", "again"),
     [(CrashPoint.BATCH_PLANNED, 1), (CrashPoint.SINK_COMMITTED, 2), (CrashPoint.BATCH_COMMITTED, 1)],
@@ -55,6 +56,7 @@ def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, point: 
         assert {w.copies()[batch] for batch in range(BATCHES) if batch != hit} == {1}
 
 
+@pytest.mark.subprocess
 def test_the_evidence_of_the_window_before_the_offset_commit_is_the_temporary_file(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         here = at(CrashPoint.SINK_COMMITTED, 2)
@@ -62,6 +64,7 @@ def test_the_evidence_of_the_window_before_the_offset_commit_is_the_temporary_fi
         assert "commits/.2.*.tmp was begun and never renamed" in outcome.evidence.note
 
 
+@pytest.mark.subprocess
 def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with world(tmp_path) as w, monkeypatch.context() as patch:
         patch.setattr(signals, "kill", lambda processes: {str(p.pid): False for p in processes})
@@ -71,6 +74,7 @@ def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest
         patch.undo()
 
 
+@pytest.mark.subprocess
 def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(killing, "DEATH_WITHIN_S", 0.5)
     with world(tmp_path, "--broken", "deaf") as w:
@@ -82,6 +86,7 @@ def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypat
         assert w.copies()[2] == 1
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     "when",
     [
@@ -100,6 +105,7 @@ def test_a_driver_that_obeys_sigterm_was_stopped_whatever_it_commits_on_the_way(
         assert outcome.hit
 
 
+@pytest.mark.subprocess
 def test_a_fault_that_fails_is_told_with_its_step_and_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def inject(*given: object) -> Injection:
         raise ValueError("no such server")
@@ -113,6 +119,7 @@ def test_a_fault_that_fails_is_told_with_its_step_and_its_line(tmp_path: Path, m
     assert str(failed.value) == told
 
 
+@pytest.mark.subprocess
 def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 3), "kill executor"))
@@ -120,6 +127,7 @@ def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
         assert outcome.evidence.signalled == {}
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("which", ["one", "all"])
 def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Path, which: str) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
@@ -132,6 +140,7 @@ def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Pa
     sleeper.wait()
 
 
+@pytest.mark.subprocess
 def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +181,7 @@ def test_only_a_task_that_was_lost_proves_that_an_executor_was_at_work(
     assert not kill_executor.lost_task(world, log, log.stat().st_size), "nobody waits once the run is over"
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("told", [True, False])
 def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
@@ -186,6 +196,7 @@ def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
     sleeper.wait()
 
 
+@pytest.mark.subprocess
 def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> None:
     windows = [at(CrashPoint.BATCH_PLANNED, batch) for batch in range(1, 9)]
     with world(tmp_path, batches=10) as w:
@@ -195,6 +206,7 @@ def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> N
         assert w.supervisor.gave_up == ""
 
 
+@pytest.mark.subprocess
 def test_whoever_was_killed_is_named_as_a_snapshot_names_the_living(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +223,7 @@ def test_whoever_was_killed_is_named_as_a_snapshot_names_the_living(
         assert set(outcome.evidence.signalled) == {*living, "driver 1"}
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("after_s", [0.0, 0.5])
 def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, after_s: float) -> None:
     soon = trigger("elapsed", 0.01)
@@ -223,6 +236,7 @@ def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, aft
         assert [len(o.evidence.signalled) for o in outcomes] == [3, 3]
 
 
+@pytest.mark.subprocess
 def test_an_attempt_that_begins_tells_how_long_after_the_death_and_beside_whom(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         told: list[Any] = []
@@ -236,6 +250,7 @@ def test_an_attempt_that_begins_tells_how_long_after_the_death_and_beside_whom(t
         assert len(second["orphans"]) == 1, "the executor of before lives"
 
 
+@pytest.mark.subprocess
 def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_path: Path) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     here = trigger("failpoint", "here")
@@ -255,6 +270,7 @@ def test_rows_and_failpoints_are_not_armed_while_a_dead_life_still_writes(tmp_pa
         schedule.stop()
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(("batch", "met"), [(None, ""), (3, "3")])
 def test_a_failpoint_is_not_met_by_what_the_step_before_left_nor_in_another_batch(
     tmp_path: Path, batch: int | None, met: str
@@ -277,6 +293,7 @@ def test_a_failpoint_is_not_met_by_what_the_step_before_left_nor_in_another_batc
         schedule.stop()
 
 
+@pytest.mark.subprocess
 def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 99), "kill driver"))
@@ -284,6 +301,7 @@ def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:
         assert outcome.evidence.note == "sink-committed of batch 99 never came: all batches are done"
 
 
+@pytest.mark.subprocess
 def test_a_window_that_had_closed_is_missed_without_faults_and_the_next_batch_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,6 +322,7 @@ def test_a_window_that_had_closed_is_missed_without_faults_and_the_next_batch_is
         assert w.copies()[3] == 1 and w.copies()[4] == 2
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("victim", [Victim.JVM, Victim.PYTHON])
 def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> None:
     here = at(CrashPoint.BATCH_PLANNED, 1)
@@ -315,6 +334,7 @@ def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> No
         assert len(outcome.evidence.signalled) == 2
 
 
+@pytest.mark.subprocess
 def test_two_steps_go_in_order_through_two_lives(tmp_path: Path) -> None:
     windows = [at(CrashPoint.SINK_COMMITTED, batch) for batch in (2, 5)]
     with world(tmp_path) as w:
@@ -324,6 +344,7 @@ def test_two_steps_go_in_order_through_two_lives(tmp_path: Path) -> None:
         assert (w.copies()[2], w.copies()[5]) == (2, 2)
 
 
+@pytest.mark.subprocess
 def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path: Path) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
     with world(tmp_path) as w:
@@ -335,6 +356,7 @@ def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path:
     assert sleeper.wait() == -9
 
 
+@pytest.mark.subprocess
 def test_records_and_elapsed_triggers_need_something_in_flight(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         first, second = w.play(
@@ -346,6 +368,7 @@ def test_records_and_elapsed_triggers_need_something_in_flight(tmp_path: Path) -
         assert first.evidence.in_flight and second.evidence.in_flight
 
 
+@pytest.mark.subprocess
 def test_a_paused_driver_stands_still_and_goes_on(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         here = at(CrashPoint.BATCH_PLANNED, 2)
@@ -368,6 +391,7 @@ input()
 """
 
 
+@pytest.mark.subprocess
 def test_nothing_changes_once_a_process_is_stopped(tmp_path: Path) -> None:
     child = psutil.Popen([sys.executable, "-c", RENAMES, str(tmp_path)], stdin=subprocess.PIPE)
     process = LocalProcess(psutil.Process(child.pid))
@@ -383,6 +407,7 @@ def test_nothing_changes_once_a_process_is_stopped(tmp_path: Path) -> None:
         child.communicate()
 
 
+@pytest.mark.subprocess
 def test_a_process_that_has_ended_does_not_move() -> None:
     child = psutil.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     process = LocalProcess(psutil.Process(child.pid))
@@ -394,6 +419,7 @@ def test_a_process_that_has_ended_does_not_move() -> None:
     assert not signals.moves(process)
 
 
+@pytest.mark.subprocess
 def test_the_supervisor_gives_up_and_says_so(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w:
         w.supervisor.start(Restart(max_restarts=2), w.attempt)
@@ -496,6 +522,7 @@ def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Pat
     assert seen and not any(seen)
 
 
+@pytest.mark.subprocess
 def test_a_batch_without_a_record_is_passed_over_for_the_next_one(tmp_path: Path) -> None:
     held = [at(CrashPoint.SINK_COMMITTED, 1), at(CrashPoint.BATCH_PLANNED, 4)]
     with world(tmp_path, "--broken", "late") as w:
@@ -509,6 +536,7 @@ def test_a_batch_without_a_record_is_passed_over_for_the_next_one(tmp_path: Path
         assert "batch 0 was missed, batch 1 was tried instead" in first.evidence.note
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("when", [trigger("records", 0), trigger("elapsed", 0.0)])
 def test_records_and_elapsed_wait_for_a_batch_with_records(tmp_path: Path, when: Trigger) -> None:
     with world(tmp_path, "--broken", "late") as w:
@@ -518,6 +546,7 @@ def test_records_and_elapsed_wait_for_a_batch_with_records(tmp_path: Path, when:
         assert outcome.checkpoint == "checkpoint"
 
 
+@pytest.mark.subprocess
 def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -> None:
     hop = trigger("point", CrashPoint.SINK_COMMITTED, batch=2, query="hop")
     with world(tmp_path, "--broken", "hop") as w:
@@ -531,6 +560,7 @@ def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -
         assert names == [("checkpoint", True), ("hop", False)]
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("when", [trigger("records", 0), trigger("elapsed", 0.0)])
 def test_records_and_elapsed_wait_for_a_batch_of_the_query_that_is_named(tmp_path: Path, when: Trigger) -> None:
     with world(tmp_path, "--broken", "hop", batches=60, step_s=SLOW_S) as w:
@@ -551,6 +581,7 @@ def test_a_run_that_is_torn_down_tells_of_no_step_that_was_missed(tmp_path: Path
         assert "step" not in heard
 
 
+@pytest.mark.subprocess
 def test_a_query_that_is_named_and_never_comes_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "HOP_S", 0.3)
     never = trigger("point", CrashPoint.SINK_COMMITTED, batch=1, query="nowhere")
@@ -591,6 +622,7 @@ class Liar(SilentKill):
         return Injection(signalled={"pod driver-0": "deleted"}, driver_status=self._status)
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("status", [None, -9])
 @pytest.mark.parametrize("impact", [Impact.DRIVER_KILLED, Impact.DRIVER_STOPPED])
 def test_that_the_driver_died_is_never_a_faults_own_word(
@@ -606,6 +638,7 @@ def test_that_the_driver_died_is_never_a_faults_own_word(
         assert "it was signalled and lived on" in outcome.evidence.note
 
 
+@pytest.mark.subprocess
 def test_that_an_executor_died_is_never_a_faults_own_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.run.schedule.evidence.FAULTS", {"kill driver": Liar(Impact.EXECUTOR_KILLED, None)})
     asked = step(at(CrashPoint.BATCH_PLANNED, 2), "kill driver")
@@ -618,6 +651,7 @@ def test_that_an_executor_died_is_never_a_faults_own_word(tmp_path: Path, monkey
         assert "it was signalled and lived on" in outcome.evidence.note
 
 
+@pytest.mark.subprocess
 def test_a_fault_that_ends_the_driver_and_does_not_say_how_is_asked_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,12 +53,14 @@ def rows() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_page_is_the_one_that_is_made() -> None:
     assert PAGE.read_text(encoding="utf-8").splitlines() == "\n".join(page(TOLD, known())).splitlines(), (
         "PYTHONPATH=. python bench/seeds.py > docs/seeds.md"
     )
 
 
+@pytest.mark.slow
 def test_each_scenario_has_the_verdict_of_a_stored_run_or_is_said_not_to_have_run() -> None:
     linked = [found for row in rows() for found in LINKED.findall(row)]
     assert len(linked) > 60
@@ -82,6 +84,7 @@ def test_a_scenario_that_has_no_run_does_not_pass_for_one_that_has() -> None:
     assert NOT_RUN in made[-1] and VERDICT.findall(made[-1]) == [] and CHANGED not in made[-1]
 
 
+@pytest.mark.slow
 def test_a_verdict_of_another_scenario_or_program_than_is_there_now_says_so() -> None:
     told = {name: each for row in rows() for name, each in LINKED.findall(row)}
     then = {name: {each["ran"] for each in read() if each["scenario"] == name} for name in told}
@@ -105,6 +108,7 @@ def test_each_point_of_failure_has_a_scenario_for_each_guarantee() -> None:
                 assert load(ROOT / "scenarios" / f"{name}.yaml").guarantee is promise, name
 
 
+@pytest.mark.slow
 def test_each_point_of_failure_has_the_articles_claim_and_names_its_rows() -> None:
     claims = {each["row"] for each in TOLD["claims"]}
     for each in TOLD["points"]:

@@ -118,6 +118,7 @@ def links(html: str) -> list[str]:
     return re.findall(r'<a [^>]*href="([^"]+)"', html)
 
 
+@pytest.mark.subprocess
 def test_the_store_is_listed_with_links_to_every_page(served: Served) -> None:
     got = served.ask("/")
     assert (got.status, got.headers["content-type"]) == (200, "text/html; charset=utf-8")
@@ -134,12 +135,14 @@ def test_the_store_is_listed_with_links_to_every_page(served: Served) -> None:
     assert served.ask(table).headers["content-type"] == "text/csv; charset=utf-8"
 
 
+@pytest.mark.subprocess
 def test_links_of_a_served_page_lead_to_served_pages(served: Served) -> None:
     for link in links(served.ask("/latest/index.html").body):
         path = os.path.normpath(f"/latest/{link}")
         assert served.ask(path).status == 200
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("query", "left"),
     [
@@ -160,6 +163,7 @@ def test_a_search_finds(served: Served, query: str, left: list[str]) -> None:
     assert sorted(re.findall(r"report\.html\">([^<]+)<", got.body)) == left
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -187,12 +191,14 @@ def test_a_bad_search_is_one_clear_error(served: Served, query: str, said: str) 
     assert got.headers["content-type"] == "text/plain; charset=utf-8"
 
 
+@pytest.mark.subprocess
 def test_what_is_searched_for_is_only_text(served: Served) -> None:
     got = served.ask("/?scenario=%22%3E%3Cscript%3Ealert(1)%3C/script%3E%E2%80%AE%ff")
     assert got.status == 200
     assert "<script" not in got.body and "\\u202e" in got.body and "&#34;&gt;&lt;script" in got.body
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("path", ["/", "/latest/index.html", "/nothing", "/?verdict=x"])
 def test_every_answer_forbids_what_a_page_does_not_need(served: Served, path: str) -> None:
     headers = served.ask(path).headers
@@ -204,12 +210,14 @@ def test_every_answer_forbids_what_a_page_does_not_need(served: Served, path: st
     assert not [name for name in headers if name.startswith("access-control")]
 
 
+@pytest.mark.subprocess
 def test_the_pages_say_the_same_of_themselves(served: Served) -> None:
     page = next(link for link in links(served.ask("/").body) if "report.html" in link)
     for path in ("/", "/latest/index.html", page):
         assert f'http-equiv="Content-Security-Policy" content="{render.CSP}"' in served.ask(path).body
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     "host",
     ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "0.0.0.0:{port}", "", "127.0.0.1:{port}.x"],
@@ -220,16 +228,19 @@ def test_another_name_for_this_machine_is_refused(served: Served, host: str) -> 
     assert "store of runs" not in got.body
 
 
+@pytest.mark.subprocess
 def test_localhost_is_this_machine(served: Served) -> None:
     assert served.ask("/", host=f"localhost:{served.port}").status == 200
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "PROPFIND"])
 def test_nothing_can_be_changed(served: Served, method: str) -> None:
     got = served.ask("/", method=method)
     assert (got.status, got.headers["allow"]) == (405, "GET, HEAD")
 
 
+@pytest.mark.subprocess
 def test_head_has_no_body(served: Served) -> None:
     for path in ("/", "/latest/index.html"):
         got = served.ask(path, method="HEAD")
@@ -237,6 +248,7 @@ def test_head_has_no_body(served: Served) -> None:
         assert int(got.headers["content-length"]) > 1000
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     "path",
     [
@@ -274,6 +286,7 @@ def test_nothing_else_is_served(served: Served, path: str) -> None:
     assert got.body.startswith("Error: asked for /") and "secret" not in got.body.replace(path, "")
 
 
+@pytest.mark.subprocess
 def test_a_damaged_request_is_refused_and_the_next_is_answered(served: Served) -> None:
     with socket.create_connection(("127.0.0.1", served.port), timeout=WITHIN_S) as link:
         link.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
@@ -284,6 +297,7 @@ def test_a_damaged_request_is_refused_and_the_next_is_answered(served: Served) -
     assert served.ask("/").status == 200
 
 
+@pytest.mark.subprocess
 def test_it_listens_on_this_machine_alone(served: Served) -> None:
     import psutil
 
@@ -302,6 +316,7 @@ def never_given_out() -> int:
     raise AssertionError("a hundred ports are taken")
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_it_and_leaves_nothing(tmp_path: Path, number: int) -> None:
     with start(tmp_path, "--port", str(never_given_out())) as running:
@@ -330,6 +345,7 @@ def test_without_the_extra_it_says_how_to_install_it(tmp_path: Path, monkeypatch
         server.serve(tmp_path, 0, print)
 
 
+@pytest.mark.subprocess
 def test_the_page_of_a_night_is_listed_and_shown(tmp_path: Path) -> None:
     root = tmp_path / "reports"
     for reports in (root, root / "nightly", tmp_path / "elsewhere"):

@@ -199,6 +199,7 @@ def test_the_next_start_sweeps_what_a_dead_harness_and_a_dead_reaper_left(tmp_pa
     assert not mock.sessions()
 
 
+@pytest.mark.subprocess
 def test_a_sweep_leaves_a_living_session_alone(own: Session, tmp_path: Path) -> None:
     child = sleeper(own, tmp_path)
     with Session(temporary=tmp_path) as other:
@@ -223,6 +224,7 @@ def test_a_dead_reaper_is_replaced_and_the_new_one_works(tmp_path: Path, mocks: 
     gone(mock.token, within_s=60.0)
 
 
+@pytest.mark.subprocess
 def test_the_watch_counts_the_reapers_it_replaced(own: Session, tmp_path: Path) -> None:
     def replaced(count: int) -> bool:
         return own.rearmed == count
@@ -263,6 +265,7 @@ def test_what_the_reaper_said_is_in_the_error(tmp_path: Path) -> None:
         Session(temporary=tmp_path, reaper_argv=[sys.executable, "-I", "-S", "-c", "raise OSError('no disk today')"])
 
 
+@pytest.mark.subprocess
 def test_close_ends_the_tree_and_may_be_called_twice(tmp_path: Path) -> None:
     token = new_token()
     with Session(temporary=tmp_path) as own:
@@ -275,6 +278,7 @@ def test_close_ends_the_tree_and_may_be_called_twice(tmp_path: Path) -> None:
         sleeper(own, tmp_path)
 
 
+@pytest.mark.subprocess
 def test_a_child_has_the_marker_no_input_and_a_session_of_its_own(own: Session, tmp_path: Path) -> None:
     log = tmp_path / "said"
     script = "import os, sys; print(dict(os.environ), sys.stdin.read() == '', os.getsid(0) == os.getpid())"
@@ -287,6 +291,7 @@ def test_a_child_has_the_marker_no_input_and_a_session_of_its_own(own: Session, 
     assert said.endswith("True True\n")
 
 
+@pytest.mark.subprocess
 def test_children_that_have_ended_are_not_kept_until_the_session_ends(own: Session, tmp_path: Path) -> None:
     def spawn(script: str) -> subprocess.Popen[bytes]:
         return own.spawn(["sh", "-c", script], name="child", log=tmp_path / "log", env=PLAIN)
@@ -300,11 +305,13 @@ def test_children_that_have_ended_are_not_kept_until_the_session_ends(own: Sessi
     assert alive.poll() is None and last.poll() is None
 
 
+@pytest.mark.subprocess
 def test_a_program_that_is_not_there_is_one_clear_error(own: Session, tmp_path: Path) -> None:
     with pytest.raises(StackError, match="cannot start ghost"):
         own.spawn(["/no/such/program"], name="ghost", log=tmp_path / "log", env={})
 
 
+@pytest.mark.subprocess
 def test_end_asks_before_it_kills(own: Session, tmp_path: Path) -> None:
     log = tmp_path / "log"
     script = "trap 'echo asked; exit 3' TERM; echo set; while :; do sleep 0.01; done"
@@ -316,6 +323,7 @@ def test_end_asks_before_it_kills(own: Session, tmp_path: Path) -> None:
     own.end(child)
 
 
+@pytest.mark.subprocess
 def test_end_kills_what_does_not_listen_and_everything_under_it(own: Session, tmp_path: Path) -> None:
     token = new_token()
     script = f"trap '' TERM; setsid sleep 3600.{token} & sleep 3601.{token}; sleep 3602.{token}"
@@ -326,6 +334,7 @@ def test_end_kills_what_does_not_listen_and_everything_under_it(own: Session, tm
     assert not living(token)
 
 
+@pytest.mark.subprocess
 def test_a_tree_that_forks_all_the_time_is_felled_whole(own: Session, tmp_path: Path) -> None:
     for _ in range(10):
         token = new_token()
@@ -335,6 +344,7 @@ def test_a_tree_that_forks_all_the_time_is_felled_whole(own: Session, tmp_path: 
         assert not living(token)
 
 
+@pytest.mark.subprocess
 def test_a_pid_that_was_given_out_again_is_never_hit(own: Session, tmp_path: Path) -> None:
     child = sleeper(own, tmp_path)
     now = reaper.identify(child.pid)

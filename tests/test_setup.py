@@ -159,6 +159,7 @@ class TestCache:
         with locked(path, within_s=1):
             assert path.exists()
 
+    @pytest.mark.subprocess
     def test_a_dead_holder_lets_go(self, empty: Path) -> None:
         path = cache.folder() / "lock"
         code = (
@@ -431,6 +432,7 @@ class TestDoctor:
         assert doctor.lines([]) == []
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("target", ["prove", "test"])
 def test_make_says_what_is_missing_before_it_does_anything(tmp_path: Path, target: str) -> None:
     root = Path(__file__).resolve().parent.parent

@@ -66,12 +66,14 @@ def command(*words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.subprocess
 def test_without_an_owner_nothing_is_up(place: Path) -> None:
     told(place)
     assert shared.there() is None
     assert onceproof("down") == (0, "no stack is up\n")
 
 
+@pytest.mark.subprocess
 def test_a_stack_of_another_version_is_not_used(place: Path) -> None:
     with locked(place / shared.OWNER, within_s=1):
         found = told(place)
@@ -91,6 +93,7 @@ def test_what_an_owner_has_not_written_down_yet_is_no_stack(place: Path, text: s
         assert shared.there() is None
 
 
+@pytest.mark.subprocess
 def test_a_stack_that_lacks_a_component_is_not_taken_for_one_that_has_it(place: Path) -> None:
     with locked(place / shared.OWNER, within_s=1):
         told(place, components={"kafka": {}})
@@ -117,6 +120,7 @@ def test_down_waits_for_whoever_takes_the_stack_down(place: Path, monkeypatch: p
     assert next(held, None) is None
 
 
+@pytest.mark.subprocess
 def test_up_waits_for_whoever_starts_one(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with locked(place / shared.OWNER, within_s=1):
         found = told(place, components={"kafka": {}})
@@ -126,12 +130,14 @@ def test_up_waits_for_whoever_starts_one(place: Path, monkeypatch: pytest.Monkey
     assert next(seen, "asked twice") == "asked twice"
 
 
+@pytest.mark.subprocess
 def test_what_an_owner_left_that_was_killed_is_not_the_next_ones(place: Path) -> None:
     with locked(place / shared.OWNER, within_s=1):
         told(place, owner=reaper.ProcessId(shared.process().pid, 1))
         assert shared.there() is None
 
 
+@pytest.mark.subprocess
 def test_executors_have_the_time_zone_of_whoever_uses_them(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     with locked(place / shared.OWNER, within_s=1):
@@ -141,6 +147,7 @@ def test_executors_have_the_time_zone_of_whoever_uses_them(place: Path, monkeypa
     assert "started with another TZ in the environment" in notes[0]
 
 
+@pytest.mark.subprocess
 def test_an_interrupt_while_archives_are_made_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted() -> None:
         raise Interrupted("interrupted by SIGTERM")
@@ -150,6 +157,7 @@ def test_an_interrupt_while_archives_are_made_ends_the_command(monkeypatch: pyte
         processes.provide(print)
 
 
+@pytest.mark.subprocess
 def test_a_stack_in_use_is_not_taken_down(place: Path) -> None:
     with (
         locked(place / shared.OWNER, within_s=1),
@@ -160,6 +168,7 @@ def test_a_stack_in_use_is_not_taken_down(place: Path) -> None:
     assert code == 2 and "another command uses it" in output
 
 
+@pytest.mark.subprocess
 def test_nobody_joins_a_stack_that_is_going_down(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "JOIN_S", 0.2)
     with locked(place / shared.OWNER, within_s=1), locked(place / shared.USERS, within_s=1):
@@ -168,6 +177,7 @@ def test_nobody_joins_a_stack_that_is_going_down(place: Path, tmp_path: Path, mo
             stack.up()
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("gone", [True, False])
 def test_a_command_that_comes_as_it_goes_down_has_a_stack_of_its_own(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], gone: bool
@@ -189,6 +199,7 @@ def test_a_command_that_comes_as_it_goes_down_has_a_stack_of_its_own(
         pass
 
 
+@pytest.mark.subprocess
 def test_one_that_a_command_has_found_does_not_go_down_before_it_begins(place: Path, tmp_path: Path) -> None:
     with locked(place / shared.OWNER, within_s=1):
         told(place, spark={"worker": [1, 1]})
@@ -201,6 +212,7 @@ def test_one_that_a_command_has_found_does_not_go_down_before_it_begins(place: P
             pass
 
 
+@pytest.mark.subprocess
 def test_of_two_that_come_up_at_once_the_slower_one_is_told_of_the_other(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +230,7 @@ def test_of_two_that_come_up_at_once_the_slower_one_is_told_of_the_other(
     assert log.read_text().startswith("from the faster one\n")
 
 
+@pytest.mark.subprocess
 def test_an_owner_that_fails_is_told_by_its_own_words_not_by_the_end_of_its_log(place: Path) -> None:
     with pytest.raises(HarnessError, match=r"its owner ended with 2: .*'nowhere'") as refusal:
         shared_owner.start(["nowhere"], 60.0, kinds=[])
@@ -346,6 +359,7 @@ def test_two_that_come_up_at_once_are_one_which_ends_with_a_part_of_it(
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_command_that_is_killed_leaves_nothing_there(up: Shared) -> None:
     run = up.at_work("killed")
     assert up.topics() and up.schemas()

@@ -147,6 +147,7 @@ except BaseException as failure:
 """
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_a_run_that_hangs_is_named_and_the_process_ends(interrupted: bool) -> None:
     """Its thread never ends."""

@@ -68,6 +68,7 @@ def held_rows(w: World, name: str) -> list[str]:
     return [str(row[0]) for row in table.rows]
 
 
+@pytest.mark.subprocess
 def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_path: Path, database: Database) -> None:
     with world(tmp_path, snapshots=True) as w:
         seen: list[tuple[int, bool, int]] = []
@@ -92,6 +93,7 @@ def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_pa
         assert w.copies()[batch] == 2
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("kind", ["kill driver", "stop driver", "pause driver"])
 @pytest.mark.parametrize("broken", ["", "async"])
 def test_the_thread_by_which_spark_logs_late_is_seen_before_it_dies(
@@ -104,6 +106,7 @@ def test_the_thread_by_which_spark_logs_late_is_seen_before_it_dies(
         assert snapshot(w, "1-injection").late_log is bool(broken)
 
 
+@pytest.mark.subprocess
 def test_a_second_hit_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: Path, database: Database) -> None:
     windows = [at(CrashPoint.SINK_COMMITTED, batch) for batch in (1, 3)]
     with world(tmp_path, snapshots=True) as w:
@@ -113,6 +116,7 @@ def test_a_second_hit_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: 
         assert len(held_rows(w, "2-injection")) > len(held_rows(w, "1-injection"))
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(("kind", "options"), [("kill executor", {}), ("pause driver", {"for_s": 0.01})])
 def test_the_driver_stands_still_for_the_snapshot_and_goes_on(
     tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch, kind: str, options: dict[str, float]
@@ -130,6 +134,7 @@ def test_the_driver_stands_still_for_the_snapshot_and_goes_on(
         assert not (w.kept / "snapshots" / "1-restart").exists()
 
 
+@pytest.mark.subprocess
 def test_a_python_program_that_dies_alone_leaves_a_jvm_that_commits_nothing_before_the_snapshot(
     tmp_path: Path, database: Database
 ) -> None:
@@ -143,6 +148,7 @@ def test_a_python_program_that_dies_alone_leaves_a_jvm_that_commits_nothing_befo
         assert left[0]
 
 
+@pytest.mark.subprocess
 def test_nothing_is_kept_of_a_fault_that_hit_nobody(tmp_path: Path, database: Database) -> None:
     with world(tmp_path, snapshots=True) as w:
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "kill executor"))
@@ -150,6 +156,7 @@ def test_nothing_is_kept_of_a_fault_that_hit_nobody(tmp_path: Path, database: Da
         assert not (w.kept / "snapshots").exists()
 
 
+@pytest.mark.subprocess
 def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_hit_goes_on(
     tmp_path: Path, database: Database
 ) -> None:
@@ -182,6 +189,7 @@ def go(w: World) -> None:
     (w.sink.parent / "go").touch()
 
 
+@pytest.mark.subprocess
 def test_what_an_orphan_wrote_after_the_hit_is_in_the_second_snapshot(restarted: World, database: Database) -> None:
     orphan = iter(["insert into fake", ""])
 
@@ -210,6 +218,7 @@ def equipped(w: World) -> None:
     w.sleeper()
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("quicker", [at_work, equipped])
 @pytest.mark.parametrize("meanwhile", [False, True], ids=["before", "while it was read"])
 def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_kept(
@@ -237,6 +246,7 @@ def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_ke
     assert (restarted.kept / "snapshots" / "1-injection").exists()
 
 
+@pytest.mark.subprocess
 def test_the_end_of_a_run_does_not_wait_for_an_attempt_that_never_comes(tmp_path: Path, database: Database) -> None:
     with world(tmp_path, snapshots=True) as w:
         (outcome,) = w.play(step(HERE, "kill driver"), held=[HERE], after_s=60.0)
@@ -246,6 +256,7 @@ def test_the_end_of_a_run_does_not_wait_for_an_attempt_that_never_comes(tmp_path
         assert not (w.kept / "snapshots" / "1-restart").exists()
 
 
+@pytest.mark.subprocess
 def test_restarts_wait_for_as_long_as_they_are_held_and_deaths_are_noted(tmp_path: Path) -> None:
     with world(tmp_path, step_s=SLOW_S) as w:
         w.supervisor.start(Restart(), w.attempt)
@@ -258,6 +269,7 @@ def test_restarts_wait_for_as_long_as_they_are_held_and_deaths_are_noted(tmp_pat
         until("the second", lambda: w.supervisor.driver and w.supervisor.driver.number == 2, within_s=WITHIN_S)
 
 
+@pytest.mark.subprocess
 def test_the_end_comes_also_while_restarts_are_held(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w, w.supervisor.without_restarts():
         w.supervisor.start(Restart(), w.attempt)

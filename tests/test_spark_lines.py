@@ -156,6 +156,7 @@ class TestTheEnvironment:
         with pytest.raises(StackError, match=r"asked for .* Spark 3\.5 \(pyspark 3\.5\.7\); saw: it said nothing"):
             spark_lines.made("3.5")
 
+    @pytest.mark.subprocess
     def test_that_is_being_made_goes_with_who_makes_it(self, empty: Path) -> None:
         code = "from harness.machine import spark_lines; spark_lines._run('3.5', ['sleep', '86.401'])"
         maker = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
@@ -427,6 +428,7 @@ class TestADriver:
             until("the program to end", lambda: driver.poll() is not None, within_s=PROCESS_S)
         assert log.read_text(encoding="utf-8").splitlines() == [f"{tmp_path} /35/python", "word"]
 
+    @pytest.mark.subprocess
     def test_finds_the_failpoints_and_nothing_else_of_ours(self, tmp_path: Path) -> None:
         other_line.install(tmp_path)
         code = "from harness import failpoint; failpoint.reach('here'); import harness.errors"

@@ -34,6 +34,7 @@ def test_each_start_is_a_valid_scenario_of_its_sink(tmp_path: Path, sink: str, s
     assert tmp_path / scenario.pipeline.entry == program
 
 
+@pytest.mark.subprocess
 def test_no_program_has_a_fault_that_a_linter_sees(tmp_path: Path) -> None:
     for sink, shape in EACH:
         scaffold("first", sink, shape, tmp_path / f"{sink} {shape}")

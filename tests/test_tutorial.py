@@ -97,6 +97,7 @@ def test_every_block_is_one_that_this_test_does() -> None:
     ]
 
 
+@pytest.mark.subprocess
 def test_the_files_are_valid_before_and_after_the_change(tmp_path: Path) -> None:
     program, scenario, *_ = [write(block, tmp_path) for block in blocks() if NAMED.match(block.text)]
     compile(program.read_text(), str(program), "exec")

@@ -15,6 +15,8 @@ from harness.scenario import Guarantee, Scenario, Step, Word
 from tests import shipped
 from tests.shipped import FILES, scenarios
 
+# Every scenario is read.
+pytestmark = pytest.mark.slow
 HOUSE = Path(__file__).parents[1]
 PROGRAMS = sorted((HOUSE / "pipelines").glob("*/*.py"))
 

@@ -244,6 +244,7 @@ def test_its_daemons_faults_are_of_no_other_stack() -> None:
 class TestHandedOver:
     """What spark-submit is given."""
 
+    @pytest.mark.subprocess
     def test_a_value_reaches_the_container_as_it_is(self) -> None:
         value = 'a$b "c" `d` \\e'
         said = subprocess.run(
