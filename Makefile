@@ -22,7 +22,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 
 # SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, upgrades, dstreams, hadoop, s3, azure,
 # eventhubs, guarantees, all (every scenario that is here), containers, yarn, hostile, browser (the pages in Chromium), sabotage, soak,
-# starts (what `onceproof new` writes), unsteady, mutants.
+# starts (what `onceproof new` writes), unsteady, mutants, dependencies (the lowest and the newest of each, by uv).
 # Of other sinks than Postgres: a broken program and its repair under one schedule, for sinks whose server is a folder, a
 # topic or the user's own code.
 DOZEN := $(patsubst %,scenarios/sinks/%.yaml,\
@@ -44,8 +44,8 @@ prove: set-up
 	  tests) $(BIN)/pytest -m prove -n 2 --dist loadfile --no-loadscope-reorder -rs $(ARGS) ;; \
 	  browser) $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements-browser.lock && \
 	    PYTHONPATH=. $(BIN)/pytest -p bench.browser_line bench/browser.py -rs $(ARGS) ;; \
-	  sabotage|soak|starts|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
-	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, upgrades, dstreams, hadoop, s3, azure, eventhubs, guarantees, all, containers, yarn, hostile, tests, browser, sabotage, soak, starts, unsteady, mutants" >&2; exit 2 ;; \
+	  dependencies|sabotage|soak|starts|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
+	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, upgrades, dstreams, hadoop, s3, azure, eventhubs, guarantees, all, containers, yarn, hostile, tests, browser, sabotage, soak, starts, unsteady, mutants, dependencies" >&2; exit 2 ;; \
 	esac
 
 # What needs neither a server nor a process of its own, with few examples of each property.
@@ -123,7 +123,7 @@ SPARKS := 3.5.7 4.0.0 4.1.1 4.2.0
 # Not uv.lock: it names a registry's host on every line.
 lock:
 	@command -v uv >/dev/null || { echo "onceproof: make lock needs uv; found none; pip install uv" >&2; exit 4; }
-	uv pip compile pyproject.toml --group dev --group locked --universal --generate-hashes \
+	uv pip compile pyproject.toml --all-extras --group dev --group locked --universal --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 --output-file requirements.lock
 	uv pip compile --group programs --universal --generate-hashes --constraints requirements.lock \
 	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 \

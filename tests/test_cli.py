@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from importlib import metadata
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,12 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+# Click 8.1 mixes stderr into stdout where it is not asked for both.
+APART: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
+
+
 def call(*words: str) -> Result:
-    return CliRunner().invoke(main, words, prog_name="onceproof")
+    return CliRunner(**APART).invoke(main, words, prog_name="onceproof")
 
 
 def calls(monkeypatch: pytest.MonkeyPatch, verb: str, answer: int | BaseException) -> list[tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -244,7 +245,8 @@ def test_a_run_has_a_folder_for_each_part_and_leaves_none() -> None:
         assert [each.label for each in given.values()] == ["delta", "delta.second"] and paths[0] != paths[1]
         names = given[""].placeholders["jars"].split(",")
         assert [Path(each).name for each in names] == made.describe()["jars"]
-        assert made.describe()["jars"] == ["delta-spark_4.1_2.13-4.4.0.jar", "delta-storage-4.4.0.jar"]
+        # Their versions, and what comes with them, follow the installed Spark.
+        assert {"delta-spark", "delta-storage"} <= {re.split(r"[_-]\d", name)[0] for name in made.describe()["jars"]}
         made.check()
         made.drop("r1", given)
         made.drop("r1", given)

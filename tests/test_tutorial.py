@@ -55,10 +55,9 @@ def change(block: Block, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def onceproof(line: str, folder: Path) -> tuple[int, str]:
+def onceproof(line: str, folder: Path, programs: Path) -> tuple[int, str]:
     """A command of the page: exit code and what it said."""
-    bin_ = str(Path(sys.executable).parent)
-    environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "-c", line],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=RUN_S, check=False,
@@ -118,18 +117,23 @@ def test_what_the_page_shows_is_a_pattern() -> None:
     assert not pattern.search("VIOLATED (3 lost), expected held: y\nreport: reports/a\n")
 
 
-@pytest.mark.stack
-def test_the_tutorial_as_a_reader_does_it(tmp_path: Path) -> None:
+def play(folder: Path, programs: Path) -> None:
+    """Do all that the page says, with the `onceproof` in the folder `programs`."""
     codes = list(CODES)
     for block in blocks():
         if NAMED.match(block.text):
-            write(block, tmp_path)
+            write(block, folder)
         elif block.kind == "diff":
-            change(block, tmp_path)
+            change(block, folder)
         else:
             assert block.kind == "console"
             command, *lines = block.text.splitlines()
-            code, said = onceproof(command.removeprefix("$ "), tmp_path)
+            code, said = onceproof(command.removeprefix("$ "), folder, programs)
             assert code == codes.pop(0), said
             assert shown(lines).search(said), said
     assert codes == []
+
+
+@pytest.mark.stack
+def test_the_tutorial_as_a_reader_does_it(tmp_path: Path) -> None:
+    play(tmp_path, Path(sys.executable).parent)

@@ -10,12 +10,19 @@ from functools import cache
 from harness.effect.syntax import CLOCK_WORDS
 from harness.run_folder.database import connection
 
-UNTOLD = frozenset({"current_localtime", "current_localtimestamp"})
-"""Clocks that DuckDB calls consistent."""
-STEADY = frozenset({"error", "current_database", "current_schema", "current_schemas", "getvariable", "in_search_path"})
-"""What it does not call consistent, and is where an effect runs: there is one schema, and no variable."""
+OUTSIDE = frozenset({"current_localtime", "current_localtimestamp", "current_setting"})
+"""Clocks, and the machine's own settings: some versions of DuckDB call them consistent."""
+STEADY = frozenset({"error", "current_database", "current_schema"})
+"""What it does not call consistent, and is where an effect runs: there is one database with one schema."""
 SEVERAL = frozenset({"unnest", "unlist"})
-_ALL = "select function_name, function_type, stability, macro_definition from duckdb_functions()"
+_ALL = """
+select function_name, function_type, macro_definition,
+       stability = 'VOLATILE' or stability = 'CONSISTENT_WITHIN_QUERY' and varargs is null and len(parameters) = 0
+from duckdb_functions()
+"""
+# What is consistent within a query is made of its arguments and of the session. Of a session's state, an effect's has
+# none that changes: no variable, one schema, and settings that are locked, the time zone among them. What takes no
+# argument is made of the clock.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,19 +41,19 @@ def known() -> Functions:
     with connection() as db:
         told = db.execute(_ALL).fetchall()
     macros: dict[str, set[str]] = {}
-    for name, kind, _, definition in told:
+    for name, kind, definition, _ in told:
         if kind == "macro":
             macros.setdefault(name, set()).update(re.findall(r"\w+", definition.lower()))
-    unsteady = {name for name, _, stability, _ in told if stability not in (None, "CONSISTENT")} - STEADY
+    unsteady = {name for name, *_, otherwise in told if otherwise} - STEADY
     return Functions(
-        aggregates=frozenset(name for name, kind, _, _ in told if kind == "aggregate"),
-        several=_with_macros(SEVERAL, macros),
-        unsteady=_with_macros(unsteady | UNTOLD | {*CLOCK_WORDS}, macros),
+        aggregates=frozenset(name for name, kind, *_ in told if kind == "aggregate"),
+        several=with_macros(SEVERAL, macros),
+        unsteady=with_macros(unsteady | OUTSIDE | {*CLOCK_WORDS}, macros),
     )
 
 
-def _with_macros(names: Collection[str], macros: Mapping[str, Collection[str]]) -> frozenset[str]:
+def with_macros(names: Collection[str], macros: Mapping[str, Collection[str]]) -> frozenset[str]:
     """These, and the macros that call one of them, be it by way of another."""
     out = frozenset(names)
     more = {name for name, called in macros.items() if not out.isdisjoint(called)} - STEADY
-    return out if more <= out else _with_macros(out | more, macros)
+    return out if more <= out else with_macros(out | more, macros)

@@ -199,9 +199,11 @@ def _aggregate(item: Node) -> Node | None:
 
 
 def _zero(item: Node) -> bool:
+    # A constant is a `literal` with its text, or in DuckDB 1 a `value` with its value.
+    constant = item.get("literal") or item.get("value") or {}
     try:
-        return Decimal(item["literal"]["text"]) == 0
-    except (LookupError, TypeError, InvalidOperation):
+        return Decimal(str(constant.get("text", constant.get("value")))) == 0
+    except InvalidOperation:
         return False
 
 

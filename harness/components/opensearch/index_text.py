@@ -20,7 +20,7 @@ MADE = "YAML: the name of each index, and below it what it is made with: setting
 def made(text: str) -> Mapping[str, Mapping[str, Any] | None]:
     """By index, what it is made with. Raises ValueError: what was seen in its place."""
     try:
-        found = YAML(typ="safe").load(text)
+        found = YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as failure:
         line = f" in its line {failure.problem_mark.line + 1}" if failure.problem_mark else ""
         raise ValueError(f"{failure.problem}{line}") from failure

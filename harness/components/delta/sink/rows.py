@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from harness.sinks import arrow
@@ -72,7 +72,8 @@ def schema(table: DeltaTable) -> pa.Schema:
 def scanned(table: DeltaTable) -> pa.RecordBatchReader:
     """Its rows; where Arrow reads them, one data file after the other: a scan of them all reads ahead of who asks."""
     if _engine(table):
-        return pa.RecordBatchReader.from_stream(table.scan())
+        rows = QueryBuilder().register("delta", table).execute("select * from delta")
+        return pa.RecordBatchReader.from_stream(rows)
     read = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
     files = table.to_pyarrow_dataset(parquet_read_options=read)
     batches = (
