@@ -33,7 +33,9 @@ def texts(item: pytest.Item) -> Iterator[str]:
     yield repr(getattr(getattr(item, "callspec", None), "params", {}))
     seen: set[int] = set()
     yield from used(getattr(item, "function", None), seen)
-    for found in item._fixtureinfo.name2fixturedefs.values():
+    # Of a function of Python, the only items that are here.
+    fixtures: Any = getattr(item, "_fixtureinfo", None)
+    for found in fixtures.name2fixturedefs.values() if fixtures else ():
         for fixture in found:
             yield from used(fixture.func, seen)
 

@@ -129,8 +129,11 @@ def without_tests(copy: Path, gone: set[str]) -> None:
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What mypy remembers of one copy, for the next one."""
-    return tmp_path_factory.mktemp("mypy")
+    """What mypy remembers of one copy, for the next one; of the tree itself where it was asked before."""
+    made = tmp_path_factory.mktemp("mypy")
+    if (known := ROOT / ".mypy_cache").is_dir():
+        shutil.copytree(known, made, dirs_exist_ok=True)
+    return made
 
 
 @pytest.mark.stack
