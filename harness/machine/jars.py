@@ -17,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ MIRROR = "ONCEPROOF_MAVEN_ROOT"
 PINS = Path(__file__).with_name("jars.sha256")
 ASKED = Path(__file__).parents[1] / "components"
 MANIFEST = "manifest.json"
+ALWAYS = ("broker", "spark")
+"""The class paths that are fetched for every stack, if components ask for them."""
 FETCH_S = 600.0
 LOCK_S = 900.0
 ALONE = "@jar"
@@ -107,17 +110,18 @@ def resolve(found: java.Java | None = None, line: Line | None = None) -> Jars:
     without a `line` those for Spark are for the installed one.
 
     Raises StackError when the network is needed and not there, or when a jar is not what it was."""
+    folders = jar_folders(line)
     with ThreadPoolExecutor(max_workers=2) as pool:
-        broker, spark = pool.map(lambda folder: _ready(folder, found), jar_folders(line))
-    return _jars(broker, spark)
+        ready = pool.map(lambda folder: _ready(folder, found), folders)
+        return _jars({folder.name: jars for folder, jars in zip(folders, ready, strict=True)})
 
 
 def cached() -> Jars | None:
     """What `resolve` would give without a network; None when something was never fetched. Raises StackError too."""
-    folders = [cache.root() / "jars" / each.key() for each in jar_folders()]
-    if not all((folder / MANIFEST).is_file() for folder in folders):
+    folders = {each.name: cache.root() / "jars" / each.key() for each in jar_folders()}
+    if not all((folder / MANIFEST).is_file() for folder in folders.values()):
         return None
-    return _jars(*map(verified, folders))
+    return _jars({name: verified(folder) for name, folder in folders.items()})
 
 
 def there(name: str) -> str:
@@ -154,9 +158,10 @@ def for_spark(component: str, line: str) -> list[str]:
     return names
 
 
-def jar_folders(line: Line | None = None) -> tuple[JarFolder, JarFolder]:
-    """What to fetch for the broker and for a Spark, the installed one without a `line`."""
-    return _jar_folder("broker"), _jar_folder("spark", line)
+def jar_folders(line: Line | None = None) -> tuple[JarFolder, ...]:
+    """What to fetch of what components ask for, for the broker and for a Spark: the installed one without a `line`."""
+    there = asked(line.name if line else "")
+    return tuple(_jar_folder(name, line if name == "spark" else None) for name in ALWAYS if name in there)
 
 
 def _jar_folder(name: str, line: Line | None = None) -> JarFolder:
@@ -242,7 +247,8 @@ def verified(folder: Path) -> dict[Path, str]:
     return out
 
 
-def _jars(broker: dict[Path, str], spark: dict[Path, str]) -> Jars:
+def _jars(found: Mapping[str, dict[Path, str]]) -> Jars:
+    broker, spark = (found.get(name, {}) for name in ALWAYS)
     lines = [f"{digest} {path.name}" for part in (broker, spark) for path, digest in part.items()]
     return Jars(tuple(broker), tuple(spark), hashlib.sha256("\n".join(lines).encode()).hexdigest())
 
@@ -386,7 +392,7 @@ def main(arguments: list[str]) -> int:
         print(f"onceproof: {error}", file=sys.stderr)
         return error.exit_code
     for name, part in (("broker", jars.broker), ("spark", jars.spark)):
-        print(f"{name}: {len(part)} jars in {part[0].parent}")
+        print(f"{name}: {len(part)} jars{f' in {part[0].parent}' if part else ''}")
     return 0
 
 

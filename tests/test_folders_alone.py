@@ -1,0 +1,168 @@
+"""Each folder of `harness/components/` can be deleted, with those that need it: the rest is imported, loads the
+scenarios that do not name it, type-checks and passes its tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.scenario import Input
+from tests.not_of import VARIABLE
+
+ROOT = Path(__file__).parents[1]
+COMPONENTS = "harness/components"
+FOLDERS = sorted(path.parent.name for path in (ROOT / COMPONENTS).glob("*/__init__.py"))
+NEEDS = re.compile(r"harness\.components\.(\w+)\S* -> harness\.components\.(\w+)\S*")
+PARTS = ("harness", "pipelines", "scenarios")
+PROGRAM = ROOT / "tests" / "programs" / "deleted.py"
+TOOL_S = 550
+ALWAYS = ("tests/test_cells.py", "tests/test_compare.py", "tests/test_redact.py", "tests/test_wait.py")
+"""Tests that need no component."""
+TESTS = (
+    "test_docs.py",
+    "test_extending.py",
+    "test_kinds.py",
+    "test_load.py",
+    "test_load_mistakes.py",
+    "test_scenario.py",
+)
+"""Tests that read scenario files."""
+
+
+def needed() -> set[tuple[str, str]]:
+    """Which folder needs which other one, as the contract of `pyproject.toml` says it to `lint-imports`."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (lines,) = [each["ignore_imports"] for each in contracts if each["type"] == "independence"]
+    found = [NEEDS.fullmatch(line) for line in lines]
+    assert all(found), lines
+    return {(match[1], match[2]) for match in found if match}
+
+
+def deleted(folder: str) -> set[str]:
+    """A folder, and those that cannot do without it."""
+    gone: set[str] = set()
+    more = {folder}
+    while more:
+        gone |= more
+        more = {needs for needs, other in needed() if other in gone} - gone
+    return gone
+
+
+def copied(to: Path, gone: set[str], *rooms: str) -> Path:
+    """The folders of the tree without those of components that are gone."""
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        return gone if Path(folder) == ROOT / COMPONENTS else set()
+
+    for room in rooms:
+        shutil.copytree(ROOT / room, to / room, ignore=left_out)
+    return to
+
+
+def checked(copies: Mapping[Path, Sequence[str]]) -> list[dict[str, Any]]:
+    """What is wrong with each copy, and what those of its scenarios name."""
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)],
+        input=json.dumps({str(copy): scenarios for copy, scenarios in copies.items()}),
+        capture_output=True,
+        text=True,
+        timeout=TOOL_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def whole() -> dict[str, Any]:
+    """The same of the tree as it is."""
+    (found,) = checked({ROOT: [str(path.relative_to(ROOT)) for path in sorted((ROOT / "scenarios").glob("*/*.yaml"))]})
+    return found
+
+
+def without(gone: set[str], named: Mapping[str, Any]) -> dict[str, Any]:
+    """A scenario of each set of kinds that names none of the folders, and what it names."""
+    rest = [(path, each) for path, each in named.items() if gone.isdisjoint(each["folders"])]
+    return dict({tuple(each["kinds"]): (path, each) for path, each in rest}.values())
+
+
+@pytest.mark.subprocess
+def test_the_rest_is_imported_and_loads_its_scenarios(tmp_path: Path) -> None:
+    found = whole()
+    assert found["wrong"] == {}
+    # What Hadoop's daemons share is no kind.
+    assert {name for named in found["named"].values() for name in named["folders"]} == {*FOLDERS} - {"hadoop"}
+    rest = {folder: without(deleted(folder), found["named"]) for folder in FOLDERS}
+    copies = {copied(tmp_path / folder, deleted(folder), *PARTS): list(rest[folder]) for folder in FOLDERS}
+    left = dict(zip(FOLDERS, checked(copies), strict=True))
+    assert {folder: each["wrong"] for folder, each in left.items() if each["wrong"]} == {}
+    assert {folder: each["named"] for folder, each in left.items()} == rest
+
+
+def imports(path: Path) -> set[str]:
+    """The components' folders and the helpers of the tests that a test file imports."""
+    text = path.read_text(encoding="utf-8")
+    helpers = re.findall(r"^from tests\.(\w+) import", text, re.MULTILINE)
+    for names in re.findall(r"^from tests import (.+)", text, re.MULTILINE):
+        helpers += re.findall(r"\w+", names)
+    return {*re.findall(r"\bharness\.components\.(\w+)", text), *helpers}
+
+
+def without_tests(copy: Path, gone: set[str]) -> None:
+    """Delete the files that import a folder that is gone, by themselves or by a helper."""
+    lost = set(gone)
+    files = {path: imports(path) for path in (copy / "tests").rglob("*.py")}
+    while more := {path for path, names in files.items() if path.exists() and lost & names}:
+        for path in more:
+            path.unlink()
+            lost.add(path.stem)
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What mypy remembers of one copy, for the next one; of the tree itself where it was asked before."""
+    made = tmp_path_factory.mktemp("mypy")
+    if (known := ROOT / ".mypy_cache").is_dir():
+        shutil.copytree(known, made, dirs_exist_ok=True)
+    return made
+
+
+@pytest.mark.stack
+@pytest.mark.prove
+@pytest.mark.timeout(2 * TOOL_S)
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_rest_is_of_right_types_and_passes_its_tests(folder: str, tmp_path: Path, cache: Path) -> None:
+    gone = deleted(folder)
+    copy = copied(tmp_path / folder, gone, *PARTS, "tests", "docs", "bench", "docker")
+    for path in ROOT.glob("[!.]*"):
+        if path.is_file():
+            shutil.copy(path, copy)
+    without_tests(copy, gone)
+    ran(copy, gone, "mypy", "--no-error-summary", "--cache-dir", str(cache))
+    # As whoever deletes a folder does it.
+    (copy / "docs" / "kinds.md").write_text(ran(copy, gone, "harness", "kinds", "--markdown"))
+    (copy / "scenarios" / "scenario.schema.json").write_text(ran(copy, gone, "harness.load"))
+    tests = [str(copy / "tests" / name) for name in TESTS if (copy / "tests" / name).exists()]
+    # The default source: a scenario that names none has it.
+    tests = [] if Input().source in gone else tests
+    ran(copy, gone, "pytest", "-q", "-p", "tests.not_of", "-p", "no:cacheprovider", "-m", "not stack", *ALWAYS, *tests)
+
+
+def ran(copy: Path, gone: set[str], *words: str) -> str:
+    """What a module says that runs in a copy, and does not fail."""
+    environment = {**os.environ, "PYTHONPATH": str(copy), VARIABLE: ",".join(gone)}
+    command = [sys.executable, "-m", *words]
+    done = subprocess.run(
+        command, cwd=copy, env=environment, capture_output=True, text=True, timeout=TOOL_S, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
