@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from harness.cli import doctor
 from harness.component import Look
 from harness.errors import StackError, WaitError
-from harness.machine import cache, jars, java, published
+from harness.machine import cache, jars, java, published, spark_lines
 from harness.wait import locked
 from tests.limits import PROCESS_S, examples
 
@@ -382,6 +382,15 @@ class TestDoctor:
         assert all(each.cure for each in seen.values() if not each.ok)
         assert "java 25" in seen["java"].found
         assert not doctor.fit([*seen.values()])
+
+    def test_a_java_that_the_installed_spark_does_not_run_on_is_a_lack(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(java.VARIABLE, str(fake_java(tmp_path / "java", "21.0.5")))
+        assert doctor._java().startswith("21 at ")
+        monkeypatch.setattr(spark_lines, "own", lambda: "3.5")
+        with pytest.raises(StackError, match=r"Spark 3\.5 needs Java 17; found java 21 at "):
+            doctor._java()
 
     def test_a_corrupted_jar_is_found(self, ivy: java.Java) -> None:
         path = jars.resolve(ivy).spark[0]
