@@ -20,7 +20,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 .PHONY: prove check test quick pure stack lint style imports types format set-up java jars archives lock clean
 .DEFAULT_GOAL := prove
 
-# SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, upgrades, dstreams, hadoop, s3, azure,
+# SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, upgrades, versions, dstreams, hadoop, s3, azure,
 # eventhubs, guarantees, all (every scenario that is here), containers, yarn, hostile, browser (the pages in Chromium), sabotage, soak,
 # starts (what `onceproof new` writes), unsteady, mutants, dependencies (the lowest and the newest of each, by uv).
 # Of other sinks than Postgres: a broken program and its repair under one schedule, for sinks whose server is a folder, a
@@ -37,6 +37,7 @@ prove: set-up
 	@case "$(SUITE)" in \
 	  proving) $(BIN)/onceproof run scenarios/proving $(DOZEN) $(ARGS) ;; \
 	  sinks|sources|shapes|upgrades|dstreams|hadoop|s3|azure|eventhubs|guarantees) $(BIN)/onceproof run scenarios/$(SUITE) $(ARGS) ;; \
+	  versions) PYTHONPATH=. $(BIN)/python bench/versions.py scenarios/proving $(DOZEN) -- $(ARGS) ;; \
 	  yarn) $(BIN)/onceproof run scenarios/yarn --stack yarn $(ARGS) ;; \
 	  all) $(BIN)/onceproof run scenarios --skip-unsupported $(ARGS) ;; \
 	  containers) ONCEPROOF_CONTAINERS=_ $(BIN)/pytest tests/test_containers.py -rs $(ARGS) ;; \
@@ -45,7 +46,7 @@ prove: set-up
 	  browser) $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements-browser.lock && \
 	    PYTHONPATH=. $(BIN)/pytest -p bench.browser_line bench/browser.py -rs $(ARGS) ;; \
 	  dependencies|sabotage|soak|starts|unsteady|mutants) PYTHONPATH=. $(BIN)/python bench/$(SUITE).py $(ARGS) ;; \
-	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, upgrades, dstreams, hadoop, s3, azure, eventhubs, guarantees, all, containers, yarn, hostile, tests, browser, sabotage, soak, starts, unsteady, mutants, dependencies" >&2; exit 2 ;; \
+	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, upgrades, versions, dstreams, hadoop, s3, azure, eventhubs, guarantees, all, containers, yarn, hostile, tests, browser, sabotage, soak, starts, unsteady, mutants, dependencies" >&2; exit 2 ;; \
 	esac
 
 # What needs neither a server nor a process of its own, with few examples of each property.

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from harness.cli import doctor
 from harness.component import Look
 from harness.errors import StackError, WaitError
-from harness.machine import cache, jars, java, published
+from harness.machine import cache, jars, java, published, spark_lines
 from harness.wait import locked
 from tests.limits import PROCESS_S, examples
 
@@ -239,14 +239,27 @@ class TestJars:
         assert str(spark.wanted[0]) == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
         assert broker.key() == before[0]
         assert spark.key() != before[1]
-        assert jars.neighbours("spark") == [str(spark.wanted[0])]
+        assert jars.neighbours("spark") == [str(each) for each in spark.wanted[:2]]
+
+    def test_one_jar_of_sparks_may_be_older_than_another(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("importlib.metadata.version", lambda _: "4.1.4")
+        wanted = [f"{each.name}:{each.version}" for each in jars.jar_folders()[1].wanted[:2]]
+        assert wanted == ["spark-sql-kafka-0-10_2.13:4.1.3", "spark-token-provider-kafka-0-10_2.13:4.1.1"]
+
+    def test_what_is_asked_for_by_name_is_taken_in_that_version_by_all(self, ivy: java.Java) -> None:
+        asked = ElementTree.parse(jars.resolve(ivy).spark[0].parent / "ivy.xml").getroot()
+        both = [
+            {(each.get("org"), each.get(name), each.get("rev")) for each in asked.findall(f"dependencies/{tag}")}
+            for tag, name in (("dependency", "name"), ("override", "module"))
+        ]
+        assert both[0] == both[1] != set()
 
     @pytest.mark.parametrize("version", ["4.9.9", "4.3.0", "3.4.1"])
     def test_a_spark_that_has_no_connector_is_refused_with_those_that_have(
         self, monkeypatch: pytest.MonkeyPatch, version: str
     ) -> None:
         monkeypatch.setattr("importlib.metadata.version", lambda _: version)
-        words = rf"needs spark-sql-kafka-0-10: .* 3\.5\.7, 4\.0\.0, 4\.1\.1, 4\.2\.0, and not for {version}; take one"
+        words = rf"needs spark-sql-kafka-0-10: .* 3\.5\.7, 4\.0\.0, .*, 4\.2\.0, and not for {version}; take one"
         with pytest.raises(StackError, match=words):
             jars.jar_folders()
 
@@ -370,6 +383,15 @@ class TestDoctor:
         assert all(each.cure for each in seen.values() if not each.ok)
         assert "java 25" in seen["java"].found
         assert not doctor.fit([*seen.values()])
+
+    def test_a_java_that_the_installed_spark_does_not_run_on_is_a_lack(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(java.VARIABLE, str(fake_java(tmp_path / "java", "21.0.5")))
+        assert doctor._java().startswith("21 at ")
+        monkeypatch.setattr(spark_lines, "own", lambda: "3.5")
+        with pytest.raises(StackError, match=r"Spark 3\.5 needs Java 17; found java 21 at "):
+            doctor._java()
 
     def test_a_corrupted_jar_is_found(self, ivy: java.Java) -> None:
         path = jars.resolve(ivy).spark[0]

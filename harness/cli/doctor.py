@@ -154,6 +154,7 @@ def _python() -> str:
 
 def _java() -> str:
     found = java.find()
+    spark_lines.fits(spark_lines.own(), found)
     return f"{found.feature} at {found.home}"
 
 

@@ -330,6 +330,8 @@ def _settings() -> str:
 def _module(jars: JarFolder) -> str:
     wanted = list(map(_dependency, jars.wanted))
     left_out = [f"<exclude org={quoteattr(name)}/>" for name in jars.left_out]
+    # What is asked for by name is taken in that version by all that depend on it.
+    left_out += map(_override, jars.wanted)
     return f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="onceproof" module="{jars.name}"/>
   <configurations><conf name="default"/></configurations>
@@ -345,6 +347,11 @@ def _dependency(wanted: Coordinate) -> str:
     of = f" m:classifier={quoteattr(wanted.classifier)}" if wanted.classifier else ""
     jar = f'<artifact name={quoteattr(wanted.name)} type="jar" ext="jar"{of}/>'
     return f'<dependency {words} transitive="false" conf="default->default">{jar}</dependency>'
+
+
+def _override(wanted: Coordinate) -> str:
+    words = f"org={quoteattr(wanted.organisation)} module={quoteattr(wanted.name)} rev={quoteattr(wanted.version)}"
+    return f"<override {words}/>"
 
 
 def _names(jars: JarFolder) -> str:

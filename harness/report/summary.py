@@ -7,7 +7,7 @@
                "points_hit": [crash point], "untried": [crash point], "notes",
                "file", "seed", "exit_code", "known", "unstruck": [[sink, crash point]],
                "about": {"started", "pipeline", "guarantee", "expected", "source", "sinks", "tags",
-                         "schedule": [[fault, where, batch]], "test", "phases": [[name, seconds]], "known"}}],
+                         "schedule": [[fault, where, batch]], "test", "phases": [[name, seconds]], "known", "spark"}}],
      "exit_code"}
 
 `known` is the issue of a failure that is known, else empty. The last `exit_code` is of these runs. Written again after

@@ -11,6 +11,15 @@ from pyspark.sql import DataFrame, SparkSession
 from harness import failpoint
 
 PAYMENT = "id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz"
+ROWS = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("account", pa.string()),
+        ("amount", pa.decimal128(12, 2)),
+        ("currency", pa.string()),
+        ("event_time", pa.timestamp("us")),
+    ]
+)
 COLUMNS = ("id", "account", "amount", "currency", "event_time")
 
 
@@ -38,7 +47,8 @@ def run(args: argparse.Namespace, save: Callable[[pa.Table, int], None]) -> None
     payments = records.selectExpr(f"from_json(cast(value as string), '{PAYMENT}') as payment").select("payment.*")
 
     def batch(found: DataFrame, number: int) -> None:
-        save(found.toArrow().sort_by("id"), number)
+        rows = [row.asDict() for row in found.collect()]  # Spark 3.5 has no toArrow
+        save(pa.Table.from_pylist(rows, ROWS).sort_by("id"), number)
 
     query = payments.writeStream.foreachBatch(batch).option("checkpointLocation", args.checkpoint).start()
     query.awaitTermination()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -27,7 +27,7 @@ MOST_BYTES = 64 * 2**20
 class About:
     """`schedule` has a row a step: fault, where, batch. `expected` is the word that the scenario expects. `test` is the
     digest of what twins have in common; empty if nothing says it. `phases` are seconds by name, in their order. `known`
-    is the failure that is worked on, if the scenario names one."""
+    is the failure that is worked on, if the scenario names one. `spark` is the version of the first attempt."""
 
     started: str = ""
     pipeline: str = ""
@@ -40,6 +40,7 @@ class About:
     test: str = ""
     phases: tuple[tuple[str, float], ...] = ()
     known: Known | None = None
+    spark: str = ""
 
 
 NOTHING = About()
@@ -54,7 +55,9 @@ def stored(run: Mapping[str, Any], plan: Mapping[str, Any], events: Path, second
     """What a run folder says: its run.json, its plan.json, its journal and how long it took."""
     names = tuple(str(sink.get("name") or "") for sink in claims.mappings(plan.get("sinks")))
     about = _about(claims.mapping(plan.get("scenario")), names)
-    return About(**vars(about) | {"started": str(run.get("started") or ""), "phases": phases(events, seconds)})
+    spark = str(claims.mapping(claims.mapping(run.get("stack")).get("spark")).get("version") or "")
+    started = str(run.get("started") or "")
+    return replace(about, started=started, phases=phases(events, seconds), spark=spark)
 
 
 def read(folder: Path, seconds: float) -> About | None:

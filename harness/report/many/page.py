@@ -18,6 +18,7 @@ from harness.report.many.hunted import Hunted
 from harness.report.many.matrix import MARKS, Link, Matrix, Most, matrix
 from harness.report.many.seen import EXPECTED, Seen
 from harness.report.many.trend import Point, Trend, trend
+from harness.report.many.versions import Versions, versions
 from harness.report.summary import WORST_FIRST
 from harness.scenario import Word
 
@@ -78,6 +79,7 @@ class ManyPage:
     blank: list[Item]
     blank_left: int
     matrix: Matrix
+    versions: Versions
     grid: Grid
     mute: list[Item]
     mute_left: int
@@ -121,6 +123,7 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
         blank=[_item(seen, link) for seen in blank[: shown.listed]],
         blank_left=max(0, len(blank) - shown.listed),
         matrix=matrix(runs, link, Most(rows=shown.rows, heads=shown.heads, entries=shown.entries, links=shown.links)),
+        versions=versions(runs, link, rows=shown.grid),
         grid=grid(runs, rows=shown.grid, heads=shown.heads),
         mute=[_item(seen, link) for seen in mute[: shown.listed]],
         mute_left=max(0, len(mute) - shown.listed),
@@ -199,6 +202,7 @@ def _left(page: ManyPage) -> list[str]:
         (page.hunted_left, "pipeline", "in the table of those that are expected to break"),
         (page.matrix.left, "pipeline", "in the matrix"),
         (page.matrix.places_left, "place", "in the matrix: its cells count them"),
+        (page.versions.left, "scenario", "in the table of versions"),
         (page.grid.left_lines, "crash point", "in the grid"),
         (page.grid.left_heads, "fault", "in the grid"),
         (page.blank_left, "run", "in the list of drawn plans that are void"),

@@ -50,6 +50,7 @@ class ChildProcessesStack(StartingStack):
         Raises StackError, and HarnessError when the disk is full; nothing is left running then."""
         self._ready()
         self._java = java.find()
+        spark_lines.fits(spark_lines.own(), self._java)
         self._jars = jars.resolve(self._java)
         self._flags = {
             kind: class_data.flags(kind, self._java, self._jars) if self._tuned else () for kind in class_data.Kind
