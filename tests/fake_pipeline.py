@@ -115,10 +115,14 @@ def main() -> None:
     if os.environ.get("FAKE_PROGRAM"):
         if broken == "polite":
             signal.signal(signal.SIGTERM, lambda *_: finish(checkpoint))
+        os.write(1, b"!")
         sys.stdin.read()
         sys.exit(1)
     argv, environment = [PYTHON, *sys.argv], {**os.environ, "FAKE_PROGRAM": "1"}
-    child = subprocess.Popen(argv, stdin=subprocess.PIPE, env=environment)
+    child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    # It is the program that asks for all that follows.
+    assert child.stdout is not None
+    child.stdout.read(1)
     threading.Thread(target=end_with, args=(child,), daemon=True).start()
     if broken == "idle":
         rest(60)
