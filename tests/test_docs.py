@@ -95,7 +95,7 @@ def test_a_contributor_reads_one_screen() -> None:
 
 
 def test_decisions_are_short() -> None:
-    assert (HOUSE / "DECISIONS.md").read_text(encoding="utf-8").count("\n") <= 250
+    assert (HOUSE / "DECISIONS.md").read_text(encoding="utf-8").count("\n") <= 300
 
 
 def terms() -> set[str]:
