@@ -43,10 +43,10 @@ def plain(name: str) -> str:
 
 
 def named(requirements: list[str]) -> set[str]:
-    """The distributions of some requirements, and those that one of them brings in one version alone."""
+    """The distributions of some requirements, and those that are a part of one: pinned by it, or PySpark's py4j."""
     own = {plain(found[0]) for each in requirements if (found := re.match(r"[\w.-]+", each))}
     pinned = (each for name in own for each in requires(name) or () if re.fullmatch(r"[\w.-]+==[\w.]+", each))
-    return own | {plain(each.partition("==")[0]) for each in pinned}
+    return own | {plain(each.partition("==")[0]) for each in pinned} | ({"py4j"} if "pyspark" in own else set())
 
 
 @cache
