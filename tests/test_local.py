@@ -94,3 +94,21 @@ def test_a_shell_without_a_jvm_has_a_program_all_the_same(program: Path) -> None
         assert chosen(found, Victim.PYTHON) == found[1:2]
         assert chosen(found, Victim.JVM) == []
         assert chosen(found, Victim.TREE) == found
+
+
+THREADS = """
+import ctypes, threading
+threading.Thread(target=input).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_whose_first_thread_has_ended_lives_on_in_its_others() -> None:
+    """As one does that was killed, while a thread of it is in a system call."""
+    with subprocess.Popen([sys.executable, "-c", THREADS], stdin=subprocess.PIPE) as child:
+        found = LocalProcess(psutil.Process(child.pid))
+        until("a zombie", lambda: found.process.status() == psutil.STATUS_ZOMBIE, within_s=PROCESS_S)
+        assert found.alive() and child.poll() is None
+        child.kill()
+        until("its end", lambda: not found.alive(), within_s=PROCESS_S)
+        assert child.poll() == -signal.SIGKILL

@@ -80,10 +80,12 @@ class LocalProcess:
         return True
 
     def alive(self) -> bool:
-        """False once it is gone, or a zombie that nobody has asked after yet."""
+        """False once it is gone, or a zombie that nobody has asked after yet. A thread that is in a system call
+        outlives the first one of its process, which is a zombie by then and cannot be asked after."""
         try:
-            return self.process.is_running() and self.process.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
+            zombie = self.process.status() == psutil.STATUS_ZOMBIE
+            return self.process.is_running() and not (zombie and len([*Path(f"/proc/{self.pid}/task").iterdir()]) == 1)
+        except (OSError, psutil.NoSuchProcess):
             return False
 
     def stopped(self) -> bool:
