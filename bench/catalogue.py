@@ -30,7 +30,7 @@ from harness.scenario import CrashPoint, Guarantee, Scenario
 from harness.scenario.progress import DSTREAMS
 from harness.stacks import DEFAULT, STACKS
 from harness.stacks.other_lines import on
-from harness.stacks.supported import Named, unsupported
+from harness.stacks.supported import unsupported
 from harness.triggers.request import STANDS
 
 ROOT = Path(__file__).parent.parent
@@ -237,7 +237,7 @@ def lacking(ran: Collection[str]) -> list[str]:
     paths = sorted(ROOT.glob("scenarios/*/*.yaml"))
     named = {path.relative_to(ROOT / "scenarios").with_suffix("").as_posix(): path for path in paths}
     left = {name: path for name, path in named.items() if name not in ran}
-    return [name for name, path in left.items() if not unsupported(load(path), Named(own(name)))]
+    return [name for name, path in left.items() if not unsupported(load(path), own(name))]
 
 
 def not_run(names: Sequence[str]) -> Iterator[str]:

@@ -167,10 +167,9 @@ class KeepsDaemons(Protocol):
 
 
 class Stack(Protocol):
-    """Where runs take place. `means` is what it can do to the processes of a run."""
+    """Where runs take place. `name` is that of its kind."""
 
     name: str
-    means: frozenset[Means]
 
     @property
     def servers(self) -> Mapping[str, Any]:

@@ -34,7 +34,7 @@ from harness.spark import driver_process
 from harness.spark.driver_process import SECRETS, Machine, settings
 from harness.stacks import lasting
 from harness.stacks.provision import Made
-from harness.stacks.supported import Named, refuse, unsupported
+from harness.stacks.supported import refuse, unsupported
 from tests.storage_account import CONTAINER, KEY, NAME, Failed, StorageAccount, in_its_place, service, standing
 
 AZURES = Path(__file__).parents[1] / "scenarios" / "azure"
@@ -383,13 +383,13 @@ def test_a_value_of_such_a_file_is_read_as_it_was() -> None:
 
 def test_the_scenarios_of_azure_run_there_unless_they_hold_a_request() -> None:
     scenarios = [load(path) for path in sorted(AZURES.glob("*.yaml"))]
-    lacking = {Path(each.path).stem: unsupported(each, Named("external")) for each in scenarios}
+    lacking = {Path(each.path).stem: unsupported(each, "external") for each in scenarios}
     held = {name for name in lacking if name.endswith("_held")}
     assert {name for name, words in lacking.items() if words} == held
     for each in scenarios:
         if Path(each.path).stem in held:
             with pytest.raises(UsageError, match=r"no request can be held .*`; the stack `external` does not"):
-                refuse([each], Named("external"))
+                refuse([each], "external")
 
 
 def said(*words: str) -> tuple[int, str]:

@@ -32,7 +32,7 @@ from harness.scenario import Verdict
 from harness.spark import standalone_containers
 from harness.stack import Means, Stack
 from harness.stacks.containers.stack import ContainersStack
-from harness.stacks.supported import Named, unsupported
+from harness.stacks.supported import unsupported
 from harness.training import containers as class_archives
 from harness.training import processes as training
 from harness.wait import Waiting, until
@@ -44,7 +44,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.containers]
 HOUSE = Path(__file__).parents[1]
 FOLDERS = ("proving", "more", "sinks", "sources", "shapes")
 SCENARIOS = sorted(path for folder in FOLDERS for path in (HOUSE / "scenarios" / folder).glob("*.yaml"))
-BOXED = Named("containers")
+BOXED = "containers"
 CHOSEN = [path for path in SCENARIOS if container_engine.chosen(path) and not unsupported(load(path), BOXED)]
 GONE_WITHIN_S = 60.0
 KAFKA = "-kafka"

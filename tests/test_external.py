@@ -34,7 +34,7 @@ from harness.stacks.lasting import remembered
 from harness.stacks.needed_parts import needed
 from harness.stacks.processes.stack import ProcessesStack
 from harness.stacks.provision import Made
-from harness.stacks.supported import Named, refuse, supported, unsupported
+from harness.stacks.supported import refuse, supported, unsupported
 from harness.suite import only_suite
 from harness.wait import Waiting, until
 from tests.provided import broker, database
@@ -170,17 +170,17 @@ def test_a_folder_that_is_not_there() -> None:
 def test_what_it_does_not_support_is_refused_before_anything_starts(tmp_path: Path) -> None:
     stack = ExternalStack(NOWHERE, tmp_path)
     scenarios = [load(path) for path in sorted(PROVING.glob("*.yaml"))]
-    lacking = [scenario for scenario in scenarios if unsupported(scenario, stack)]
+    lacking = [scenario for scenario in scenarios if unsupported(scenario, stack.name)]
     assert lacking and len(lacking) < len(scenarios)
     with pytest.raises(UsageError) as refused:
-        refuse(scenarios, stack)
+        refuse(scenarios, stack.name)
     words = str(refused.value)
     for scenario in lacking:
         assert f"{scenario.path}: asked for `" in words
     assert "the stack `external` does not support it (processes, containers and yarn do)" in words
     for scenario in scenarios:
         if scenario not in lacking:
-            refuse([scenario], stack)
+            refuse([scenario], stack.name)
 
 
 @pytest.mark.parametrize(
@@ -194,16 +194,16 @@ def test_what_it_does_not_support_is_refused_before_anything_starts(tmp_path: Pa
 def test_a_component_that_a_stack_has_not_is_refused_in_one_line(path: str, stack: str, said: str) -> None:
     scenario = load(PROVING.parent / f"{path}.yaml")
     with pytest.raises(UsageError) as refused:
-        refuse([scenario], Named(stack))
+        refuse([scenario], stack)
     line, _ = str(refused.value).splitlines()
     assert line == f"{scenario.path}: {said} (processes and yarn do)"
-    refuse([scenario], Named("processes"))
+    refuse([scenario], "processes")
 
 
 def test_code_of_ones_own_reads_a_sink_on_every_stack() -> None:
     scenario = load(PROVING.parent / "sinks" / "python_sqlite_with_batch_mid_batch.yaml")
     for stack in names():
-        refuse([scenario], Named(stack))
+        refuse([scenario], stack)
     code, output = onceproof_of(scenario.path, "--stack", "external", "--spark-master", "spark://127.0.0.1:1")
     assert (code, "it also needs --at kafka=ADDRESS\n" in output) == (2, True)
 
@@ -477,8 +477,8 @@ def test_a_master_that_is_not_there(stack: ProcessesStack, tmp_path: Path) -> No
 
 def test_containers_support_every_fault_but_those_on_yarn() -> None:
     own = [kind.about.name for kind in FAULTS if Means.RESTART_DAEMONS in kind.needs]
-    assert own and supported(Named("containers")) == [name for name in FAULTS.all() if name not in own]
+    assert own and supported("containers") == [name for name in FAULTS.all() if name not in own]
 
 
 def test_it_supports_the_faults_of_its_own_drivers() -> None:
-    assert supported(Named("external")) == ["crash before offset commit", "kill driver", "pause driver", "stop driver"]
+    assert supported("external") == ["crash before offset commit", "kill driver", "pause driver", "stop driver"]

@@ -22,7 +22,7 @@ from harness.machine import java
 from harness.session.reaper import MARKER
 from harness.session.session import Session
 from harness.stacks.needed_parts import parts
-from harness.stacks.supported import Named, unsupported
+from harness.stacks.supported import unsupported
 from harness.wait import until
 from tests.provided import running
 
@@ -82,7 +82,7 @@ def test_it_is_killed_as_a_whole_and_keeps_a_checkpoint(tmp_path: Path) -> None:
     found = load(written(tmp_path, "kill minidfs, for: 2s"))
     assert parts(found)["minidfs"] == {"checkpoint": True}
     assert "hdfs" not in parts(found)
-    assert (unsupported(found, Named("processes")), unsupported(found, Named("external"))) == (
+    assert (unsupported(found, "processes"), unsupported(found, "external")) == (
         [],
         ["minidfs", "kill minidfs"],
     )

@@ -19,7 +19,7 @@ from harness.remote.relay.commits import OFFSETS, TO_HDFS, TO_STORES, HeldReques
 from harness.remote.relay.exchange import Exchange, State
 from harness.scenario import CrashPoint, StepOutcome, Trigger
 from harness.stacks.needed_parts import held_requests, parts
-from harness.stacks.supported import Named, unsupported
+from harness.stacks.supported import unsupported
 from harness.triggers import TRIGGERS, trigger
 from harness.triggers.base import Planned
 from tests.shipped import scenario as shipped
@@ -349,6 +349,6 @@ def test_only_a_run_with_such_a_step_is_given_a_relay(kept: str, holds: str, pla
 
 @pytest.mark.parametrize("stack", ["processes", "yarn", "external", "containers"])
 def test_where_no_relay_can_stand_the_scenario_is_refused(stack: str) -> None:
-    found = unsupported(shipped(HOUSE / "scenarios" / "s3" / "checkpoint_append_copy_held.yaml"), Named(stack))
+    found = unsupported(shipped(HOUSE / "scenarios" / "s3" / "checkpoint_append_copy_held.yaml"), stack)
     lacks = "kill driver: no request can be held on its way to the server that keeps the checkpoint"
     assert (lacks in found) == (stack in ("external", "containers"))

@@ -36,7 +36,7 @@ from harness.spark import driver_process, other_line
 from harness.spark.driver_process import Machine
 from harness.stacks import other_lines
 from harness.stacks.processes.stack import ProcessesStack
-from harness.stacks.supported import Named, refuse, unsupported
+from harness.stacks.supported import refuse, unsupported
 from harness.wait import until
 from harness.workloads import make
 from tests.limits import PROCESS_S
@@ -322,7 +322,7 @@ class TestAScenario:
         path.write_text(text % said, encoding="utf-8")
         asked = other_lines.on(load(path), "3.5")
         with pytest.raises(UsageError, match=f"asked for `Spark 3.5, {words}"):
-            refuse([asked], Named("processes"))
+            refuse([asked], "processes")
 
     @pytest.mark.parametrize(
         "program",
@@ -362,8 +362,8 @@ class TestAScenario:
 
     def test_is_refused_where_the_stack_has_one_spark_only(self, tmp_path: Path) -> None:
         found = self.read(tmp_path, ", spark: 3.5")
-        assert unsupported(found, Named("processes")) == []
-        assert {name: unsupported(found, Named(name)) for name in ("containers", "external", "yarn")} == {
+        assert unsupported(found, "processes") == []
+        assert {name: unsupported(found, name) for name in ("containers", "external", "yarn")} == {
             name: ["Spark 3.5"] for name in ("containers", "external", "yarn")
         }
 

@@ -23,12 +23,12 @@ from harness.faults import fault
 from harness.hosts.ports import LOOPBACK
 from harness.load import load
 from harness.scenario import Restart, Scenario, Step, Victim
-from harness.stacks.supported import Named, refuse, unsupported
+from harness.stacks.supported import refuse, unsupported
 from harness.triggers import TRIGGERS
 
 HOUSE = Path(__file__).parents[1]
 OWN = HOUSE / "scenarios" / "yarn"
-YARN = Named("yarn")
+YARN = "yarn"
 
 
 def kills(count: int, **conf: str) -> Scenario:
@@ -58,7 +58,7 @@ def test_each_scenario_of_its_own_can_be_run_there() -> None:
 )
 def test_a_schedule_that_uses_up_the_attempts_is_refused(count: int, conf: dict[str, str], refused: bool) -> None:
     assert bool(unsupported(kills(count, **conf), YARN)) is refused
-    assert unsupported(kills(count, **conf), Named("processes")) == []
+    assert unsupported(kills(count, **conf), "processes") == []
 
 
 SOON = ["1s", " 4M ", "4min", "200", "299000ms", "1ms"]
@@ -211,7 +211,7 @@ def test_a_program_that_may_end_well_is_refused_for_nobody_starts_it_again() -> 
     why = "a program that ends well on it is not started again there; take kill driver"
     others = "(processes, containers and external do)"
     assert f"asked for `stop driver: {why}`; the stack `yarn` does not support it {others}" in str(refused.value)
-    assert {name: unsupported(stopped, Named(name)) for name in ("processes", "containers", "external")} == {
+    assert {name: unsupported(stopped, name) for name in ("processes", "containers", "external")} == {
         name: [] for name in ("processes", "containers", "external")
     }
 
@@ -235,7 +235,7 @@ def test_its_daemons_faults_are_of_no_other_stack() -> None:
         if name is not None:
             scenario = load(OWN / f"{name}.yaml")
             stacks = ("processes", "containers", "external", "yarn")
-            assert {each: unsupported(scenario, Named(each)) for each in stacks} == {
+            assert {each: unsupported(scenario, each) for each in stacks} == {
                 **{other: [kind] for other in stacks[:3]},
                 "yarn": [],
             }

@@ -112,12 +112,12 @@ def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> N
     """Say every mistake in scenario files. Nothing is started."""
     from harness.load import load_all
     from harness.stacks.other_lines import on
-    from harness.stacks.supported import Named, not_run, refuse, without_address
+    from harness.stacks.supported import not_run, refuse, without_address
 
     files, line = found(paths), line_of(spark)
     scenarios = [on(each, line) for each in load_all(files, effects=True)]
     if stack or line:
-        refuse(scenarios, Named(stack or DEFAULT))
+        refuse(scenarios, stack or DEFAULT)
     missing = [not_run(each.path, lacking) for each in scenarios if (lacking := without_address(each, stack or "", ()))]
     click.echo("\n".join([f"OK: {counted(len(scenarios), 'scenario')}", *missing]))
 
@@ -172,9 +172,9 @@ def run(
     if dry_run:
         from harness.load import load_all
         from harness.stacks.other_lines import on
-        from harness.stacks.supported import Named, refuse, unsupported
+        from harness.stacks.supported import refuse, unsupported
 
-        scenarios, stack = [on(each, line) for each in load_all(files)], Named(rest["stack"])
+        scenarios, stack = [on(each, line) for each in load_all(files)], rest["stack"]
         if not rest["skip_unsupported"]:
             refuse(scenarios, stack)
         show_plans([each for each in scenarios if not unsupported(each, stack)], seed)

@@ -45,7 +45,7 @@ from harness.scenario import Scenario, Word
 from harness.stack import Stack
 from harness.stacks import DEFAULT, STACKS
 from harness.stacks.needed_parts import code
-from harness.stacks.supported import Named, unsupported
+from harness.stacks.supported import unsupported
 from harness.suite import one, only_suite, side_by_side, signals, supported
 from harness.suite.options import Options
 from harness.suite.suite_stack import stack_of, up
@@ -125,7 +125,7 @@ def _scenarios(asked: Asked) -> tuple[list[Scenario], list[Scenario]]:
     if not paths:
         raise UsageError(f"asked for a night over {', '.join(map(str, asked.paths))}; saw only the corpus there")
     known, own = load_all(corpus, effects=True), load_all(paths, effects=True)
-    stack = Named(asked.stack)
+    stack = asked.stack
     # Standard output is for the one line at the end.
     with redirect_stdout(sys.stderr):
         able = supported(known, stack) if any(not unsupported(each, stack) for each in known) else []

@@ -78,7 +78,7 @@ class ScenarioFile(pytest.File):
         from harness.load import load
         from harness.stacks import STACKS
         from harness.stacks.other_lines import on
-        from harness.stacks.supported import Named, unsupported
+        from harness.stacks.supported import unsupported
 
         chosen = self.config.stash[SUITE].settings
         scenario = on(load(short(self.path)), chosen.spark)
@@ -87,7 +87,7 @@ class ScenarioFile(pytest.File):
         for tag in dict.fromkeys(("stack", *scenario.tags)):
             _register(self.config, tag)
             item.add_marker(tag)
-        if (stack := chosen.stack) in STACKS.all() and (steps := unsupported(scenario, Named(stack))):
+        if (stack := chosen.stack) in STACKS.all() and (steps := unsupported(scenario, stack)):
             why = f"not run: the stack {stack} does not support {', '.join(steps)}"
             item.add_marker(pytest.mark.skip(reason=why))
         yield item

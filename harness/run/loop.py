@@ -56,7 +56,7 @@ def run(
     sys.setswitchinterval(SWITCH_S)
     seed = scenario.seed if seed is None else seed
     root = project_root(Path(scenario.path))
-    refuse([scenario], stack)
+    refuse([scenario], stack.name)
     workload = make(scenario.input, seed=seed, root=root)
     stack.ensure(needed([scenario]))
     if (lines := other_lines.asked(scenario)) and isinstance(stack, RunsLines):

@@ -4,8 +4,6 @@ refused."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from harness.component import COMPONENTS, AtAddress, Component, InSession
 from harness.errors import UsageError
@@ -26,39 +24,15 @@ REASONS: Mapping[Means, str] = {
 """What a fault that needs them would lead to on a stack without, where its name does not say it."""
 
 
-class Able(Protocol):
-    """A stack, or the mere name of one."""
-
-    @property
-    def name(self) -> str:
-        """As `--stack` takes it."""
-
-    @property
-    def means(self) -> frozenset[Means]:
-        """What it can do to the processes of a run."""
-
-
-@dataclass(frozen=True)
-class Named:
-    """A stack that need not be there."""
-
-    name: str
-
-    @property
-    def means(self) -> frozenset[Means]:
-        """What it can do to the processes of a run."""
-        return STACKS[self.name].means
-
-
-def supported(stack: Able) -> list[str]:
+def supported(stack: str) -> list[str]:
     """The faults that a stack supports."""
-    return [kind.about.name for kind in FAULTS if kind.needs <= stack.means]
+    return [kind.about.name for kind in FAULTS if kind.needs <= STACKS[stack].means]
 
 
-def refuse(scenarios: Sequence[Scenario], stack: Able) -> None:
+def refuse(scenarios: Sequence[Scenario], stack: str) -> None:
     """Raise UsageError, before anything starts, with every fault and every component that is not to be had here."""
     lacking = [
-        f"{scenario.path}: asked for `{name}`; the stack `{stack.name}` does not support it{_who_does(scenario)}"
+        f"{scenario.path}: asked for `{name}`; the stack `{stack}` does not support it{_who_does(scenario)}"
         for scenario in scenarios
         for name in unsupported(scenario, stack)
     ]
@@ -67,14 +41,15 @@ def refuse(scenarios: Sequence[Scenario], stack: Able) -> None:
         raise UsageError("\n".join([*lacking, f"leave these out (--skip-unsupported does), or take another {other}"]))
 
 
-def unsupported(scenario: Scenario, stack: Able) -> list[str]:
+def unsupported(scenario: Scenario, stack: str) -> list[str]:
     """What a scenario asks for and this stack does not support: components, and steps of its schedule."""
-    steps = [_named(step, lacking) for step in scenario.schedule if (lacking := _needs(step) - stack.means)]
-    # One that nobody has registered is no question of the stack.
+    kind = STACKS.all().get(stack)
+    means = kind.means if kind is not None else frozenset(Means)
+    steps = [_named(step, lacking) for step in scenario.schedule if (lacking := _needs(step) - means)]
+    # A component or a stack that is not registered is no question of the stack.
     known = COMPONENTS.all()
     named = [name for name in component_names(scenario) if name in known]
-    kind = STACKS.all().get(stack.name)
-    servers = [name for name in named if kind is not None and not has(stack.name, known[name])]
+    servers = [name for name in named if kind is not None and not has(stack, known[name])]
     own = kind.refusals(scenario) if isinstance(kind, Refuses) else ()
     lines = [f"Spark {line}" for line in other_lines.asked(scenario) if not isinstance(kind, HasLines)]
     lines += [f"Spark {line}, which has no {words}" for line, words in other_lines.refusals(scenario)]
@@ -110,7 +85,7 @@ def has(stack: str, component: Component | None) -> bool:
 
 
 def _who_does(scenario: Scenario) -> str:
-    able = [name for name in names() if not unsupported(scenario, Named(name))]
+    able = [name for name in names() if not unsupported(scenario, name)]
     if len(able) < 2:
         return f" ({able[0]} does)" if able else ""
     return f" ({', '.join(able[:-1])} and {able[-1]} do)"

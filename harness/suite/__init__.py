@@ -35,7 +35,7 @@ from harness.run_folder.journal import Listener
 from harness.scenario import Scenario, Word
 from harness.stack import PROMISED_CORES, Stack
 from harness.stacks.other_lines import on
-from harness.stacks.supported import Able, Named, unsupported
+from harness.stacks.supported import unsupported
 from harness.suite.options import Options, one_at_a_time
 from harness.suite.options import jobs as jobs_of
 from harness.suite.reported import report as report
@@ -86,20 +86,20 @@ def run(paths: Sequence[Path], options: Options) -> int:
 
     scenarios = [on(each, options.spark) for each in load_all(find(paths), effects=True)]
     if options.skip_unsupported:
-        scenarios = addressed(supported(scenarios, Named(options.stack)), options)
+        scenarios = addressed(supported(scenarios, options.stack), options)
     return run_all([s for s in scenarios for _ in range(options.repeat)], options)
 
 
-def supported(scenarios: Sequence[Scenario], stack: Able) -> list[Scenario]:
+def supported(scenarios: Sequence[Scenario], stack: str) -> list[Scenario]:
     """Those that the stack supports; the others are named. Raises UsageError if none is left."""
     out = []
     for scenario in scenarios:
         if steps := unsupported(scenario, stack):
-            print(f"not run: {scenario.path}: the stack {stack.name} does not support {', '.join(steps)}")
+            print(f"not run: {scenario.path}: the stack {stack} does not support {', '.join(steps)}")
         else:
             out.append(scenario)
     if not out:
-        raise UsageError(f"the stack {stack.name} supports none of these scenarios; take another stack")
+        raise UsageError(f"the stack {stack} supports none of these scenarios; take another stack")
     return out
 
 

@@ -49,7 +49,7 @@ def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection
         )
     except NoAddress as refused:
         raise UsageError("\n".join([str(refused), *starmap(not_run, _lacking(work, options).items())])) from refused
-    refuse(work, stack)
+    refuse(work, stack.name)
     other_lines.provide(work, say)
     return stack
 

@@ -18,7 +18,6 @@ from harness.components.yarn.attempt import YarnAttempt
 from harness.components.yarn.cluster import Yarn, YarnDaemon
 from harness.components.yarn.containers import EXECUTOR, contained, runs
 from harness.components.yarn.policy import attempts
-from harness.components.yarn.stack import KIND
 from harness.components.yarn.submission import Machine, Submission, submit, table
 from harness.errors import StackError, WaitError
 from harness.hosts import signals
@@ -48,8 +47,7 @@ class Submitted:
 class YarnStack(ChildProcessesStack):
     """One of each component, a ResourceManager and a NodeManager, on ports of our own."""
 
-    name = KIND.about.name
-    means = KIND.means
+    name = "yarn"
 
     def __init__(self, logs: Path, *, needs: Collection[str] = ()) -> None:
         super().__init__(logs, needs=needs)

@@ -32,7 +32,6 @@ from harness.spark import standalone_containers as containers
 from harness.spark import standalone_processes as spark
 from harness.stack import Change, Driver, Process
 from harness.stacks.base import RUNS, StartingStack
-from harness.stacks.containers import KIND
 from harness.stacks.provision import Provision
 
 
@@ -40,8 +39,7 @@ class ContainersStack(StartingStack):
     """One of each component and two workers, in a network of their own. `logs` is where they write, `needs` are those
     that come up with it."""
 
-    name = KIND.about.name
-    means = KIND.means
+    name = "containers"
 
     def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2) -> None:
         super().__init__(logs, needs=needs)

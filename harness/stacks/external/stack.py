@@ -28,7 +28,6 @@ from harness.spark import driver_process
 from harness.stack import Change, Driver
 from harness.stacks.addresses import AT, Where, missing
 from harness.stacks.base import RUNS, of_session
-from harness.stacks.external import KIND
 from harness.stacks.lasting import Again, LastingStack, at
 from harness.stacks.provision import Provision
 
@@ -39,8 +38,7 @@ MASTER = 7077
 class ExternalStack(LastingStack):
     """A cluster that is not ours: faults hit the drivers alone."""
 
-    name = KIND.about.name
-    means = KIND.means
+    name = "external"
 
     def __init__(self, where: Where, logs: Path, *, needs: Collection[str] = ()) -> None:
         """Raises UsageError for an address that is none, and where a component has none."""

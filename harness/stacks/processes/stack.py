@@ -20,7 +20,6 @@ from harness.spark.other_line import OtherLine, other_line
 from harness.stack import Change, Driver
 from harness.stacks.base import RUNS
 from harness.stacks.base.child_processes import ChildProcessesStack
-from harness.stacks.processes import KIND
 from harness.stacks.provision import Provision
 
 
@@ -59,8 +58,7 @@ class ProcessesStack(ChildProcessesStack):
     `executors` is how many a pipeline may ask for. Without `tuned` drivers and executors run with a JVM's default
     flags: slower, the same otherwise; for measurements."""
 
-    name = KIND.about.name
-    means = KIND.means
+    name = "processes"
     spark: Cluster
 
     def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2, tuned: bool = True) -> None:
