@@ -28,8 +28,9 @@ from harness.load import load
 from harness.load.pipeline_header import header
 from harness.scenario import CrashPoint, Guarantee, Scenario
 from harness.scenario.progress import DSTREAMS
-from harness.stacks import DEFAULT, STACKS
+from harness.stacks import DEFAULT
 from harness.stacks.other_lines import on
+from harness.stacks.registry import STACKS
 from harness.stacks.supported import unsupported
 from harness.triggers.request import STANDS
 

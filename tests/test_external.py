@@ -27,13 +27,13 @@ from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Word
 from harness.stack import Means
-from harness.stacks import names
 from harness.stacks.addresses import Where
 from harness.stacks.external.stack import ExternalStack, master_of
 from harness.stacks.lasting import remembered
 from harness.stacks.needed_parts import needed
 from harness.stacks.processes.stack import ProcessesStack
 from harness.stacks.provision import Made
+from harness.stacks.registry import names
 from harness.stacks.supported import refuse, supported, unsupported
 from harness.suite import only_suite
 from harness.wait import Waiting, until

@@ -33,10 +33,10 @@ from harness.sinks.base import OpenSink, SinkKind
 from harness.sources import SOURCES
 from harness.sources.base import OpenSource, SourceKind
 from harness.stack import Means, Stack
-from harness.stacks import STACKS, names
 from harness.stacks.addresses import Where
 from harness.stacks.kind import StackKind
 from harness.stacks.needed_parts import asked, parts
+from harness.stacks.registry import STACKS, names
 from harness.suite.options import Options, jobs
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned, Trait, TriggerKind, has

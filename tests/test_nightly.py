@@ -33,7 +33,7 @@ from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder.store import RunFolder
 from harness.scenario import Expect, Finding, Guarantee, Kind, Known, Scenario, Verdict, Word
-from harness.stacks import STACKS
+from harness.stacks.registry import STACKS
 from harness.suite.side_by_side import threads, together
 from tests import sample_runs as sample
 

@@ -18,7 +18,7 @@ from harness.load import dump, load, load_all
 from harness.nightly.draw import Half, plans, targets
 from harness.nightly.moments import Target, faults, inside
 from harness.scenario import CrashPoint, Scenario, Victim
-from harness.stacks import STACKS
+from harness.stacks.registry import STACKS
 from harness.triggers import trigger
 from tests.limits import examples
 from tests.strategies import project, scenarios

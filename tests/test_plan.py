@@ -23,7 +23,7 @@ from harness.run.run_or_control import planned
 from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder
 from harness.scenario import Scenario
-from harness.stacks import STACKS
+from harness.stacks.registry import STACKS
 from harness.suite import replay
 from harness.suite.options import Options
 from harness.workloads import make

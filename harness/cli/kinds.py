@@ -18,7 +18,7 @@ from harness.scenario import Input
 from harness.sinks import SINKS
 from harness.sources import SOURCES
 from harness.stack import Means
-from harness.stacks import STACKS, names
+from harness.stacks.registry import STACKS, names
 from harness.stacks.supported import has
 from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from harness.stacks import STACKS, names
 from harness.stacks.kind import OneAtATime
+from harness.stacks.registry import STACKS, names
 
 
 class StackName(click.ParamType):  # type: ignore[type-arg]  # Click 8.1 has no type arguments there

@@ -43,8 +43,9 @@ from harness.run_folder import store
 from harness.run_folder.lines import whole
 from harness.scenario import Scenario, Word
 from harness.stack import Stack
-from harness.stacks import DEFAULT, STACKS
+from harness.stacks import DEFAULT
 from harness.stacks.needed_parts import code
+from harness.stacks.registry import STACKS
 from harness.stacks.supported import unsupported
 from harness.suite import one, only_suite, side_by_side, signals, supported
 from harness.suite.options import Options

@@ -76,8 +76,8 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         from harness.load import load
-        from harness.stacks import STACKS
         from harness.stacks.other_lines import on
+        from harness.stacks.registry import STACKS
         from harness.stacks.supported import unsupported
 
         chosen = self.config.stash[SUITE].settings

@@ -14,8 +14,8 @@ from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
 from harness.run_folder import command
 from harness.scenario import Fault, Impact, StepOutcome, Verdict, Word
-from harness.stacks import STACKS
 from harness.stacks.kind import AtAddresses
+from harness.stacks.registry import STACKS
 
 GUARANTEES = {
     "exactly-once": "Every record of the source takes effect in the sink exactly once.",

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
-from harness.stacks import STACKS, names
-from harness.stacks.kind import AtAddresses, StackKind
 
 AT = "at"
 SAID = {
@@ -39,8 +37,14 @@ def where(stack: str, given: Mapping[str, Any], *, prefix: str = "--") -> Where 
 
     Raises UsageError for a stack that there is not, for addresses on one that takes none, if there is no Spark among
     them, or no such folder."""
+    # pytest reads the words above at each start, with scenarios or without.
+    from harness.stacks.kind import AtAddresses
+    from harness.stacks.registry import STACKS, names
+
     found = {name: value for name, value in given.items() if value}
-    if not isinstance(_known(stack), AtAddresses):
+    if stack not in STACKS.all():
+        raise UsageError(f"asked for the stack {stack!r}; there are {', '.join(names())}")
+    if not isinstance(STACKS[stack], AtAddresses):
         if found:
             goes = " or ".join(kind.about.name for kind in STACKS if isinstance(kind, AtAddresses))
             asked = f"asked for {_options(list(found), prefix)} on the stack {stack}"
@@ -55,13 +59,6 @@ def where(stack: str, given: Mapping[str, Any], *, prefix: str = "--") -> Where 
         asked = f"asked for {_options(['shared_dir'], prefix)} {shared}"
         raise UsageError(f"{asked}; there is none here; make it, where executors see it too")
     return Where(at=at, shared_dir=shared, **found)
-
-
-def _known(stack: str) -> StackKind:
-    """The kind of that name. Raises UsageError."""
-    if stack not in STACKS.all():
-        raise UsageError(f"asked for the stack {stack!r}; there are {', '.join(names())}")
-    return STACKS[stack]
 
 
 def unnamed(stack: str, *, prefix: str = "--") -> UsageError:

@@ -10,10 +10,11 @@ from harness.errors import UsageError
 from harness.faults import FAULTS
 from harness.scenario import Scenario, Step
 from harness.stack import Means
-from harness.stacks import STACKS, names, other_lines
+from harness.stacks import other_lines
 from harness.stacks.addresses import option
 from harness.stacks.kind import AtAddresses, HasLines, Refuses
 from harness.stacks.needed_parts import component_names
+from harness.stacks.registry import STACKS, names
 from harness.triggers import TRIGGERS
 from harness.triggers.base import NeedsMeans
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from harness.machine import capacity
 from harness.scenario import Scenario
-from harness.stacks import DEFAULT, STACKS
+from harness.stacks import DEFAULT
 from harness.stacks.addresses import Where
 from harness.stacks.kind import OneAtATime
+from harness.stacks.registry import STACKS
 from harness.suite import side_by_side
 
 

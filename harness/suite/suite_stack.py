@@ -12,12 +12,13 @@ from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.run_folder import store
 from harness.scenario import Scenario
 from harness.stack import Stack
-from harness.stacks import STACKS, other_lines
+from harness.stacks import other_lines
 from harness.stacks.addresses import NoAddress, Where, missing
 from harness.stacks.base.child_processes import ChildProcessesStack
 from harness.stacks.containers import KIND as CONTAINERS
 from harness.stacks.needed_parts import needed
 from harness.stacks.processes import KIND as PROCESSES
+from harness.stacks.registry import STACKS
 from harness.stacks.supported import not_run, refuse, without_address
 from harness.suite.options import Options
 from harness.suite.side_by_side import hit_components

@@ -12,8 +12,9 @@ from harness.report.escape import visible
 from harness.report.summary import Run, asked, exit_code, run_json
 from harness.run_folder import store
 from harness.scenario import Verdict, Word
-from harness.stacks import DEFAULT, STACKS
+from harness.stacks import DEFAULT
 from harness.stacks.kind import AtAddresses
+from harness.stacks.registry import STACKS
 
 
 def failure(run: Run) -> str:
