@@ -35,7 +35,7 @@ HOUSE = Path(__file__).parents[1]
 PROVING = HOUSE / "scenarios" / "proving"
 ONE, OTHER = PROVING / "upsert_before_offset_commit.yaml", PROVING / "append_driver_killed_mid_batch.yaml"
 MORE = PROVING / "append_before_offset_commit.yaml"
-GONE_S, RUN_S = 60.0, 300.0
+GONE_S, RUN_S = 60.0, 900.0
 
 
 @pytest.fixture
@@ -324,6 +324,8 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
         command("down", "--now")
 
 
+# Three runs at once share what cores there are.
+@pytest.mark.timeout(1800)
 @pytest.mark.stack
 def test_a_command_and_two_workers_of_xdist_use_it_at_once_and_leave_nothing_there(up: Shared) -> None:
     assert command("up") == "up: Spark, kafka, postgres; onceproof down ends it\n"
