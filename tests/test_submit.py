@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import psutil
 import pytest
 
+from harness.components.yarn import submission
+from harness.components.yarn.cluster import Yarn
 from harness.hosts.local import LocalProcess
+from harness.machine import class_data, jars, java
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline, Victim
+from harness.spark import driver_container, driver_process
 from harness.spark.driver_process import MEMORY, SECRETS, ProcessDriver, submit
+from harness.spark.settings import COMPONENT, SETTING, VARIABLE, WHY
+from harness.spark.standalone_containers import ContainerDefaults
 from harness.wait import until
 from tests.limits import PROCESS_S
 
@@ -43,6 +52,26 @@ def test_secrets_stand_before_the_settings_in_a_file_of_the_run_alone(tmp_path: 
     file = tmp_path / SECRETS
     assert found[5:9] == ["--properties-file", str(file), "--conf", "spark.cores.max=2"]
     assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("key=k=1\n", 0o600)
+
+
+def test_each_thing_that_the_harness_gives_has_a_reason(tmp_path: Path) -> None:
+    """Without a component, whose own settings are not listed by name."""
+    given = replace(own(tmp_path), parts={})
+    found = java.Java(home=tmp_path, executable=tmp_path, feature=17, text="17")
+    none = jars.Jars(broker=(), spark=(), digest="")
+    here = driver_process.Machine(java=found, jars=none, modules=tmp_path)
+    boxed = ContainerDefaults(user="1:1", passwd=tmp_path, folders={}, class_archives=tmp_path)
+    yarn = cast(Yarn, SimpleNamespace(home=tmp_path, master="yarn"))
+    contained = submission.Machine(java=found, jars=none, flags=dict.fromkeys(class_data.Kind, ()))
+    tables = [
+        driver_process.table(given, PIPELINE, here),
+        driver_process.table(given, PIPELINE, replace(here, shipped=tmp_path / "a.zip")),
+        driver_container.table(given, PIPELINE, boxed, none),
+        submission.table(given, PIPELINE, yarn, contained),
+    ]
+    assert [each for table in tables for each in table if each.why == COMPONENT] == []
+    listed = {(each.where, each.name) for table in tables for each in table}
+    assert listed == {(where, name) for where in (SETTING, VARIABLE) for name in WHY[where]}
 
 
 def test_defaults_of_the_user_stand_before_the_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,10 +100,9 @@ def table(
     own: RunResources, pipeline: Pipeline, defaults: standalone_containers.ContainerDefaults, jars: Jars
 ) -> list[Change]:
     """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
-    theirs = dict.fromkeys(own.environment, "(for the program)")
     conf = settings(own, pipeline, defaults, jars, number=1, host="(its container)")
     conf = {"spark.driver.memory": driver_process.MEMORY, **conf}
-    return changes(conf, {**variables(own, defaults, 1), **theirs})
+    return changes(conf, variables(own, defaults, 1), theirs=own.environment)
 
 
 def settings(

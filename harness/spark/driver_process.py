@@ -124,9 +124,8 @@ def variables(own: RunResources, machine: Machine, number: int) -> dict[str, str
 
 def table(own: RunResources, pipeline: Pipeline, machine: Machine) -> list[Change]:
     """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
-    theirs = dict.fromkeys(own.environment, "(for the program)")
     conf = {"spark.driver.memory": MEMORY, **settings(own, pipeline, machine, 1)}
-    return changes(conf, {**variables(own, machine, 1), **theirs})
+    return changes(conf, variables(own, machine, 1), theirs=own.environment)
 
 
 def _merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:

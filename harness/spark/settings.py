@@ -7,7 +7,7 @@ Drivers are started with these and nothing else. `run.json`, the page of a run a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from harness import failpoint
 from harness.stack import Change
@@ -46,6 +46,8 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "spark.executorEnv.SPARK_LOCAL_IP": "keeps ports on loopback; on YARN alone",
         "spark.executorEnv.TMPDIR": "what a killed worker leaves goes with the run; on YARN alone",
         "spark.hadoop.hadoop.tmp.dir": "what a killed process leaves goes with the run",
+        "spark.hadoop.ipc.client.connect.max.retries": "Hadoop's default, not the daemons' own; on YARN alone",
+        "spark.hadoop.ipc.client.connect.retry.interval": "the same; on YARN alone",
         "spark.jars": "the same jars, for executors of another machine; on `external` alone",
         "spark.local.dir": "what a killed process leaves goes with the run",
         "spark.submit.pyFiles": "the package `harness`, for failpoints; on `external` alone",
@@ -86,8 +88,10 @@ WHY: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def changes(conf: Mapping[str, str], environment: Mapping[str, str]) -> list[Change]:
-    """Return the table of one run: its settings and its variables, in this order."""
+def changes(conf: Mapping[str, str], variables: Mapping[str, str], *, theirs: Collection[str]) -> list[Change]:
+    """Return the table of one run: its settings, then its variables. `theirs` are the names of the variables that its
+    components give to the program: their values may be secret."""
+    environment = {**variables, **dict.fromkeys(theirs, "(for the program)")}
     given = [(SETTING, *item) for item in conf.items()] + [(VARIABLE, *item) for item in environment.items()]
     return [Change(where, name, value, WHY[where].get(name, COMPONENT)) for where, name, value in given]
 

@@ -146,9 +146,9 @@ def _common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]
 
 def table(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine) -> list[Change]:
     """What is changed of Spark. It holds no secret: variables of components are named alone."""
-    theirs = dict.fromkeys(own.environment, "(for the program)")
     executors = {f"spark.executorEnv.{name}": value for name, value in _executors(own).items()}
-    return changes({**settings(own, pipeline, yarn, machine), **executors}, {**_master(own, pipeline), **theirs})
+    conf = {**settings(own, pipeline, yarn, machine), **executors}
+    return changes(conf, _master(own, pipeline), theirs=own.environment)
 
 
 def _told(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
