@@ -14,8 +14,10 @@ SUITE := proving
 STAMP := $(VENV)/set-up
 PIP_FLAGS := --disable-pip-version-check --no-input --quiet
 # Newer ones are not tried with the locked Spark, so an older one that fits goes first.
-PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell \
+ifndef PYTHON
+PYTHON := $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell \
 	$(name) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $(name))))
+endif
 
 .PHONY: prove check test quick pure stack lint style imports types format set-up java jars archives lock clean
 .DEFAULT_GOAL := prove
@@ -90,7 +92,7 @@ format: $(STAMP)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-set-up: java $(STAMP) jars archives
+set-up: $(STAMP) jars archives
 
 java: python
 	@cd $(CURDIR) && $(PYTHON) -m harness.machine.java >/dev/null
@@ -100,7 +102,8 @@ python:
 	@test -n "$(PYTHON)" || { echo "onceproof: needs Python 3.11 or newer with venv; found" \
 	  "$$(python3 --version 2>&1 | head -n 1); install it (Debian and Ubuntu: python3 python3-venv)" >&2; exit 4; }
 
-$(STAMP): requirements.lock pyproject.toml | python
+# Java is asked for first, so that a machine without it is told so at once, also by `make --jobs`.
+$(STAMP): requirements.lock pyproject.toml | java
 	@echo "setting up $(VENV) from requirements.lock (some minutes the first time)"
 	@if command -v uv >/dev/null; then \
 	  uv venv --quiet --allow-existing --seed --python "$(PYTHON)" $(VENV) && \

@@ -456,12 +456,14 @@ class TestDoctor:
 
 
 @pytest.mark.subprocess
+@pytest.mark.parametrize("flags", ["", "--jobs=2 --keep-going"], ids=["one at a time", "side by side"])
 @pytest.mark.parametrize("target", ["prove", "test"])
-def test_make_says_what_is_missing_before_it_does_anything(tmp_path: Path, target: str) -> None:
+def test_make_says_what_is_missing_before_it_does_anything(tmp_path: Path, target: str, flags: str) -> None:
     root = Path(__file__).resolve().parent.parent
     for name in ("Makefile", "requirements.lock", "pyproject.toml", "harness"):
         (tmp_path / name).symlink_to(root / name)
-    environ = {**os.environ, java.VARIABLE: str(fake_java(tmp_path / "java", "25.0.1"))}
+    # Not the flags of the `make` that runs the tests: its job server is not ours.
+    environ = {**os.environ, "MAKEFLAGS": flags, java.VARIABLE: str(fake_java(tmp_path / "java", "25.0.1"))}
     command = ["make", "-C", str(tmp_path), target]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=PROCESS_S)
     assert done.returncode != 0

@@ -42,7 +42,8 @@ def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> 
     assert done.verdict.as_expected, (done.verdict.word, done.verdict.reasons)
     (step,) = done.verdict.steps
     assert (step.hit, step.attempt, step.evidence.driver_status) == (True, 1, -signal.SIGKILL)
-    assert [each["number"] for each in told(done.folder, "launched")] == [1, 2]
+    # Kafka's connector of Spark 4.1.1 ends attempt 2 after the batch that it ran again (SPARK-55271).
+    assert [each["number"] for each in told(done.folder, "launched")][:2] == [1, 2]
     died, launched = told(done.folder, "died")[0], told(done.folder, "launched")[1]
     assert (died["number"], died["status"], died["scheduled"]) == (1, -signal.SIGKILL, True)
     # YARN counts attempts as the journal does.
