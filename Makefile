@@ -42,7 +42,9 @@ prove: set-up
 	  versions) PYTHONPATH=. $(BIN)/python bench/versions.py scenarios/proving $(DOZEN) -- $(ARGS) ;; \
 	  yarn) $(BIN)/onceproof run scenarios/yarn --stack yarn $(ARGS) ;; \
 	  all) $(BIN)/onceproof run scenarios --skip-unsupported $(ARGS) ;; \
-	  containers) ONCEPROOF_CONTAINERS=_ $(BIN)/pytest tests/test_containers.py -rs $(ARGS) ;; \
+	  containers) $(BIN)/python docker/build.py && eval "$$($(BIN)/python docker/build.py --exports)" && \
+	    ONCEPROOF_NEED_CONTAINERS=1 ONCEPROOF_CONTAINERS="$${ONCEPROOF_CONTAINERS:-_}" \
+	    $(BIN)/pytest tests/test_containers.py tests/test_compose.py -rs $(ARGS) ;; \
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
 	  tests) $(BIN)/pytest -m prove -n 2 --dist loadfile --no-loadscope-reorder -rs $(ARGS) ;; \
 	  browser) $(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes --no-deps -r requirements-browser.lock && \

@@ -34,6 +34,19 @@ LONGEST_FIRST = """
 """
 PLACE = {f"test_{name}.py": place for place, name in enumerate(LONGEST_FIRST.split())}
 """Of the files that run for long with servers."""
+SLOWEST = """
+    azure_account brief certain corpus dependencies examine explain feed file_source house iceberg_sink judged_updates
+    judged_windows kinds ledger many nightly nightly_command nightly_draw plugin producer record_log_source relay remote
+    request_trigger s3 session setup side_by_side sink_commits soak socket_source starts torn workload yarn_attempts
+"""
+SLOW = {f"test_{name}.py" for name in SLOWEST.split()}
+"""Files of tests that start nothing and take seconds all the same: marked `slow`, as some tests of other files are."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file of slow tests is not read where they are left out (`make check`)."""
+    left_out = "or slow)" in config.option.markexpr
+    return True if left_out and collection_path.name in SLOW else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,6 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     (`make test`), and none of them has a long one left when the others have nothing to do."""
     items.sort(key=lambda item: PLACE.get(item.path.name, len(PLACE)))
     for item in items:
+        if item.path.name in SLOW:
+            item.add_marker(pytest.mark.slow)
         if item.path.is_relative_to(HERE) and item.get_closest_marker("stack") is None:
             for each in UNCLOSED:
                 item.add_marker(pytest.mark.filterwarnings(each))

@@ -19,7 +19,7 @@ NEEDED = "ONCEPROOF_NEED_CONTAINERS"
 
 BOTH = "partition_ledger_executor_killed mariadb_added_before_offset_commit"
 CHOICE = os.environ.get("ONCEPROOF_CONTAINERS", BOTH).split()
-"""The scenarios to run on both stacks; `_` takes all that can be (`make prove SUITE=containers`)."""
+"""The scenarios to run on both stacks, by the name of their file; `_` takes all that can be."""
 
 
 def needed() -> bool:

@@ -124,7 +124,7 @@ JDBC = ("org.postgresql.Driver", "org.apache.spark.sql.execution.datasources.jdb
 
 
 @pytest.mark.stack
-@pytest.mark.slow
+@pytest.mark.prove
 def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
     found = java.find()
     resolved = jars.resolve(found)

@@ -29,6 +29,7 @@ def away(**newest: int) -> Evidence:
     return Evidence(signalled={"kafka": "gone"}, in_flight="records", committed_meanwhile=newest)
 
 
+@pytest.mark.slow
 def test_a_pause_puts_nothing_at_stake_whoever_kills_the_driver_later(tmp_path: Path) -> None:
     folder = run_builder(tmp_path / "r")
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)

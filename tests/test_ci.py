@@ -226,6 +226,7 @@ def test_report_writes_sarif_and_an_unread_run_is_no_pass(tmp_path: Path, capsys
 EXTERNAL = "--stack external --at kafka=k:9092 --at postgres=p:5432 --spark-master spark://s:7077"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stack", ["", "--stack containers", EXTERNAL])
 @pytest.mark.parametrize("line", ["", "--spark 3.5 "])
 @pytest.mark.parametrize("word", list(Word))

@@ -99,7 +99,7 @@ def test_every_shard_of_a_workflow_is_run() -> None:
 
 
 def test_our_workflow_runs_the_loop_and_all_of_ci() -> None:
-    assert lines(OURS) == ["make check", ".ci/run"]
+    assert lines(OURS) == ["make check", "make prove SUITE=containers", ".ci/run"]
     assert [command for command in lines(OURS) if not runs_here(command)] == []
 
 
@@ -108,7 +108,7 @@ def runs_here(command: str) -> bool:
     program, *words = shlex.split(command)
     if program == "make":
         targets = re.findall(r"^([a-z-]+):", (HOUSE / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-        return set(words) <= {*targets}
+        return {word for word in words if "=" not in word} <= {*targets}
     return os.access(HOUSE / program, os.X_OK)
 
 

@@ -19,7 +19,7 @@ from kafka import KafkaAdminClient
 from harness.session.session import Session
 from tests import container_engine
 
-pytestmark = [pytest.mark.stack, pytest.mark.containers]
+pytestmark = [pytest.mark.stack, pytest.mark.containers, pytest.mark.prove]
 HOUSE = Path(__file__).parents[1]
 COMPOSE = ["docker", "compose", "--project-name", "onceproof-test", "--file", str(HOUSE / "docker-compose.yml")]
 KAFKA, POSTGRES = "127.0.0.1:9092", "postgresql://onceproof:not-a-secret@127.0.0.1:5432/onceproof"

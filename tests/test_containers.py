@@ -40,7 +40,7 @@ from tests import container_engine
 from tests.container_engine import left
 from tests.limits import PROCESS_S
 
-pytestmark = [pytest.mark.stack, pytest.mark.containers]
+pytestmark = [pytest.mark.stack, pytest.mark.containers, pytest.mark.prove]
 HOUSE = Path(__file__).parents[1]
 FOLDERS = ("proving", "more", "sinks", "sources", "shapes")
 SCENARIOS = sorted(path for folder in FOLDERS for path in (HOUSE / "scenarios" / folder).glob("*.yaml"))
@@ -49,8 +49,6 @@ CHOSEN = [path for path in SCENARIOS if container_engine.chosen(path) and not un
 GONE_WITHIN_S = 60.0
 KAFKA = "-kafka"
 DRIVER = "-driver-"
-ENDS = {(KAFKA, signal.SIGKILL), (DRIVER, signal.SIGTERM)}
-"""Of the moments and signals that end a run, those in CI."""
 ONE = HOUSE / "scenarios" / "proving" / "upsert_before_offset_commit.yaml"
 SEARCHED = HOUSE / "scenarios" / "sinks" / "opensearch_away_retried.yaml"
 RESTARTED = sorted(
@@ -138,9 +136,7 @@ def test_an_address_waits_for_a_container_that_is_off_the_network(boxes: Contain
         boxes.engine.forget("away")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "postgres" else pytest.mark.prove) for name in RESTARTED]
-)
+@pytest.mark.parametrize("name", RESTARTED)
 def test_a_server_that_dies_by_itself_is_missed(name: str, engine: docker.DockerClient, tmp_path: Path) -> None:
     before = left(engine)
     with ContainersStack(tmp_path, needs=[name]) as stack:
@@ -262,7 +258,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
 @pytest.mark.parametrize(
     ("moment", "how"),
     [
-        pytest.param(moment, how, id=f"{moment}-{how.name}", marks=() if (moment, how) in ENDS else pytest.mark.prove)
+        pytest.param(moment, how, id=f"{moment}-{how.name}")
         for moment in ("network ", KAFKA, "-opensearch", "-worker-1", DRIVER)
         for how in (signal.SIGKILL, signal.SIGTERM)
     ],
@@ -298,8 +294,6 @@ def test_a_driver_is_cut_off_from_the_network_and_goes_on(boxes: ContainersStack
     assert list(step.evidence.signalled.values()) == ["cut off for 3 s"]
 
 
-# In CI: test_archives.py, on processes.
-@pytest.mark.prove
 def test_the_jvms_of_a_driver_in_a_container_use_their_archives(boxes: ContainersStack) -> None:
     made = class_archives.train(boxes)
     own = boxes.provide("archived", {"kafka": {"partitions": 2}})

@@ -160,6 +160,7 @@ def test_what_is_called_not_run_is_not_run(row: list[str], column: int, cell: st
     assert [each.name for each in its if any(WHERE[column](each.pipeline.entry, step) for step in each.schedule)] == []
 
 
+@pytest.mark.slow
 def test_every_program_that_writes_a_sink_stands_in_a_row() -> None:
     writing = {
         each.pipeline.entry for each in scenarios() if Path(each.path).resolve().parent.name in ("proving", "sinks")

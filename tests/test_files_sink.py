@@ -95,6 +95,7 @@ def logged(own: Own, name: str, *entries: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "json", "manifest"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_all_fourteen_planted_faults_are_found(own: Own, fault: str, form: str) -> None:

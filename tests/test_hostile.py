@@ -14,7 +14,7 @@ from harness.run.loop import Result
 from harness.scenario import Harm, Kind, Scenario, Word
 from tests.plays import COUNT, CRASH, EARLY, ONCE, TOTAL, Play, blamed, said
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.prove]
 
 
 @pytest.fixture
@@ -25,9 +25,7 @@ def play(tmp_path: Path, run_scenario: Callable[[Scenario], Result]) -> Play:
 # 1: the first batch.
 
 
-@pytest.mark.parametrize(
-    ("flags", "word"), [pytest.param(("--once",), Word.HELD, marks=pytest.mark.prove), ((), Word.VIOLATED)]
-)
+@pytest.mark.parametrize(("flags", "word"), [(("--once",), Word.HELD), ((), Word.VIOLATED)])
 def test_the_first_batch_with_records_is_hit_and_named(play: Play, flags: tuple[str, ...], word: Word) -> None:
     schedule = [{"when": {"point": "sink-committed", "batch": 0}, "do": "kill driver"}]
     verdict = play("payments", *flags, schedule=schedule, **({"setup": ONCE} if flags else {})).verdict
@@ -40,7 +38,6 @@ def test_the_first_batch_with_records_is_hit_and_named(play: Play, flags: tuple[
 # 2: what reaches the judged sink.
 
 
-@pytest.mark.prove
 @pytest.mark.parametrize(("last", "word"), [(40, Word.VOID), (400, Word.VIOLATED)])
 def test_a_hit_batch_counts_by_what_its_filter_lets_through(play: Play, last: int, word: Word) -> None:
     kept = f"id < {last}"
@@ -55,9 +52,7 @@ def test_a_hit_batch_counts_by_what_its_filter_lets_through(play: Play, last: in
 # 4: errors that cancel.
 
 
-@pytest.mark.parametrize(
-    "when", [{"batch": 4}, pytest.param({"failpoint": "sink-written", "batch": 4}, marks=pytest.mark.prove)]
-)
+@pytest.mark.parametrize("when", [{"batch": 4}, {"failpoint": "sink-written", "batch": 4}])
 def test_a_batch_lost_without_faults_and_one_of_its_size_counted_twice_are_never_held(
     play: Play, when: dict[str, Any]
 ) -> None:
@@ -71,7 +66,6 @@ def test_a_batch_lost_without_faults_and_one_of_its_size_counted_twice_are_never
 # 6: an effect that is wrong.
 
 
-@pytest.mark.prove
 def test_a_wrong_effect_is_no_violation(play: Play) -> None:
     effect = "select id, account, cast(amount * 2 as decimal(12, 2)) as amount from ledger"
     to = {"postgres": "payments", "effect": effect, "key": ["id"]}
@@ -83,7 +77,6 @@ def test_a_wrong_effect_is_no_violation(play: Play) -> None:
     assert (right.word, right.findings) == (Word.HELD, ())
 
 
-@pytest.mark.prove
 def test_an_effect_with_ties_is_an_error(play: Play) -> None:
     number = "select id, account, row_number() over (partition by account order by {}) as seq from ledger"
     to = {"postgres": "payments", "effect": number.format("currency"), "key": ["id"]}
@@ -113,7 +106,6 @@ DISTINCT = {
 }
 
 
-@pytest.mark.prove
 def test_a_query_that_folds_duplicates_has_to_say_so(play: Play) -> None:
     result = play("payments", sink=DISTINCT)
     assert (result.verdict.word, result.verdict.findings) == (Word.VOID, ())
@@ -124,7 +116,6 @@ def test_a_query_that_folds_duplicates_has_to_say_so(play: Play) -> None:
     assert [(stake.harm, stake.shown) for stake in meant.stakes] == [(Harm.REPETITION, False)]
 
 
-@pytest.mark.prove
 def test_a_query_that_folds_duplicates_on_purpose_shows_a_loss(play: Play) -> None:
     schedule = [{"when": {"point": "batch-planned", "batch": 3}, "do": "kill driver"}]
     result = play("payments", sink={**DISTINCT, "view": "deduplicated"}, schedule=schedule)
@@ -138,7 +129,6 @@ def test_a_query_that_folds_duplicates_on_purpose_shows_a_loss(play: Play) -> No
 # 15: one row in all.
 
 
-@pytest.mark.prove
 @pytest.mark.parametrize(("flags", "word"), [(("--once",), Word.HELD), ((), Word.VIOLATED)])
 def test_a_grand_total_is_judged(play: Play, flags: tuple[str, ...], word: Word) -> None:
     verdict = play("total", *flags).verdict

@@ -112,7 +112,6 @@ HISTORIES = st.lists(st.lists(st.integers(0, 60_000), max_size=4), min_size=3, m
 DRAWN = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@pytest.mark.slow
 @DRAWN
 @given(HISTORIES, st.data())
 def test_honest_histories_are_never_violated_and_changed_ones_never_held(

@@ -216,7 +216,6 @@ def raised(said: dict[str, Any], batch: int) -> None:
     said["batches"] = said["queries"][0]["batches"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ahead_ms", [-30_000, -1, 1, 30_000])
 def test_a_watermark_of_which_the_rows_make_no_use_is_never_held(ahead_ms: int, tmp_path: Path) -> None:
     for batch in range(1, 6):
@@ -342,7 +341,6 @@ HISTORIES = st.lists(st.lists(st.integers(0, 60_000), max_size=4), min_size=3, m
 DRAWN = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-@pytest.mark.slow
 @DRAWN
 @given(HISTORIES, st.data())
 def test_honest_histories_are_never_violated_and_changed_ones_never_held(

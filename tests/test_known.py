@@ -215,6 +215,7 @@ def test_only_a_night_knows_more_of_a_run_than_its_folder(tmp_path: Path, what: 
     assert (seen.known, seen.wrong) == (known, not known)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words", "outcome"),
     [

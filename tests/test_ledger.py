@@ -132,7 +132,6 @@ def check_cut(seen: AttemptsRead, story: Story, ends: list[int], cut: int) -> No
         assert str(seen.torn).startswith(f"torn at byte {ends[whole]}: ")
 
 
-@pytest.mark.slow
 def test_a_cut_at_every_byte(tmp_path: Path) -> None:
     """More than 1000 positions, each of them tried."""
     records = [Record(seq, b"k%d" % seq, b"v" * seq) for seq in range(3)]

@@ -88,6 +88,7 @@ def test_a_dumped_scenario_loads_back_the_same(headed: Path, scenario: Scenario)
     assert load(path) == replace(scenario, path=str(path))
 
 
+@pytest.mark.slow
 @given(scenarios())
 @settings(max_examples=examples(20))
 def test_a_dump_is_the_same_text_each_time(scenario: Scenario) -> None:
@@ -159,6 +160,7 @@ def test_a_random_header_is_refused(tmp_path_factory: pytest.TempPathFactory, te
     refused(home / "fuzz.yaml", GOOD.encode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
     [
@@ -190,6 +192,7 @@ def test_a_place_that_is_not_there_is_stepped_over() -> None:
     assert Node(1, 1, items={"a": inner}).at(("x", "a", "b", 0)) is inner
 
 
+@pytest.mark.slow
 def test_the_bounds_are_named(home: Path) -> None:
     with pytest.raises(ScenarioError, match=f"more than {VALUES_MAX} values"):
         load(written(home, "- x\n" * (VALUES_MAX + 1)))

@@ -209,6 +209,7 @@ def test_a_replayed_file_without_records_is_told_at_its_name(tmp_path: Path, tex
     assert mistake.text.startswith("asked to replay ") and said in mistake.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effects", [False, True])
 @pytest.mark.parametrize(
     ("column", "watermark", "where"),
@@ -411,6 +412,7 @@ def test_hints_are_of_the_same_part_and_the_same_words() -> None:
 NAMES = ("order id", "order-id", "größe", "1st", 'a "b"', "x'y", "id")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("place", ["t", "select * from t", "select id as {0} from t"])
 def test_a_key_is_called_what_its_column_is_called(tmp_path: Path, name: str, place: str) -> None:

@@ -247,7 +247,6 @@ def many_runs(count: int, text: Callable[[int], str]) -> Many:
     return Many(seen=[one(n) for n in range(count)], points=points, damaged=[(text(n), text(n)) for n in range(count)])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -43,7 +43,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project(tmp_path_factory.mktemp("project"))
 
 
-@pytest.mark.slow
 @given(scenarios(), SEEDS)
 @settings(max_examples=examples(30), deadline=None)
 def test_a_plan_for_any_scenario_is_one_that_the_loader_takes(home: Path, base: Scenario, seed: int) -> None:
@@ -53,7 +52,6 @@ def test_a_plan_for_any_scenario_is_one_that_the_loader_takes(home: Path, base: 
         assert replace(load(path), path="") == replace(plan.scenario, path="")
 
 
-@pytest.mark.slow
 @given(SEEDS)
 @settings(max_examples=4, deadline=None)
 def test_a_plan_for_a_scenario_of_ours_is_one_that_the_loader_takes(

@@ -14,6 +14,7 @@ from harness.judge import judge
 from tests.folders import Folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "place", "value"),
     [

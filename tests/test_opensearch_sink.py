@@ -277,6 +277,7 @@ def test_an_index_that_does_not(said: str) -> None:
     assert not in_time(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("its", "clusters", "where"),
     [
@@ -303,6 +304,7 @@ def test_an_index_that_is_refreshed_sooner_to_be_read_is_refused(its: str, clust
         assert where in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_program_that_has_searched_has_done_so_also_after_its_server_was_killed() -> None:
     index, counted = described("run-r.t", answer(properties={"x": PLAIN})), []
     own = Indexes(server=OpenSearchThere("http://localhost:1").server, prefix="run-r.")

@@ -1,8 +1,7 @@
 """Scenarios of the proving suite on the stack `processes`, each as it expects, and some of other sinks and sources.
 
 Those that another run of CI stands for are left to `make prove SUITE=tests`; `make prove` and `make prove SUITE=all`
-play all that are there. Where there has to be a container engine, `test_containers.py` runs some of them on both
-stacks; they are not run twice.
+play all that are there.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from harness.run.loop import Result
 from harness.scenario import Scenario
 from harness.sinks import SINKS
 from harness.sources import SOURCES
-from tests import container_engine
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 PROVING = sorted((SCENARIOS / "proving").glob("*.yaml"))
@@ -74,28 +72,24 @@ ALIKE = {
     "checkpoint_temporary": "test_truth.py plays its program",
     "delta_streamed_before_offset_commit": "delta_unnumbered_before_offset_commit",
     "errors_added": "mariadb_added_before_offset_commit",
-    "errors_added_once": "offsets_together_at_sink_written",
+    "errors_added_once": "mariadb_added_before_offset_commit",
     "flights": "its records are many: their replay is in test_workload.py",
     "group_append_in_offset_commit": "offsets_after_the_sink",
     "group_upsert_in_offset_commit": "test_external.py plays it",
     "jdbc_before_offset_commit": "append_before_offset_commit",
     "mariadb_away_error_swallowed": "mariadb_away_kept_by_id",
-    "offsets_before_the_sink": "test_hostile.py plays its program",
-    "offsets_together_at_offsets_saved": "another crash point of the same program",
+    "offsets_before_the_sink": "offsets_after_the_sink: the other order of the two",
+    "offsets_together_at_offsets_saved": "offsets_after_the_sink",
+    "offsets_together_at_sink_written": "offsets_after_the_sink",
     "python_source_counter_taken_up_mid_batch": "python_source_appended_mid_batch",
     "python_sqlite_appended_mid_batch": "python_sqlite_with_batch_mid_batch",
     "two_systems_upsert_between": "two_systems_append_between",
-    "upsert_before_offset_commit": "test_shared_stack.py and test_containers.py play it",
+    "upsert_before_offset_commit": "test_shared_stack.py plays it",
     "upsert_driver_killed_mid_batch": "another crash point of the same program",
 }
 """Those that are left to `make prove SUITE=tests`, and what stands for each in CI."""
 ELSEWHERE = [SCENARIOS / "examples" / "wordcount.yaml"]
 """In CI, by test_truth.py."""
-
-
-def here(path: Path) -> bool:
-    """Is it run here? Elsewhere it is one of those that are run on both stacks."""
-    return not (container_engine.needed() and container_engine.chosen(path))
 
 
 @pytest.mark.stack
@@ -104,7 +98,6 @@ def here(path: Path) -> bool:
     [
         pytest.param(path, id=path.stem, marks=pytest.mark.prove if path.stem in ALIKE else ())
         for path in [*PROVING, *OTHERS]
-        if here(path)
     ],
 )
 def test_a_scenario_is_as_it_expects(path: Path, run_scenario: Callable[[Scenario], Result]) -> None:
@@ -116,15 +109,9 @@ def test_those_that_are_left_out_are_there() -> None:
     assert not ALIKE.keys() - {path.stem for path in [*PROVING, *OTHERS]}
 
 
-@pytest.mark.parametrize("needed", [False, True], ids=["processes", "and containers"])
-def test_sinks_sources_and_faults_are_in_ci_but_for_those_apart(needed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(container_engine.NEEDED, "1" if needed else "")
-    monkeypatch.setattr(container_engine, "CHOICE", container_engine.BOTH.split())
-    everything = [*PROVING, *OTHERS]
-    alone = [path for path in everything if here(path) and path.stem not in ALIKE]
-    both = [path for path in everything if needed and container_engine.chosen(path)]
-    played = [load(path) for path in [*alone, *both, *ELSEWHERE]]
-    assert len(both) == (len(container_engine.CHOICE) if needed else 0)
+def test_sinks_sources_and_faults_are_in_ci_but_for_those_apart() -> None:
+    alone = [path for path in [*PROVING, *OTHERS] if path.stem not in ALIKE]
+    played = [load(path) for path in [*alone, *ELSEWHERE]]
     assert {sink.kind for scenario in played for sink in scenario.sinks} == SINKS.all().keys() - APART
     assert {scenario.input.source for scenario in played} == SOURCES.all().keys() - APART
     assert {step.do.kind for scenario in played for step in scenario.schedule} >= {

@@ -186,6 +186,7 @@ def assert_only_text(text: str) -> Skeleton:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_data_is_only_text(text: str) -> None:
     found = assert_only_text(text)
@@ -214,6 +215,7 @@ def test_hostile_names_in_the_index_are_only_text(tmp_path: Path, text: str) -> 
     assert tags(text) == tags("plain")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_logs_and_files_are_only_text(tmp_path: Path, text: str) -> None:
     def page(given: str) -> Skeleton:

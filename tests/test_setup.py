@@ -353,6 +353,8 @@ class TestJars:
         monkeypatch.setattr(java, "find", lambda: ivy)
         assert jars.main([]) == 0
         assert str(found.broker[0].parent) in capsys.readouterr().out
+        # The environment of another version of Spark would be installed.
+        monkeypatch.setattr(spark_lines, "PINNED", {})
         assert jars.main(["--pin"]) == 0
         assert f"{sha256(found.spark[0])}  {found.spark[0].name}" in capsys.readouterr().out.splitlines()
 

@@ -372,6 +372,7 @@ def test_a_command_that_is_killed_leaves_nothing_there(up: Shared) -> None:
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_command_is_told_when_it_is_gone_and_nothing_is_left_of_it(up: Shared) -> None:
     run = up.at_work("left alone")
     processes = up.processes()

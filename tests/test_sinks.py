@@ -650,6 +650,7 @@ def test_in_a_shared_database_only_who_touches_the_runs_schema_counts(own: Own) 
         writer.commit()
 
 
+@pytest.mark.slow
 def test_a_bit_that_flips_in_the_rows_is_never_another_row(tmp_path: Path) -> None:
     same = table([(str(number), f"text {number}") for number in range(50)])
     save(tmp_path, 0, same)

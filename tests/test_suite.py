@@ -281,6 +281,7 @@ def test_nothing_is_said_of_others_where_they_can_be_no_cause(run: Run) -> None:
     assert suite.shared(run) is run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("played", "noted"), [(("ab", 2, ""), "ab"), (("ab", 1, ""), ""), (("a", 2, ""), ""), (("ab", 2, "b"), "a")]
 )

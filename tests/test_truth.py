@@ -109,6 +109,7 @@ GRACEFUL = """
 """
 
 
+@pytest.mark.prove
 def test_a_driver_that_ends_cleanly_when_it_is_asked_to_is_not_held_before_its_next_life_was_seen(
     project: Path, run_scenario: Run
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_driver_that_ends_cleanly_when_it_is_asked_to_is_not_held_before_its_n
     assert verdict.steps[0].evidence.signalled["driver 1"] == "exit status 0"
 
 
+@pytest.mark.prove
 def test_rows_that_show_five_seconds_late_are_never_lost(project: Path, run_scenario: Run) -> None:
     more = """
 setup:
