@@ -70,13 +70,13 @@ endif
 
 # The tests without servers side by side on every core. Lint is quiet where it finds nothing: it goes beside them.
 pure:
-	@$(PYTEST) -m "not stack" -n logical --dist worksteal
+	@$(PYTEST) -m "not (stack or prove)" -n logical --dist worksteal --durations=25 --durations-min=5
 
 # The others, two files at once, the long ones first, each process with a stack of its own: two keep two cores busy. Real
 # runs that others stand for are marked `prove`.
 stack:
 	@$(BIN)/pytest $(STACKED) -rs --no-fold-skipped -m "stack and not prove" -n 2 --dist loadfile --no-loadscope-reorder \
-	  --durations=40 --durations-min=10
+	  --durations=60 --durations-min=5
 
 lint: style imports types
 

