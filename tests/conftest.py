@@ -35,9 +35,10 @@ LONGEST_FIRST = """
 PLACE = {f"test_{name}.py": place for place, name in enumerate(LONGEST_FIRST.split())}
 """Of the files that run for long with servers."""
 SLOWEST = """
-    azure_account brief certain corpus dependencies examine explain feed file_source house iceberg_sink judged_updates
-    judged_windows kinds ledger many nightly nightly_command nightly_draw plugin producer record_log_source relay remote
-    request_trigger s3 session setup side_by_side sink_commits soak socket_source starts torn workload yarn_attempts
+    azure_account brief cause certain corpus crash_points dependencies examine explain feed file_source house
+    iceberg_sink judged_updates judged_windows kinds ledger many nightly nightly_command nightly_draw plan plugin
+    producer record_log_source relay remote request_trigger s3 session setup side_by_side sink_commits soak
+    socket_source stakes starts torn workload yarn_attempts yarn_hits
 """
 SLOW = {f"test_{name}.py" for name in SLOWEST.split()}
 """Files of tests that start nothing and take seconds all the same: marked `slow`, as some tests of other files are."""

@@ -438,7 +438,6 @@ def test_a_part_of_a_batch_names_the_batch(make: Make) -> None:
     assert {each.batches for each in out} == {(1,)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("partitions", "faults"), [(4, (ONE,)), (5, ())])
 def test_up_to_four_partitions_are_tried_by_themselves(make: Make, partitions: int, faults: tuple[str, ...]) -> None:
     names = [f"a{place // partitions % 3}" for place in range(20 * partitions)]
@@ -545,7 +544,6 @@ def test_batches_that_come_to_the_same_are_not_told_apart_by_a_total_that_fits_n
     assert (len(out), {each.faults for each in out}) == (10, {()})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("injected", "rival"), [(["a0"] * 2 + ["a1"] * 8, ["a0"] * 2), (["a0"] * 2, ["a0"] * 2 + ["a1"] * 8)]
 )
@@ -581,7 +579,6 @@ def test_two_records_that_show_at_the_end_of_a_batch_are_enough(
     assert {each.faults for each in out} == {told}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shown", [1, 2])
 def test_single_records_that_two_hits_repeated_want_a_control(make: Make, shown: int) -> None:
     part = [*["a0"] * shown, *["x"] * (10 - shown)]

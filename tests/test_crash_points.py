@@ -149,7 +149,6 @@ def test_a_cell_names_its_scenarios_or_says_why_it_has_none(row: list[str], colu
         assert any(WHERE[column](scenario.pipeline.entry, step) for step in scenario.schedule), link
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("row", "column", "cell"), CELLS, ids=lambda value: str(value)[:60])
 def test_what_is_called_not_run_is_not_run(row: list[str], column: int, cell: str) -> None:
     # A row may be one of two readers of a program's sink: what the other one has is not missing here.
@@ -160,7 +159,6 @@ def test_what_is_called_not_run_is_not_run(row: list[str], column: int, cell: st
     assert [each.name for each in its if any(WHERE[column](each.pipeline.entry, step) for step in each.schedule)] == []
 
 
-@pytest.mark.slow
 def test_every_program_that_writes_a_sink_stands_in_a_row() -> None:
     writing = {
         each.pipeline.entry for each in scenarios() if Path(each.path).resolve().parent.name in ("proving", "sinks")
