@@ -1,4 +1,4 @@
-# Three commands do everything, each with its own set-up: `make check`, a minute; `make test`, what CI runs; `make prove`.
+# Three commands do everything, each with its own set-up: `make check`, a minute; `make test`, what `.ci/run` runs; `make prove`.
 # ARGS is handed on: make prove ARGS="--seed 7", make test ARGS='-m "not stack"', make check ARGS="-k ledger".
 
 VENV := .venv
@@ -22,8 +22,8 @@ endif
 .PHONY: prove check test quick pure stack lint style imports types format set-up java jars archives lock clean
 .DEFAULT_GOAL := prove
 
-# SUITE: proving (with a dozen of the sinks), or a longer one that is not part of CI: sinks, sources, shapes, upgrades, versions, dstreams, hadoop, s3, azure,
-# eventhubs, guarantees, all (every scenario that is here), containers, yarn, hostile, browser (the pages in Chromium), sabotage, soak,
+# SUITE: proving (with a dozen of the sinks), or a longer one that is not part of `.ci/run`: sinks, sources, shapes, upgrades, versions, dstreams, hadoop, s3, azure,
+# eventhubs, guarantees, all (every scenario that is here), containers, yarn, hostile, tests (those marked `prove`), browser (the pages in Chromium), sabotage, soak,
 # starts (what `onceproof new` writes), unsteady, mutants, dependencies (the lowest and the newest of each, by uv).
 # Of other sinks than Postgres: a broken program and its repair under one schedule, for sinks whose server is a folder, a
 # topic or the user's own code.
@@ -42,7 +42,7 @@ prove: set-up
 	  versions) PYTHONPATH=. $(BIN)/python bench/versions.py scenarios/proving $(DOZEN) -- $(ARGS) ;; \
 	  yarn) $(BIN)/onceproof run scenarios/yarn --stack yarn $(ARGS) ;; \
 	  all) $(BIN)/onceproof run scenarios --skip-unsupported $(ARGS) ;; \
-	  containers) $(BIN)/python docker/build.py && eval "$$($(BIN)/python docker/build.py --exports)" && \
+	  containers) $(BIN)/python docker/build.py --again && eval "$$($(BIN)/python docker/build.py --exports)" && \
 	    ONCEPROOF_NEED_CONTAINERS=1 ONCEPROOF_CONTAINERS="$${ONCEPROOF_CONTAINERS:-_}" \
 	    $(BIN)/pytest tests/test_containers.py tests/test_compose.py -rs $(ARGS) ;; \
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
@@ -53,7 +53,7 @@ prove: set-up
 	  *) echo "onceproof: asked for the suite $(SUITE); there are proving, sinks, sources, shapes, upgrades, versions, dstreams, hadoop, s3, azure, eventhubs, guarantees, all, containers, yarn, hostile, tests, browser, sabotage, soak, starts, unsteady, mutants, dependencies" >&2; exit 2 ;; \
 	esac
 
-# What needs neither a server nor a process of its own, with few examples of each property.
+# What needs neither a server nor a process of its own, nor seconds, with few examples of each property.
 check: $(STAMP)
 	@$(STEPS) lint quick
 

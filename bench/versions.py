@@ -9,6 +9,7 @@ a scenario was not as expected on some line, or came to something else on one th
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,9 +29,12 @@ def main(words: list[str]) -> int:
     onceproof, status, seen = [sys.executable, "-m", "harness"], 0, list[Seen]()
     for line in sorted(spark_lines.versions()):
         folder = REPORTS / line
+        shutil.rmtree(folder, ignore_errors=True)
         asked = ["--spark", line, "--skip-unsupported", "--reports", str(folder)]
         done = subprocess.run([*onceproof, "run", *paths, *asked, *options], check=False)
         status = max(status, done.returncode)
+        if not (folder / "latest" / "summary.json").is_file():
+            sys.exit(f"Spark {line}: onceproof ended with {done.returncode} before its first run")
         runs = json.loads((folder / "latest" / "summary.json").read_text(encoding="utf-8"))["runs"]
         seen += [Seen.read(run, f"{folder}, run {number}") for number, run in enumerate(runs)]
     subprocess.run([*onceproof, "report", str(REPORTS), "--out", str(REPORTS / "merged")], check=False)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a command with a container engine of our own, for a machine where none runs (root, dockerd and debootstrap):
+# Runs a command with a container engine of our own, for a machine where none runs (needs root, dockerd, tini and debootstrap):
 #
 #     docker/engine.sh make prove SUITE=containers
 #

@@ -39,7 +39,7 @@ def plain() -> dict[str, str]:
     """Our environment, if there is a docker compose 2."""
     there = shutil.which("docker") is not None
     if not there or subprocess.run(["docker", "compose", "version"], capture_output=True, check=False).returncode:
-        pytest.skip("not run: no docker compose 2 here")
+        container_engine.lacking("docker compose 2")
     return dict(os.environ)
 
 

@@ -18,7 +18,7 @@ from harness.scenario import Pipeline
 from harness.session.session import Session
 from harness.spark import driver_process, settings
 from harness.spark.driver_process import Machine
-from harness.spark.settings import SETTING, VARIABLE
+from harness.spark.settings import SETTING, VARIABLE, WORKER
 from harness.spark.standalone_processes import Spark
 from harness.wait import until
 
@@ -128,6 +128,7 @@ def test_variables_are_those_of_the_table(seen: tuple[Seen, Seen, Mapping[str, M
     assert differ(ours["executor.environment"], plain["executor.environment"]) - EACH_ITS_OWN[
         "executor.environment"
     ] == (executors)
+    assert {*settings.WHY[WORKER]} - {"PYTHONPATH"} <= {*plain["executor.environment"]}
 
 
 def test_flags_are_those_of_the_table(seen: tuple[Seen, Seen, Mapping[str, Mapping[str, str]]]) -> None:
@@ -145,9 +146,35 @@ def test_flags_are_those_of_the_table(seen: tuple[Seen, Seen, Mapping[str, Mappi
     } == (given | set(table[SETTING]) | {"java.class.path"})
 
 
+def test_executors_have_the_flags_and_the_class_path_of_the_table(
+    seen: tuple[Seen, Seen, Mapping[str, Mapping[str, str]]],
+) -> None:
+    ours, plain, table = seen
+    both = [{_bare(each) for each in one["executor.jvm.arguments"]} for one in (ours, plain)]
+    port = re.compile(r"-Dspark\.driver\.port=\d+")
+    more, less = (
+        {each for each in these if not port.fullmatch(each)} for these in (both[0] - both[1], both[1] - both[0])
+    )
+    (class_path,) = [each for each in more if each.startswith(table[SETTING]["spark.executor.extraClassPath"])]
+    flags = {*table[SETTING]["spark.executor.extraJavaOptions"].split()}
+    assert more - {class_path} == flags | {f"-Xmx{table[SETTING]['spark.executor.memory'].upper()}"}
+    assert less == {class_path.removeprefix(table[SETTING]["spark.executor.extraClassPath"] + ":"), "-Xmx1024M"}
+
+
+def test_the_jvm_has_the_same_threads_but_for_those_of_the_user_interface(
+    seen: tuple[Seen, Seen, Mapping[str, Mapping[str, str]]],
+) -> None:
+    ours, plain, _ = seen
+    assert {*ours["jvm.threads"]} <= {*plain["jvm.threads"]}
+    assert {
+        each for each in {*plain["jvm.threads"]} - {*ours["jvm.threads"]} if not each.startswith("SparkUI")
+    } == set()
+
+
 def test_nothing_else_differs(seen: tuple[Seen, Seen, Mapping[str, Mapping[str, str]]]) -> None:
     ours, plain, table = seen
     apart = {"conf", "sql", "environment", "jvm.environment", "executor.environment", "jvm.arguments", "jvm.properties"}
+    apart |= {"executor.jvm.arguments", "jvm.threads"}
     assert (
         ours["jvm.class_path"].removeprefix(table[SETTING]["spark.driver.extraClassPath"] + ":")
         == (plain["jvm.class_path"])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import duckdb
+import pytest
 
 from harness.effect.functions import OUTSIDE, STEADY, known, with_macros
 from harness.run_folder.database import connection
@@ -71,6 +72,7 @@ def answers() -> dict[str, str]:
     return out
 
 
+@pytest.mark.subprocess
 def test_what_is_allowed_answers_the_same_at_another_time_and_place() -> None:
     """The zone of an effect's clock is locked, so what asks for the zone is made of its arguments."""
     here = answers()

@@ -45,6 +45,7 @@ def test_an_exit_status_that_names_a_signal_is_that_signal(shell: int, status: i
     assert exit_status(shell) == status
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_shell_gives_the_signal_that_ended_its_program(number: signal.Signals) -> None:
     done = subprocess.run(["/bin/sh", "-c", f"sh -c 'kill -{number} $$'; exit $?"], check=False, timeout=PROCESS_S)
@@ -76,6 +77,7 @@ def tree(shell: str, *words: str) -> Iterator[list[LocalProcess]]:
                 each.send(signal.SIGKILL)
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("argument", [(), ("other.py",)])
 def test_of_a_driver_the_program_is_the_interpreter_with_the_file(program: Path, argument: tuple[str, ...]) -> None:
     with tree(AS_JVM, sys.executable, str(program), *argument) as found:
@@ -88,6 +90,7 @@ def test_of_a_driver_the_program_is_the_interpreter_with_the_file(program: Path,
     assert not python.is_program and not jvm.is_jvm
 
 
+@pytest.mark.subprocess
 def test_a_shell_without_a_jvm_has_a_program_all_the_same(program: Path) -> None:
     """As spark-submit is, before it is its JVM."""
     with tree('"$@"; true', sys.executable, str(program)) as found:
@@ -103,6 +106,7 @@ ctypes.CDLL(None).pthread_exit(None)
 """
 
 
+@pytest.mark.subprocess
 def test_a_process_whose_first_thread_has_ended_lives_on_in_its_others() -> None:
     """As one does that was killed, while a thread of it is in a system call."""
     with subprocess.Popen([sys.executable, "-c", THREADS], stdin=subprocess.PIPE) as child:

@@ -170,6 +170,7 @@ class TestTheEnvironment:
         maker.wait(PROCESS_S)
         until("it to be gone", lambda: not asleep(), within_s=PROCESS_S)
 
+    @pytest.mark.subprocess
     def test_is_made_without_the_packages_of_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in spark_lines.ASTRAY:
             monkeypatch.setenv(name, "elsewhere")
@@ -415,6 +416,7 @@ class TestADriver:
         assert installed["PYSPARK_DRIVER_PYTHON"] == sys.executable
         assert installed["PYTHONPATH"] == os.environ["PYTHONPATH"]
 
+    @pytest.mark.subprocess
     def test_of_another_line_is_started_by_its_spark_and_its_python(self, tmp_path: Path) -> None:
         said = '#!/bin/sh\necho "$SPARK_HOME $PYSPARK_DRIVER_PYTHON"\nfor last; do :; done\necho "$last"\n'
         submit, log = tmp_path / "bin" / "spark-submit", tmp_path / "log"

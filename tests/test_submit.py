@@ -19,7 +19,7 @@ from harness.machine import class_data, jars, java
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline, Victim
 from harness.spark import driver_container, driver_process
-from harness.spark.driver_process import MEMORY, SECRETS, ProcessDriver, submit
+from harness.spark.driver_process import SECRETS, ProcessDriver, submit
 from harness.spark.settings import COMPONENT, SETTING, VARIABLE, WHY
 from harness.spark.standalone_containers import ContainerDefaults
 from harness.wait import until
@@ -41,7 +41,7 @@ def own(folder: Path, **secrets: str) -> RunResources:
 
 def test_the_program_is_started_by_the_spark_submit_of_its_spark(tmp_path: Path) -> None:
     assert submit(own(tmp_path), {"spark.cores.max": "2", "spark.app.name": "a b"}, PIPELINE) == [
-        "/spark/bin/spark-submit", "--master", "spark://a:1", "--driver-memory", MEMORY,
+        "/spark/bin/spark-submit", "--master", "spark://a:1",
         "--conf", "spark.cores.max=2", "--conf", "spark.app.name=a b", "/pipelines/p.py", "--checkpoint", "a b",
     ]  # fmt: skip
     assert not any(tmp_path.iterdir())
@@ -50,7 +50,7 @@ def test_the_program_is_started_by_the_spark_submit_of_its_spark(tmp_path: Path)
 def test_secrets_stand_before_the_settings_in_a_file_of_the_run_alone(tmp_path: Path) -> None:
     found = submit(own(tmp_path, key="k=1"), {"spark.cores.max": "2"}, PIPELINE)
     file = tmp_path / SECRETS
-    assert found[5:9] == ["--properties-file", str(file), "--conf", "spark.cores.max=2"]
+    assert found[3:7] == ["--properties-file", str(file), "--conf", "spark.cores.max=2"]
     assert (file.read_text(encoding="utf-8"), file.stat().st_mode & 0o777) == ("key=k=1\n", 0o600)
 
 
@@ -81,6 +81,7 @@ def test_defaults_of_the_user_stand_before_the_secrets(tmp_path: Path, monkeypat
     assert (tmp_path / SECRETS).read_text(encoding="utf-8") == "spark.sql.ansi.enabled false\nkey=k\n"
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(("shell", "status"), [("exit 0", 0), ("exit 1", 1), ("exit 137", -9), ("kill -9 $$", -9)])
 def test_a_driver_ends_as_its_program_did(shell: str, status: int, tmp_path: Path) -> None:
     """A JVM that has run a Python program to its end passes on what a shell would."""
@@ -91,6 +92,7 @@ def test_a_driver_ends_as_its_program_did(shell: str, status: int, tmp_path: Pat
     assert driver.processes() == []
 
 
+@pytest.mark.subprocess
 def test_a_driver_has_the_processes_of_its_whole_tree(tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text("input()\n", encoding="utf-8")
     words = ["/bin/sh", "-c", '"$@"; true', "sh", sys.executable, str(tmp_path / "p.py")]

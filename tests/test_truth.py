@@ -164,7 +164,6 @@ def test_answers_that_are_cut_fake_no_verdict(
     assert verdict.word is Word.HELD
 
 
-# In CI: the planted faults of each sink; a loss of a real run by test_hostile.py, controls by test_settling.py.
 @pytest.mark.prove
 def test_a_row_taken_out_by_hand_is_lost_and_named(project: Path, run_scenario: Run) -> None:
     more = """

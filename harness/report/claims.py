@@ -146,8 +146,9 @@ def changes(run: Mapping[str, Any], journal: Sequence[Mapping[str, Any]]) -> lis
     out = [text for event in journal if isinstance(event.get("changes"), str) for text in _change(event)]
     given, stack = mappings(run.get("changes")), mapping(run.get("stack"))
     if given:
-        count = plural(len(given), "setting")
-        out.append(f"Onceproof gave Spark {count}: “What Onceproof gave to Spark” has the reasons.")
+        out.append(
+            f"Onceproof gave Spark {len(given)} settings and variables: “What Onceproof gave to Spark” has the reasons."
+        )
     for part in (mapping(part) for part in stack.values()):
         for jar in part.get("neighbours") or ():
             out.append(f"Spark {part.get('version')} ran with {jar}: Maven Central has none of that version.")

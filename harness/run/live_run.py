@@ -158,7 +158,7 @@ class Live:
         program = {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}
         readers = [{"file": str(path), "sha256": digest(path)} for path in code(self.scenario)]
         changes = self.stack.changes(own, pipeline)
-        self._conf = {each.name: each.value for each in changes}
+        self._conf = {**{each.name: each.value for each in changes}, **pipeline.conf}
         self.folder.save(0, run={"program": program, "readers": readers, "changes": [*map(asdict, changes)]})
         self.supervisor = Supervisor(self.stack, own, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)

@@ -101,8 +101,7 @@ def table(
 ) -> list[Change]:
     """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
     conf = settings(own, pipeline, defaults, jars, number=1, host="(its container)")
-    conf = {"spark.driver.memory": driver_process.MEMORY, **conf}
-    return changes(conf, variables(own, defaults, 1), theirs=own.environment)
+    return changes(conf, variables(own, defaults, 1), own, pipeline)
 
 
 def settings(

@@ -23,11 +23,10 @@ from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session.session import Session
-from harness.spark.settings import ATTEMPT, RUN, changes
+from harness.spark.settings import ATTEMPT, JARS, RUN, changes
 from harness.stack import Change
 
 MEMORY = "512m"
-JARS = "spark.jars"
 SUBMIT = "bin/spark-submit"
 """In a Spark home."""
 SECRETS = "secrets.conf"
@@ -95,7 +94,7 @@ def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline) -> li
     settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     secrets = _secrets(own, pipeline)
     file = ["--properties-file", str(secrets)] if secrets else []
-    command = [str(own.spark_home / SUBMIT), "--master", own.spark_master, "--driver-memory", MEMORY]
+    command = [str(own.spark_home / SUBMIT), "--master", own.spark_master]
     return [*command, *file, *settings, pipeline.entry, *pipeline.args]
 
 
@@ -124,8 +123,7 @@ def variables(own: RunResources, machine: Machine, number: int) -> dict[str, str
 
 def table(own: RunResources, pipeline: Pipeline, machine: Machine) -> list[Change]:
     """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
-    conf = {"spark.driver.memory": MEMORY, **settings(own, pipeline, machine, 1)}
-    return changes(conf, variables(own, machine, 1), theirs=own.environment)
+    return changes(settings(own, pipeline, machine, 1), variables(own, machine, 1), own, pipeline)
 
 
 def _merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:
@@ -205,6 +203,7 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> di
     return {
         "spark.app.name": own.run_id,
         "spark.driver.extraClassPath": class_path(jars),
+        "spark.driver.memory": MEMORY,
         "spark.executor.cores": str(cores // max(1, pipeline.executors)),
         "spark.cores.max": str(cores),
         "spark.executor.memory": MEMORY,

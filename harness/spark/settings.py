@@ -7,17 +7,22 @@ Drivers are started with these and nothing else. `run.json`, the page of a run a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from harness import failpoint
+from harness.resources import RunResources
+from harness.scenario import Pipeline
 from harness.stack import Change
 
 RUN = "ONCEPROOF_RUN"
 ATTEMPT = "ONCEPROOF_ATTEMPT"
-SETTING, VARIABLE, FLAG = "setting", "variable", "JVM flag"
+JARS = "spark.jars"
+"""Where the pipeline gives some too, Spark has both."""
+SETTING, VARIABLE, FLAG, WORKER = "setting", "variable", "JVM flag", "variable of executors"
 HEAD = """\
 A driver is started by the `spark-submit` of the installed pyspark. Onceproof adds the settings, variables and JVM flags
-below and nothing else. `run.json` (`changes`) and the page of a run list those of the run with their values. `conf` and
+below and nothing else. Executors inherit the variables of the last table from the worker that Onceproof starts.
+`run.json` (`changes`) and the page of a run list those of the run with their values. `conf` and
 `env` of the pipeline win over them, and what the program sets in its session wins over both.
 `tests/test_driver_start.py` compares what a program sees under Onceproof and under plain `spark-submit`: this table is
 the difference."""
@@ -75,6 +80,18 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "SPARK_SUBMIT_OPTS": "the driver's JVM flags",
         "TMPDIR": "what a killed process leaves goes with the run",
     },
+    WORKER: {
+        "JAVA_HOME": "the Java that `onceproof doctor` names",
+        "JDK_JAVA_OPTIONS": "what a killed JVM leaves goes with the stack",
+        "PYSPARK_PYTHON": "the Python of the driver",
+        "PYTHONPATH": "the package `harness`, for failpoints; of another Spark version alone",
+        "SPARK_CONF_DIR": "an empty folder, which stands on the class path of executors",
+        "SPARK_HOME": "the pyspark of the driver",
+        "SPARK_LOCAL_DIRS": "what a killed process leaves goes with the stack",
+        "SPARK_LOCAL_IP": "keeps ports on loopback",
+        "SPARK_SCALA_VERSION": "Spark's own scripts set it too",
+        "TMPDIR": "what a killed process leaves goes with the stack",
+    },
     FLAG: {
         "-XX:TieredStopAtLevel=1": "a JVM that lives for seconds compiles with C1 alone",
         "-XX:+UseSerialGC": "several JVMs share two cores",
@@ -88,12 +105,20 @@ WHY: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def changes(conf: Mapping[str, str], variables: Mapping[str, str], *, theirs: Collection[str]) -> list[Change]:
-    """Return the table of one run: its settings, then its variables. `theirs` are the names of the variables that its
-    components give to the program: their values may be secret."""
-    environment = {**variables, **dict.fromkeys(theirs, "(for the program)")}
-    given = [(SETTING, *item) for item in conf.items()] + [(VARIABLE, *item) for item in environment.items()]
+def changes(
+    conf: Mapping[str, str], variables: Mapping[str, str], own: RunResources, pipeline: Pipeline
+) -> list[Change]:
+    """Return the table of one run: its settings, then its variables, without those that the pipeline gives itself. Of
+    a variable of a component the value may be secret, and is left out."""
+    environment = {**variables, **dict.fromkeys(own.environment, "(for the program)")}
+    given = [(SETTING, *item) for item in conf.items() if item[0] not in {*pipeline.conf} - {JARS}]
+    given += [(VARIABLE, *item) for item in environment.items() if item[0] not in pipeline.env]
     return [Change(where, name, value, WHY[where].get(name, COMPONENT)) for where, name, value in given]
+
+
+def inherited(variables: Mapping[str, str]) -> list[Change]:
+    """Return the table of what executors inherit from their worker."""
+    return [Change(WORKER, name, value, WHY[WORKER][name]) for name, value in variables.items()]
 
 
 def markdown() -> Iterator[str]:

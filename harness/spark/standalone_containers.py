@@ -5,20 +5,32 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness import wait
+from harness.errors import StackError
 from harness.hosts.container import JVM, START_S, Container
 from harness.hosts.engine import Engine, Wanted
 from harness.hosts.images import Image
+from harness.machine import spark_lines
 from harness.stack import PROMISED_CORES
 
 MASTER, MASTER_PAGE = 7077, 8080
 WORKERS = ("worker-1", "worker-2")
 SPARK_HOME = Path("/opt/spark")
-IMAGE = Image("spark", "apache/spark:4.1.1-python3", "onceproof/spark:4.1.1")
+
+
+def _version() -> str:
+    """Return that of the installed pyspark; where there is none, one that has an image."""
+    with suppress(StackError):
+        return spark_lines.installed()
+    return spark_lines.PINNED["4.1"]
+
+
+IMAGE = Image("spark", f"apache/spark:{_version()}-python3", f"onceproof/spark:{_version()}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,7 +118,7 @@ class Spark:
             [*argv, main, *where, *arguments],
             name=f"{self.name}-{part}",
             log=log,
-            env=self._environment(),
+            env=service.environment(**self.variables()),
             cwd=self.folder,
         )
         self._running[part] = (process, log)
@@ -128,11 +128,11 @@ class Spark:
         """Spark's jars one by one, in a fixed order: a wildcard would leave the order to the file system."""
         return os.pathsep.join(str(jar) for jar in sorted((self.home / "jars").glob("*.jar")))
 
-    def _environment(self) -> dict[str, str]:
-        """Executors inherit it from the worker. What they put into a temporary folder would outlive a SIGKILL, so
-        that folder is the session's."""
+    def variables(self) -> dict[str, str]:
+        """Return what executors inherit from the worker. What they put into a temporary folder would outlive a
+        SIGKILL, so that folder is the session's."""
         temporary = self.folder / "tmp"
-        return service.environment(
+        return dict(
             TMPDIR=str(temporary),
             JDK_JAVA_OPTIONS=f'"-Djava.io.tmpdir={temporary}" -XX:-UsePerfData',
             JAVA_HOME=str(self._java.home),

@@ -24,12 +24,22 @@ def executors(number: int) -> dict[str, Any]:
     """What a task sees of the executor's Python, and its own id."""
     context = TaskContext.get()
     assert context is not None
+    jvm = os.getpid()
+    while b"CoarseGrainedExecutorBackend" not in (command := Path(f"/proc/{jvm}/cmdline").read_bytes()):
+        jvm = int(Path(f"/proc/{jvm}/stat").read_text().rpartition(")")[2].split()[1])
     return {
+        # What follows the main class are the addresses of this application.
+        "jvm.arguments": command.decode().partition("\0org.apache.spark.")[0].split("\0"),
         "environment": dict(os.environ),
         "path": sys.path,
         "modules": sorted(sys.modules),
         "task": context.taskAttemptId(),
     }
+
+
+def threads(jvm: Any) -> list[Any]:
+    """Each thread of the JVM."""
+    return list(jvm.java.lang.Thread.getAllStackTraces().keySet())
 
 
 def checkpoint(spark: SparkSession, folder: Path) -> dict[str, str]:
@@ -69,6 +79,7 @@ def main() -> None:
         "jvm.class_path": runtime.getClassPath(),
         "jvm.properties": dict(jvm.java.lang.System.getProperties()),
         "jvm.environment": dict(jvm.java.lang.System.getenv()),
+        "jvm.threads": sorted({re.sub(r"\d+", "N", each.getName()) for each in threads(jvm)}),
         "jvm.listeners": sorted(str(each) for each in spark.sparkContext._jsc.sc().listenerBus().listeners()),
         "conf": dict(spark.sparkContext.getConf().getAll()),
         "sql": {row.key: row.value for row in spark.sql("set").collect()},

@@ -148,7 +148,7 @@ def table(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine) -
     """What is changed of Spark. It holds no secret: variables of components are named alone."""
     executors = {f"spark.executorEnv.{name}": value for name, value in _executors(own).items()}
     conf = {**settings(own, pipeline, yarn, machine), **executors}
-    return changes(conf, _master(own, pipeline), theirs=own.environment)
+    return changes(conf, _master(own, pipeline), own, pipeline)
 
 
 def _told(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
