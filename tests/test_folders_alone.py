@@ -1,5 +1,5 @@
 """Each folder of `harness/components/` can be deleted, with those that need it: the rest is imported, loads the
-scenarios that do not name it, type-checks and passes its tests."""
+scenarios that do not name it, type-checks, and passes the tests that read scenarios and kinds."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def whole() -> dict[str, Any]:
 
 
 def without(gone: set[str], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Scenarios that name none of the folders, enough to have each kind that is left, and what each names."""
+    """Return scenarios that name none of the folders, enough to have each kind that is left, and what each names. All of
+    them are validated where types and tests are."""
     seen, out = set[str](), dict[str, Any]()
     for path, each in named.items():
         if gone.isdisjoint(each["folders"]) and not seen.issuperset(each["kinds"]):
@@ -154,6 +155,7 @@ def test_the_rest_is_of_right_types_and_passes_its_tests(folder: str, tmp_path: 
     for name, named in whole()["named"].items():
         if not gone.isdisjoint(named["folders"]):
             (copy / name).unlink()
+    ran(copy, gone, "harness", "validate", "scenarios")
     ran(copy, gone, "mypy", "--no-error-summary", "--cache-dir", str(cache))
     # As whoever deletes a folder does it.
     (copy / "docs" / "kinds.md").write_text(ran(copy, gone, "harness", "kinds", "--markdown"))
