@@ -90,8 +90,8 @@ def whole() -> dict[str, Any]:
 
 
 def without(gone: set[str], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return scenarios that name none of the folders, enough to have each kind that is left, and what each names. All of
-    them are validated where types and tests are."""
+    """Return scenarios that name none of the folders, enough to have each kind that is left, and what each names. All
+    of them are validated where types and tests are."""
     seen, out = set[str](), dict[str, Any]()
     for path, each in named.items():
         if gone.isdisjoint(each["folders"]) and not seen.issuperset(each["kinds"]):
