@@ -68,6 +68,7 @@ def there(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[StorageAccount, int
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 @pytest.mark.parametrize("key", [KEY, "b3RoZXI="], ids=["its key", "another key"])
 def test_hadoops_driver_asks_for_what_it_is_told(key: str, there: tuple[StorageAccount, int], tmp_path: Path) -> None:
     account, port = there

@@ -318,12 +318,10 @@ def held(stack: ProcessesStack) -> tuple[set[str], set[str], set[str]]:
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 @pytest.mark.parametrize(
     ("name", "word"),
-    [
-        pytest.param("two_systems_append_between", Word.VIOLATED, marks=pytest.mark.prove),
-        ("group_upsert_in_offset_commit", Word.HELD),
-    ],
+    [("two_systems_append_between", Word.VIOLATED), ("group_upsert_in_offset_commit", Word.HELD)],
 )
 def test_a_cluster_that_is_there_is_used_and_left_as_it_was(
     name: str, word: Word, stack: ProcessesStack, tmp_path: Path

@@ -158,15 +158,16 @@ def killed_once(temporary: Path, harness: subprocess.Popen[bytes], what: str, th
     until("its session's folder to be gone", lambda: not begun(temporary), within_s=PROCESS_S)
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize(
     ("scenario", "program", "server"),
     [
-        pytest.param(into(INTO_MARIADB), "kept_by_id.py", MARIADB, marks=pytest.mark.prove),
+        (into(INTO_MARIADB), "kept_by_id.py", MARIADB),
         (into(INTO_OPENSEARCH), "indexed_by_id.py", OPENSEARCH),
-        pytest.param(ON_HDFS, "upsert.py", "datanode.DataNode", marks=pytest.mark.prove),
-        pytest.param(ON_MINIDFS, "upsert.py", MINIDFS, marks=pytest.mark.prove),
-        pytest.param(ON_S3, "upsert.py", S3, marks=pytest.mark.prove),
-        pytest.param(ON_EVENTHUBS, "upsert.py", "kafka.Kafka", marks=pytest.mark.prove),
+        (ON_HDFS, "upsert.py", "datanode.DataNode"),
+        (ON_MINIDFS, "upsert.py", MINIDFS),
+        (ON_S3, "upsert.py", S3),
+        (ON_EVENTHUBS, "upsert.py", "kafka.Kafka"),
     ],
     ids=lambda each: each.stem if isinstance(each, Path) else "",
 )

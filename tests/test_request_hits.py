@@ -31,9 +31,10 @@ HITS = [
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 @pytest.mark.parametrize(
     ("name", "asked", "key", "left"),
-    [pytest.param(*hit, id=hit[0], marks=pytest.mark.prove if number else ()) for number, hit in enumerate(HITS)],
+    [pytest.param(*hit, id=hit[0]) for hit in HITS],
 )
 def test_what_is_held_is_never_done_and_the_evidence_says_what_is_left(
     name: str, asked: str, key: str, left: str, run_scenario: Callable[[Scenario], Result]

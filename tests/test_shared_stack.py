@@ -327,6 +327,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
 # Three runs at once share what cores there are.
 @pytest.mark.timeout(1800)
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_command_and_two_workers_of_xdist_use_it_at_once_and_leave_nothing_there(up: Shared) -> None:
     assert command("up") == "up: Spark, kafka, postgres; onceproof down ends it\n"
     runs = {"one": up.start(ONE, "one"), "others": up.test("others", OTHER, MORE)}

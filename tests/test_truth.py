@@ -191,7 +191,7 @@ def test_a_users_program_under_its_own_argument_names_gets_a_true_verdict(run_sc
     assert (verdict.word, verdict.as_expected) == (Word.VIOLATED, True)
 
 
-@pytest.mark.slow
+@pytest.mark.prove
 def test_sparks_own_wordcount_is_launched_hit_restarted_and_void(run_scenario: Run) -> None:
     result = run_scenario(load(HOUSE / "scenarios" / "examples" / "wordcount.yaml"))
     assert result.verdict.word is Word.VOID
