@@ -45,6 +45,12 @@ def stack(tree: Path, folder: Path) -> Iterator[None]:
         command(tree, folder, "down")
 
 
+def printed(number: int, name: str, cost: Cost) -> Cost:
+    """Print a round at once, so that what fails later loses none, and return its cost."""
+    print(f"round {number}, {name}: {cost.seconds:.1f} s, {cost.cpu_seconds:.1f} CPU-s", flush=True)
+    return cost
+
+
 def told(name: str, costs: Sequence[Cost]) -> str:
     seconds, cpu = [each.seconds for each in costs], [each.cpu_seconds for each in costs]
     spread = f"{statistics.median(seconds):.1f} ({min(seconds):.1f} to {max(seconds):.1f})"
@@ -61,6 +67,8 @@ def main() -> None:
     trees = {"this": Path.cwd(), "other": given.other.absolute()}
     costs: dict[str, list[Cost]] = {name: [] for name in (*trees, "by hand")}
     with tempfile.TemporaryDirectory(prefix="onceproof-pairs-") as scratch, ExitStack() as stacks:
+        # The database of the script by hand runs as `nobody`.
+        Path(scratch).chmod(0o711)
         folders = {name: Path(scratch) / name for name in trees}
         for name, tree in trees.items():
             stacks.enter_context(stack(tree, folders[name]))
@@ -70,13 +78,13 @@ def main() -> None:
                 words = ["run", str(given.scenario), "--jobs", "1", "--keep", "none"]
                 command(tree, folders[name], *words, "--reports", str(folders[name] / "reports"))
                 # The first one loads files that the next ones find in memory.
-                costs[name] += [meter.cost()] if number else []
+                costs[name] += [printed(number, name, meter.cost())] if number else []
         for number in range(given.by_hand):
             folder, meter = Path(scratch) / f"by-hand-{number}", Meter()
             folder.mkdir()
             if not naive(folder):
                 raise SystemExit("the script by hand says that a payment is not in the table once")
-            costs["by hand"].append(meter.cost())
+            costs["by hand"].append(printed(number + 1, "by hand", meter.cost()))
     print("| what | rounds | seconds | CPU-seconds |\n| --- | --- | --- | --- |")
     print("\n".join(told(name, each) for name, each in costs.items() if each))
     pairs = list(zip(costs["this"], costs["other"], strict=True))
