@@ -73,10 +73,11 @@ IN_CI = {
 }
 """The others take longer than CI has time for: they are left to `make prove SUITE=tests`."""
 APART = {
-    "sinks": {"azure", "hdfs", "iceberg"},
-    "sources": {"azure", "eventhubs", "hdfs", "python", "s3", "socket"},
+    "sinks": {"azure", "console", "eventhubs", "hdfs", "iceberg"},
+    "sources": {"azure", "eventhubs", "hdfs", "python", "record_log", "s3"},
 }
-"""Sinks and sources that no run of CI has: the suites azure, eventhubs, hadoop, s3, sinks and sources play them."""
+"""Sinks and sources that no run of CI has: the suites azure, dstreams, eventhubs, hadoop, s3, sinks and sources play
+them, and `test_truth.py` the console."""
 
 
 @pytest.mark.stack
