@@ -35,13 +35,14 @@ LONGEST_FIRST = """
 PLACE = {f"test_{name}.py": place for place, name in enumerate(LONGEST_FIRST.split())}
 """Of the files that run for long with servers."""
 SLOWEST = """
-    azure_account brief cause certain corpus crash_points dependencies examine explain feed file_source house
-    iceberg_sink judged_updates judged_windows kinds ledger many nightly nightly_command nightly_draw plan plugin
-    producer record_log_source relay remote request_trigger s3 session setup side_by_side sink_commits soak
-    socket_source stakes starts torn workload yarn_attempts yarn_hits
+    azure_account brief cause causes_and_stakes certain control controls corpus crash_points delta_sink dependencies
+    examine explain feed file_source hdfs_faults house iceberg_sink judge judged_updates judged_windows kinds ledger
+    load_effects many nightly nightly_command nightly_draw outage page_causes plan plugin producer record_log_source
+    relay relay_rpc remote request_trigger s3 session setup side_by_side sink_commits soak socket_source stakes starts
+    timeline torn workload yarn_attempts yarn_hits
 """
 SLOW = {f"test_{name}.py" for name in SLOWEST.split()}
-"""Files of tests that start nothing and take seconds all the same: marked `slow`, as some tests of other files are."""
+"""Files of tests that take seconds without a server: marked `slow`, as some tests of other files are."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

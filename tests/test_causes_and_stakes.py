@@ -102,7 +102,6 @@ def rounded(bench: Bench, end: Sequence[Row], at: Sequence[Row]) -> dict[str | N
     return {each.key["account"]: each.faults for each in bench.findings(scale, [hit(bench, at, scale=scale)])}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("more", "faults"), [("0.01", ()), ("5.00", (ONE,))])
 def test_batches_that_come_to_the_same_but_for_rounding_are_not_told_apart(
     make: Make, more: str, faults: tuple[str, ...]

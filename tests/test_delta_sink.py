@@ -60,7 +60,6 @@ def rows(own: Own) -> list[Row]:
     return sorted(found.rows, key=lambda row: int(row[0] or 0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
     good, found, must = plant(fault)
@@ -124,7 +123,6 @@ def test_more_rows_than_one_fetch_in_bounded_parts(own: Own) -> None:
     assert len(set(rows(own))) == 45_001
 
 
-@pytest.mark.slow
 def test_a_file_is_read_when_its_rows_are_asked_for(own: Own) -> None:
     for number in range(read_ahead.FILES):
         write(own, read_ahead.file(number))

@@ -648,7 +648,6 @@ def test_a_key_that_several_rows_share_is_noted(folder: Folder) -> None:
     assert (verdict.word, verdict.notes) == (Word.HELD, (words,))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 39, 3))
 def test_a_tie_of_any_two_neighbours_is_seen(folder: Folder, first: int) -> None:
     one, two = (folder.records[place] for place in (first, first + 1))
@@ -870,7 +869,6 @@ def test_what_came_again_while_a_broker_was_away_has_its_outage(folder: Folder) 
     assert {each.faults for each in verdict.findings} == {("kill kafka at batch-planned of batch 1, attempt 1",)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("server", ["kafka", "postgres", "mariadb", "opensearch", "s3", "namenode"])
 @pytest.mark.parametrize("again", [pytest.param(None, id="it lives"), pytest.param(2, id="it ended behind the batch")])
 @pytest.mark.parametrize("point", ["batch-planned", "sink-committed", "failpoint all-sent"])
@@ -881,7 +879,6 @@ def test_what_is_whole_is_not_done_again_by_a_driver_that_lives(
     assert (verdict.word, [stake for stake in verdict.stakes if stake.counts]) == (Word.VOID, [])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("server", ["postgres", "mariadb", "opensearch"])
 @pytest.mark.parametrize(
     ("holds", "again"),

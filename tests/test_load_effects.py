@@ -209,7 +209,6 @@ def test_a_replayed_file_without_records_is_told_at_its_name(tmp_path: Path, tex
     assert mistake.text.startswith("asked to replay ") and said in mistake.text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("effects", [False, True])
 @pytest.mark.parametrize(
     ("column", "watermark", "where"),
@@ -262,7 +261,6 @@ def test_effects_are_tried_only_where_that_is_asked_for(tmp_path: Path) -> None:
     assert load(written(tmp_path, NAMED + WRONG)).name == "n"
 
 
-@pytest.mark.slow
 def test_the_effects_of_every_scenario_that_we_ship_can_be_run() -> None:
     assert len(FILES) > 30
     assert len(load_all(FILES, effects=True)) == len(FILES)
@@ -412,7 +410,6 @@ def test_hints_are_of_the_same_part_and_the_same_words() -> None:
 NAMES = ("order id", "order-id", "größe", "1st", 'a "b"', "x'y", "id")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("place", ["t", "select * from t", "select id as {0} from t"])
 def test_a_key_is_called_what_its_column_is_called(tmp_path: Path, name: str, place: str) -> None:
