@@ -43,8 +43,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project(tmp_path_factory.mktemp("project"))
 
 
+@pytest.mark.slow
 @given(scenarios(), SEEDS)
-@settings(max_examples=examples(20), deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_plan_for_any_scenario_is_one_that_the_loader_takes(home: Path, base: Scenario, seed: int) -> None:
     for plan in islice(plans(targets([base], MEANS_HERE), means=MEANS_HERE, seed=seed), 4):
         path = home / "drawn.yaml"
@@ -52,8 +53,9 @@ def test_a_plan_for_any_scenario_is_one_that_the_loader_takes(home: Path, base: 
         assert replace(load(path), path="") == replace(plan.scenario, path="")
 
 
+@pytest.mark.slow
 @given(SEEDS)
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_a_plan_for_a_scenario_of_ours_is_one_that_the_loader_takes(
     copied: Path, shipped: list[Target], seed: int
 ) -> None:
@@ -63,7 +65,7 @@ def test_a_plan_for_a_scenario_of_ours_is_one_that_the_loader_takes(
 
 
 @given(SEEDS, st.integers(1, 9))
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_a_seed_and_a_shard_are_one_list(shipped: list[Target], seed: int, shard: int) -> None:
     def drawn(number: int) -> list[str]:
         return [repr(plan) for plan in islice(plans(shipped, means=MEANS_HERE, seed=seed, shard=shard), number)]
@@ -74,7 +76,7 @@ def test_a_seed_and_a_shard_are_one_list(shipped: list[Target], seed: int, shard
 
 
 @given(SEEDS)
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_what_earlier_nights_struck_changes_the_weighted_half_alone(shipped: list[Target], seed: int) -> None:
     plain = list(islice(plans(shipped, means=MEANS_HERE, seed=seed), 30))
     struck = Counter(cell for plan in plain for cell in plan.cells)
