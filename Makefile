@@ -43,7 +43,7 @@ prove: set-up
 	  yarn) $(BIN)/onceproof run scenarios/yarn --stack yarn $(ARGS) ;; \
 	  all) $(BIN)/onceproof run scenarios --skip-unsupported $(ARGS) ;; \
 	  containers) $(BIN)/python docker/build.py --again && eval "$$($(BIN)/python docker/build.py --exports)" && \
-	    ONCEPROOF_NEED_CONTAINERS=1 ONCEPROOF_CONTAINERS="$${ONCEPROOF_CONTAINERS:-_}" \
+	    $(BIN)/python -m harness.training.containers && ONCEPROOF_NEED_CONTAINERS=1 ONCEPROOF_CONTAINERS="$${ONCEPROOF_CONTAINERS:-_}" \
 	    $(BIN)/pytest tests/test_containers.py tests/test_compose.py -rs $(ARGS) ;; \
 	  hostile) $(BIN)/pytest tests/test_hostile.py bench/hostile.py -rs $(ARGS) ;; \
 	  tests) $(BIN)/pytest -m prove -n 2 --dist loadfile --no-loadscope-reorder -rs $(ARGS) ;; \

@@ -27,6 +27,7 @@ GITHUB = [
 ]
 GITLAB = HOUSE / "docs/ci/gitlab-ci.yml"
 OURS = HOUSE / ".github/workflows/test.yml"
+OUR_NIGHT = HOUSE / ".github/workflows/nightly.yml"
 FORMS = sorted({*HOUSE.glob(".github/ISSUE_TEMPLATE/*.yml")} - {HOUSE / ".github/ISSUE_TEMPLATE/config.yml"})
 EXAMPLE = HOUSE / "docs/example-repo"
 
@@ -55,8 +56,8 @@ def lines(path: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("schema", "files"),
     [
-        ("vendor.github-workflows", [*GITHUB, OURS]),
-        ("custom.github-workflows-require-timeout", [*GITHUB, OURS]),
+        ("vendor.github-workflows", [*GITHUB, OURS, OUR_NIGHT]),
+        ("custom.github-workflows-require-timeout", [*GITHUB, OURS, OUR_NIGHT]),
         ("vendor.gitlab-ci", [GITLAB]),
         ("vendor.github-issue-forms", FORMS),
         ("vendor.github-issue-config", [HOUSE / ".github/ISSUE_TEMPLATE/config.yml"]),

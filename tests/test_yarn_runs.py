@@ -14,6 +14,7 @@ import pytest
 from harness.components.yarn.containers import EXECUTOR, MASTER
 from harness.components.yarn.yarn_stack import YarnStack
 from harness.load import load
+from harness.machine import spark_lines
 from harness.run.loop import run
 from harness.wait import Waiting, until
 from tests.limits import PROCESS_S
@@ -22,6 +23,8 @@ from tests.test_leaks import begun, listening, nobody, ours, start, temporary
 __all__ = ["temporary"]
 pytestmark = pytest.mark.stack
 OWN = Path(__file__).parents[1] / "scenarios" / "yarn"
+ONCE_MORE = [3] if spark_lines.installed() in ("4.1.0", "4.1.1", "4.1.2") else []
+"""Kafka's connector of these versions ends the attempt that has run a batch again (SPARK-55271)."""
 AT_WORK_S, GONE_S = 600.0, 60.0
 
 
@@ -42,8 +45,7 @@ def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> 
     assert done.verdict.as_expected, (done.verdict.word, done.verdict.reasons)
     (step,) = done.verdict.steps
     assert (step.hit, step.attempt, step.evidence.driver_status) == (True, 1, -signal.SIGKILL)
-    # Kafka's connector of Spark 4.1.1 ends attempt 2 after the batch that it ran again (SPARK-55271).
-    assert [each["number"] for each in told(done.folder, "launched")][:2] == [1, 2]
+    assert [each["number"] for each in told(done.folder, "launched")] == [1, 2, *ONCE_MORE]
     died, launched = told(done.folder, "died")[0], told(done.folder, "launched")[1]
     assert (died["number"], died["status"], died["scheduled"]) == (1, -signal.SIGKILL, True)
     # YARN counts attempts as the journal does.

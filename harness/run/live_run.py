@@ -39,6 +39,7 @@ from harness.sinks.reading import since
 from harness.sources import SOURCES
 from harness.sources.base import BeginsWithInput, TellsBeginning
 from harness.sources.producer import Producer
+from harness.spark.settings import SETTING
 from harness.stack import RestartsDrivers, Stack
 from harness.stacks.needed_parts import code, only_checkpoint, parts
 from harness.triggers import TRIGGERS
@@ -158,7 +159,7 @@ class Live:
         program = {"entry": pipeline.entry, "sha256": digest(Path(pipeline.entry))}
         readers = [{"file": str(path), "sha256": digest(path)} for path in code(self.scenario)]
         changes = self.stack.changes(own, pipeline)
-        self._conf = {**{each.name: each.value for each in changes}, **pipeline.conf}
+        self._conf = {**{each.name: each.value for each in changes if each.where == SETTING}, **pipeline.conf}
         self.folder.save(0, run={"program": program, "readers": readers, "changes": [*map(asdict, changes)]})
         self.supervisor = Supervisor(self.stack, own, pipeline, journal=journal, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)

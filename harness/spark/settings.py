@@ -21,11 +21,10 @@ JARS = "spark.jars"
 SETTING, VARIABLE, FLAG, WORKER = "setting", "variable", "JVM flag", "variable of executors"
 HEAD = """\
 A driver is started by the `spark-submit` of the installed pyspark. Onceproof adds the settings, variables and JVM flags
-below and nothing else. Executors inherit the variables of the last table from the worker that Onceproof starts.
-`run.json` (`changes`) and the page of a run list those of the run with their values. `conf` and
-`env` of the pipeline win over them, and what the program sets in its session wins over both.
-`tests/test_driver_start.py` compares what a program sees under Onceproof and under plain `spark-submit`: this table is
-the difference."""
+below and nothing else. Executors inherit the variables of the third table from the worker that `processes` starts.
+`run.json` (`changes`) and the page of a run list those of the run with their values. `conf` and `env` of the pipeline
+win over them, and what the program sets in its session wins over both. `tests/test_driver_start.py` compares what a
+program sees under Onceproof and under plain `spark-submit`: this table is the difference."""
 COMPONENT = "a component of the run asks for it"
 """The reason for a name that a component gives, such as the address of an object store."""
 OURS = "finds the processes of a run"

@@ -30,7 +30,8 @@ def _version() -> str:
     return spark_lines.PINNED["4.1"]
 
 
-IMAGE = Image("spark", f"apache/spark:{_version()}-python3", f"onceproof/spark:{_version()}")
+VERSION = _version()
+IMAGE = Image("spark", f"apache/spark:{VERSION}-python3", f"onceproof/spark:{VERSION}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -138,6 +138,11 @@ class SharedSpark:
     home: Path
     cores: int
     worker: reaper.ProcessId
+    given: Mapping[str, str]
+
+    def variables(self) -> Mapping[str, str]:
+        """Return what executors inherit from the worker."""
+        return self.given
 
     def executors(self, *marks: str) -> list[reaper.ProcessId]:
         """The executors whose environment holds each of the marks (`NAME=value`), oldest first."""
@@ -177,7 +182,9 @@ class SharedStack(LastingStack, ProcessesStack):
         self.join()
         said = self._found.spark
         worker = reaper.ProcessId(*said["worker"])
-        self.spark = SharedSpark(self._found.session, said["master"], Path(said["home"]), said["cores"], worker)
+        self.spark = SharedSpark(
+            self._found.session, said["master"], Path(said["home"]), said["cores"], worker, said["variables"]
+        )
         self.spark.check()
         self.servers |= self._add(self._needs)
 

@@ -210,7 +210,13 @@ def described(stack: ProcessesStack) -> shared.There:
         session=stack.describe()["session"],
         owner=shared.process(),
         versions=shared.versions(),
-        spark={"master": spark.master, "home": str(spark.home), "cores": spark.cores, "worker": spark.worker},
+        spark={
+            "master": spark.master,
+            "home": str(spark.home),
+            "cores": spark.cores,
+            "worker": spark.worker,
+            "variables": spark.variables(),
+        },
         components={
             name: {"lent": server.lent(), "about": server.describe()}
             for name, server in stack.servers.items()

@@ -37,11 +37,6 @@ def executors(number: int) -> dict[str, Any]:
     }
 
 
-def threads(jvm: Any) -> list[Any]:
-    """Each thread of the JVM."""
-    return list(jvm.java.lang.Thread.getAllStackTraces().keySet())
-
-
 def checkpoint(spark: SparkSession, folder: Path) -> dict[str, str]:
     """What a query of one batch leaves in its checkpoint, by file: without its own id, and the time."""
     rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).option("numPartitions", 2).load()
@@ -58,6 +53,7 @@ def main() -> None:
     jvm: Any = spark.sparkContext._jvm
     management = jvm.java.lang.management.ManagementFactory
     runtime, own = management.getRuntimeMXBean(), sys.modules["__main__"]
+    threads = jvm.java.lang.Thread.getAllStackTraces().keySet()
     parent = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
     seen = {
         "argv": sys.argv,
@@ -79,7 +75,7 @@ def main() -> None:
         "jvm.class_path": runtime.getClassPath(),
         "jvm.properties": dict(jvm.java.lang.System.getProperties()),
         "jvm.environment": dict(jvm.java.lang.System.getenv()),
-        "jvm.threads": sorted({re.sub(r"\d+", "N", each.getName()) for each in threads(jvm)}),
+        "jvm.threads": sorted({re.sub(r"\d+", "N", each.getName()) for each in threads}),
         "jvm.listeners": sorted(str(each) for each in spark.sparkContext._jsc.sc().listenerBus().listeners()),
         "conf": dict(spark.sparkContext.getConf().getAll()),
         "sql": {row.key: row.value for row in spark.sql("set").collect()},

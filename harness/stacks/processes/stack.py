@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -45,6 +45,9 @@ class Cluster(Protocol):
 
     def executors(self, *marks: str) -> list[reaper.ProcessId]:
         """The executors whose environment holds each of the marks (`NAME=value`), oldest first."""
+
+    def variables(self) -> Mapping[str, str]:
+        """Return what executors inherit from the worker."""
 
     def check(self) -> None:
         """Raise StackError if one of them is dead."""
@@ -132,8 +135,7 @@ class ProcessesStack(ChildProcessesStack):
         """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
         line = self._line(pipeline)
         own, cluster = (line.given(own), line.cluster) if line else (own, self.spark)
-        given = driver_process.table(own, pipeline, self._machine(pipeline))
-        return given + (inherited(cluster.variables()) if isinstance(cluster, standalone.Spark) else [])
+        return driver_process.table(own, pipeline, self._machine(pipeline)) + inherited(cluster.variables())
 
     def _machine(self, pipeline: Pipeline) -> driver_process.Machine:
         if (line := self._line(pipeline)) is not None:
