@@ -12,7 +12,7 @@ from harness.run.loop import Result
 from harness.scenario import Scenario, Word
 from tests import faked_hits
 
-pytestmark = [pytest.mark.stack, pytest.mark.prove]
+pytestmark = pytest.mark.stack
 Run = Callable[[Scenario], Result]
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
 
@@ -28,6 +28,7 @@ def test_a_kill_of_nothing_is_void(run_scenario: Run) -> None:
     assert (verdict.word, verdict.findings) == (Word.VOID, ())
 
 
+@pytest.mark.prove
 def test_a_kill_of_an_idle_pipeline_is_void(run_scenario: Run) -> None:
     with faked_hits.idle():
         verdict = run_scenario(scenario("append_before_offset_commit")).verdict
@@ -35,6 +36,7 @@ def test_a_kill_of_an_idle_pipeline_is_void(run_scenario: Run) -> None:
     assert (verdict.word, verdict.stakes) == (Word.VOID, ())
 
 
+@pytest.mark.prove
 def test_a_kill_in_an_empty_batch_is_void(run_scenario: Run) -> None:
     with faked_hits.empty():
         verdict = run_scenario(faked_hits.in_the_first_batch(scenario("append_before_offset_commit"))).verdict
@@ -42,6 +44,7 @@ def test_a_kill_in_an_empty_batch_is_void(run_scenario: Run) -> None:
     assert (verdict.word, verdict.stakes) == (Word.VOID, ())
 
 
+@pytest.mark.prove
 def test_a_kill_in_a_batch_that_puts_nothing_into_the_sink_is_void(run_scenario: Run) -> None:
     verdict = run_scenario(faked_hits.filtered_out(scenario("append_before_offset_commit"))).verdict
     assert verdict.steps[0].hit
