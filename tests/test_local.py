@@ -99,6 +99,16 @@ def test_a_shell_without_a_jvm_has_a_program_all_the_same(program: Path) -> None
         assert chosen(found, Victim.TREE) == found
 
 
+@pytest.mark.subprocess
+def test_a_process_is_gone_while_its_parent_asks_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For some microseconds the kernel shows it as dead (X), which is no zombie any more."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        found = LocalProcess(psutil.Process(child.pid))
+        assert found.alive()
+        monkeypatch.setattr(found.process, "status", lambda: psutil.STATUS_DEAD)
+        assert not found.alive()
+
+
 THREADS = """
 import ctypes, threading
 threading.Thread(target=input).start()

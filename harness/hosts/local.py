@@ -80,11 +80,13 @@ class LocalProcess:
         return True
 
     def alive(self) -> bool:
-        """False once it is gone, or a zombie that nobody has asked after yet. A thread that is in a system call
-        outlives the first one of its process, which is a zombie by then and cannot be asked after."""
+        """Return False once it is gone, or a zombie that nobody has asked after yet, or is asked after right now (state
+        X). A thread that is in a system call outlives the first one of its process, which is a zombie by then and
+        cannot be asked after."""
         try:
-            zombie = self.process.status() == psutil.STATUS_ZOMBIE
-            return self.process.is_running() and not (zombie and len([*Path(f"/proc/{self.pid}/task").iterdir()]) == 1)
+            state = self.process.status()
+            alone = state == psutil.STATUS_ZOMBIE and len([*Path(f"/proc/{self.pid}/task").iterdir()]) == 1
+            return self.process.is_running() and not alone and state != psutil.STATUS_DEAD
         except (OSError, psutil.NoSuchProcess):
             return False
 
