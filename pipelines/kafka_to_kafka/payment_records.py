@@ -58,8 +58,8 @@ def stream(args: argparse.Namespace, *, poll_ms: int = 120_000) -> DataFrame:
     )
     payment = f.from_json(records.value.cast("string"), PAYMENT)
     # Two topics have equal partitions and offsets. A topic goes by its place in --topic, which no name of it changes.
-    topics = f.array(*(f.lit(name) for name in args.topic.split(",")))
-    origin = f.concat_ws(":", f.array_position(topics, records.topic) - 1, "partition", "offset")
+    places = f.create_map(*(f.lit(each) for place in enumerate(args.topic.split(",")) for each in reversed(place)))
+    origin = f.concat_ws(":", places[records.topic], "partition", "offset")
     header = f.struct(f.lit("origin").alias("key"), origin.cast("binary").alias("value"))
     key, value = payment.account.alias("key"), f.to_json(payment, WRITTEN).alias("value")
     return records.select("partition", "offset", key, value, f.array(header).alias("headers"))
