@@ -59,9 +59,9 @@ def main() -> None:
     # No payment is written before the audit trail is seen to work.
     while not audit.lastProgress:
         audit.awaitTermination(1)
-    payments = stream.writeStream.foreachBatch(payments_batch).option("checkpointLocation", f"{home}/payments").start()
-    for query in (audit, payments):
-        query.awaitTermination()
+    stream.writeStream.foreachBatch(payments_batch).option("checkpointLocation", f"{home}/payments").start()
+    # The program ends with the first query that fails, whichever it is: what is started again starts both.
+    stream.sparkSession.streams.awaitAnyTermination()
 
 
 if __name__ == "__main__":
