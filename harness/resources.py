@@ -50,7 +50,8 @@ class Resources:
 @dataclass(frozen=True, kw_only=True)
 class RunResources:
     """Everything that one run was given. `root` holds the pipeline's program and what belongs to it; driver and
-    executors see `folder` under the same path."""
+    executors see `folder` under the same path. `agent` is the `host:port` where the agent in Spark reports; empty for
+    none."""
 
     run_id: str
     parts: Mapping[str, Resources]
@@ -59,6 +60,7 @@ class RunResources:
     folder: Path
     checkpoint: Path
     root: Path | None = None
+    agent: str = ""
 
     def part(self, label: str) -> Resources:
         """Raises NotGiven if the run has no such part."""

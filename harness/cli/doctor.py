@@ -22,7 +22,8 @@ from harness.component import COMPONENTS, AsContainer, Look, NeedsOfMachine
 from harness.errors import HarnessError
 from harness.fields.own_kinds import load_own_kinds
 from harness.load.models import REGISTRIES
-from harness.machine import cache, class_data, jars, java, spark_lines
+from harness.machine import agent, cache, class_data, jars, java, spark_lines
+from harness.machine.jars import spark_home
 
 GIB = 1024**3
 DISK_GIB = 2.0
@@ -177,6 +178,7 @@ def _class_archives() -> str:
     if found is None:
         raise _Unmet("no jars yet to make them from")
     java_found = java.find()
+    found = agent.added(found, java_found, spark_home())
     if not class_data.trained(java_found, found):
         raise _Unmet("none for this Java and these jars")
     return str(class_data.folder(java_found, found))

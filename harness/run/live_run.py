@@ -131,6 +131,7 @@ class Live:
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
         self._mirror = mirror(self.scenario, own)
         self.observer = self._observer()
+        own = self.own = replace(own, agent=self.observer.reports_to)
         self._exit.callback(self.observer.close)
         self.progress: Progress = progress(self.scenario, own, self.observer)
         self._exit.callback(self.progress.close)

@@ -17,13 +17,13 @@ import psutil
 
 from harness import failpoint
 from harness.hosts.local import LocalProcess, chosen, exit_status
-from harness.machine import class_data
+from harness.machine import agent, class_data
 from harness.machine.jars import Jars
 from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session.session import Session
-from harness.spark.settings import ATTEMPT, JARS, RUN, changes
+from harness.spark.settings import AGENT, ATTEMPT, JARS, LISTENERS, LISTS, MANAGER, RUN, changes
 from harness.stack import Change
 
 MEMORY = "512m"
@@ -127,9 +127,9 @@ def table(own: RunResources, pipeline: Pipeline, machine: Machine) -> list[Chang
 
 
 def _merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:
-    """The pipeline's own words win, but for its jars: they come beside those that executors elsewhere fetch."""
-    jars = [said[JARS] for said in (ours, pipelines) if said.get(JARS)]
-    return {**ours, **pipelines, **({JARS: ",".join(jars)} if jars else {})}
+    """The pipeline's own words win, but for its jars and listeners: they come beside ours."""
+    both = {name: [said[name] for said in (ours, pipelines) if said.get(name)] for name in LISTS}
+    return {**ours, **pipelines, **{name: ",".join(values) for name, values in both.items() if values}}
 
 
 def _secrets(own: RunResources, pipeline: Pipeline) -> Path | None:
@@ -209,6 +209,7 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> di
         "spark.executor.memory": MEMORY,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **({MANAGER: agent.MANAGER, LISTENERS: agent.LISTENER} if own.agent else {}),
         **own.conf,
         **{f"spark.executorEnv.{name}": value for name, value in markers(own, number).items()},
     }
@@ -225,5 +226,7 @@ def marks(own: RunResources, attempt: int | None) -> tuple[str, ...]:
 
 
 def markers(own: RunResources, number: int) -> Mapping[str, str]:
-    """By what each process of a run and of an attempt is known, and where failpoints are armed."""
-    return {RUN: own.run_id, ATTEMPT: str(number), failpoint.FOLDER: str(own.folder / "failpoints")}
+    """By what each process of a run and of an attempt is known, where failpoints are armed, and where the agent
+    reports."""
+    names = {RUN: own.run_id, ATTEMPT: str(number), failpoint.FOLDER: str(own.folder / "failpoints")}
+    return {**names, AGENT: own.agent} if own.agent else names

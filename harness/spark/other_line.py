@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import failpoint
-from harness.machine import class_data, jars, spark_lines
+from harness.machine import agent, class_data, jars, spark_lines
 from harness.machine.java import Java
 from harness.machine.spark_lines import Line
 from harness.resources import RunResources, component_of
@@ -78,7 +78,7 @@ def other_line(name: str, session: Session, java: Java, *, logs: Path, executors
     """The one of that name, not yet started; what it needs is made and fetched. Raises StackError."""
     spark_lines.fits(name, java)
     line = spark_lines.made(name)
-    found = jars.resolve(java, line)
+    found = agent.resolve(java, line)
     flags = class_data.JIT if tuned else ()
     cluster = Spark(session, java, logs=logs, executors=executors, flags=flags, line=line)
     machine = Machine(

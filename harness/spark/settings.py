@@ -16,8 +16,12 @@ from harness.stack import Change
 
 RUN = "ONCEPROOF_RUN"
 ATTEMPT = "ONCEPROOF_ATTEMPT"
-JARS = "spark.jars"
+AGENT = "ONCEPROOF_AGENT"
+JARS, LISTENERS = "spark.jars", "spark.extraListeners"
+LISTS = (JARS, LISTENERS)
 """Where the pipeline gives some too, Spark has both."""
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+REPORTS = "where the agent in Spark reports"
 SETTING, VARIABLE, FLAG, WORKER = "setting", "variable", "JVM flag", "variable of executors"
 HEAD = """\
 A driver is started by the `spark-submit` of the installed pyspark. Onceproof adds the settings, variables and JVM flags
@@ -33,7 +37,7 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "spark.app.name": "tells the applications of one cluster apart; a name given by the program wins",
         "spark.cores.max": "several applications share one worker",
         "spark.driver.bindAddress": "keeps the driver's ports on one network",
-        "spark.driver.extraClassPath": "the Kafka connector and Postgres' JDBC driver",
+        "spark.driver.extraClassPath": "the Kafka connector, Postgres' JDBC driver, and the agent",
         "spark.driver.extraJavaOptions": "the driver's JVM flags; on YARN alone",
         "spark.driver.host": "how executors reach the driver",
         "spark.driver.memory": "several JVMs share one machine",
@@ -42,6 +46,9 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "spark.executor.extraJavaOptions": "the executors' JVM flags",
         "spark.executor.instances": "as many executors as the scenario asks for; on YARN alone",
         "spark.executor.memory": "several JVMs share one machine",
+        LISTENERS: "the agent reports tasks, executors and queries; it comes beside those of the pipeline",
+        MANAGER: "the agent reports each operation on a checkpoint, and hands it on to Spark's own manager",
+        f"spark.executorEnv.{AGENT}": REPORTS,
         f"spark.executorEnv.{ATTEMPT}": OURS,
         f"spark.executorEnv.{RUN}": OURS,
         f"spark.executorEnv.{failpoint.FOLDER}": "where failpoints are armed",
@@ -66,6 +73,7 @@ WHY: Mapping[str, Mapping[str, str]] = {
     },
     VARIABLE: {
         "JAVA_HOME": "the Java that `onceproof doctor` names",
+        AGENT: REPORTS,
         ATTEMPT: OURS,
         RUN: OURS,
         failpoint.FOLDER: "where failpoints are armed",
@@ -110,7 +118,7 @@ def changes(
     """Return the table of one run: its settings, then its variables, without those that the pipeline gives itself. Of
     a variable of a component the value may be secret, and is left out."""
     environment = {**variables, **dict.fromkeys(own.environment, "(for the program)")}
-    given = [(SETTING, *item) for item in conf.items() if item[0] not in {*pipeline.conf} - {JARS}]
+    given = [(SETTING, *item) for item in conf.items() if item[0] not in {*pipeline.conf} - {*LISTS}]
     given += [(VARIABLE, *item) for item in environment.items() if item[0] not in pipeline.env]
     return [Change(where, name, value, WHY[where].get(name, COMPONENT)) for where, name, value in given]
 

@@ -21,7 +21,7 @@ from typing import Any
 from harness.component import Server, Shareable, able
 from harness.errors import StackError, WaitError
 from harness.hosts import service
-from harness.machine import cache, jars, java, spark_lines
+from harness.machine import agent, cache, java, spark_lines
 from harness.machine.jars import spark_home
 from harness.session import reaper
 from harness.session.session import Session
@@ -79,7 +79,7 @@ def versions() -> dict[str, str]:
         "python": sys.executable,
         "pyspark": f"{spark_lines.installed()} in {spark_home()}",
         "java": f"{found.text} in {found.home}",
-        "jars": jars.resolve(found).digest,
+        "jars": agent.resolve(found).digest,
         # Executors have the environment in which the stack was started: the time zone, say.
         **{f"{name} in the environment": _short(value) for name, value in service.environment().items()},
         "machine": " ".join(

@@ -21,7 +21,7 @@ from harness.component import AsProcesses, Started, able
 from harness.errors import HarnessError, StackError
 from harness.hosts.logs import tail
 from harness.hosts.processes import ProcessHost
-from harness.machine import cache, class_data, jars, java
+from harness.machine import agent, cache, class_data, jars, java
 from harness.machine.class_data import Kind
 from harness.resources import Parts, RunResources
 from harness.run_folder.ledger import State
@@ -66,7 +66,7 @@ def provide(say: Callable[[str], object]) -> None:
     without."""
     try:
         found = java.find()
-        resolved = jars.resolve(found)
+        resolved = agent.resolve(found)
         if not class_data.trained(found, resolved):
             say(MAKING)
             train(found, resolved)
@@ -218,7 +218,7 @@ def main() -> int:
     """Train and print the folder; 0, or 4 with one line."""
     try:
         found = java.find()
-        resolved = jars.resolve(found)
+        resolved = agent.resolve(found)
         if not class_data.trained(found, resolved):
             print(MAKING, flush=True)
         print(f"class archives in {train(found, resolved)}")

@@ -13,6 +13,7 @@ from harness.context import CheckpointEvent, Hook
 from harness.errors import HarnessError, StackError
 from harness.remote import checkpoint as remote
 from harness.remote.mirror import Mirror
+from harness.run.progress import agent
 from harness.run.progress.checkpoint_watch import CheckpointWatch
 from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
@@ -49,15 +50,41 @@ class Observer:
         self._touched: dict[int, set[Path]] = {}
         self.attempt = 0
         self._last = monotonic()
+        self._reported: set[Path] = set()
+        """The checkpoints that the agent in Spark reports: what the watch sees of them comes later."""
+        self._one = threading.RLock()
+        self._agent = agent.AgentServer(self._heard)
         self._watch = self._watched(root)
         if mirror is not None:
             mirror.start(lambda: self._watch.told_all(within_s=BEHIND_S))
 
     def _watched(self, root: Path) -> CheckpointWatch:
-        return CheckpointWatch(root, self._saw)
+        return CheckpointWatch(root, self._watched_event)
+
+    @property
+    def reports_to(self) -> str:
+        """Where the agent in Spark reports."""
+        return self._agent.address
+
+    def _heard(self, event: agent.Event) -> None:
+        """Of the agent, in the thread that answers it."""
+        path = agent.local(event["path"]) if event["what"] == agent.OPERATION else None
+        folder = agent.checkpoint(path) if path is not None else None
+        if path is None or folder is None:
+            return
+        self._reported.add(folder)
+        if (seen := agent.crash_point(event, path)) is not None:
+            with self._one:
+                self._saw(seen)
+
+    def _watched_event(self, seen: CheckpointEvent) -> None:
+        if seen.folder not in self._reported:
+            with self._one:
+                self._saw(seen)
 
     def close(self) -> None:
         """Stop watching."""
+        self._agent.close()
         if self._mirror is not None:
             self._mirror.close()
         self._watch.close()
@@ -151,6 +178,8 @@ class Observer:
             raise self._watch.failure
         if self._watch.failure is not None:
             raise HarnessError(f"the watch on the checkpoint died: {self._watch.failure!r}")
+        if self._agent.failure is not None:
+            raise HarnessError(f"what the agent reported was not taken: {self._agent.failure!r}")
         if self._mirror is not None:
             self._mirror.healthy()
 

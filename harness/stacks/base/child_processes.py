@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from harness.component import AsProcesses, Started, able
 from harness.hosts.in_parallel import together
 from harness.hosts.processes import ProcessHost
-from harness.machine import class_data, jars, java, spark_lines
+from harness.machine import agent, class_data, jars, java, spark_lines
 from harness.run_folder.redact import redact_folder
 from harness.session.session import Session
 from harness.stacks.base import StartingStack
@@ -51,7 +51,7 @@ class ChildProcessesStack(StartingStack):
         self._ready()
         self._java = java.find()
         spark_lines.fits(spark_lines.own(), self._java)
-        self._jars = jars.resolve(self._java)
+        self._jars = agent.resolve(self._java)
         self._flags = {
             kind: class_data.flags(kind, self._java, self._jars) if self._tuned else () for kind in class_data.Kind
         }

@@ -19,7 +19,7 @@ from harness.component import Addressed, InSession, Server, component
 from harness.errors import StackError, UsageError
 from harness.hosts.local import LocalProcess, carrying
 from harness.hosts.ports import HOST
-from harness.machine import class_data, jars, java
+from harness.machine import agent, class_data, java
 from harness.machine.jars import spark_home
 from harness.resources import RunResources
 from harness.scenario import Pipeline
@@ -52,7 +52,7 @@ class ExternalStack(LastingStack):
         """Look that each answers. Raises StackError with the first that does not."""
         self._ready()
         self._java = java.find()
-        self._jars = jars.resolve(self._java)
+        self._jars = agent.resolve(self._java)
         self._session = Session()
         try:
             self.servers |= self._add(self._needs)
