@@ -15,7 +15,7 @@ import pytest
 from harness.components.yarn import submission
 from harness.components.yarn.cluster import Yarn
 from harness.hosts.local import LocalProcess
-from harness.machine import class_data, jars, java
+from harness.machine import agent, class_data, jars, java
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline, Victim
 from harness.spark import driver_container, driver_process
@@ -56,9 +56,9 @@ def test_secrets_stand_before_the_settings_in_a_file_of_the_run_alone(tmp_path: 
 
 def test_each_thing_that_the_harness_gives_has_a_reason(tmp_path: Path) -> None:
     """Without a component, whose own settings are not listed by name."""
-    given = replace(own(tmp_path), parts={})
+    given = replace(own(tmp_path), parts={}, agent="a:1")
     found = java.Java(home=tmp_path, executable=tmp_path, feature=17, text="17")
-    none = jars.Jars(broker=(), spark=(), digest="")
+    none = jars.Jars(broker=(), spark=(tmp_path / agent.NAME,), digest="")
     here = driver_process.Machine(java=found, jars=none, modules=tmp_path)
     boxed = ContainerDefaults(user="1:1", passwd=tmp_path, folders={}, class_archives=tmp_path)
     yarn = cast(Yarn, SimpleNamespace(home=tmp_path, master="yarn"))

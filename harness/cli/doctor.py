@@ -178,6 +178,9 @@ def _class_archives() -> str:
     if found is None:
         raise _Unmet("no jars yet to make them from")
     java_found = java.find()
+    # Nothing is made here.
+    if not agent.place(spark_home()).is_file():
+        raise _Unmet("none for this Java and these jars")
     found = agent.added(found, java_found, spark_home())
     if not class_data.trained(java_found, found):
         raise _Unmet("none for this Java and these jars")

@@ -209,7 +209,7 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> di
         "spark.executor.memory": MEMORY,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **({MANAGER: agent.MANAGER, LISTENERS: agent.LISTENER} if own.agent else {}),
+        **({MANAGER: agent.MANAGER, LISTENERS: agent.LISTENER} if own.agent and agent.among(jars) else {}),
         **own.conf,
         **{f"spark.executorEnv.{name}": value for name, value in markers(own, number).items()},
     }

@@ -1,6 +1,6 @@
 """The agent: a jar on the class path of driver and executors that reports what Spark does, and can hold it there.
 
-`Agent.java` beside this file is compiled by the Janino that Spark ships, once for each version of Spark: a JRE suffices.
+`Agent.java` beside this file is compiled by the Janino that Spark ships, once for each version: a JRE suffices.
 `org.onceproof.Agent` is the checkpoint file manager, `org.onceproof.Listener` the listener.
 """
 
@@ -23,6 +23,7 @@ from harness.machine.spark_lines import Line
 from harness.wait import locked
 
 SOURCE, BUILD = (Path(__file__).with_name(f"{name}.java") for name in ("Agent", "Build"))
+NAME = "onceproof-agent.jar"
 MANAGER, LISTENER = "org.onceproof.Agent", "org.onceproof.Listener"
 PACKAGES = (
     "org.apache.spark.sql.execution.streaming.checkpointing",
@@ -46,20 +47,32 @@ def added(there: Jars, found: Java, home: Path) -> Jars:
     return replace(there, spark=(*there.spark, made), digest=digest)
 
 
+def among(there: Jars) -> bool:
+    """Return whether the agent's jar is among the jars for Spark."""
+    return any(path.name == NAME for path in there.spark)
+
+
 def jar(found: Java, home: Path) -> Path:
     """Return the agent's jar for the Spark at `home` (the package pyspark); it is compiled when missing. Raises
     StackError."""
-    source = SOURCE.read_text(encoding="utf-8").replace("PACKAGE", _package(home))
-    names = sorted(path.name for path in (home / "jars").glob("spark-*.jar"))
-    key = hashlib.sha256("\n".join([source, *names]).encode()).hexdigest()[:16]
-    target = cache.folder("agent") / key
-    made = target / "onceproof-agent.jar"
+    made = place(home)
     if not made.is_file():
         with locked(cache.folder("agent") / ".lock", within_s=LOCK_S):
             if not made.is_file():
-                with cache.filling(target) as folder:
-                    _compile(source, folder / made.name, found, home)
+                with cache.filling(made.parent) as folder:
+                    _compile(_source(home), folder / NAME, found, home)
     return made
+
+
+def place(home: Path) -> Path:
+    """Return where the agent's jar for that Spark lies, or will. Raises StackError."""
+    names = sorted(path.name for path in (home / "jars").glob("spark-*.jar"))
+    key = hashlib.sha256("\n".join([_source(home), *names]).encode()).hexdigest()[:16]
+    return cache.root() / "agent" / key / NAME
+
+
+def _source(home: Path) -> str:
+    return SOURCE.read_text(encoding="utf-8").replace("PACKAGE", _package(home))
 
 
 def _package(home: Path) -> str:

@@ -68,14 +68,26 @@ class Observer:
 
     def _heard(self, event: agent.Event) -> None:
         """Of the agent, in the thread that answers it."""
-        path = agent.local(event["path"]) if event["what"] == agent.OPERATION else None
+        path = self._here(event["path"]) if event["what"] == agent.OPERATION else None
         folder = agent.checkpoint(path) if path is not None else None
         if path is None or folder is None:
             return
         self._reported.add(folder)
         if (seen := agent.crash_point(event, path)) is not None:
+            if self._mirror is not None:
+                # The writer stands still: the copy has what is on the server. One that is away has nothing new.
+                with suppress(StackError):
+                    self._mirror.look()
             with self._one:
                 self._saw(seen)
+
+    def _here(self, path: str) -> Path | None:
+        """Return the path of this machine that Spark's path means: of a file on the server that keeps the checkpoint,
+        its copy."""
+        root = f"{self._mirror.remote.url}/" if self._mirror is not None else None
+        if self._mirror is not None and root and path.startswith(root):
+            return self._mirror.folder / path.removeprefix(root)
+        return agent.local(path)
 
     def _watched_event(self, seen: CheckpointEvent) -> None:
         if seen.folder not in self._reported:
