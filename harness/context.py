@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Protocol
 
 from harness.hosts import signals
+from harness.operation import Operation
 from harness.remote.relay.commits import HeldRequest, Part, Wanted
 from harness.resources import RunResources
 from harness.run_folder.journal import Journal
@@ -62,11 +63,27 @@ class SinkCommit:
         return self.temporary.exists() and not self.final.exists()
 
 
+class HeldOperation:
+    """An operation on a checkpoint whose thread stands still in Spark until `let_go()`."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self._free = threading.Event()
+
+    def let_go(self) -> None:
+        """Let the thread go on."""
+        self._free.set()
+
+    def wait(self, within_s: float) -> None:
+        """Return once it was let go. For the thread that answers Spark's."""
+        self._free.wait(within_s)
+
+
 @dataclass
 class TriggerHit:
     """The trigger was met: in which checkpoint, where the protocol stood, who was frozen there, which writer was held
-    at which row, which commit of the sink was being written, which request to the checkpoint's store was held. `step`
-    counts the schedule's steps from 1."""
+    at which row, which commit of the sink was being written, which operation on the checkpoint, or request to its
+    store, was held. `step` counts the schedule's steps from 1."""
 
     batch: int | None
     folder: Path | None = None
@@ -76,6 +93,7 @@ class TriggerHit:
     step: int = 0
     commit: SinkCommit | None = None
     request: HeldRequest | None = None
+    operation: HeldOperation | None = None
 
     def with_sink(self, listing: Listing) -> Listing:
         """A listing, and whether the sink's commit that was met is being written right now."""
@@ -128,6 +146,11 @@ class Checkpoints(Protocol):
 
     def armed(self, hook: Hook, *, query: str | None = None) -> AbstractContextManager[None]:
         """Call `hook` in the watching thread with every event of our queries, or of the one whose folder is `query`."""
+
+    def holding(
+        self, wanted: Callable[[Operation], bool]
+    ) -> AbstractContextManager[Callable[[], HeldOperation | None]]:
+        """Hold the first operation on a checkpoint that is `wanted`; what is given returns it once it is held."""
 
     def listing(self, folder: Path | None = None) -> Listing:
         """Batches that it lists right now, straight from the disk, or from the server that keeps it; by default those
@@ -259,8 +282,10 @@ class RunContext:
         return hit.folder or (current[0].folder if len(current) == 1 else None)
 
     def release(self, hit: TriggerHit) -> None:
-        """Undo what was held: frozen processes, the sink's writer, a request."""
+        """Undo what was held: frozen processes, the sink's writer, an operation, a request."""
         signals.thaw(hit.frozen)
+        if hit.operation is not None:
+            hit.operation.let_go()
         if self.tripwire is not None and hit.blocked is not None:
             self.tripwire.release()
         if hit.request is not None:

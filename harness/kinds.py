@@ -26,12 +26,14 @@ from harness.errors import HarnessError, UsageError
 @dataclass(frozen=True, kw_only=True)
 class About:
     """What a reader is told of a kind: its name as a scenario file writes it, what it does in one line, one use of it
-    as a line of a scenario file, and the model of its part of the file, `harness.fields.shape.Shape`."""
+    as a line of a scenario file, and the model of its part of the file, `harness.fields.shape.Shape`. Of a trigger that
+    is the type of its value, and `beside` the model of the keys that it has beside it."""
 
     name: str
     summary: str
     example: str
     options: Any
+    beside: Any = None
 
     def said(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a noun: what goes without saying left out, a word of an enum as the plain text that it is.

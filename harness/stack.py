@@ -27,6 +27,7 @@ class Means(StrEnum):
     CUT_NETWORK = "take a process off the network"
     RESTART_COMPONENTS = "stop a component and start it again"
     RESTART_DAEMONS = "stop a daemon of the cluster manager and start it again"
+    HOLD_OPERATIONS = "hold an operation on the checkpoint"
     HOLD_REQUESTS = "hold a request to the server that keeps the checkpoint"
 
 

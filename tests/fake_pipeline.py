@@ -10,18 +10,21 @@ first; `late` finds no record in batches 0 and 3; `hop` has a second query that 
 first; `async` has the thread by which Spark logs offsets late; `logged` names each batch in a log of the sink's own,
 `table/log/N` beside it; `slow` goes on after a restart only once a file `go` lies beside its sink. At a crash point
 that a file in the folder `holds` names it stands until the file `NAME.held`, which it makes of that, is gone: once, so
-not after a restart.
+not after a restart. With ONCEPROOF_AGENT it reports its operations on a checkpoint there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 STEP_S = float(sys.argv[4])
@@ -96,13 +99,31 @@ def hop(checkpoint: Path, batch: int) -> None:
 
 
 def appear(folder: Path, batch: int, text: str) -> None:
-    temporary = folder / f".{batch}.{os.getpid():08x}-0000.tmp"
+    temporary, final = folder / f".{batch}.{os.getpid():08x}-0000.tmp", folder / str(batch)
     held = taken(folder, f"{batch}-begun")
-    temporary.write_text(text)
+    with reported("create", final):
+        temporary.write_text(text)
     stand(held)
     held = taken(folder, str(batch))
-    temporary.rename(folder / str(batch))
+    with reported("rename", final):
+        temporary.rename(final)
     stand(held)
+
+
+@contextlib.contextmanager
+def reported(op: str, path: Path) -> Iterator[None]:
+    """As the agent in Spark does, where it is asked to: it waits for an answer before the operation and after it."""
+    host, _, port = os.environ.get("ONCEPROOF_AGENT", "").partition(":")
+    if not port:
+        yield
+        return
+    event = {"what": "checkpoint-op", "op": op, "path": str(path), "process": "driver", "waits": True}
+    with socket.create_connection((host, int(port))) as harness:
+        harness.sendall(json.dumps({**event, "when": "before"}).encode() + b"\n")
+        harness.recv(1)
+        yield
+        harness.sendall(json.dumps({**event, "when": "after"}).encode() + b"\n")
+        harness.recv(1)
 
 
 def main() -> None:

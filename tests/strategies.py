@@ -14,6 +14,7 @@ from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Implies
 from harness.load.models import BATCH_MAX
 from harness.machine import spark_lines
+from harness.operation import Side
 from harness.scenario import (
     CrashPoint,
     Expect,
@@ -33,6 +34,7 @@ from harness.scenario import (
 )
 from harness.triggers import trigger
 from harness.triggers.base import Planned
+from harness.triggers.op import ASKED
 
 ENTRY = "pipelines/pay.py"
 DATA = "data/orders.jsonl"
@@ -167,12 +169,23 @@ def triggers(draw: st.DrawFn, *, progress: str, rows: bool, records: int, within
     last = min(2 * records - 1, BATCH_MAX)
     batch = draw(st.none() | st.integers(0, last)) if seen else None
     choices = ["failpoint", *["rows"] * rows]
-    choices += ["records", "point", *["elapsed"] * (within_s > 0.001)] * seen
+    choices += ["records", "point", "op", *["elapsed"] * (within_s > 0.001)] * seen
     kind = draw(st.sampled_from(choices))
     if kind == "point":
         query = draw(st.none() | folders)
         of_queries = st.sampled_from([CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED])
         return trigger(kind, draw(of_queries), batch=draw(st.integers(0, min(99, last))), query=query)
+    if kind == "op":
+        path = draw(st.sampled_from(["offsets", "commits", "state", "state/0/1", "sources/0"]))
+        when, asked = draw(st.sampled_from(Side)), draw(st.sampled_from(ASKED))
+        return trigger(
+            kind,
+            asked,
+            batch=draw(st.integers(0, min(99, last))),
+            query=draw(st.none() | folders),
+            path=path,
+            when=when,
+        )
     if kind == "failpoint":
         return trigger(kind, draw(labels), batch=draw(st.none() | st.integers(0, 99)))
     if kind == "elapsed":

@@ -10,15 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from harness.run.progress.agent import OPERATION, AgentServer, Event, checkpoint, crash_point, local
+from harness.context import CheckpointEvent
+from harness.operation import Op, Operation, Side, checkpoint
+from harness.run.progress.agent import OPERATION, AgentServer, Event, local, operation, protocol_event
 from harness.scenario import CrashPoint
 
 FOLDER = Path("/run/checkpoint")
 ANSWER_S = 10.0
 
 
-def operation(op: str, when: str, path: str) -> Event:
-    return {"what": OPERATION, "op": op, "when": when, "path": path, "waits": True}
+def reported(op: str, when: str, path: str) -> Event:
+    return {"what": OPERATION, "op": op, "when": when, "path": path, "process": "driver", "waits": True}
+
+
+def event_of(op: str, when: str, path: Path) -> CheckpointEvent | None:
+    done = operation(reported(op, when, str(path)), path)
+    assert done is not None
+    return protocol_event(done)
 
 
 @pytest.mark.parametrize(
@@ -35,14 +43,13 @@ def operation(op: str, when: str, path: str) -> Event:
     ],
 )
 def test_an_operation_is_a_crash_point_of_its_batch(op: str, when: str, name: str, point: CrashPoint | None) -> None:
-    seen = crash_point(operation(op, when, str(FOLDER / name)), FOLDER / name)
+    seen = event_of(op, when, FOLDER / name)
     assert (seen and seen.point) == point
     assert seen is None or (seen.batch, seen.folder) == (3, FOLDER)
 
 
 def test_where_a_source_begins_is_no_point() -> None:
-    path = FOLDER / "sources" / "1" / "0"
-    seen = crash_point(operation("rename", "after", str(path)), path)
+    seen = event_of("rename", "after", FOLDER / "sources" / "1" / "0")
     assert seen is not None
     assert (seen.point, seen.folder, seen.source) == (None, FOLDER, "1")
 
@@ -50,6 +57,29 @@ def test_where_a_source_begins_is_no_point() -> None:
 @pytest.mark.parametrize("name", ["offsets", "offsets/3", "commits/3", "metadata", "sources/0/0", "state/0/1/3.delta"])
 def test_the_checkpoint_of_an_operation(name: str) -> None:
     assert checkpoint(FOLDER / name) == FOLDER
+
+
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [
+        ("commits/3", 3),
+        ("offsets/0", 0),
+        ("state/0/1/4.delta", 3),
+        ("state/0/1/left-keyToNumValues/4.changelog", 3),
+        ("state/0/1/4_0c8f.zip", 3),
+        ("state/0/_metadata/schema", None),
+        ("metadata", None),
+    ],
+)
+def test_the_batch_of_a_file(name: str, batch: int | None) -> None:
+    assert Operation(Op.CREATE, Side.BEFORE, FOLDER, name).batch == batch
+
+
+def test_a_file_is_below_its_folders_alone() -> None:
+    done = Operation(Op.CREATE, Side.BEFORE, FOLDER, "state/0/1/4.delta")
+    assert [done.below(path) for path in ("state", "state/0", "state/0/1/4.delta", "state/0/1/4", "commits")] == [
+        True, True, True, False, False
+    ]  # fmt: skip
 
 
 def test_a_path_of_this_machine() -> None:
@@ -82,7 +112,7 @@ def connected(server: AgentServer) -> socket.socket:
 def test_an_operation_is_answered_and_an_event_is_not(server: AgentServer, heard: list[Event]) -> None:
     with connected(server) as spark:
         spark.sendall(json.dumps({"what": "task-started", "waits": False}).encode() + b"\n{\n")
-        spark.sendall(json.dumps(operation("create", "before", "offsets/0")).encode() + b"\n")
+        spark.sendall(json.dumps(reported("create", "before", "offsets/0")).encode() + b"\n")
         assert spark.recv(10) == b"\n"
     assert [each["what"] for each in heard] == ["task-started", OPERATION]
     assert server.failure is None

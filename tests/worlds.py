@@ -27,6 +27,7 @@ from harness.run_folder.journal import Journal
 from harness.scenario import CrashPoint, Pipeline, Restart, Sink, Step, StepOutcome, Trigger
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.spark.driver_process import ProcessDriver
+from harness.spark.settings import AGENT
 from harness.triggers import trigger
 from harness.wait import until
 from tests.provided import reader
@@ -67,6 +68,7 @@ class FakeStack:
     step_s: float = STEP_S
     helpers: list[LocalProcess] = field(default_factory=list)
     births: list[float] = field(default_factory=list)
+    agent: str = ""
 
     def launch(self, own: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
         places = [str(self.folder / "checkpoint"), str(self.folder / "sink")]
@@ -76,7 +78,7 @@ class FakeStack:
         argv = [str(java), str(FAKE), *places, str(self.batches), str(self.step_s), *self.arguments]
         with log.open("ab") as output:
             child = subprocess.Popen(
-                argv, stdout=output, stderr=output, env={**os.environ, "FAKE_PYTHON": sys.executable}
+                argv, stdout=output, stderr=output, env={**os.environ, "FAKE_PYTHON": sys.executable, AGENT: self.agent}
             )
         self.births.append(psutil.Process(child.pid).create_time())
         return ProcessDriver(number, log, child)
@@ -159,9 +161,15 @@ def rows(table: Path) -> SinkTable:
 
 @contextmanager
 def world(
-    tmp_path: Path, *arguments: str, batches: int = BATCHES, step_s: float = STEP_S, snapshots: bool = False
+    tmp_path: Path,
+    *arguments: str,
+    batches: int = BATCHES,
+    step_s: float = STEP_S,
+    snapshots: bool = False,
+    agent: bool = False,
 ) -> Iterator[World]:
-    """With `snapshots`, whoever asks for them has to replace what of `harness.run.snapshots` asks a database."""
+    """With `snapshots`, whoever asks for them has to replace what of `harness.run.snapshots` asks a database. With
+    `agent` the pipeline reports its operations as the agent in Spark does."""
     folder = tmp_path / "run"
     folder.mkdir()
     journal = Journal(None)
@@ -169,6 +177,7 @@ def world(
     own: Any = RunResources(folder)
     supervisor = Supervisor(stack, own, Pipeline(entry="fake"), journal=journal, logs=tmp_path)
     observer = Observer(folder, reader("topic"), journal)
+    stack.agent = observer.reports_to if agent else ""
     state: dict[str, World] = {}
 
     def hopeless() -> str:

@@ -117,7 +117,9 @@ def options(kind: Any) -> list[Option]:
     """The keys of its own that a file may say; of a trigger its value, under its own name."""
     about = kind.about
     if not hasattr(about.options, "model_fields"):
-        return [Option(about.name, _asked(about.options), "", "")]
+        fields = about.beside.model_fields if about.beside else {}
+        beside = [_option(name, info, about) for name, info in fields.items()]
+        return [Option(about.name, _asked(about.options), "", ""), *beside]
     return [_option(key, about.options.model_fields[name], about) for key, name in own(about).items()]
 
 

@@ -143,9 +143,16 @@ def trigger(when: Section, do: Fault) -> Trigger | str | None:
     batch, query = when.get("batch"), when.get("query")
     given = [kind for kind in TRIGGERS if kind.about.name in when.values]
     if given:
-        return given[0].trigger(when.get(given[0].about.name), batch=batch, query=query)
+        about = given[0].about
+        return given[0].trigger(when.get(about.name), batch=batch, query=query, **beside(when, about))
     kind = FAULTS[do.kind]
     return kind.trigger(batch, query) if isinstance(kind, Implies) else None
+
+
+def beside(when: Section, kind: About) -> dict[str, Any]:
+    """What `when` says well of the keys that its trigger has beside its own, by the names that their model has."""
+    fields = kind.beside.model_fields if kind.beside else ()
+    return {name: when.get(name) for name in fields if name in when.values}
 
 
 def restart(section: Section) -> Restart:

@@ -173,7 +173,7 @@ def step(s: Step) -> CommentedMap:
 def when(t: Trigger) -> dict[str, Any]:
     """A trigger; one that the fault implies is its batch alone."""
     value = {} if t.implied else {t.kind: v.written(TRIGGERS[t.kind].about.options, t.value)}
-    return {**value, "batch": t.batch, "query": t.query}
+    return {**value, **t.options, "batch": t.batch, "query": t.query}
 
 
 def known(k: Known) -> CommentedMap:

@@ -226,15 +226,18 @@ def annotated(info: FieldInfo) -> Any:
 
 def _when(triggers: tuple[About, ...]) -> type[Shape]:
     names = ", ".join(kind.name for kind in triggers)
-    if taken := {"batch", "query"} & {kind.name for kind in triggers}:
+    fields = {name: info for kind in triggers if kind.beside for name, info in kind.beside.model_fields.items()}
+    if taken := {"batch", "query", *fields} & {kind.name for kind in triggers}:
         saw = f"a trigger is called {taken.pop()!r}, which narrows any of them"
         raise UsageError(f"asked for the keys of `when`; saw that {saw}. Give it another name")
     named: Any = {kind.name: (kind.options, Field(None, description=kind.summary)) for kind in triggers}
+    beside: Any = {name: (annotated(info), Field(None, description=info.description)) for name, info in fields.items()}
     return create_model(
         "WhenShape",
         __base__=Shape,
         __doc__=f"A trigger: one of {names}; some take a batch.",
         **named,
+        **beside,
         batch=(Annotated[int, v.whole(0, BATCH_MAX)], Field(None)),
         query=(v.Folder, Field(None, description="a crash point of this query only, by its checkpoint's folder")),
     )

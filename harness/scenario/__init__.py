@@ -142,7 +142,8 @@ class Trigger:
     to one batch, `query` a crash point, or what has to be in flight, to the query with that checkpoint folder.
 
     `place` says in words where in the protocol that is, without the batch; `point` is the crash point that it waits
-    for, if it waits for one; `implied`: the fault names it, and the file does not."""
+    for, if it waits for one; `implied`: the fault names it, and the file does not. `options`: what else the file says
+    of it."""
 
     kind: str
     value: str | int | float | None
@@ -151,6 +152,7 @@ class Trigger:
     query: str | None = None
     point: CrashPoint | None = None
     implied: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         batch = "" if self.batch is None else f" of batch {self.batch}"

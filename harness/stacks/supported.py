@@ -20,6 +20,7 @@ from harness.triggers.base import NeedsMeans
 
 REASONS: Mapping[Means, str] = {
     Means.RESTART_ENDED: "a program that ends well on it is not started again there; take kill driver",
+    Means.HOLD_OPERATIONS: "no agent in Spark holds an operation on the checkpoint",
     Means.HOLD_REQUESTS: "no request can be held on its way to the server that keeps the checkpoint",
 }
 """What a fault that needs them would lead to on a stack without, where its name does not say it."""

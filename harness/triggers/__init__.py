@@ -14,9 +14,9 @@ __all__ = ["TRIGGERS", "release", "trigger"]
 TRIGGERS: Registry[TriggerKind] = Registry("trigger", "harness.triggers", TriggerKind)
 
 
-def trigger(kind: str, value: Any, *, batch: int | None = None, query: str | None = None) -> Trigger:
+def trigger(kind: str, value: Any, *, batch: int | None = None, query: str | None = None, **keys: Any) -> Trigger:
     """A trigger in code, as `{kind: value, batch: ..., query: ...}` is in a file; a time in seconds."""
-    return TRIGGERS[kind].trigger(value, batch=batch, query=query)
+    return TRIGGERS[kind].trigger(value, batch=batch, query=query, **keys)
 
 
 def release(run: RunContext, step: Step, hit: TriggerHit) -> None:

@@ -10,12 +10,12 @@ from harness.component import COMPONENTS, ShowsCommits
 from harness.context import Commits, Listing, RunContext, TriggerHit, running
 from harness.errors import WaitError
 from harness.fields import values as v
-from harness.hosts import signals
 from harness.kinds import About, Refusal, Refusals
 from harness.remote.relay.commits import HeldRequest, Part
-from harness.scenario import CrashPoint, Step, Trigger, Victim
+from harness.scenario import CrashPoint, Step, Trigger
 from harness.stack import Means
 from harness.triggers.base import LATE_LOG, Planned, Trait, wait_until
+from harness.triggers.base.standing import first
 
 STANDS = {
     Part.PUT: CrashPoint.SINK_COMMITTED,
@@ -70,18 +70,13 @@ class Request:
         when = step.when
         if run.requests is None:
             raise WaitError(f"{when} never came: no relay sees the requests of the checkpoint")
-        lowest = (when.batch or 0) + later
-        while True:
-            request = _held(run, run.requests, when, lowest)
-            hit = TriggerHit(request.batch, folder=run.own.checkpoint / request.place, request=request)
-            try:
-                if met(run, hit, freeze=freeze):
-                    return hit
-            except BaseException:
-                run.release(hit)
-                raise
-            run.release(hit)
-            lowest = request.batch + 1
+        requests = run.requests
+
+        def held(lowest: int) -> TriggerHit:
+            request = _held(run, requests, when, lowest)
+            return TriggerHit(request.batch, folder=run.own.checkpoint / request.place, request=request)
+
+        return first(run, held, (when.batch or 0) + later, freeze=freeze)
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
         """By the files of the plan or the commit that are there, as long as the request was held."""
@@ -126,16 +121,6 @@ def _held(run: RunContext, commits: Commits, when: Trigger, lowest: int) -> Held
     found = held()
     assert found is not None
     return found
-
-
-def met(run: RunContext, hit: TriggerHit, *, freeze: bool) -> bool:
-    """Has the batch records? Then `hit` says where it stands, with the JVM stopped if that is wanted."""
-    assert hit.folder is not None
-    if run.observer.took_nothing(hit.folder, hit.batch or 0):
-        return False
-    hit.frozen = signals.freeze(run.supervisor.processes(Victim.JVM) if freeze else [])
-    hit.before = run.observer.settled(hit.folder) if hit.frozen else run.observer.listing(hit.folder)
-    return True
 
 
 KIND = Request()

@@ -20,6 +20,10 @@ def check_step(step: Section, planned: Planned) -> None:
         if key not in own(kind.about) and step.has(key):
             step.wrong(f"{step.path}.{key} means nothing for {do.kind}: {words[:1].lower()}{words[1:]}", key)
     trigger = triggered(step, when, do)
+    for each in TRIGGERS:
+        for key in each.about.beside.model_fields if each.about.beside else ():
+            if when.has(key) and (trigger is None or trigger.kind != each.about.name):
+                when.wrong(f"{when.path}.{key} means nothing without `{each.about.name}`", key)
     for refusal in kind.refusals(do, trigger, planned):
         (step if refusal.key in own(kind.about) else when).refuse(refusal)
     if trigger is not None and not trigger.implied:

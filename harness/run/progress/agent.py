@@ -16,18 +16,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.context import CheckpointEvent
+from harness.operation import Op, Operation, Side, checkpoint
 from harness.scenario import CrashPoint
 
 LOOPBACK = "127.0.0.1"
 OPERATION = "checkpoint-op"
-NUMBERED = {
-    ("offsets", "rename", "after"): CrashPoint.BATCH_PLANNED,
-    ("commits", "create", "before"): CrashPoint.SINK_COMMITTED,
-    ("commits", "rename", "after"): CrashPoint.BATCH_COMMITTED,
+FIRST = {
+    ("offsets", Op.RENAME, Side.AFTER): CrashPoint.BATCH_PLANNED,
+    ("commits", Op.CREATE, Side.BEFORE): CrashPoint.SINK_COMMITTED,
+    ("commits", Op.RENAME, Side.AFTER): CrashPoint.BATCH_COMMITTED,
 }
-"""By log, operation and side of it, the crash point of the batch that the file is named by."""
-LOGS = ("offsets", "commits", "sources", "metadata", "state")
-"""What lies in a checkpoint."""
+"""By log, operation and side, the crash point to which a batch has come with it."""
 
 Event = dict[str, Any]
 
@@ -80,19 +79,19 @@ def local(path: str) -> Path | None:
     return Path(found.path) if found.scheme in ("", "file") else None
 
 
-def checkpoint(path: Path) -> Path | None:
-    """Return the checkpoint that an operation changes; None if it cannot be told."""
-    parents = [path, *path.parents]
-    for each in reversed(parents):
-        if each.name in LOGS and each.parent != each:
-            return each.parent
-    return None
+def operation(event: Event, path: Path) -> Operation | None:
+    """Return the operation on the file at `path` that was reported; None for a file of no checkpoint."""
+    folder = checkpoint(path)
+    if folder is None:
+        return None
+    name = path.relative_to(folder).as_posix()
+    return Operation(Op(event["op"]), Side(event["when"]), folder, name, event["process"])
 
 
-def crash_point(event: Event, path: Path) -> CheckpointEvent | None:
-    """Return what an operation on a checkpoint means for its batch, if it means anything."""
-    log, name = path.parent, path.name
-    if log.parent.name == "sources" and name == "0" and (event["op"], event["when"]) == ("rename", "after"):
-        return CheckpointEvent(None, 0, log.parent.parent, log.name)
-    point = NUMBERED.get((log.name, event["op"], event["when"])) if name.isdecimal() else None
-    return CheckpointEvent(point, int(name), log.parent) if point else None
+def protocol_event(done: Operation) -> CheckpointEvent | None:
+    """Return what an operation says of the protocol: a batch has come to a crash point, or a source begins."""
+    parts = done.name.split("/")
+    if parts[0] == "sources" and parts[2:] == ["0"] and (done.op, done.side) == (Op.RENAME, Side.AFTER):
+        return CheckpointEvent(None, 0, done.folder, parts[1])
+    point = FIRST.get((done.log, done.op, done.side))
+    return CheckpointEvent(point, done.batch, done.folder) if point and done.batch is not None else None

@@ -9,8 +9,9 @@ from pathlib import Path
 from time import monotonic
 
 from harness.checkpoint import Beginnings, OffsetReader, Offsets, Progress, listing, read_offsets, shuffle_partitions
-from harness.context import CheckpointEvent, Hook
+from harness.context import CheckpointEvent, HeldOperation, Hook
 from harness.errors import HarnessError, StackError
+from harness.operation import Operation
 from harness.remote import checkpoint as remote
 from harness.remote.mirror import Mirror
 from harness.run.progress import agent
@@ -19,6 +20,7 @@ from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
 
+HELD_S = 3600.0
 BEHIND_S = 2.0
 """How long a restart waits at most for what the watch has still to tell of the dead attempt."""
 
@@ -53,6 +55,8 @@ class Observer:
         self._reported: set[Path] = set()
         """The checkpoints that the agent in Spark reports: what the watch sees of them comes later."""
         self._one = threading.RLock()
+        self._wanted: Callable[[Operation], bool] | None = None
+        self._held: list[HeldOperation] = []
         self._agent = agent.AgentServer(self._heard)
         self._watch = self._watched(root)
         if mirror is not None:
@@ -69,17 +73,39 @@ class Observer:
     def _heard(self, event: agent.Event) -> None:
         """Of the agent, in the thread that answers it."""
         path = self._here(event["path"]) if event["what"] == agent.OPERATION else None
-        folder = agent.checkpoint(path) if path is not None else None
-        if path is None or folder is None:
+        done = agent.operation(event, path) if path is not None else None
+        if done is None:
             return
-        self._reported.add(folder)
-        if (seen := agent.crash_point(event, path)) is not None:
+        self._reported.add(done.folder)
+        if (seen := agent.protocol_event(done)) is not None:
             if self._mirror is not None:
                 # The writer stands still: the copy has what is on the server. One that is away has nothing new.
                 with suppress(StackError):
                     self._mirror.look()
             with self._one:
                 self._saw(seen)
+        self._stand(done)
+
+    def _stand(self, done: Operation) -> None:
+        """Hold the thread, if its operation is the one that is waited for."""
+        with self._one:
+            wanted, held = self._wanted, None
+            if wanted is not None and wanted(done):
+                held, self._wanted = HeldOperation(done), None
+                self._held.append(held)
+        if held is not None:
+            held.wait(HELD_S)
+
+    @contextmanager
+    def holding(self, wanted: Callable[[Operation], bool]) -> Iterator[Callable[[], HeldOperation | None]]:
+        """Hold the first operation on a checkpoint that is `wanted`, until it is let go; what is given returns it."""
+        with self._one:
+            before, self._wanted = len(self._held), wanted
+        try:
+            yield lambda: self._held[before] if len(self._held) > before else None
+        finally:
+            with self._one:
+                self._wanted = None
 
     def _here(self, path: str) -> Path | None:
         """Return the path of this machine that Spark's path means: of a file on the server that keeps the checkpoint,
@@ -95,7 +121,9 @@ class Observer:
                 self._saw(seen)
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching, and hold nothing any more."""
+        for held in self._held:
+            held.let_go()
         self._agent.close()
         if self._mirror is not None:
             self._mirror.close()

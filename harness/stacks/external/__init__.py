@@ -25,7 +25,7 @@ class External:
         "--at kafka=HOST:PORT --at postgres=URL",
         options=Shape,
     )
-    means = frozenset({Means.SIGNAL_DRIVER, Means.RESTART_ENDED})
+    means = frozenset({Means.SIGNAL_DRIVER, Means.RESTART_ENDED, Means.HOLD_OPERATIONS})
     has = AtAddress
     one_at_a_time = True
     at_addresses = True

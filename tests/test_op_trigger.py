@@ -1,0 +1,47 @@
+"""The trigger `op`: a pipeline that reports its operations is hit at each of them, at the batch that was asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.checkpoint import PLANNING
+from harness.operation import Op, Side
+from harness.scenario import CrashPoint
+from harness.triggers import trigger
+from tests.worlds import step, world
+
+BATCH = 3
+TEMPORARY = {(Op.CREATE, Side.AFTER), (Op.RENAME, Side.BEFORE)}
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("op", [Op.CREATE, Op.RENAME])
+@pytest.mark.parametrize("log", ["offsets", "commits"])
+def test_a_driver_is_killed_at_an_operation(tmp_path: Path, log: str, op: Op, side: Side) -> None:
+    with world(tmp_path, agent=True) as w:
+        (outcome,) = w.play(step(trigger("op", op, batch=BATCH, path=log, when=side), "kill driver"))
+    assert outcome.hit, outcome.evidence.note
+    assert (outcome.batch, outcome.point) == (BATCH, f"{side} {op} of {log}")
+    after = outcome.evidence.checkpoint_after
+    assert (BATCH in after[log]) is ((op, side) == (Op.RENAME, Side.AFTER))
+    begun = after.get(PLANNING if log == "offsets" else "begun", ())
+    assert (BATCH in begun) is ((op, side) in TEMPORARY)
+
+
+def test_who_lives_on_goes_on(tmp_path: Path) -> None:
+    """The thread is let go once the step is over."""
+    with world(tmp_path, agent=True) as w:
+        when = trigger("op", "create", batch=BATCH, path="commits", when="before")
+        (outcome,) = w.play(step(when, "pause driver", for_s=0.1), finish=True)
+    assert outcome.hit, outcome.evidence.note
+    assert outcome.crash_point is CrashPoint.SINK_COMMITTED
+    assert w.copies() == dict.fromkeys(range(w.batches), 1)
+
+
+def test_without_an_agent_it_never_comes(tmp_path: Path) -> None:
+    with world(tmp_path) as w:
+        (outcome,) = w.play(step(trigger("op", "create", batch=BATCH), "kill driver"))
+    assert not outcome.hit and not outcome.evidence.signalled
+    assert "never came" in outcome.evidence.note
