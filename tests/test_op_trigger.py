@@ -40,6 +40,16 @@ def test_who_lives_on_goes_on(tmp_path: Path) -> None:
     assert w.copies() == dict.fromkeys(range(w.batches), 1)
 
 
+def test_a_program_that_is_asked_to_end_finishes_the_batch_whose_thread_was_held(tmp_path: Path) -> None:
+    with world(tmp_path, "--broken", "polite", agent=True) as w:
+        when = trigger("op", "create", batch=BATCH, path="commits", when="before")
+        (outcome,) = w.play(step(when, "stop driver"))
+    assert outcome.hit, outcome.evidence.note
+    assert outcome.evidence.driver_status == 0
+    assert max(outcome.evidence.checkpoint_before["commits"]) == BATCH - 1
+    assert max(outcome.evidence.checkpoint_after["commits"]) == BATCH
+
+
 def test_without_an_agent_it_never_comes(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(trigger("op", "create", batch=BATCH), "kill driver"))

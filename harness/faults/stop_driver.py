@@ -10,6 +10,7 @@ from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger, Victim
 from harness.stack import Means
+from harness.triggers import release
 from harness.triggers.base import Planned
 
 
@@ -36,6 +37,8 @@ class StopDriver:
         killing.scheduled(run, driver, targets)
         run.glance(hit)
         signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
+        # A program that finishes its batch first needs the thread, or the writer, that the trigger holds.
+        release(run, step, hit)
         return killing.ending(run, driver, Injection(signalled=signalled))
 
 
