@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from harness.run import snapshots
 from harness.run_folder.snapshot import Snapshot
 from harness.run_folder.store import noun
 from harness.scenario import CrashPoint, Restart, Sink, Victim
+from harness.sinks.base import Writer
 from harness.sinks.table import load, save
 from harness.wait import until
 from tests.worlds import SLOW_S, WITHIN_S, World, at, rows, step, world
@@ -38,20 +40,22 @@ class Database:
         return len(found.rows)
 
 
-class Quiet:
-    """A sink that nobody writes into."""
+@dataclass
+class Written:
+    """A sink into which the `writers` write."""
 
-    server = "fake"
+    writers: list[Writer] = field(default_factory=list)
+    server: str = "fake"
 
-    def writing(self, *, wait_ms: int) -> tuple[list[Any], list[Any]]:
-        return [], []
+    def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
+        return self.writers, self.writers
 
 
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
     made = Database(tmp_path / "run" / "sink")
     monkeypatch.setattr(snapshots, "keep", made.keep)
-    monkeypatch.setattr(snapshots, "opened", lambda sink, own: Quiet())
+    monkeypatch.setattr(snapshots, "opened", lambda sink, own: Written())
     monkeypatch.setattr(snapshots, "busy", lambda sink, parts: made.busy())
     return made
 
@@ -91,6 +95,20 @@ def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_pa
         assert (state.planned, state.committed) == ({0: (batch + 1) * 10}, {0: batch * 10})
         assert held_rows(w, "1-injection") == [str(n) for n in range(batch + 1)], "written, and not yet again"
         assert w.copies()[batch] == 2
+
+
+@pytest.mark.subprocess
+def test_an_open_transaction_without_a_server_s_process_is_kept(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of Kafka, or a prepared one."""
+    open_one = Writer(backend=None, table=1, schema="out", statement="transaction of producer 7 in partition 0")
+    monkeypatch.setattr(snapshots, "opened", lambda sink, own: Written([open_one]))
+    with world(tmp_path, snapshots=True) as w:
+        w.play(step(HERE, "kill driver"), held=[HERE])
+        taken = snapshot(w, "1-injection")
+    assert taken.writing == {"0": (open_one.statement,)}
+    assert taken.left == taken.writing
 
 
 @pytest.mark.subprocess

@@ -260,7 +260,8 @@ class Snapshots:
             theirs, ours = look.at(partial(there.writing, wait_ms=WAIT_MS), _NOBODY)
             found |= {(there.server, writer) for writer in theirs}
             beside |= {(there.server, writer): None for writer in ours}
-            if words := statements(writer for writer in theirs if writer.backend != empty):
+            # A prepared transaction, or one of Kafka, has no server's process.
+            if words := statements(each for each in theirs if each.backend is None or each.backend != empty):
                 out[str(index)] = words
         rest = statements(writer for server, writer in beside if (server, writer) not in found)
         more = {OFFSETS: look.at(parts.saving, _NOTHING), "": rest}
