@@ -4,8 +4,8 @@ before `commits/N`, some 40 ms wide, in runs side by side.
     PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4]
 
 A kill is right if its batch is the one that the next attempt begins with, as Spark's own files show, and had not been
-committed: anything else is *elsewhere*. A try that comes too late is a miss, which the journal says; the driver goes on
-unhurt, and the next batch is tried. A driver that died of no step that the journal tells, and a step that it does not
+committed: anything else is *elsewhere*. A try that comes too late is a miss, which the history says; the driver goes on
+unhurt, and the next batch is tried. A driver that died of no step that the history tells, and a step that it does not
 tell, are *unsaid*.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 
 from harness.load import load
 from harness.run.loop import run
-from harness.run_folder.journal import read
+from harness.history import read
 from harness.scenario import Scenario
 from harness.stacks.processes.stack import ProcessesStack
 from harness.suite.side_by_side import played, threads
@@ -50,10 +50,10 @@ def scenario(folder: Path) -> Scenario:
     return load(path)
 
 
-def told(journal: Path, steps: int = EACH) -> Iterator[str]:
+def told(history: Path, steps: int = EACH) -> Iterator[str]:
     """How each try of so many steps went: `right`, `elsewhere`, `missed`, where it came too late and the driver went on
     unhurt, or `unsaid`."""
-    events = list(read(journal))
+    events = list(read(history))
     tries = [(at, event) for at, event in enumerate(events) if event["what"] in ("step", "missed")]
     for at, event in tries:
         if event["evidence"]["signalled"]:
@@ -77,10 +77,10 @@ def _first(event: Mapping[str, Any], attempt: int) -> bool:
     return event["what"] == "batch" and event.get("attempt") == attempt and event["point"] == "sink-committed"
 
 
-def ended_ms(journal: Path) -> Iterator[float]:
+def ended_ms(history: Path) -> Iterator[float]:
     """From the event of the window to the driver's death."""
     seen = 0.0
-    for event in read(journal):
+    for event in read(history):
         if event["what"] == "batch" and event["point"] == "sink-committed":
             seen = event["at_s"]
         if event["what"] == "died":
@@ -99,18 +99,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-", dir=Path.cwd()) as name:
         folder = Path(name)
         wanted = scenario(folder)
-        journals: list[Path] = []
+        histories: list[Path] = []
 
         def play(number: int, each: Scenario) -> None:
             result = run(each, stack, reports=folder)
             words[result.verdict.word.value] += 1
-            journals.append(result.folder / "journal.jsonl")
+            histories.append(result.folder / "history.jsonl")
 
         with threads(given.jobs) as pool, ProcessesStack(folder / "logs", needs=["kafka", "postgres"]) as stack:
             played([wanted] * -(-given.kills // EACH), pool, play)
-        for journal in journals:
-            counts.update(told(journal))
-            latencies += ended_ms(journal)
+        for history in histories:
+            counts.update(told(history))
+            latencies += ended_ms(history)
     print(f"{sum(counts.values())} tries, {given.jobs} runs at once: {dict(counts)}")
     ordered = sorted(latencies)
     shares = ", ".join(f"{ordered[int(share * (len(ordered) - 1))]:.0f}" for share in LATENCY_MS)

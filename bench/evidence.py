@@ -1,4 +1,4 @@
-"""What evidence costs: the seconds of snapshots and control runs, from the journals of runs that were kept.
+"""What evidence costs: the seconds of snapshots and control runs, from the histories of runs that were kept.
 
     PYTHONPATH=. .venv/bin/python bench/evidence.py FOLDER...        all runs below these folders
     PYTHONPATH=. .venv/bin/python bench/evidence.py --rows 200000    a run with so many rows in its sink
@@ -21,7 +21,7 @@ from time import monotonic
 
 from harness.judge import judge
 from harness.run.loop import run
-from harness.run_folder import journal
+from harness.run_folder import history
 from harness.run_folder.snapshot import INJECTION, RESTART
 from harness.stacks.processes.stack import ProcessesStack
 from tests.plays import ONCE, Play
@@ -45,7 +45,7 @@ def costs(folder: Path) -> Iterator[Cost]:
     made = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("controls/*/run.json"))]
     controls = [float(each["outcome"]["seconds"]) for each in made if not each["cached"]]
     whole_s = float(json.loads((folder / "run.json").read_text(encoding="utf-8"))["seconds"]) - sum(controls)
-    for event in journal.read(folder / "journal.jsonl"):
+    for event in history.read(folder / "history.jsonl"):
         if event["what"] == "snapshot":
             rows = int(event["rows"])
             yield Cost(kind=str(event["moment"]), seconds=float(event["seconds"]), whole_s=whole_s, rows=rows)
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, help="make a run with so many rows")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as place:
-        folders = sorted({path.parent for each in options.folders for path in each.rglob("journal.jsonl")})
+        folders = sorted({path.parent for each in options.folders for path in each.rglob("history.jsonl")})
         if options.rows:
             folders.append(large(options.rows, Path(place)))
         found = [cost for folder in folders if not folder.is_symlink() for cost in costs(folder)]

@@ -66,7 +66,7 @@ def made(room: Path, given: argparse.Namespace) -> RunFolder:
     query = {"checkpoint": "checkpoint", "batches": said, "first": {1: 0}}
     folder.save(1, checkpoint={"queries": [query], "batches": said, "drained": True})
     lines = (json.dumps(event) for event in events(records, batches))
-    folder.journal.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    folder.history.write_text("\n".join(lines) + "\n", encoding="utf-8")
     folder.save(2, run={"seconds": 1.0})
     sealed.write(folder.path)
     return folder
@@ -89,7 +89,7 @@ def source(records: int) -> Iterator[pa.RecordBatch]:
 
 
 def events(records: int, batches: int) -> Iterator[dict[str, object]]:
-    """The journal of one attempt that did every batch."""
+    """The history of one attempt that did every batch."""
     yield {"n": 0, "at_s": 0.0, "what": "launched", "number": 1}
     for n in range(batches):
         at = 1.0 + n

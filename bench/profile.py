@@ -22,7 +22,7 @@ from pathlib import Path
 
 from harness.load import load
 from harness.run.loop import run
-from harness.run_folder.journal import read
+from harness.history import read
 from harness.scenario import Scenario
 from harness.stacks.processes.stack import ProcessesStack
 
@@ -96,8 +96,8 @@ def spent(samples: list[tuple[float, Seen]]) -> list[tuple[float, str, float]]:
 
 
 def phases(folder: Path, began: float) -> list[tuple[float, str]]:
-    """When each phase of the run ends, by the journal."""
-    events = list(read(folder / "journal.jsonl"))
+    """When each phase of the run ends, by the history."""
+    events = list(read(folder / "history.jsonl"))
     out, attempt = [], 0
 
     def first(test: Mapping[str, object], after: float = 0.0) -> float:

@@ -112,7 +112,7 @@ def kept(reports: Path, name: str, verdict: Verdict, entry: str, *, raw: bytes =
     asked = sample.scenario(name=name, pipeline=Pipeline(entry=f"pipelines/{entry}"), **changes)
     folder = sample.stored(reports, verdict, asked=asked, run_id=f"r{len(list(reports.glob('*/2*')))}")
     begun = [("set up", 0.2), ("warm-up", 0.9), ("feeding", 9.5), ("draining", 16.0), ("judging", 29.0)]
-    with folder.journal.open("a", encoding="utf-8") as out:
+    with folder.history.open("a", encoding="utf-8") as out:
         for phase, at in begun:
             out.write(json.dumps({"what": "phase", "name": phase, "at_s": at}) + "\n")
     if raw:

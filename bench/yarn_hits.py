@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from harness.judge.stakes.weighed import PLANNED, WRITING, WRITTEN
-from harness.run_folder import journal
+from harness.run_folder import history
 
 ROOT = Path(__file__).parents[1]
 RECORD = Path("bench", "records", "yarn-hits.txt")
@@ -195,8 +195,8 @@ def play(aim: Aim, handed_on: Sequence[str]) -> tuple[Mapping[str, Any] | None, 
             (run,) = json.loads((reports / "latest" / "summary.json").read_text(encoding="utf-8"))["runs"]
         except (OSError, ValueError):
             return None, 0
-        own = ROOT / (run["folder"] or "none") / "journal.jsonl"
-        events = list(journal.read(own)) if own.exists() else []
+        own = ROOT / (run["folder"] or "none") / "history.jsonl"
+        events = list(history.read(own)) if own.exists() else []
         return run, sum(event["what"] == "missed" for event in events)
 
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
+from harness.history import History
 from harness.hosts import signals
 from harness.operation import Operation
 from harness.remote.relay.commits import HeldRequest, Part, Wanted
 from harness.resources import RunResources
-from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import QueryState
 from harness.scenario import COMMITTING, CrashPoint, Victim
 from harness.stack import Driver, Process, Stack
@@ -261,7 +261,7 @@ class RunContext:
     own: RunResources
     supervisor: Drivers
     observer: Checkpoints
-    journal: Journal
+    history: History
     tripwire: Tripwire | None
     sent: Callable[[], int]
     in_flight: Callable[[], str]

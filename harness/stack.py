@@ -122,7 +122,7 @@ class HasNames(Protocol):
     """A driver that a cluster manager knows by names of its own."""
 
     def names(self) -> Mapping[str, str]:
-        """Those names, for the journal: `application`, `container`."""
+        """Those names, for the history: `application`, `container`."""
 
 
 @runtime_checkable

@@ -294,7 +294,7 @@ class Folder:
     def sealed(self) -> RunFolder:
         """The run judged, its verdict kept and all of it sealed, as the loop leaves it."""
         folder = RunFolder.open(self.write())
-        folder.journal.write_text('{"n": 0, "at_s": 0.1, "what": "phase", "name": "judging"}\n', encoding="utf-8")
+        folder.history.write_text('{"n": 0, "at_s": 0.1, "what": "phase", "name": "judging"}\n', encoding="utf-8")
         folder.save(0, scenario=f"name: {self.scenario.name}\n", run={"scenario": self.scenario.name, "seed": 0})
         folder.save(1, verdict=judge(folder.path))
         folder.save(2, run={"seconds": 1.5})

@@ -202,7 +202,7 @@ def stored(reports: Path, given: Verdict, *, asked: Scenario | None = None, run_
         {"n": 2, "at_s": 3.0, "what": "sent", "records": 600, "total": 600},
         {"n": 3, "what": "step", **plain(STEP), "at_s": None},
     ]
-    folder.journal.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    folder.history.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
     folder.save(1, checkpoint={"drained": True})
     folder.save(2, verdict=given)
     return folder

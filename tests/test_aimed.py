@@ -1,4 +1,4 @@
-"""The bench of aimed kills: what its journals come to, with misses that are planted."""
+"""The bench of aimed kills: what its histories come to, with misses that are planted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import aimed
-from harness.run_folder.journal import Journal
+from harness.history import History
 
 HOUSE = Path(__file__).parents[1]
 Event = dict[str, Any]
@@ -80,15 +80,15 @@ PLANTED: list[tuple[list[Event], str]] = [
     ([batch(2, 2), tried("step", 1, 2)], "elsewhere"),
     # The schedule itself says that it hit nothing, and yet somebody was killed.
     ([tried("step", 1, 2, hit=False), batch(2, 2)], "elsewhere"),
-    # A miss that the journal does not tell.
+    # A miss that the history does not tell.
     (without(RIGHT, "step")[2:], "unsaid"),
 ]
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Callable[[Sequence[Event]], Path]:
+def history(tmp_path: Path) -> Callable[[Sequence[Event]], Path]:
     def write(events: Sequence[Event]) -> Path:
-        path = tmp_path / "journal.jsonl"
+        path = tmp_path / "history.jsonl"
         path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
         return path
 
@@ -97,23 +97,23 @@ def journal(tmp_path: Path) -> Callable[[Sequence[Event]], Path]:
 
 @pytest.mark.parametrize(("events", "word"), PLANTED)
 def test_each_try_is_told_as_it_went(
-    journal: Callable[[Sequence[Event]], Path], events: list[Event], word: str
+    history: Callable[[Sequence[Event]], Path], events: list[Event], word: str
 ) -> None:
-    assert list(aimed.told(journal(events), steps=1)) == [word]
+    assert list(aimed.told(history(events), steps=1)) == [word]
 
 
-def test_a_miss_and_the_try_after_it_are_two(journal: Callable[[Sequence[Event]], Path]) -> None:
+def test_a_miss_and_the_try_after_it_are_two(history: Callable[[Sequence[Event]], Path]) -> None:
     events = [*late(2), *late(3), *hit(1, 4), *hit(2, 6)]
-    assert Counter(aimed.told(journal(events), steps=2)) == {"missed": 2, "right": 2}
+    assert Counter(aimed.told(history(events), steps=2)) == {"missed": 2, "right": 2}
 
 
-def test_a_driver_that_died_of_no_step_is_not_silent(journal: Callable[[Sequence[Event]], Path]) -> None:
+def test_a_driver_that_died_of_no_step_is_not_silent(history: Callable[[Sequence[Event]], Path]) -> None:
     events = [*hit(1, 2), died(2), *hit(3, 5)]
-    assert Counter(aimed.told(journal(events), steps=2)) == {"right": 2, "unsaid": 1}
+    assert Counter(aimed.told(history(events), steps=2)) == {"right": 2, "unsaid": 1}
 
 
-def test_a_journal_that_is_torn_tells_less_and_says_so(journal: Callable[[Sequence[Event]], Path]) -> None:
-    path = journal([*hit(1, 2), *hit(2, 5), *hit(3, 8)])
+def test_a_journal_that_is_torn_tells_less_and_says_so(history: Callable[[Sequence[Event]], Path]) -> None:
+    path = history([*hit(1, 2), *hit(2, 5), *hit(3, 8)])
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(lines[:7]) + '\n{"what": "st', encoding="utf-8")
     counts = Counter(aimed.told(path, steps=3))
@@ -148,7 +148,7 @@ def test_the_scenario_has_as_many_steps_as_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_time_to_a_death_is_from_the_last_window_before_it(tmp_path: Path) -> None:
-    path = tmp_path / "journal.jsonl"
+    path = tmp_path / "history.jsonl"
     events = [(batch(1, 1), 1.0), (batch(1, 2), 2.0), (died(1), 2.06), (batch(2, 2), 5.0), (died(2), 5.25)]
     path.write_text("".join(json.dumps({**event, "at_s": at}) + "\n" for event, at in events), encoding="utf-8")
     assert [round(each) for each in aimed.ended_ms(path)] == [60, 250]
@@ -156,8 +156,8 @@ def test_the_time_to_a_death_is_from_the_last_window_before_it(tmp_path: Path) -
 
 def test_the_events_are_those_that_a_journal_keeps(tmp_path: Path) -> None:
     """Planted events are told as they are written: what is asked of them stands at the top of a line."""
-    journal = Journal(tmp_path / "journal.jsonl")
+    history = History(tmp_path / "history.jsonl")
     for event in RIGHT:
-        journal.write(event["what"], **{name: value for name, value in event.items() if name != "what"})
-    journal.close()
-    assert list(aimed.told(tmp_path / "journal.jsonl", steps=1)) == ["right"]
+        history.write(event["what"], **{name: value for name, value in event.items() if name != "what"})
+    history.close()
+    assert list(aimed.told(tmp_path / "history.jsonl", steps=1)) == ["right"]

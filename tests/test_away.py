@@ -87,7 +87,7 @@ def test_what_a_later_step_repeats_and_the_guarantee_allows_is_right(tmp_path: P
 def test_what_is_committed_off_the_network_is_told() -> None:
     run: Any = world(connected=True)
     run.observer = SimpleNamespace(states=lambda: (QueryState(checkpoint="a", commits=(0, 1, 2, 3)),))
-    run.supervisor.processes, run.journal = lambda: [Boxed()], SimpleNamespace(elapsed_s=lambda: 0.0)
+    run.supervisor.processes, run.history = lambda: [Boxed()], SimpleNamespace(elapsed_s=lambda: 0.0)
     step = replace(KILL, do=fault("disconnect driver", for_s=0.1))
     done = disconnect_driver.KIND.inject(run, step, TriggerHit(3, folder=Path("c")))
     assert done.signalled and done.committed_meanwhile == {"a": 3}

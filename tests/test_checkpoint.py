@@ -20,7 +20,7 @@ from harness.checkpoint import Progress, caught_up, count, listing, offsets_of, 
 from harness.context import CheckpointEvent
 from harness.run.progress.checkpoint_watch import CheckpointWatch, event_of
 from harness.run.progress.observer import Observer, lowest
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.run_folder.snapshot import Batch
 from harness.scenario import CrashPoint
 from harness.wait import until
@@ -101,7 +101,7 @@ def test_the_watermark_of_a_batch_is_read_or_unknown(line: str, mark: int | None
 
 def test_a_query_that_reads_something_else_has_no_word_in_how_far_ours_is(tmp_path: Path) -> None:
     ours, other = tmp_path / "ours", tmp_path / "other"
-    observer = Observer(tmp_path, ORDERS, Journal(None))
+    observer = Observer(tmp_path, ORDERS, History(None))
     seen: list[CheckpointEvent] = []
     try:
         for folder in (other, ours):
@@ -191,8 +191,8 @@ def test_a_checkpoint_deleted_and_begun_again_in_the_same_place_starts_from_noth
     monkeypatch.setattr("harness.run.progress.observer.CheckpointWatch", partial(CheckpointWatch, polling=polling))
     (tmp_path / "root").mkdir()
     checkpoint = tmp_path / "root" / "checkpoint"
-    journal = Journal(tmp_path / "journal.jsonl")
-    observer = Observer(tmp_path / "root", ORDERS, journal)
+    history = History(tmp_path / "history.jsonl")
+    observer = Observer(tmp_path / "root", ORDERS, history)
 
     def commit(batch: int, end: int) -> None:
         log(checkpoint, batch, end, end)
@@ -212,7 +212,7 @@ def test_a_checkpoint_deleted_and_begun_again_in_the_same_place_starts_from_noth
         until("the second", lambda: observer.committed() == {0: 30, 1: 30}, within_s=60.0)
     finally:
         observer.close()
-        journal.close()
+        history.close()
 
 
 @dataclass
@@ -241,7 +241,7 @@ class Queries:
 
 @pytest.fixture
 def queries(tmp_path: Path) -> Iterator[Queries]:
-    made = Queries(Observer(tmp_path, ORDERS, Journal(None)), tmp_path)
+    made = Queries(Observer(tmp_path, ORDERS, History(None)), tmp_path)
     yield made
     made.observer.close()
 
@@ -425,7 +425,7 @@ def test_a_watch_that_the_kernel_refuses_is_no_silence(tmp_path: Path, monkeypat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(INotify, "add_watch", full)
-    observer = Observer(tmp_path, ORDERS, Journal(None))
+    observer = Observer(tmp_path, ORDERS, History(None))
     try:
         until("the watch to fail", lambda: observer._watch.failure is not None, within_s=60.0)
         with pytest.raises(Exception, match="max_user_watches"):
@@ -435,10 +435,10 @@ def test_a_watch_that_the_kernel_refuses_is_no_silence(tmp_path: Path, monkeypat
 
 
 def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.jsonl")
+    history = History(tmp_path / "history.jsonl")
     root = tmp_path / "root"
     root.mkdir()
-    observer = Observer(root, ORDERS, journal)
+    observer = Observer(root, ORDERS, history)
     booked = threading.Event()
     known_at_hook: list[int] = []
 
@@ -462,7 +462,7 @@ def test_observer_tells_the_armed_hook_first_and_a_broken_listener_is_no_silence
     with pytest.raises(Exception, match="the watch on the checkpoint died"):
         observer.healthy()
     observer.close()
-    journal.close()
+    history.close()
 
 
 @pytest.mark.parametrize("polling", [False, True])

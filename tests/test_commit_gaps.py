@@ -1,4 +1,4 @@
-"""How often queries commit, as the journal tells it, and what of that is still in flight."""
+"""How often queries commit, as the history tells it, and what of that is still in flight."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from harness.machine import cache
 from harness.run.controls import runs as controls
 from harness.run.controls.digest import files, inherited
 from harness.run.controls.runs import control, digest
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Expect, Input, Pipeline, Scenario, Sink, Step, Word
 from harness.sinks import SINKS
@@ -258,7 +258,7 @@ class Played:
         room.save(1, plan={"seed": seed}, run={"outcome": self.outcome}, checkpoint={"batches": []})
 
 
-def made(root: Path, play: Callable[..., None], *, number: int = 1, run: str = "run", journal: Any = None) -> Path:
+def made(root: Path, play: Callable[..., None], *, number: int = 1, run: str = "run", history: Any = None) -> Path:
     """A control of a run."""
     folder = root / "reports" / "payments" / run
     folder.mkdir(exist_ok=True)
@@ -271,7 +271,7 @@ def made(root: Path, play: Callable[..., None], *, number: int = 1, run: str = "
         seed=3,
         root=root,
         portions=(7, 8),
-        journal=journal or Journal(None),
+        history=history or History(None),
         play=play,
     )
 
@@ -342,7 +342,7 @@ def test_one_whose_windows_a_batch_had_yet_to_close_is_kept_in_the_run_alone(
 
     for run in ("run", "later"):
         (of := root / "reports" / "payments" / run).mkdir(exist_ok=True)
-        told: dict[str, Any] = {"number": 1, "seed": 3, "root": root, "portions": (), "journal": Journal(None)}
+        told: dict[str, Any] = {"number": 1, "seed": 3, "root": root, "portions": (), "history": History(None)}
         made = control(whole.scenario, cast(Any, stack), folder=of, play=play, **told)
     assert run_of(made)["cached"] is kept
 
@@ -379,11 +379,11 @@ def test_a_cache_that_refuses_costs_a_run_and_no_error(root: Path, monkeypatch: 
 
 def test_the_journal_tells_of_it(root: Path) -> None:
     heard: list[Any] = []
-    journal = Journal(None)
-    journal.listen(heard.append)
-    made(root, Played(), journal=journal)
-    made(root, Played(), run="later", journal=journal)
-    made(root, Played(error="no"), number=2, journal=journal)
+    history = History(None)
+    history.listen(heard.append)
+    made(root, Played(), history=history)
+    made(root, Played(), run="later", history=history)
+    made(root, Played(error="no"), number=2, history=history)
     told = [(event["number"], event["state"], event.get("drained"), event.get("failed")) for event in heard]
     begins = (1, "begins", None, None)
     ends = [(1, "ended", True, False), (1, "cached", True, False), (2, "ended", True, True)]
@@ -406,7 +406,7 @@ def test_controls_go_on_until_there_are_enough(root: Path, enough: int) -> None:
     folder = root / "reports" / "payments" / "other"
     folder.mkdir()
     found = controls.controls(
-        CLAIM, stack, folder=folder, seed=3, root=root, portions=(), journal=Journal(None), enough=done
+        CLAIM, stack, folder=folder, seed=3, root=root, portions=(), history=History(None), enough=done
     )
     assert [path.name for path in found] == ["1", "2", "3"][: min(enough, 3)]
     assert seen == list(range(min(enough, 2) + 1))

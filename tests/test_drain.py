@@ -17,7 +17,7 @@ from harness.errors import Interrupted, UsageError
 from harness.run import drain
 from harness.run.drain import Drain
 from harness.run.progress.commit_gaps import Rhythm
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.run_folder.snapshot import QueryState
 from harness.scenario import Kind, Pipeline, Restart, Scenario, Sink
 from harness.sinks import reading
@@ -92,7 +92,7 @@ class Program:
         running.rhythm = Rhythm()
         running.rhythm.heard({"what": "batch", "point": "started", "checkpoint": "hop", "at_s": 0.0})
         running.deadline = Deadline(self.left_s)
-        running.journal = Journal(None)
+        running.history = History(None)
         made = Drain(running)
         monkeypatch.setattr(drain, "pause", self.wait)
         return made

@@ -22,7 +22,7 @@ from harness.judge.stakes.weigh import weigh
 from harness.judge.stakes.weighed import PLANNED, RECEIVED
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.run_folder.snapshot import Batch, Gone, Progressed, Query, QueryState
 from harness.scenario import Evidence, Harm, Word
 from harness.sources.base import OpenSource
@@ -577,7 +577,7 @@ class Program:
         (self.folder / "receivedBlockMetadata").mkdir(parents=True)
         self.events: list[tuple[str, int]] = []
         self.source = source
-        self.observer = BatchTimes(root, cast(OpenSource, source), Journal(None))
+        self.observer = BatchTimes(root, cast(OpenSource, source), History(None))
         self.observer.attempt = 1
         self.observer.listen(lambda seen: self.events.append((str(seen.point), seen.batch)))
 

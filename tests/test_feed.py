@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.errors import HarnessError
 from harness.run.feed import PORTIONS, SPREAD, Alone, Feeder, Patience, alone, enough, portions, portions_of
 from harness.run.progress.reported import Progress
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.scenario import Fault, Impact, Pipeline, Step, Trigger
 from harness.wait import until
 from harness.workloads.transactions import Transactions
@@ -94,7 +94,7 @@ def fed(total: int, **more: Any) -> tuple[Sender, list[int]]:
         looks.append(sender.sent)
         return {0: sender.sent}
 
-    feeder = Feeder(sender, Progress("checkpoint", planned, planned, lambda: None), Journal(None), **more)
+    feeder = Feeder(sender, Progress("checkpoint", planned, planned, lambda: None), History(None), **more)
     feeder.start()
     until("all to be sent", lambda: feeder.done, within_s=60.0)
     feeder.stop()
@@ -116,7 +116,7 @@ def test_a_rate_is_not_made_up_for_while_nobody_was_there_to_read(monkeypatch: p
 
     monkeypatch.setattr("harness.run.feed.monotonic", lambda: (next(clock) * 10 + waited) / 1000)
     sender: Any = Reader(300)
-    feeder = Feeder(sender, Progress("checkpoint", dict, dict, lambda: None), Journal(None), rate_per_s=100.0)
+    feeder = Feeder(sender, Progress("checkpoint", dict, dict, lambda: None), History(None), rate_per_s=100.0)
     feeder.start()
     until("all to be sent", lambda: feeder.done, within_s=60.0)
     feeder.stop()
@@ -161,7 +161,7 @@ def waits(kind: str, *, finished: bool = False, most: int = 60, sizes: tuple[int
         return {0: found}
 
     progress = Progress(kind, planned, planned, lambda: None)
-    feeder = Feeder(sender, progress, Journal(None), rate_per_s=None, sizes=sizes, finished=lambda: finished)
+    feeder = Feeder(sender, progress, History(None), rate_per_s=None, sizes=sizes, finished=lambda: finished)
     feeder.start()
     until("all to be sent", lambda: feeder.done, within_s=60.0)
     feeder.stop()
@@ -191,7 +191,7 @@ def test_a_driver_that_is_not_there_yet_is_waited_for_longer(
         return False
 
     feeder = Feeder(
-        sender, nothing, Journal(None), rate_per_s=None, sizes=(10, 20, 30), at_work=at_work,
+        sender, nothing, History(None), rate_per_s=None, sizes=(10, 20, 30), at_work=at_work,
         patience=Patience(patience_s, begins_s),
     )  # fmt: skip
     feeder.start()
@@ -210,7 +210,7 @@ def test_at_a_rate_the_last_record_waits_until_all_before_it_are_planned() -> No
         return {0: sender.sent if late.is_set() else 5}
 
     progress = Progress("checkpoint", planned, planned, lambda: None)
-    feeder = Feeder(sender, progress, Journal(None), rate_per_s=1e6, patience=Patience(60.0), alone=Alone(1))
+    feeder = Feeder(sender, progress, History(None), rate_per_s=1e6, patience=Patience(60.0), alone=Alone(1))
     feeder.start()
     assert asked.wait(60.0) and sender.sent == 29
     late.set()
@@ -231,7 +231,7 @@ def test_where_the_log_is_late_the_last_record_waits_until_the_newest_attempt_ha
     progress = Progress("checkpoint", planned, planned, lambda: None)
     quiet_s = 0.3
     feeder = Feeder(
-        sender, progress, Journal(None), rate_per_s=1e6, patience=Patience(60.0), alone=Alone(1, quiet_s),
+        sender, progress, History(None), rate_per_s=1e6, patience=Patience(60.0), alone=Alone(1, quiet_s),
         finished=lambda: len(times) >= 4, at_work=lambda: len(times) >= 12,
     )  # fmt: skip
     feeder.start()
@@ -256,7 +256,7 @@ def test_a_workload_that_gives_fewer_records_than_it_said_is_an_error() -> None:
             return super().send(many) if not self.calls else 0
 
     sender: Any = Short(60)
-    feeder = Feeder(sender, Progress("group", dict, dict, lambda: None), Journal(None), rate_per_s=None)
+    feeder = Feeder(sender, Progress("group", dict, dict, lambda: None), History(None), rate_per_s=None)
     sender.calls = [10]
     feeder.start()
     until("it to fail", lambda: feeder.failure is not None, within_s=60.0)
@@ -280,7 +280,7 @@ def test_an_exact_portion_waits_until_all_before_it_is_planned() -> None:
         return {0: 9}
 
     progress = Progress("checkpoint", planned, planned, lambda: None)
-    feeder = Feeder(sender, progress, Journal(None), rate_per_s=None, exact=(10, 90), patience=Patience(60.0))
+    feeder = Feeder(sender, progress, History(None), rate_per_s=None, exact=(10, 90), patience=Patience(60.0))
     feeder.start()
     assert asked.wait(60.0)
     feeder.stop()

@@ -464,7 +464,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 # Where the word stands for something else, and what for.
 OTHERWISE = {
-    "records": {  # how many: a key of `input`, of the journal, of a verdict's counts; a table of the effect
+    "records": {  # how many: a key of `input`, of the history, of a verdict's counts; a table of the effect
         "checkers/verdict.py", "effect/__init__.py", "judge/producer.py", "load/build.py",
         "load/cross_checks/__init__.py", "load/dump.py", "load/models.py", "report/claims.py",
         "report/causes/headline.py", "report/causes/undrained.py", "report/failure_text.py",

@@ -173,12 +173,12 @@ def test_why_there_is_no_answer_is_said_in_a_sentence() -> None:
 
 
 def test_seconds_are_divided_by_what_the_journal_says(tmp_path: Path) -> None:
-    journal = tmp_path / "journal.jsonl"
+    history = tmp_path / "history.jsonl"
     lines = [{"what": "phase", "name": "warm-up", "at_s": 1.0}, {"what": "phase", "name": "feeding", "at_s": 4.0}]
-    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert about.phases(journal, 10.0) == (("warm-up", 3.0), ("feeding", 6.0))
+    history.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert about.phases(history, 10.0) == (("warm-up", 3.0), ("feeding", 6.0))
     assert about.phases(tmp_path / "none", 10.0) == ()
-    run = replace(seen(), seconds=10.0, about=about.About(phases=about.phases(journal, 10.0)))
+    run = replace(seen(), seconds=10.0, about=about.About(phases=about.phases(history, 10.0)))
     found = durations.durations([replace(seen(), seconds=9.0), run], lambda folder: None, most=1)
     assert [(took.seconds, took.told) for took in found.runs] == [("10.0", "warm-up 3, feeding 6")]
     assert found.left == 1

@@ -61,5 +61,5 @@ def test_the_page_has_it() -> None:
 
 def test_a_stored_run_says_the_version_of_its_first_attempt(tmp_path: Path) -> None:
     run = {"stack": {"spark": {"version": "4.2.0"}, "spark from attempt 2 on": {"version": "4.1.1"}}}
-    assert stored(run, {"scenario": {"name": "a"}}, tmp_path / "journal", 1.0).spark == "4.2.0"
-    assert stored({}, {"scenario": {"name": "a"}}, tmp_path / "journal", 1.0).spark == ""
+    assert stored(run, {"scenario": {"name": "a"}}, tmp_path / "history", 1.0).spark == "4.2.0"
+    assert stored({}, {"scenario": {"name": "a"}}, tmp_path / "history", 1.0).spark == ""

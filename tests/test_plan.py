@@ -122,7 +122,7 @@ def stored(scenario: Scenario, reports: Path) -> RunFolder:
     folder = RunFolder.create(reports, scenario.name, "r1", need_bytes=0)
     workload = make(scenario.input, seed=7, root=Path(scenario.path).parent)
     folder.save(0, **planned(scenario, workload, cast(Any, Stack()), seed=7, run_id="r1"))
-    folder.journal.write_text("", encoding="utf-8")
+    folder.history.write_text("", encoding="utf-8")
     folder.save(1, checkpoint={"drained": True})
     folder.save(2, verdict=sample.verdict())
     sealed.write(folder.path)

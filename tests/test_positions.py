@@ -10,7 +10,7 @@ import pytest
 from harness.component import remembered
 from harness.errors import SetupError
 from harness.run.progress.positions import Positions
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.wait import until
 
 
@@ -41,7 +41,7 @@ class Followed:
 @pytest.fixture
 def followed() -> Iterator[Followed]:
     table = Table()
-    made = Positions(table.look, Journal(None))
+    made = Positions(table.look, History(None))
     yield Followed(table, made)
     made.close()
 

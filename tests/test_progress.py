@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.report.summary import Run, error
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.scenario import plain
 from harness.suite.progress import LiveDisplay, Plain, Seen, line, progress
 from tests import sample_runs as sample
@@ -49,10 +49,10 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
 def told(stream: StringIO, environment: dict[str, str], run: Run) -> None:
     watched = progress(stream, environment=environment)
     try:
-        journal = Journal(None)
-        journal.listen(watched.started(sample.NAME, number=2, total=18, steps=1))
+        history = History(None)
+        history.listen(watched.started(sample.NAME, number=2, total=18, steps=1))
         for what, fields in EVENTS:
-            journal.write(what, **fields)
+            history.write(what, **fields)
         watched.ended(2, run)
     finally:
         watched.close()

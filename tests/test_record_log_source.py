@@ -24,7 +24,7 @@ from harness.errors import HarnessError, SetupError, StackError
 from harness.load import load
 from harness.run.loop import Result
 from harness.run.progress.observer import Observer
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.run_folder.ledger import Attempts, State
 from harness.scenario import Input, Scenario
 from harness.session.run_servers import RunServers
@@ -169,7 +169,7 @@ def test_a_reader_that_steps_back_is_followed(log: RecordLog, tmp_path: Path) ->
     source = OpenLog(log, "position")
     assert isinstance(source, TellsBeginning)
     log.append([b"x"] * 50)
-    with closing(Observer(tmp_path, source.offsets, Journal(None), begins=source.begins)) as observer:
+    with closing(Observer(tmp_path, source.offsets, History(None), begins=source.begins)) as observer:
         for batch, position in enumerate([0, 40, 10, 10, 50]):
             planned(tmp_path / "c", batch, json.dumps({"position": position}))
         until("the last batch", lambda: observer.newest_batch() == 4, within_s=60.0)
@@ -182,7 +182,7 @@ def test_a_reader_that_steps_back_is_followed(log: RecordLog, tmp_path: Path) ->
 def test_a_checkpoint_begun_anew_in_its_place_is_another_one(log: RecordLog, tmp_path: Path) -> None:
     source = OpenLog(log, "position")
     log.append([b"x"] * 50)
-    with closing(Observer(tmp_path, source.offsets, Journal(None), begins=source.begins)) as observer:
+    with closing(Observer(tmp_path, source.offsets, History(None), begins=source.begins)) as observer:
         for batch, position in enumerate([0, 40]):
             planned(tmp_path / "c", batch, json.dumps({"position": position}))
             (tmp_path / "c" / "commits").mkdir(exist_ok=True)
@@ -197,7 +197,7 @@ def test_a_checkpoint_begun_anew_in_its_place_is_another_one(log: RecordLog, tmp
 
 def test_an_offset_that_says_nothing_ends_the_run(log: RecordLog, tmp_path: Path) -> None:
     source = OpenLog(log, "position")
-    with closing(Observer(tmp_path, source.offsets, Journal(None), begins=source.begins)) as observer:
+    with closing(Observer(tmp_path, source.offsets, History(None), begins=source.begins)) as observer:
         planned(tmp_path / "c", 0, '{"position": 1}')
 
         def told() -> bool:

@@ -27,7 +27,7 @@ from harness.remote import checkpoint as remote
 from harness.remote import mirror as mirrors
 from harness.remote.mirror import Mirror
 from harness.run.progress.observer import Observer
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.run_folder.ledger import State
 from harness.sinks.base import Missing
 from harness.stacks.needed_parts import only_checkpoint, parts
@@ -60,8 +60,8 @@ def observed(server: LocalRemote, tmp_path: Path) -> Iterator[tuple[Observer, li
     seen: list[CheckpointEvent] = []
     followed = mirrored(server, tmp_path)
     with (
-        closing(Journal(tmp_path / "journal.jsonl")) as journal,
-        closing(Observer(tmp_path / "run", reads, journal, mirror=followed)) as observer,
+        closing(History(tmp_path / "history.jsonl")) as history,
+        closing(Observer(tmp_path / "run", reads, history, mirror=followed)) as observer,
     ):
         observer.listen(seen.append)
         yield observer, seen

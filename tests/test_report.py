@@ -158,7 +158,7 @@ def parts_with(text: str) -> Parts:
         verdict=verdict,
         plan=plan,
         scenario_file="x" + "".join(text.split("\n")),
-        journal=[
+        history=[
             {"at_s": 1.0, "what": text, "x" + text: text, "deep": {"x" + text: text}},
             {"at_s": 1.5, "what": "tripwire", "table": text, "changes": text},
             {"at_s": 1.6, "what": "launched", "number": 1},
@@ -352,7 +352,7 @@ def test_the_page_needs_nothing_but_itself(tmp_path: Path) -> None:
     assert {value for _, attrs in tags for name, value in attrs if name == "href"} == {
         "findings.csv",
         "#again",
-        "#journal",
+        "#history",
         "#fault-1",
     }
     assert set(re.findall(r"url\([^)]*\)", page)) == {"url(#hatch)"} and "@import" not in page
@@ -416,7 +416,7 @@ def test_long_things_are_cut_and_counted() -> None:
     many = replace(
         parts,
         verdict=sample.verdict(findings=findings),
-        journal=[{"at_s": float(number), "what": "batch"} for number in range(FULL.events + 5)],
+        history=[{"at_s": float(number), "what": "batch"} for number in range(FULL.events + 5)],
         scenario_file="a\n" * (FULL.lines + 3),
     )
     text = "".join(Skeleton(render.run_page(many)).text)
@@ -424,7 +424,7 @@ def test_long_things_are_cut_and_counted() -> None:
     assert "160 findings, 1 cause." in text
     assert "150 more of this cause" in text
     assert "7 more findings in findings.csv and verdict.json." in text
-    assert "5 lines more stand in journal.jsonl" in text
+    assert "5 lines more stand in history.jsonl" in text
     assert "… 3 lines more in scenario.yaml" in text
 
 
@@ -447,13 +447,13 @@ def test_a_run_that_ended_early_has_a_page_that_says_why(tmp_path: Path) -> None
     assert "! error" in text
     assert "the broker died" in text
     assert "End of logs/kafka.log" in text and "the last\nwords\n" in text
-    assert "The journal is empty." in text
+    assert "The history is empty." in text
 
 
 def test_a_torn_journal_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, sample.verdict())
-    with folder.journal.open("a") as journal:
-        journal.write('{"n": 4, "what": "phase", "name": "whole"}\n12\n{"n": 5, "what": "phase", "na')
+    with folder.history.open("a") as history:
+        history.write('{"n": 4, "what": "phase", "name": "whole"}\n12\n{"n": 5, "what": "phase", "na')
     text = "".join(Skeleton(render.write(folder.path).read_text()).text)
     assert "name: whole" in text
 

@@ -240,7 +240,7 @@ def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, aft
 def test_an_attempt_that_begins_tells_how_long_after_the_death_and_beside_whom(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         told: list[Any] = []
-        w.world.journal.listen(told.append)
+        w.world.history.listen(told.append)
         w.sleeper()
         soon, held = trigger("elapsed", 0.01), [at(CrashPoint.BATCH_PLANNED, 0)]
         w.play(step(soon, "kill driver"), held=held, finish=True, after_s=0.3)
@@ -490,8 +490,8 @@ NOTHING: dict[str, Any] = {
 )
 def test_only_what_was_off_the_network_was_cut_off(hosts: list[Process], said: dict[str, str]) -> None:
     supervisor = SimpleNamespace(processes=lambda: hosts)
-    journal: Any = SimpleNamespace(elapsed_s=lambda: 1.0)
-    world: Any = RunContext(**NOTHING, supervisor=supervisor, stop=threading.Event(), journal=journal)
+    history: Any = SimpleNamespace(elapsed_s=lambda: 1.0)
+    world: Any = RunContext(**NOTHING, supervisor=supervisor, stop=threading.Event(), history=history)
     cut = step(trigger("elapsed", 0.1), "disconnect driver", for_s=0.01)
     assert FAULTS["disconnect driver"].inject(world, cut, TriggerHit(None)).signalled == said
 
@@ -507,13 +507,13 @@ def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Pat
         return False
 
     stop: Any = SimpleNamespace(wait=wait)
-    journal: Any = SimpleNamespace(elapsed_s=lambda: 1.0)
+    history: Any = SimpleNamespace(elapsed_s=lambda: 1.0)
     supervisor = SimpleNamespace(processes=lambda: [Boxed()])
     world: Any = RunContext(
         **{**NOTHING, "own": SimpleNamespace(folder=tmp_path)},
         supervisor=supervisor,
         stop=stop,
-        journal=journal,
+        history=history,
     )
     cut = step(trigger("failpoint", "sink-written"), "disconnect driver", for_s=0.01)
     assert FAULTS["disconnect driver"].inject(world, cut, TriggerHit(None)).signalled == {
@@ -573,7 +573,7 @@ def test_records_and_elapsed_wait_for_a_batch_of_the_query_that_is_named(tmp_pat
 def test_a_run_that_is_torn_down_tells_of_no_step_that_was_missed(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         heard: list[str] = []
-        w.world.journal.listen(lambda event: heard.append(str(event["what"])))
+        w.world.history.listen(lambda event: heard.append(str(event["what"])))
         schedule = Schedule((step(at(CrashPoint.SINK_COMMITTED, 10_000), "kill driver"),), w.world)
         schedule.start()
         schedule.stop()

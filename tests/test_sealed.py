@@ -14,7 +14,7 @@ import pytest
 from harness.errors import HarnessError, UsageError
 from harness.run import loop
 from harness.run_folder import sealed, store
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.run_folder.sealed import DIGESTS, Mismatch, mismatches, opened
 from harness.run_folder.store import RunFolder
 from tests import sample_runs as sample
@@ -40,7 +40,7 @@ def test_everything_that_a_verdict_rests_on_is_sealed_and_nothing_else(run: RunF
     assert list(json.loads((run.path / DIGESTS).read_text())["files"]) == [
         "checkpoint.json",
         "controls/1/sink/0.json",
-        "journal.jsonl",
+        "history.jsonl",
         "ledger/attempts.log",
         "ledger/source.parquet",
         "plan.json",
@@ -261,20 +261,20 @@ workload: Any = None
 
 
 def live(folder: RunFolder, *, fails: bool = False) -> Any:
-    """What the loop asks of a run, without a stack: its journal and its end say a secret."""
-    journal = Journal(folder.journal)
+    """What the loop asks of a run, without a stack: its history and its end say a secret."""
+    history = History(folder.history)
 
     def perform(workload: object) -> None:
         if fails:
             raise HarnessError("the broker died")
 
     def close() -> None:
-        journal.write("ended", said="geheim-4711")
+        history.write("ended", said="geheim-4711")
         (folder.logs / "driver-1.log").write_text("geheim-4711")
         raise OSError("its topic is gone already")
 
     return SimpleNamespace(
-        folder=folder, journal=journal, perform=perform, close=close, own=SimpleNamespace(secrets=("geheim-4711",))
+        folder=folder, history=history, perform=perform, close=close, own=SimpleNamespace(secrets=("geheim-4711",))
     )
 
 
@@ -283,8 +283,8 @@ def test_the_loop_seals_a_run_when_all_else_is_written(tmp_path: Path, monkeypat
     monkeypatch.setattr(loop, "play", lambda live, workload: live.perform(workload))
     folder = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     assert loop._judged(live(folder), workload, 0.0) == sample.held()
-    assert "geheim" not in folder.journal.read_text()
-    assert '"what": "not ended"' in folder.journal.read_text()
+    assert "geheim" not in folder.history.read_text()
+    assert '"what": "not ended"' in folder.history.read_text()
     assert opened(folder.path).verdict() == sample.held()
 
 

@@ -18,7 +18,7 @@ from harness.machine import cache
 from harness.run import loop
 from harness.run.controls import runs as controls
 from harness.run.loop import Result
-from harness.run_folder.journal import Journal, read
+from harness.history import History, read
 from harness.scenario import Scenario, Word
 from harness.stack import Stack
 
@@ -88,7 +88,7 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
         assert sorted(path.name for path in (folder / "controls").iterdir()) == ["1"]
         names = {path.name for path in (folder / "controls" / "1").iterdir()}
         assert names == {"plan.json", "run.json", "checkpoint.json", "ledger", "sink"}
-        told_of = [event["state"] for event in read(folder / "journal.jsonl") if event["what"] == "control"]
+        told_of = [event["state"] for event in read(folder / "history.jsonl") if event["what"] == "control"]
         assert told_of == ["begins", "ended" if folder == first.folder else "cached"]
     assert first.verdict.word is second.verdict.word is Word.HELD
     assert len(list(kept.iterdir())) == 1
@@ -101,7 +101,7 @@ def test_a_program_that_does_not_work_without_faults_is_an_outcome(tmp_path: Pat
     folder = tmp_path / "reports" / "upsert" / "run"
     folder.mkdir(parents=True)
     made = controls.control(
-        claim, stack, folder=folder, number=1, seed=0, root=tmp_path, portions=(), journal=Journal(None)
+        claim, stack, folder=folder, number=1, seed=0, root=tmp_path, portions=(), history=History(None)
     )
     run = json.loads((made / "run.json").read_text())
     assert not run["outcome"]["drained"]

@@ -24,7 +24,7 @@ from harness.faults import FAULTS
 from harness.hosts import in_parallel
 from harness.machine import capacity
 from harness.run.run_or_control import ended
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.scenario import Fault, Impact, Pipeline, Scenario, Step
 from harness.stack import PROMISED_CORES, Means
 from harness.suite import run_all, side_by_side
@@ -186,7 +186,7 @@ def test_a_part_of_the_stack_that_never_starts_is_named() -> None:
 def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path) -> None:
     over = Interrupted("the suite ended")
     closed: list[bool] = []
-    journal = Journal(tmp_path / "journal.jsonl")
+    history = History(tmp_path / "history.jsonl")
     run: Any = SimpleNamespace(close=lambda: closed.append(until("its driver to end", lambda: True, within_s=WITHIN_S)))
     with ended_by(lambda: over):
         for _ in range(2):
@@ -194,10 +194,10 @@ def test_every_wait_of_a_run_is_ended_and_none_of_its_cleaning_up(tmp_path: Path
                 until("anything", lambda: True, within_s=WITHIN_S)
             with pytest.raises(Interrupted):
                 pause(0.0)
-            ended(run, journal)
-    journal.close()
+            ended(run, history)
+    history.close()
     assert closed == [True, True]
-    assert not (tmp_path / "journal.jsonl").read_text()
+    assert not (tmp_path / "history.jsonl").read_text()
     pause(0.0)
 
 
@@ -390,5 +390,5 @@ def test_two_runs_at_once_are_judged_as_alone(tmp_path: Path) -> None:
     assert sorted(run["verdict"] for run in summary["runs"]) == ["held", "violated"]
     one, other = {path.resolve().parent for path in tmp_path.glob("*/*/verdict.json")}
     begun = [(folder / "plan.json").stat().st_mtime for folder in (one, other)]
-    ended = [(folder / "journal.jsonl").stat().st_mtime for folder in (one, other)]
+    ended = [(folder / "history.jsonl").stat().st_mtime for folder in (one, other)]
     assert max(begun) < min(ended), "they were played one after the other"

@@ -216,7 +216,7 @@ def test_a_commit_that_was_done_when_the_driver_stood_still_is_missed_and_the_ne
     with world(tmp_path, "--broken", "logged") as w:
         watched(w, tmp_path / "run")
         missed = []
-        w.world.journal.listen(lambda event: missed.append(event["batch"]) if event["what"] == "missed" else None)
+        w.world.history.listen(lambda event: missed.append(event["batch"]) if event["what"] == "missed" else None)
         for batch in (2, 3, 4):
             hold(w, batch)
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTING, 2), "kill driver"))

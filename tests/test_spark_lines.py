@@ -27,8 +27,8 @@ from harness.run.plan import in_its_file, plan
 from harness.run.run_or_control import planned
 from harness.run.supervisor import Supervisor
 from harness.run_folder import command
-from harness.run_folder import journal as journals
-from harness.run_folder.journal import Journal
+from harness.run_folder import history as histories
+from harness.history import History
 from harness.scenario import Pipeline, Restart, Scenario
 from harness.session import reaper
 from harness.session.session import Session
@@ -482,9 +482,9 @@ class Cluster:
 @pytest.mark.parametrize(("then", "sparks"), [(OWN, ["3.5", OWN, OWN]), ("", ["3.5", "3.5", "3.5"])])
 def test_attempts_begin_on_the_line_that_is_theirs(tmp_path: Path, then: str, sparks: list[str]) -> None:
     stack, own = Cluster(), SimpleNamespace(folder=tmp_path)
-    journal = Journal(tmp_path / "journal.jsonl")
+    history = History(tmp_path / "history.jsonl")
     pipeline = Pipeline(entry="program", spark="3.5")
-    supervisor = Supervisor(stack, own, pipeline, journal=journal, logs=tmp_path)  # type: ignore[arg-type]
+    supervisor = Supervisor(stack, own, pipeline, history=history, logs=tmp_path)  # type: ignore[arg-type]
     supervisor.start(Restart(spark=then), lambda number: None)
     try:
         for number in (1, 2):
@@ -493,8 +493,8 @@ def test_attempts_begin_on_the_line_that_is_theirs(tmp_path: Path, then: str, sp
             until("it to be known", lambda: supervisor.driver is stack.drivers[-1], within_s=PROCESS_S)
     finally:
         supervisor.stop()
-        journal.close()
-    told = [*journals.read(tmp_path / "journal.jsonl")]
+        history.close()
+    told = [*histories.read(tmp_path / "history.jsonl")]
     assert stack.sparks == sparks == [each["spark"] for each in told if each["what"] == "launched"]
 
 

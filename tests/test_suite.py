@@ -104,13 +104,13 @@ def test_report_writes_the_pages_of_the_runs_that_are_whole(
     stored: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torn = shutil.copytree(stored.path, tmp_path / "torn")
-    (torn / "journal.jsonl").unlink()
+    (torn / "history.jsonl").unlink()
     failed = RunFolder.create(tmp_path, "by hand", "r1", need_bytes=0)
     failed.save(0, run={"scenario": "by hand", "outcome": {"error": "no such module"}})
     assert suite.report([torn, stored.path, failed.path]) == 4
     said = capsys.readouterr()
     assert said.out.splitlines() == [str(stored.report_html), str(failed.report_html)]
-    assert f"Error: asked for the run in {torn}" in said.err and "journal.jsonl: missing" in said.err
+    assert f"Error: asked for the run in {torn}" in said.err and "history.jsonl: missing" in said.err
     assert not (torn / "report.html").exists()
     # The page is written after the seal, and a run with a page is as whole as before.
     assert suite.check(stored.path) == 0

@@ -1,4 +1,4 @@
-"""The timeline draws what the journal holds, where it holds it, and the same twice."""
+"""The timeline draws what the history holds, where it holds it, and the same twice."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ PROGRESSED = Progressed(
 COUNTS = Counts({0: array("q", range(100))})
 
 
-def run(journal: list[dict[str, Any]] | None = None, *steps: StepOutcome) -> Happened:
-    found = happened(journal or JOURNAL, steps or (STEP,))
+def run(history: list[dict[str, Any]] | None = None, *steps: StepOutcome) -> Happened:
+    found = happened(history or JOURNAL, steps or (STEP,))
     assert found is not None
     return found
 
@@ -101,11 +101,11 @@ def test_the_journal_tells_attempts_batches_and_faults() -> None:
 
 
 def test_an_outage_lasts_from_the_look_until_the_server_is_back() -> None:
-    journal = [
+    history = [
         event(4.0, "snapshot", step=1, moment="injection", seconds=0.5, rows=1),
         event(7.0, "phase", name="judging"),
     ]
-    (blow,) = run(journal, replace(STEP, at_s=6.0)).blows
+    (blow,) = run(history, replace(STEP, at_s=6.0)).blows
     assert (blow.begin, blow.end) == (3.5, 6.0)
 
 
@@ -113,9 +113,9 @@ def test_a_step_that_never_came_is_no_band() -> None:
     assert run(None, replace(STEP, hit=False, at_s=None)).blows == ()
 
 
-@pytest.mark.parametrize("journal", [[], [{}], [{"what": "sent", "records": 3}], [{"at_s": "soon", "what": "phase"}]])
-def test_a_journal_without_times_is_no_picture(journal: list[dict[str, Any]]) -> None:
-    assert happened(journal, ()) is None
+@pytest.mark.parametrize("history", [[], [{}], [{"what": "sent", "records": 3}], [{"at_s": "soon", "what": "phase"}]])
+def test_a_journal_without_times_is_no_picture(history: list[dict[str, Any]]) -> None:
+    assert happened(history, ()) is None
 
 
 VALUES = st.one_of(
@@ -144,8 +144,8 @@ EVENTS = st.dictionaries(
 
 
 @given(st.lists(EVENTS, max_size=12))
-def test_any_journal_is_drawn_or_passed_over(journal: list[dict[str, Any]]) -> None:
-    found = happened(journal, (STEP,))
+def test_any_journal_is_drawn_or_passed_over(history: list[dict[str, Any]]) -> None:
+    found = happened(history, (STEP,))
     if found is not None:
         over_time = curves(found, PROGRESSED, COUNTS, sink_rows=3)
         drawn = picture(found, Cast(servers=[("kafka", "source")]), over_time)
@@ -179,9 +179,9 @@ def test_a_pipeline_s_own_offsets_are_its_commits() -> None:
 
 def test_of_several_queries_the_slowest_has_committed() -> None:
     other = replace(PROGRESSED.queries[0], checkpoint="other", batches=PROGRESSED.queries[0].batches[:1])
-    journal = sorted([*JOURNAL, batch(4.0, 0, "batch-committed", 2, "other")], key=lambda each: each["at_s"])
+    history = sorted([*JOURNAL, batch(4.0, 0, "batch-committed", 2, "other")], key=lambda each: each["at_s"])
     two = Progressed(queries=(PROGRESSED.queries[0], other))
-    assert value(curves(run(journal), two, COUNTS, sink_rows=None).committed, 6.0) == 40
+    assert value(curves(run(history), two, COUNTS, sink_rows=None).committed, 6.0) == 40
 
 
 def test_without_a_source_nothing_is_said_of_commits() -> None:
@@ -249,8 +249,8 @@ def test_what_a_cluster_manager_says_of_an_attempt_stands_in_its_first_row() -> 
 def test_a_pipeline_s_own_offsets_stand_in_the_table_of_attempts() -> None:
     moves = [(1, {}), (1, {0: 20}), (1, {0: 40}), (2, {0: 40}), (2, {0: 100})]
     own = Progressed(positions=tuple(Position(attempt=attempt, at_s=1.0, next=ends) for attempt, ends in moves))
-    journal = [each for each in JOURNAL if each["what"] != "batch"]
-    first, second = attempt_rows(happened(journal, [STEP]), own, COUNTS)
+    history = [each for each in JOURNAL if each["what"] != "batch"]
+    first, second = attempt_rows(happened(history, [STEP]), own, COUNTS)
     assert (first.query, first.committed, first.records, first.next) == (
         "the pipeline's own offsets",
         "slices 0 1",
@@ -270,7 +270,7 @@ def test_slices_have_one_numbering_and_the_program_s_batch_stands_beside_it(tmp_
     assert slices.saved_at([positions[0], replace(positions[0], attempt=2)], 1) == "no slice had been saved"
     folder = sample.stored(tmp_path, sample.verdict())
     folder.save(1, checkpoint=plain(Progressed(positions=positions)))
-    with folder.journal.open("a", encoding="utf-8") as out:
+    with folder.history.open("a", encoding="utf-8") as out:
         for number, at in ((1, 1.1), (2, 2.2)):
             out.write(json.dumps({"n": 9, "at_s": at, "what": "launched", "number": number}) + "\n")
     one, other = drawn_twice(folder.path)
@@ -303,7 +303,7 @@ def test_a_source_that_cannot_be_read_is_not_counted(tmp_path: Path) -> None:
 
 def test_a_page_of_everything_stays_small() -> None:
     """Long texts everywhere, thousands of findings, batches and events."""
-    journal = [batch(float(n), n, point) for n in range(3000) for point in ("batch-planned", "batch-committed")]
+    history = [batch(float(n), n, point) for n in range(3000) for point in ("batch-planned", "batch-committed")]
     row: dict[str, str | None] = {f"column {n} {'<' * 50}": "<'&" * 500 for n in range(60)}
     finding = replace(sample.duplicated(), expected=(row,), found=(row,), note="<" * 5000)
     findings = tuple(replace(finding, faults=(f"fault {n % 40}",)) for n in range(2000))
@@ -313,6 +313,6 @@ def test_a_page_of_everything_stays_small() -> None:
         verdict=sample.verdict(findings=findings, reasons=("<" * 5000,) * 50, notes=("<" * 5000,) * 50),
         plan={},
         scenario_file="<" * 500_000,
-        journal=journal,
+        history=history,
     )
     assert len(render.run_page(parts).encode()) <= MOST_BYTES

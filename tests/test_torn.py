@@ -121,7 +121,7 @@ def test_the_page_of_a_torn_folder_without_verdict_never_fails_in_an_unforeseen_
     wholes: list[Files], room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run that ended early has no digests, and a page all the same."""
-    whole = {name: data for name, data in wholes[0].items() if name in ("plan.json", "journal.jsonl", "scenario.yaml")}
+    whole = {name: data for name, data in wholes[0].items() if name in ("plan.json", "history.jsonl", "scenario.yaml")}
     whole["run.json"] = b'{"stage": 1, "scenario": "by hand", "seconds": 1.5, "outcome": {"error": "a disk"}}\n'
     for number in range(COUNT // 5):
         files = torn.torn(whole, Random(f"page {SEED} {number}"), torn.BYTES)

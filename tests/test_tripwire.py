@@ -23,7 +23,7 @@ from harness.faults import fault
 from harness.resources import RunResources
 from harness.run.progress.observer import Observer
 from harness.run.schedule import Schedule
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.scenario import Step
 from harness.stack import Stack
 from harness.triggers import TRIGGERS, trigger
@@ -244,7 +244,7 @@ def test_before_the_first_row_is_before_the_first_of_all(
     own: RunResources, tmp_path: Path, batch: int | None, empty: bool
 ) -> None:
     observer, tripwire = (
-        Observer(tmp_path, reader("topic"), Journal(None)),
+        Observer(tmp_path, reader("topic"), History(None)),
         Tripwire(dsn(own), schema(own), "sink"),
     )
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=batch)
@@ -275,7 +275,7 @@ def test_before_the_first_row_is_before_the_first_of_all(
 
 def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: RunResources, tmp_path: Path) -> None:
     observer, tripwire = (
-        Observer(tmp_path, reader("topic"), Journal(None)),
+        Observer(tmp_path, reader("topic"), History(None)),
         Tripwire(dsn(own), schema(own), "sink"),
     )
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=1)

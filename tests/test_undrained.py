@@ -57,9 +57,9 @@ RUN = {
 PLAN = {"timeout_s": 120.0, "input": {"records": 600}}
 
 
-def said(verdict: Verdict = UNKNOWN, journal: list[dict[str, Any]] | None = None, **changes: Any) -> Undrained | None:
+def said(verdict: Verdict = UNKNOWN, history: list[dict[str, Any]] | None = None, **changes: Any) -> Undrained | None:
     parts = {"run": RUN, "plan": PLAN, "progressed": PROGRESSED, "counts": COUNTS, **changes}
-    return undrained(ran(verdict, JOURNAL if journal is None else journal, **parts))
+    return undrained(ran(verdict, JOURNAL if history is None else history, **parts))
 
 
 def test_it_says_what_was_left_what_took_the_time_and_what_to_change() -> None:
@@ -89,7 +89,7 @@ def test_the_time_that_all_records_would_take_is_said_by_the_pace_of_the_newest_
     took = [Batch(batch=n, ranges={0: (40 * n, 40 * n + 40)}, committed=True, attempts=(2,)) for n in range(5)]
     query = Query(checkpoint="checkpoint", ours=True, batches=tuple(took), first={1: 0, 2: 1})
     told = said(
-        journal=[each for each in JOURNAL if each.get("batch") not in (1, 2)] + steady,
+        history=[each for each in JOURNAL if each.get("batch") not in (1, 2)] + steady,
         progressed=replace(PROGRESSED, committed={0: 200}, queries=(query,)),
         run={"path": "slow.yaml", "seed": 7},
     )
@@ -131,14 +131,14 @@ def test_of_any_other_run_nothing_is_said(changes: dict[str, Any]) -> None:
 def test_a_pipeline_s_own_offsets_tell_when_an_attempt_first_committed() -> None:
     moves = [(1, 1.1, {}), (1, 9.0, {0: 60}), (2, 21.0, {0: 60}), (2, 121.0, {0: 200, 1: 40})]
     own = replace(PROGRESSED, positions=tuple(Position(attempt=a, at_s=s, next=n) for a, s, n in moves))
-    journal = [each for each in JOURNAL if each["what"] != "batch"]
-    told = said(journal=journal, progressed=own, run={})
+    history = [each for each in JOURNAL if each["what"] != "batch"]
+    told = said(history=history, progressed=own, run={})
     assert told is not None
     assert "Attempt 2 of the driver took 100 of these 120 s from its launch to its first commit." in told.said
 
 
 def test_an_attempt_that_never_committed_is_told() -> None:
-    told = said(journal=[each for each in JOURNAL if each.get("attempt") != 2])
+    told = said(history=[each for each in JOURNAL if each.get("attempt") != 2])
     assert told is not None
     assert "Attempt 2 of the driver committed nothing in the 110 s after its launch." in told.said
 
@@ -164,7 +164,7 @@ def test_a_run_that_ended_before_its_time_does_not_blame_it() -> None:
 
 
 def test_a_driver_that_was_given_up_is_not_given_more_time() -> None:
-    told = said(journal=[*JOURNAL[:-3], event(130.0, "gave up", why="5 restarts"), *JOURNAL[-3:]], run={})
+    told = said(history=[*JOURNAL[:-3], event(130.0, "gave up", why="5 restarts"), *JOURNAL[-3:]], run={})
     assert told is not None
     assert "The driver died again and again by itself, and the harness no longer restarted it." in told.said
     assert told.cures == ["Mend what ends the driver: the last lines of its log say what it was."]
@@ -177,14 +177,14 @@ def test_what_a_cluster_manager_says_of_an_end_that_no_fault_caused_is_told_with
         event(127.0, "diagnostics", number=2, words="no such file", scheduled=False),
         event(130.0, "gave up", why="5 restarts"),
     ]
-    told = said(journal=[*JOURNAL[:-3], *ends, *JOURNAL[-3:]], run={})
+    told = said(history=[*JOURNAL[:-3], *ends, *JOURNAL[-3:]], run={})
     assert told is not None
     assert [text for text in told.said if "Diagnostics" in text] == ["Diagnostics of attempt 2: no such file"]
 
 
 def test_a_program_that_ended_well_has_not_died_again_and_again() -> None:
     ended = event(130.0, "gave up", why="it is FINISHED", well=True)
-    told = said(journal=[*JOURNAL[:-3], ended, *JOURNAL[-3:]], run={})
+    told = said(history=[*JOURNAL[:-3], ended, *JOURNAL[-3:]], run={})
     assert told is not None
     assert "The program ended well, and there nobody starts one again that did." in told.said
     assert not any("again and again" in text for text in told.said)
@@ -209,7 +209,7 @@ def test_as_many_partitions_as_cores_are_nothing_to_change() -> None:
 
 @pytest.mark.parametrize("run", [{}, {"outcome": []}, {"outcome": {"stateful": 7}}, {"spark": 3, "outcome": RUN}])
 def test_what_the_folder_does_not_hold_is_not_told(run: dict[str, Any]) -> None:
-    told = said(run=run, plan={}, counts=None, journal=[])
+    told = said(run=run, plan={}, counts=None, history=[])
     assert told == Undrained(said=[], facts=[], cures=[])
 
 
@@ -247,7 +247,7 @@ STARVED = (
 
 def test_page_and_terminal_say_it_of_a_stored_run(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, UNKNOWN, asked=replace(sample.scenario(), timeout_s=120.0))
-    folder.journal.write_text("".join(json.dumps(each) + "\n" for each in JOURNAL), encoding="utf-8")
+    folder.history.write_text("".join(json.dumps(each) + "\n" for each in JOURNAL), encoding="utf-8")
     places = [(partition, offset) for partition, end in PROGRESSED.end.items() for offset in range(end)]
     folder.source.parent.mkdir(exist_ok=True)
     columns = {"partition": [p for p, _ in places], "offset": [o for _, o in places]}

@@ -33,7 +33,7 @@ from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.run.last_words import last_words
 from harness.run.supervisor import Supervisor
-from harness.run_folder.journal import Journal, read
+from harness.history import History, read
 from harness.scenario import CrashPoint, Impact, Pipeline, Restart, Step, Victim
 from harness.stack import NoMore
 from harness.triggers.base import at_point
@@ -449,19 +449,19 @@ class Cluster:
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    made = Journal(tmp_path / "journal.jsonl")
+def history(tmp_path: Path) -> Iterator[History]:
+    made = History(tmp_path / "history.jsonl")
     yield made
     made.close()
 
 
 def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_journal_and_in_why_it_gave_up(
-    tmp_path: Path, journal: Journal
+    tmp_path: Path, history: History
 ) -> None:
     second = Driver(2, tmp_path / "driver-2.log", status=1, said="b" * 600)
     stack = Cluster(next=[None, second, NoMore("it starts the driver no more")])
     own: Any = SimpleNamespace(folder=tmp_path)
-    supervisor = Supervisor(stack, own, Pipeline(entry="program"), journal=journal, logs=tmp_path)  # type: ignore[arg-type]
+    supervisor = Supervisor(stack, own, Pipeline(entry="program"), history=history, logs=tmp_path)  # type: ignore[arg-type]
     supervisor.start(Restart(), lambda number: None)
     try:
         assert stack.first is not None
@@ -473,7 +473,7 @@ def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_journal_and_i
         supervisor.stop()
     why = f"it starts the driver no more; diagnostics of attempt 2: {'b' * 500}…"
     assert supervisor.gave_up == why
-    told = [each for each in read(tmp_path / "journal.jsonl") if each["what"] in ("diagnostics", "gave up")]
+    told = [each for each in read(tmp_path / "history.jsonl") if each["what"] in ("diagnostics", "gave up")]
     assert [{name: each[name] for name in each if name not in ("n", "at_s", "what")} for each in told] == [
         {"number": 1, "words": "exitCode: 137", "scheduled": True},
         {"number": 2, "words": "b" * 600, "scheduled": False},
@@ -483,12 +483,12 @@ def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_journal_and_i
 
 @pytest.mark.parametrize("well", [False, True])
 def test_attempts_are_watched_and_the_application_is_ended_with_the_run(
-    tmp_path: Path, journal: Journal, well: bool
+    tmp_path: Path, history: History, well: bool
 ) -> None:
     second = Driver(2, tmp_path / "driver-2.log")
     stack = Cluster(next=[None, second, NoMore("it starts the driver no more", well=well)])
     own: Any = SimpleNamespace(folder=tmp_path)
-    supervisor = Supervisor(stack, own, Pipeline(entry="program"), journal=journal, logs=tmp_path)  # type: ignore[arg-type]
+    supervisor = Supervisor(stack, own, Pipeline(entry="program"), history=history, logs=tmp_path)  # type: ignore[arg-type]
     numbers: list[int] = []
     # A policy of ours means nothing there.
     supervisor.start(Restart(max_restarts=0, delay_s=600.0), numbers.append)
@@ -506,7 +506,7 @@ def test_attempts_are_watched_and_the_application_is_ended_with_the_run(
     supervisor.healthy()
     assert (numbers, supervisor.gave_up, stack.ended) == ([1, 2], "it starts the driver no more", 1)
     assert supervisor.ended_well is well
-    told = list(read(tmp_path / "journal.jsonl"))
+    told = list(read(tmp_path / "history.jsonl"))
     assert told[-1].get("well", False) is well
     story = [(each["what"], each.get("number"), each.get("container")) for each in told]
     assert story == [

@@ -1,4 +1,4 @@
-"""A YARN of our own: it starts a driver again that was killed, the journal and the run folder have each attempt, and
+"""A YARN of our own: it starts a driver again that was killed, the history and the run folder have each attempt, and
 nothing of it is left after `kill -9` of the harness."""
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnStack]:
 
 
 def told(folder: Path, what: str) -> list[dict[str, object]]:
-    """The journal's events of one kind."""
-    lines = map(json.loads, (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines())
+    """The history's events of one kind."""
+    lines = map(json.loads, (folder / "history.jsonl").read_text(encoding="utf-8").splitlines())
     return [each for each in lines if each["what"] == what]
 
 
@@ -48,7 +48,7 @@ def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> 
     assert [each["number"] for each in told(done.folder, "launched")] == [1, 2, *ONCE_MORE]
     died, launched = told(done.folder, "died")[0], told(done.folder, "launched")[1]
     assert (died["number"], died["status"], died["scheduled"]) == (1, -signal.SIGKILL, True)
-    # YARN counts attempts as the journal does.
+    # YARN counts attempts as the history does.
     assert "_01_000001" in str(died["container"]) and launched["application"] == died["application"]
     for number in (1, 2):
         said = (done.folder / "logs" / f"driver-{number}.log").read_text(errors="replace")

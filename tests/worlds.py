@@ -23,7 +23,7 @@ from harness.run.progress.observer import Observer
 from harness.run.schedule import Schedule
 from harness.run.snapshots import Parts, Snapshots
 from harness.run.supervisor import Supervisor
-from harness.run_folder.journal import Journal
+from harness.history import History
 from harness.scenario import CrashPoint, Pipeline, Restart, Sink, Step, StepOutcome, Trigger
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.spark.driver_process import ProcessDriver
@@ -172,11 +172,11 @@ def world(
     `agent` the pipeline reports its operations as the agent in Spark does."""
     folder = tmp_path / "run"
     folder.mkdir()
-    journal = Journal(None)
+    history = History(None)
     stack: Any = FakeStack(folder, arguments, batches, step_s)
     own: Any = RunResources(folder)
-    supervisor = Supervisor(stack, own, Pipeline(entry="fake"), journal=journal, logs=tmp_path)
-    observer = Observer(folder, reader("topic"), journal)
+    supervisor = Supervisor(stack, own, Pipeline(entry="fake"), history=history, logs=tmp_path)
+    observer = Observer(folder, reader("topic"), history)
     stack.agent = observer.reports_to if agent else ""
     state: dict[str, World] = {}
 
@@ -188,7 +188,7 @@ def world(
         own=own,
         supervisor=supervisor,
         observer=observer,
-        journal=journal,
+        history=history,
         tripwire=None,
         sent=lambda: sum(observer.planned().values()),
         in_flight=lambda: "" if state["world"].finished() else "10 records",
@@ -202,7 +202,7 @@ def world(
             own=own,
             supervisor=supervisor,
             observer=observer,
-            journal=journal,
+            history=history,
             tripwire=None,
             sent=lambda: {0: 7},
             position=lambda: None,
@@ -214,7 +214,7 @@ def world(
     state["world"] = World(
         world, supervisor, observer, folder / "sink", batches, tmp_path / "kept", tmp_path / "holds", camera
     )
-    journal.listen(state["world"].let_go)
+    history.listen(state["world"].let_go)
     try:
         yield state["world"]
     finally:

@@ -41,14 +41,14 @@ class DisconnectDriver:
                 run.look(hit)
             # It was frozen for the snapshot alone: a lost network does nothing to a frozen process.
             release(run, step, hit)
-            limit, began_s = Deadline(lasting.lasts_s(step.do)), run.journal.elapsed_s()
+            limit, began_s = Deadline(lasting.lasts_s(step.do)), run.history.elapsed_s()
             while any(host.alive() for host in hosts) and not limit.over() and not run.stop.wait(TICK_S):
                 pass
             off = [host for host in off if host.disconnected() or not host.alive()]
             without = committed_by_now(run)
         finally:
             back = [host for host in hosts if host.join() and not host.disconnected()]
-        ended = f"cut off, and ended within {run.journal.elapsed_s() - began_s:.1f} s of it"
+        ended = f"cut off, and ended within {run.history.elapsed_s() - began_s:.1f} s of it"
         words = {host.name: f"cut off for {limit.seconds:g} s" if host in back else ended for host in off}
         signalled = {host.name: words[host.name] for host in off if host in back or not host.alive()}
         return Injection(signalled=signalled, looked=True, committed_meanwhile=without)

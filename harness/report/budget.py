@@ -21,7 +21,7 @@ class Budget:
     columns: int = 16
     """Columns of a sample."""
     events: int = 400
-    """Lines of the journal."""
+    """Lines of the history."""
     lines: int = 300
     """Lines of the scenario file."""
     settings: int = 400

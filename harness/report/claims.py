@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.history import Line, SystemChanged
 from harness.report import stakes
 from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
@@ -141,9 +142,9 @@ def servers(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(kind, " and ".join(role)) for kind, role in roles.items()]
 
 
-def changes(run: Mapping[str, Any], journal: Sequence[Mapping[str, Any]]) -> list[str]:
+def changes(run: Mapping[str, Any], history: Sequence[Line]) -> list[str]:
     """What the harness changed of the system under test, a sentence each; settings stand in tables of their own."""
-    out = [text for event in journal if isinstance(event.get("changes"), str) for text in _change(event)]
+    out = [text for line in history if isinstance(line.event, SystemChanged) for text in _change(line.event)]
     given, stack = mappings(run.get("changes")), mapping(run.get("stack"))
     if given:
         out.append(
@@ -166,10 +167,9 @@ TRIPWIRE = (
 )
 
 
-def _change(event: Mapping[str, Any]) -> Iterator[str]:
-    yield f"In {event.get('table', 'the sink')}, Onceproof {event['changes']}."
-    if event.get("what") == "tripwire":
-        yield TRIPWIRE
+def _change(event: SystemChanged) -> Iterator[str]:
+    yield f"In {event.table}, Onceproof {event.changes}."
+    yield TRIPWIRE
 
 
 def figures(verdict: Verdict, *, drained: bool = True) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness import __version__
+from harness.history import By, Line, Sent, flat
 from harness.report import claims, stakes
 from harness.report.budget import FULL, Budget
 from harness.report.causes.groups import cut, groups
@@ -33,7 +34,7 @@ from harness.run_folder.snapshot import Position, Progressed
 from harness.scenario import Impact, StepOutcome, Verdict, Word
 
 # The proof of a step stands with the step.
-UNTOLD = frozenset({"n", "at_s", "what", "evidence"})
+UNTOLD = frozenset({"at_s", "evidence"})
 MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.VOID: "○", Word.UNKNOWN: "?", Word.ERROR: "!"}
 
 
@@ -146,7 +147,7 @@ class Parts:
     verdict: Verdict
     plan: Mapping[str, Any]
     scenario_file: str
-    journal: Sequence[Mapping[str, Any]]
+    history: Sequence[Line]
     logs: Sequence[LogText] = ()
     snapshots: Sequence[SnapshotText] = ()
     controls: Sequence[ControlText] = ()
@@ -174,7 +175,7 @@ def case_of(parts: Parts) -> Case:
 def build(parts: Parts, budget: Budget = FULL) -> Page:
     """The page of one run."""
     verdict, case = parts.verdict, case_of(parts)
-    events = _telling(parts.journal)
+    events = _telling(parts.history)
     lead, *because = headline(case)
     left = open_end(parts)
     steps = _steps(parts)
@@ -199,7 +200,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         findings_cut=bool(cut(verdict)),
         groups=shown(case, budget),
         explain=claims.explain(parts.folder, case.verdict),
-        attempts=attempt_rows(happened(parts.journal, verdict.steps), parts.progressed, parts.counts),
+        attempts=attempt_rows(happened(parts.history, verdict.steps), parts.progressed, parts.counts),
         sliced=bool(_positions(parts)),
         points=[
             PointsText(sink=each.sink or "-", points_hit=stakes.few(each.points_hit), untried=stakes.few(each.untried))
@@ -214,11 +215,11 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         again=claims.again(parts.folder, parts.run, verdict),
         after_change=command.typed(parts.run),
         claimed=claims.details(parts.plan),
-        changes=claims.changes(parts.run, parts.journal),
+        changes=claims.changes(parts.run, parts.history),
         settings=_settings(parts.run, budget),
         file=_lines(parts.scenario_file, budget.lines),
         events=[_event(event) for event in events[: budget.events]],
-        events_said=_left_out(len(events) - budget.events, len(parts.journal)),
+        events_said=_left_out(len(events) - budget.events, len(parts.history)),
         logs=list(parts.logs),
         run_id=str(parts.run.get("run_id", "without an id")),
         started=str(parts.run.get("started", "at an unknown time")),
@@ -228,11 +229,11 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
 def open_end(parts: Parts) -> Undrained | None:
     """Why the run is unknown, where it did not drain."""
     more = {name: getattr(parts, name) for name in ("run", "plan", "progressed", "counts", "starved")}
-    return undrained(ran(parts.verdict, parts.journal, **more))
+    return undrained(ran(parts.verdict, parts.history, **more))
 
 
 def _picture(parts: Parts, case: Case) -> Picture | None:
-    run = happened(parts.journal, parts.verdict.steps)
+    run = happened(parts.history, parts.verdict.steps)
     if run is None:
         return None
     cast = Cast(
@@ -254,7 +255,7 @@ def _positions(parts: Parts) -> tuple[Position, ...]:
 
 def _steps(parts: Parts) -> list[StepText]:
     seen = {each.step: each for each in parts.snapshots}
-    past = happened(parts.journal, parts.verdict.steps)
+    past = happened(parts.history, parts.verdict.steps)
     lasted = {blow.number: (blow.begin, blow.end) for blow in (past.blows if past else ())}
     return [
         _step(
@@ -363,27 +364,28 @@ def _named(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(PLAIN.get(name, name), text) for name, text in lines]
 
 
-def _telling(journal: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Without the counting events, of which only the last one tells anything."""
-    last = next((event for event in reversed(journal) if event.get("what") == "sent"), None)
-    return [event for event in journal if event.get("what") != "sent" or event is last]
+def _telling(history: Sequence[Line]) -> list[Line]:
+    """Without what the agent reports, and without the counting events, of which only the last one tells anything."""
+    last = next((line for line in reversed(history) if isinstance(line.event, Sent)), None)
+    return [
+        line for line in history if line.event.by is not By.SPARK and (not isinstance(line.event, Sent) or line is last)
+    ]
 
 
-def _event(event: Mapping[str, Any]) -> EventText:
-    at = event.get("at_s")
-    details = dictionary({name: part for name, part in event.items() if name not in UNTOLD and part is not None})
+def _event(line: Line) -> EventText:
+    told = {name: part for name, part in flat(line.event).items() if name not in UNTOLD and part is not None}
     return EventText(
-        at=f"{at:.2f}" if isinstance(at, (int, float)) else "-",
-        what=str(event.get("what", "?")),
-        details=", ".join(f"{name}: {text}" for name, text in details if text),
+        at=f"{line.at_s:.2f}",
+        what=str(line.event.what),
+        details=", ".join(f"{name}: {text}" for name, text in dictionary(told) if text),
     )
 
 
 def _left_out(more: int, total: int) -> str:
     if total == 0:
-        return "The journal is empty."
-    left = f" {plural(more, 'line')} more stand in journal.jsonl." if more > 0 else ""
-    return f"From the run's journal; seconds since the run began, by a clock that never jumps.{left}"
+        return "The history is empty."
+    left = f" {plural(more, 'line')} more stand in history.jsonl." if more > 0 else ""
+    return f"From the run's history; seconds since the run began, by a clock that never jumps.{left}"
 
 
 def _lines(text: str, most: int) -> list[str]:

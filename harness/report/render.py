@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from harness import __version__
+from harness import __version__, history
 from harness.errors import UsageError
+from harness.history import Line
 from harness.report import budget, page, snapshots
 from harness.report.causes import table_file
 from harness.report.causes.groups import groups
@@ -27,7 +28,7 @@ from harness.report.many.page import Many
 from harness.report.many.seen import Seen
 from harness.report.summary import Run, verdict_of
 from harness.report.timeline.counts import read_counts
-from harness.run_folder import journal, store
+from harness.run_folder import store
 from harness.run_folder.snapshot import Progressed
 from harness.scenario import Kind, Verdict, Word, plain
 
@@ -121,7 +122,7 @@ def parts(found: store.RunFolder) -> page.Parts:
         verdict=verdict,
         plan=plain(store.scenario_of(plan)) if plan else {},
         scenario_file=stored.get("scenario", ""),
-        journal=_events(found.journal),
+        history=_events(found.history),
         logs=[] if verdict.as_expected else _logs(found, verdict),
         snapshots=snapshots.snapshots(found.path),
         controls=snapshots.controls(found.path),
@@ -146,10 +147,8 @@ def _progressed(checkpoint: Any) -> Progressed | None:
         return None
 
 
-def _events(path: Path) -> list[Mapping[str, Any]]:
-    events: list[Any] = list(journal.read(path)) if path.is_file() else []
-    # The last line of a crashed run can be torn into something that is JSON and yet no event.
-    return [event for event in events if isinstance(event, dict)]
+def _events(path: Path) -> list[Line]:
+    return list(history.read(path)) if path.is_file() else []
 
 
 def _logs(found: store.RunFolder, verdict: Verdict) -> list[page.LogText]:

@@ -66,7 +66,7 @@ class Run:
             # A run of what no file says names none. One of an older version does not know.
             file=str(run.get("path", planned.get("path")) or ""),
             seed=seed if isinstance(seed := run.get("seed"), int) else None,
-            about=abouts.stored(run, plan, found.journal, seconds),
+            about=abouts.stored(run, plan, found.history, seconds),
         )
 
     @classmethod

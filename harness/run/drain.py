@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.checkpoint import caught_up, count
 from harness.errors import UsageError
+from harness.history import Phase
 from harness.judge import judge
 from harness.run.live_run import Live
 from harness.run.progress.commit_gaps import unplanned
@@ -53,7 +54,7 @@ class Drain:
     def drain(self) -> None:
         """Drain, read, save 1."""
         live = self._live
-        live.journal.write("phase", name="draining")
+        live.history.write(Phase(name="draining"))
         live.feeder.stop()
         live.producer.close()
         within_s = READ_BACK_S + live.producer.sent / READ_BACK_PER_S
@@ -63,7 +64,7 @@ class Drain:
         live.snapshots.finish()
         if self._drained:
             self._quiet()
-        live.journal.write("phase", name="reading")
+        live.history.write(Phase(name="reading"))
         self._read(ends)
         if self._drained:
             self._quiet_period(ends)
@@ -216,7 +217,7 @@ class Drain:
         doubtful = asked or self._missing()
         limit = Deadline(max(for_s * 2, live.deadline.left_s()))
         while doubtful and not limit.over():
-            live.journal.write("phase", name="quiet period")
+            live.history.write(Phase(name="quiet period"))
             if self._unchanged(for_s, limit):
                 return
             self._quiet()

@@ -11,8 +11,8 @@ from typing import Any
 
 from harness.checkpoint import count
 from harness.errors import HarnessError
+from harness.history import History, Sent
 from harness.run.progress.reported import Progress
-from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Step
 from harness.scenario.progress import ASYNC
 from harness.sources.producer import Producer
@@ -103,7 +103,7 @@ class Feeder:
         self,
         producer: Producer,
         progress: Progress,
-        journal: Journal,
+        history: History,
         *,
         rate_per_s: float | None,
         sizes: Sequence[int] = (),
@@ -115,7 +115,7 @@ class Feeder:
     ) -> None:
         self._producer = producer
         self._progress = progress
-        self._journal = journal
+        self._history = history
         self._rate = rate_per_s
         self._sizes = tuple(sizes)
         self._finished = finished
@@ -169,7 +169,7 @@ class Feeder:
                 given, said = self._producer.sent, self._producer.total
                 raise HarnessError(f"the workload said that it has {said} records, and gave {given}")
             left -= sent
-            self._journal.write("sent", records=self._producer.sent, total=self._producer.total)
+            self._history.write(Sent(records=self._producer.sent, total=self._producer.total))
 
     def _portions(self) -> None:
         for portion in self._exact or self._sizes:

@@ -11,7 +11,7 @@ RAISED = re.compile(r"[A-Za-z_][\w.]*(: |$)")
 """What follows the frames of a Python traceback."""
 ERROR = re.compile(r"([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception)\b")
 SHOWN = 500
-"""So many characters of a cluster manager's diagnostics go into a sentence; the journal has more."""
+"""So many characters of a cluster manager's diagnostics go into a sentence; the history has more."""
 
 
 def diagnostics(driver: Driver) -> str:

@@ -13,6 +13,7 @@ from harness.component import SetsUp, able
 from harness.context import RunContext, Tripwire
 from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
+from harness.history import History, Phase, ShuffleCrowded, SinkMissing, SystemChanged
 from harness.resources import RunResources
 from harness.run import preflight
 from harness.run.feed import PATIENCE_S, Feeder, Patience, alone, enough, portions
@@ -28,7 +29,6 @@ from harness.run.schedule import Schedule
 from harness.run.sink_commits import sink_commits
 from harness.run.snapshots import Parts, Snapshots
 from harness.run.supervisor import Supervisor
-from harness.run_folder.journal import Journal
 from harness.run_folder.ledger import Attempts
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Pipeline, Scenario
@@ -66,7 +66,7 @@ class Live:
         scenario: Scenario,
         stack: Stack,
         folder: RunFolder,
-        journal: Journal,
+        history: History,
         *,
         run_id: str,
         root: Path,
@@ -76,12 +76,12 @@ class Live:
         self.scenario = scenario
         self.stack = stack
         self.folder = folder
-        self.journal = journal
+        self.history = history
         self.root = root
         self._seed = seed
         self._portions = portions
         self.rhythm = Rhythm()
-        journal.listen(self.rhythm.heard)
+        history.listen(self.rhythm.heard)
         self.own: RunResources = stack.provide(run_id, parts(scenario), root=root.absolute())
         self._exit = ExitStack()
         self._exit.callback(stack.release, self.own)
@@ -119,7 +119,7 @@ class Live:
         self._fed(workload)
 
     def _phase(self, name: str) -> None:
-        self.journal.write("phase", name=name)
+        self.history.write(Phase(name=name))
 
     def _set_up(self) -> None:
         for label, text in self.scenario.setup.items():
@@ -127,7 +127,7 @@ class Live:
             found.set_up(self.own.part(label), filled(text, self.own.placeholders()))
 
     def _start(self, workload: Workload) -> None:
-        own, journal = self.own, self.journal
+        own, history = self.own, self.history
         self.source = SOURCES[self.scenario.input.source].open(self.scenario.input, own.parts)
         self._mirror = mirror(self.scenario, own)
         self.observer = self._observer()
@@ -135,7 +135,7 @@ class Live:
         self._exit.callback(self.observer.close)
         self.progress: Progress = progress(self.scenario, own, self.observer)
         self._exit.callback(self.progress.close)
-        self.positions = Positions(self.progress.committed, journal)
+        self.positions = Positions(self.progress.committed, history)
         self._exit.callback(self.positions.close)
         self.tripwire = self._tripwire()
         self.attempts = Attempts(self.folder.attempts)
@@ -146,7 +146,7 @@ class Live:
         self.feeder = Feeder(
             self.producer,
             self.progress,
-            journal,
+            history,
             rate_per_s=self.scenario.input.rate_per_s,
             sizes=portions(workload.count - last.records, self._seed, enough(self.scenario.schedule)),
             finished=lambda: self.schedule.done,
@@ -162,7 +162,7 @@ class Live:
         changes = self.stack.changes(own, pipeline)
         self._conf = {**{each.name: each.value for each in changes if each.where == SETTING}, **pipeline.conf}
         self.folder.save(0, run={"program": program, "readers": readers, "changes": [*map(asdict, changes)]})
-        self.supervisor = Supervisor(self.stack, own, pipeline, journal=journal, logs=self.folder.logs)
+        self.supervisor = Supervisor(self.stack, own, pipeline, history=history, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
         self.snapshots = Snapshots(self._looked_at())
         self._exit.callback(self.snapshots.close)
@@ -172,9 +172,9 @@ class Live:
     def _observer(self) -> Observer:
         folder, source = self.own.folder, self.source
         if self._by_time:
-            return BatchTimes(folder, source, self.journal)
+            return BatchTimes(folder, source, self.history)
         begins = source.begins if isinstance(source, TellsBeginning) else None
-        return Observer(folder, source.offsets, self.journal, begins=begins, mirror=self._mirror)
+        return Observer(folder, source.offsets, self.history, begins=begins, mirror=self._mirror)
 
     @property
     def _by_time(self) -> bool:
@@ -191,7 +191,7 @@ class Live:
             return None
         tripwire = found.tripwire()
         self._exit.callback(tripwire.close)
-        self.journal.write("tripwire", table=sink.target, changes="adds a row trigger to the sink's table")
+        self.history.write(SystemChanged(table=sink.target, changes="adds a row trigger to the sink's table"))
         return tripwire
 
     def _context(self) -> RunContext:
@@ -200,7 +200,7 @@ class Live:
             own=self.own,
             supervisor=self.supervisor,
             observer=self.observer,
-            journal=self.journal,
+            history=self.history,
             tripwire=self.tripwire,
             sent=lambda: self.producer.sent,
             in_flight=self._in_flight,
@@ -222,7 +222,7 @@ class Live:
             own=self.own,
             supervisor=self.supervisor,
             observer=self.observer,
-            journal=self.journal,
+            history=self.history,
             tripwire=self.tripwire,
             counted=self._counted,
             sent=lambda: self.producer.reached,
@@ -238,7 +238,7 @@ class Live:
     def look(self, *, committed: int, outstanding: bool) -> None:
         """Tell the stall detector: the pipeline has committed so many records, and there are more or not."""
         if self.progress.kind != "checkpoint":
-            self.rhythm.stood(committed, self.observer.attempt, self.journal.elapsed_s())
+            self.rhythm.stood(committed, self.observer.attempt, self.history.elapsed_s())
         faults, alive = len(self.schedule.outcomes), self.supervisor.alive
         self.stalls.look(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
 
@@ -303,9 +303,10 @@ class Live:
         if self.schedule.acted or self.schedule.injecting:
             return
         for name, why in preflight.first(self.scenario, self.own, self._looked):
-            self.journal.write("sink missing", sink=name, why=why)
+            self.history.write(SinkMissing(sink=name, why=why))
         for query, partitions in preflight.crowded(self.observer.stateful(), self._conf).items():
-            self.journal.write("shuffle", query=query, partitions=partitions, cores=self._conf["spark.cores.max"])
+            cores = self._conf["spark.cores.max"]
+            self.history.write(ShuffleCrowded(query=query, partitions=partitions, cores=cores))
 
     def _launched(self, number: int) -> None:
         if number > 1:

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from harness.errors import HarnessError, Interrupted
+from harness.history import History, Judged, Listener, Phase
 from harness.judge import judge, judged, wants
 from harness.load import project_root
 from harness.run.controls.runs import controls
@@ -21,7 +22,6 @@ from harness.run.feed import portions_of
 from harness.run.live_run import Live
 from harness.run.run_or_control import ended, planned, play
 from harness.run_folder import sealed
-from harness.run_folder.journal import Journal, Listener
 from harness.run_folder.redact import Redactor, redact_file, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.scenario import Scenario, Verdict, plain
@@ -68,26 +68,26 @@ def run(
         # A whole path would say something of the machine.
         begun["run"]["reports"] = "" if reports.is_absolute() else str(reports)
         folder.save(0, **begun)
-        journal = Journal(folder.journal)
+        history = History(folder.history)
         if listener is not None:
-            journal.listen(listener)
-        live = Live(scenario, stack, folder, journal, run_id=run_id, root=root, seed=seed)
+            history.listen(listener)
+        live = Live(scenario, stack, folder, history, run_id=run_id, root=root, seed=seed)
         verdict = _judged(live, workload, began)
     return Result(verdict=verdict, folder=folder.path, seconds=monotonic() - began)
 
 
 def _judged(live: Live, workload: Workload, began: float) -> Verdict:
     """Play, judge, save; whatever happens, end what was started and take the secrets out of what is kept."""
-    folder, journal = live.folder, live.journal
+    folder, history = live.folder, live.history
     redactor = Redactor(live.own.secrets)
     try:
         play(live, workload)
         # Nothing of it may write on, or take the cores, while a control runs.
-        ended(live, journal)
+        ended(live, history)
         verdict = _verdict(live, workload)
         folder.save(1, verdict=redactor.data(plain(verdict)))
         folder.save(2, run={"seconds": round(monotonic() - began, 3)})
-        journal.write("verdict", word=verdict.word, as_expected=verdict.as_expected, findings=verdict.kinds())
+        history.write(Judged(word=verdict.word, as_expected=verdict.as_expected, findings=verdict.kinds()))
     except BaseException as failure:
         words = str(failure) if isinstance(failure, HarnessError | Interrupted) else repr(failure)
         outcome = {"error": redactor.text(words)}
@@ -98,11 +98,11 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
         raise
     finally:
         try:
-            ended(live, journal)
+            ended(live, history)
         finally:
-            journal.close()
+            history.close()
             redact_folder(folder.logs, live.own.secrets)
-            redact_file(folder.journal, live.own.secrets)
+            redact_file(folder.history, live.own.secrets)
             folder.make_private()
     # Last of all: a run that was cut short anywhere above has no digests, and nobody takes its word.
     sealed.write(folder.path)
@@ -111,8 +111,8 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
 
 def _verdict(live: Live, workload: Workload) -> Verdict:
     """Judge; while the answer hangs on what the program does without faults, run controls and judge again."""
-    folder, journal = live.folder, live.journal
-    journal.write("phase", name="judging")
+    folder, history = live.folder, live.history
+    history.write(Phase(name="judging"))
     first = judged(folder.path)
 
     def enough(kept: Sequence[Path]) -> bool:
@@ -128,7 +128,7 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
         seed=seed,
         root=live.root,
         portions=sizes,
-        journal=journal,
+        history=history,
         enough=enough,
     )
     return judge(folder.path) if found else first.verdict

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import __version__
+from harness.history import History, NotEnded, Waited
 from harness.load import dump
 from harness.run.drain import Drain
 from harness.run.live_run import Live
 from harness.run.plan import its_file, plan
-from harness.run_folder.journal import Journal
 from harness.scenario import Scenario, plain
 from harness.stack import Stack
 from harness.stacks import other_lines
@@ -49,21 +49,21 @@ def _command(scenario: Scenario, stack: Mapping[str, Any], seed: int, written: S
 
 
 def play(live: Live, workload: Workload) -> None:
-    """From empty resources to the sink read and saved. The journal says what this thread waited for meanwhile:
+    """From empty resources to the sink read and saved. The history says what this thread waited for meanwhile:
     schedule, supervisor and producer have threads of their own, whose waits are not in it."""
     with tallied() as waited:
         try:
             live.perform(workload)
             Drain(live).drain()
         finally:
-            live.journal.write("waited", seconds={what: round(took_s, 2) for what, took_s in waited.items()})
+            live.history.write(Waited(seconds={what: round(took_s, 2) for what, took_s in waited.items()}))
 
 
-def ended(live: Live, journal: Journal) -> None:
-    """End what was started. A failure to do so must not hide what the run came to; it is journalled, and the next run
+def ended(live: Live, history: History) -> None:
+    """End what was started. A failure to do so must not hide what the run came to: the history has it, and the next run
     finds out about a stack that is gone."""
     try:
         with undisturbed():
             live.close()
     except Exception as failure:
-        journal.write("not ended", why=repr(failure))
+        history.write(NotEnded(why=repr(failure)))

@@ -20,10 +20,10 @@ from typing import Protocol, TypeVar, runtime_checkable
 from harness.checkpoint import Offsets
 from harness.context import BlockedWriter, CheckpointEvent, Tripwire
 from harness.errors import HarnessError, WaitError
+from harness.history import History, SinkNotRead, SinkRead
 from harness.resources import RunResources
 from harness.run.progress.observer import Observer
 from harness.run.supervisor import Supervisor
-from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import INJECTION, OFFSETS, RESTART, QueryState, Snapshot
 from harness.run_folder.store import save_snapshot
 from harness.scenario import CrashPoint, Sink, Victim
@@ -60,7 +60,7 @@ class Parts:
     own: RunResources
     supervisor: Supervisor
     observer: Observer
-    journal: Journal
+    history: History
     tripwire: Tripwire | None
     sent: Callable[[], Mapping[int, int]]
     position: Callable[[], Offsets | None]
@@ -162,10 +162,10 @@ class Snapshots:
             # Asked once more: what was read meanwhile might be the next attempt's.
             if not self._untouched(attempt):
                 shutil.rmtree(folder, ignore_errors=True)
-                parts.journal.write("snapshot dropped", step=step, why="the next attempt was at work already")
+                parts.history.write(SinkNotRead(step=step, why="the next attempt was at work already"))
         except (HarnessError, OSError) as failure:
             shutil.rmtree(folder, ignore_errors=True)
-            parts.journal.write("snapshot dropped", step=step, why=str(failure))
+            parts.history.write(SinkNotRead(step=step, why=str(failure)))
 
     def _next(self, attempt: int) -> bool:
         driver = self._parts.supervisor.driver
@@ -194,7 +194,7 @@ class Snapshots:
         """Where the pipeline stands first, then who writes, then the sinks: what is committed meanwhile shows once at
         least."""
         parts, look, began = self._parts, _Look(), monotonic()
-        at_s = round(parts.journal.elapsed_s(), 3)
+        at_s = round(parts.history.elapsed_s(), 3)
         queries = look.at(parts.observer.states, _NONE)
         position, sent = look.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
         rows, empty = self._counted(look, before, blocked)
@@ -228,7 +228,7 @@ class Snapshots:
         )
         look.at(lambda: save_snapshot(folder, taken), None)
         seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
-        parts.journal.write("snapshot", step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said)
+        parts.history.write(SinkRead(step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said))
 
     def _counted(self, look: _Look, before: int | None, blocked: BlockedWriter | None) -> tuple[int | None, int | None]:
         """How many rows the sink was handed, and the server's process that is held before its first one."""

@@ -11,10 +11,10 @@ from time import monotonic
 from typing import Any
 
 from harness.errors import HarnessError, WaitError
+from harness.history import AttemptDiagnosed, AttemptEnded, AttemptStarted, History, RestartsEnded
 from harness.hosts import signals
 from harness.resources import RunResources
 from harness.run.last_words import cut, diagnostics
-from harness.run_folder.journal import Journal
 from harness.scenario import Pipeline, Restart, Victim
 from harness.stack import (
     Driver,
@@ -49,11 +49,11 @@ class Death:
 class Supervisor:
     """Watches the driver in a thread of its own between `start()` and `stop()`."""
 
-    def __init__(self, stack: Stack, own: RunResources, pipeline: Pipeline, *, journal: Journal, logs: Path) -> None:
+    def __init__(self, stack: Stack, own: RunResources, pipeline: Pipeline, *, history: History, logs: Path) -> None:
         self._stack = stack
         self._own = own
         self._pipeline = pipeline
-        self._journal = journal
+        self._history = history
         self._logs = logs
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -87,23 +87,23 @@ class Supervisor:
         with counting as waited:
             self.driver = self._stack.launch(self._own, self._program(number), number=number, log=log)
         took_s = round(monotonic() - began_s, 3)
-        more = {**self._gap(), **self._spark(number), **_waited(waited)}
-        self._journal.write("launched", number=number, log=log.name, took_s=took_s, **more)
+        seconds = {what: round(wait_s, 2) for what, wait_s in waited.items()}
+        spark = self._program(number).spark or ""
+        gap = self._gap()
+        self._history.write(
+            AttemptStarted(attempt=number, log=log.name, took_s=took_s, spark=spark, waited=seconds, **gap)
+        )
 
     def _program(self, number: int) -> Pipeline:
         """The program of attempt `number`, on the line of Spark that it has then."""
         return other_lines.program(self._pipeline, self._restart.spark, number)
 
-    def _spark(self, number: int) -> dict[str, str]:
-        line = self._program(number).spark
-        return {"spark": line} if line else {}
-
     def _gap(self) -> dict[str, Any]:
         """Between the last death and this attempt's beginning: seconds, and who of the dead attempts still lives."""
         if not self.deaths:
             return {}
-        # The look at the processes takes its time, and the journal's own time is that after it.
-        orphans = [process.name for process in self.leftovers()]
+        # The look at the processes takes its time, and the history's own time is that after it.
+        orphans = tuple(process.name for process in self.leftovers())
         return {"after_s": round(monotonic() - self._died_s, 3), "orphans": orphans}
 
     def _guarded(self, restart: Restart, launched: Callable[[int], None]) -> None:
@@ -121,7 +121,8 @@ class Supervisor:
             self.deaths.append(Death(driver.number, status, driver))
             self._died_s = monotonic()
             scheduled = driver.number in self._ended_by_fault
-            self._journal.write("died", number=driver.number, status=status, scheduled=scheduled, **named(driver))
+            ended = AttemptEnded(attempt=driver.number, status=status, scheduled=scheduled, names=named(driver))
+            self._history.write(ended)
             if isinstance(self._stack, RestartsDrivers):
                 if not self._follow(self._stack, driver, launched):
                     return
@@ -131,7 +132,7 @@ class Supervisor:
             failed = sum(death.status != 0 and death.number not in self._ended_by_fault for death in self.deaths)
             if failed > restart.max_restarts:
                 self.gave_up = f"the driver died {failed} times and is restarted at most {restart.max_restarts} times"
-                self._journal.write("gave up", why=self.gave_up)
+                self._history.write(RestartsEnded(why=self.gave_up))
                 return
             if self._stopping.wait(restart.delay_s) or not self._let():
                 return
@@ -147,22 +148,23 @@ class Supervisor:
                 said = self._diagnosed(dead)
                 why = found.why + (f"; diagnostics of attempt {dead.number}: {cut(said)}" if said else "")
                 self.ended_well, self.gave_up = found.well, why
-                self._journal.write("gave up", why=why, **({"well": True} if found.well else {}))
+                self._history.write(RestartsEnded(why=why, well=found.well))
                 return False
             if found is not None:
                 launched(found.number)
                 self.driver = found
-                self._journal.write("launched", number=found.number, log=log.name, **named(found), **self._gap())
+                gap, names = self._gap(), named(found)
+                self._history.write(AttemptStarted(attempt=found.number, log=log.name, names=names, **gap))
                 self._diagnosed(dead)
                 return True
         return False
 
     def _diagnosed(self, dead: Driver) -> str:
-        """What a cluster manager says of how that attempt ended; the journal has it from here on. Asked once it has
+        """What a cluster manager says of how that attempt ended; the history has it from here on. Asked once it has
         dealt with that end: before, it has nothing to say."""
         said, scheduled = diagnostics(dead), dead.number in self._ended_by_fault
         if said:
-            self._journal.write("diagnostics", number=dead.number, words=said, scheduled=scheduled)
+            self._history.write(AttemptDiagnosed(attempt=dead.number, words=said, scheduled=scheduled))
         return said
 
     def _let(self) -> bool:
@@ -279,11 +281,6 @@ class Supervisor:
         """Every living process of the run."""
         found = [*self.processes(), *signals.family(self._stack.processes(self._own)), *self._left]
         return [process for process in found if process.alive()]
-
-
-def _waited(seconds: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """What a launch waited for, for the journal."""
-    return {"waited": {what: round(took_s, 2) for what, took_s in seconds.items()}} if seconds else {}
 
 
 def named(driver: Driver) -> dict[str, str]:

@@ -25,7 +25,7 @@ DIGESTS = "digests.json"
 FORM = 4
 PLANNED = ("plan.json", "run.json", "scenario.yaml")
 """What a run can be run again from."""
-FILES = (*PLANNED, "checkpoint.json", "journal.jsonl", "verdict.json")
+FILES = (*PLANNED, "checkpoint.json", "history.jsonl", "verdict.json")
 ROOMS = ("controls", "ledger", "sink", "snapshots")
 """Folders that are sealed whole, however deep, so that a file too many is told too."""
 

@@ -113,8 +113,8 @@ class RunFolder:
         return self.path / "ledger" / "source.parquet"
 
     @property
-    def journal(self) -> Path:
-        return self.path / "journal.jsonl"
+    def history(self) -> Path:
+        return self.path / "history.jsonl"
 
     @property
     def checkpoint_json(self) -> Path:

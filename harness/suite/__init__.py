@@ -21,6 +21,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, Interrupted, OwnCodeError, StackError, UsageError
+from harness.history import Listener
 from harness.report.ci import github, junit
 from harness.report.escape import visible
 from harness.report.many import about as abouts
@@ -31,7 +32,6 @@ from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
 from harness.run.plan import in_its_file
 from harness.run_folder import sealed, store
-from harness.run_folder.journal import Listener
 from harness.scenario import Scenario, Word
 from harness.stack import PROMISED_CORES, Stack
 from harness.stacks.other_lines import on

@@ -2,7 +2,7 @@
 
     watched = progress()
     listener = watched.started("name", number=1, total=18, steps=2)
-    run(..., listener=listener)                    # every event of the run's journal
+    run(..., listener=listener)                    # every event of the run's history
     watched.ended(1, summary_run)
     watched.close()
 
@@ -18,14 +18,30 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
+from harness.history import (
+    AttemptDiagnosed,
+    AttemptEnded,
+    AttemptStarted,
+    Control,
+    Event,
+    FaultInjected,
+    FaultMissed,
+    Line,
+    Listener,
+    OfBatch,
+    Phase,
+    RestartsEnded,
+    Sent,
+    ShuffleCrowded,
+    SinkMissing,
+)
 from harness.report.escape import visible
 from harness.report.failure_text import headline, where
 from harness.report.stakes import rests
 from harness.report.summary import Run
 from harness.report.table import COLOURS, colour, mark
-from harness.run_folder.journal import Listener
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,7 +52,7 @@ class Progress(Protocol):
     """Who watches a suite. Events may come from any thread."""
 
     def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
-        """A scenario begins; its journal's events go to what is returned. `steps` are those of its schedule."""
+        """A scenario begins; its history's events go to what is returned. `steps` are those of its schedule."""
 
     def ended(self, number: int, run: Run) -> None:
         """It is over, also if it failed before it began. `number` is its scenario's."""
@@ -47,7 +63,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class Seen:
-    """Where the running scenario is, as far as its journal has said."""
+    """Where the running scenario is, as far as its history has said."""
 
     scenario: str = ""
     place: str = ""
@@ -60,21 +76,21 @@ class Seen:
     fired: int = 0
     faults: int = 0
 
-    def after(self, event: Mapping[str, Any]) -> Seen:
-        """What is known after one more event; an unknown kind changes nothing."""
-        what = event.get("what")
-        if what == "phase":
-            return replace(self, phase=str(event.get("name", "")))
-        if what == "batch":
-            return replace(self, batch=event.get("batch"), point=str(event.get("point") or ""))
-        if what == "launched":
-            return replace(self, attempt=int(event.get("number") or 0))
-        if what == "sent":
-            return replace(self, sent=int(event.get("records") or 0), total=int(event.get("total") or 0))
-        if what == "control":
-            return replace(self, phase=f"control {event.get('number')}")
-        if what == "step":
-            return replace(self, fired=self.fired + 1)
+    def after(self, event: Event) -> Seen:
+        """What is known after one more event; another kind changes nothing."""
+        match event:
+            case Phase():
+                return replace(self, phase=event.name)
+            case OfBatch():
+                return replace(self, batch=event.batch, point=str(event.point or ""))
+            case AttemptStarted():
+                return replace(self, attempt=event.attempt)
+            case Sent():
+                return replace(self, sent=event.records, total=event.total)
+            case Control():
+                return replace(self, phase=f"control {event.number}")
+            case FaultInjected():
+                return replace(self, fired=self.fired + 1)
         return self
 
     def parts(self) -> list[str]:
@@ -86,37 +102,35 @@ class Seen:
         return out + ([f"attempt {self.attempt}"] if self.attempt > 1 else [])
 
 
-def line(event: Mapping[str, Any]) -> str | None:
-    """One journal event as a line, None for those that only the live line shows."""
-    what, get = event.get("what"), event.get
-    if what == "phase":
-        return visible(str(get("name")), 60)
-    if what == "died":
-        alone = ", by itself" if get("scheduled") is False and get("status") else ""
-        how = "ended" if get("status") == 0 else "died"
-        return f"driver {get('number')} {how}, status {visible(str(get('status')), 30)}{alone}"
-    if what == "launched" and int(get("number") or 0) > 1:
-        return f"driver {get('number')} launched"
-    if what in {"step", "missed"}:
-        hit = "hit" if get("hit") else "MISSED"
-        place = where(str(get("point") or ""), get("batch"), crash_point=get("crash_point") is not None)
-        return f"fault {hit}: {visible(str(get('name')), 120)}{place}"
-    if what == "control":
-        number, state = get("number"), get("state")
-        if state == "begins":
-            return None
-        how = "failed" if get("failed") else "drained" if get("drained") else "not drained"
-        return f"control {number}, without faults: {how}{', from the cache' if state == 'cached' else ''}"
-    if what == "sink missing":
-        late = "is not there after the first committed batch, or not yet"
-        return f"{visible(str(get('sink')), 100)} {late}: {visible(str(get('why')), 300)}"
-    if what == "shuffle":
-        tasks = f"{visible(str(get('partitions')), 20)} shuffle tasks a batch on {visible(str(get('cores')), 20)} cores"
-        return f"{visible(str(get('query')), 60)}: {tasks}: lower spark.sql.shuffle.partitions"
-    if what == "diagnostics" and get("scheduled") is False:
-        return f"diagnostics of attempt {visible(str(get('number')), 30)}: {visible(str(get('words')), 500)}"
-    if what == "gave up":
-        return f"gave up: {visible(str(get('why')), 200)}"
+def line(event: Event) -> str | None:
+    """One event of the history as a line, None for those that only the live line shows."""
+    match event:
+        case Phase():
+            return visible(event.name, 60)
+        case AttemptEnded():
+            alone = ", by itself" if not event.scheduled and event.status else ""
+            how = "ended" if event.status == 0 else "died"
+            return f"driver {event.attempt} {how}, status {event.status}{alone}"
+        case AttemptStarted() if event.attempt > 1:
+            return f"driver {event.attempt} launched"
+        case FaultInjected() | FaultMissed():
+            done = event.outcome
+            place = where(done.point, done.batch, crash_point=done.crash_point is not None)
+            return f"fault {'hit' if done.hit else 'MISSED'}: {visible(done.name, 120)}{place}"
+        case Control() if event.state != "begins":
+            how = "failed" if event.failed else "drained" if event.drained else "not drained"
+            cached = ", from the cache" if event.state == "cached" else ""
+            return f"control {event.number}, without faults: {how}{cached}"
+        case SinkMissing():
+            late = "is not there after the first committed batch, or not yet"
+            return f"{visible(event.sink, 100)} {late}: {visible(event.why, 300)}"
+        case ShuffleCrowded():
+            tasks = f"{event.partitions} shuffle tasks a batch on {visible(event.cores, 20)} cores"
+            return f"{visible(event.query, 60)}: {tasks}: lower spark.sql.shuffle.partitions"
+        case AttemptDiagnosed() if not event.scheduled:
+            return f"diagnostics of attempt {event.attempt}: {visible(event.words, 500)}"
+        case RestartsEnded():
+            return f"gave up: {visible(event.why, 200)}"
     return None
 
 
@@ -133,8 +147,8 @@ class Plain:
         whose = f"{number}/{total} " if self._several else ""
         self._say(f"{group}{number}/{total} {visible(scenario, 200)}")
 
-        def event(told: Mapping[str, Any]) -> None:
-            text = line(told)
+        def event(told: Line) -> None:
+            text = line(told.event)
             if text is not None:
                 self._say(f"{whose}[{monotonic() - began:7.1f} s] {text}")
 
@@ -178,11 +192,11 @@ class LiveDisplay:
             self._seen.pop(0, None)
             self._seen[number] = Seen(scenario=scenario, place=f"{number}/{total}", faults=steps), began
 
-        def event(told: Mapping[str, Any]) -> None:
+        def event(told: Line) -> None:
             with self._lock:
                 # The run may be over.
                 if number in self._seen:
-                    self._seen[number] = self._seen[number][0].after(told), began
+                    self._seen[number] = self._seen[number][0].after(told.event), began
 
         return event
 

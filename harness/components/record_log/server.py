@@ -80,7 +80,7 @@ def _handler(lines: Sequence[Line]) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """The run's journal has what matters."""
+            """The run's history has what matters."""
 
     return Handler
 

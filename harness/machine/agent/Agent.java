@@ -144,8 +144,8 @@ public final class Listener extends SparkListener {
     private void task(String what, int stage, int stageTry, TaskInfo info, String more) {
         Object batch = stages.get(Integer.valueOf(stage));
         if (batch != null) {
-            Channel.event(what, batch + ",\"stage\":" + stage + ",\"stage_try\":" + stageTry + ",\"partition\":" + info.index()
-                + ",\"try\":" + info.attemptNumber() + ",\"executor\":" + Channel.quoted(info.executorId()) + more);
+            Channel.event(what, batch + ",\"stage\":" + stage + ",\"stage_attempt\":" + stageTry + ",\"partition\":" + info.index()
+                + ",\"attempt_number\":" + info.attemptNumber() + ",\"executor\":" + Channel.quoted(info.executorId()) + more);
         }
     }
 

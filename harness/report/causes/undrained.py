@@ -1,6 +1,6 @@
 """Why a run is unknown that did not drain: what was left, what took the time, and what to change.
 
-Pure. Each sentence rests on the run folder: its journal, the committed offsets, the source as read back,
+Pure. Each sentence rests on the run folder: its history, the committed offsets, the source as read back,
 and the settings. No verdict depends on what stands here.
 """
 
@@ -13,6 +13,7 @@ from math import ceil
 from statistics import median
 from typing import Any
 
+from harness.history import Line, RestartsEnded, Sent
 from harness.report import claims
 from harness.report.causes.sentences import listed
 from harness.report.escape import plural, visible
@@ -85,16 +86,15 @@ class Ran:
         return self.timeout_s > 0 and self.end - self.begin >= self.timeout_s - 1.0
 
 
-def ran(verdict: Verdict, journal: Sequence[Mapping[str, Any]], **parts: Any) -> Ran:
-    """What is needed of a run: its verdict, its journal, and `run`, `plan`, `progressed`, `counts`."""
-    past = happened(journal, verdict.steps)
+def ran(verdict: Verdict, history: Sequence[Line], **parts: Any) -> Ran:
+    """What is needed of a run: its verdict, its history, and `run`, `plan`, `progressed`, `counts`."""
+    past = happened(history, verdict.steps)
     times = {phase.name: phase.begin for phase in (past.phases if past else ())}
     end = past.end if past else 0.0
-    totals = [event.get("total") for event in journal if event.get("what") == "sent"]
-    planned = next((total for total in reversed(totals) if isinstance(total, int)), None)
+    planned = next((line.event.total for line in reversed(history) if isinstance(line.event, Sent)), None)
     begin, end = times.get("feeding", 0.0), times.get("reading", end)
-    given_up = [event for event in journal if event.get("what") == "gave up"]
-    parts |= {"gave_up": bool(given_up), "ended_well": any(event.get("well") is True for event in given_up)}
+    given_up = [line.event for line in history if isinstance(line.event, RestartsEnded)]
+    parts |= {"gave_up": bool(given_up), "ended_well": any(event.well for event in given_up)}
     return Ran(verdict=verdict, past=past, planned=planned, begin=begin, end=end, **parts)
 
 

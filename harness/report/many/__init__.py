@@ -1,6 +1,6 @@
 """What a team sees of many runs: one page, from the run folders and summaries of one machine or of several.
 
-about      what a run's plan and journal say of it, apart from its verdict
+about      what a run's plan and history say of it, apart from its verdict
 seen       one run in the page's words, from a run folder or from an entry of a summary
 gather     everything below some folders: runs, what is damaged, suites and nights so far
 twins      which pipelines are broken and repaired twins of each other

@@ -1,4 +1,4 @@
-"""What a run's plan and journal say of it, apart from its verdict: which pipeline, under which test, how long.
+"""What a run's plan and history say of it, apart from its verdict: which pipeline, under which test, how long.
 
 Patient: a part that is missing, or of another form, is empty.
 """
@@ -12,15 +12,16 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from harness import history
 from harness.errors import UsageError
 from harness.report import claims
-from harness.run_folder import journal, store
+from harness.run_folder import store
 from harness.scenario import Known, Scenario, plain
 
 SAME = ("guarantee", "input", "schedule", "together")
 SINK = ("kind", "target", "effect", "key", "order", "part", "folds")
 MOST_BYTES = 64 * 2**20
-"""A journal that is larger is not read."""
+"""A history that is larger is not read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ def planned(scenario: Scenario) -> About:
 
 
 def stored(run: Mapping[str, Any], plan: Mapping[str, Any], events: Path, seconds: float) -> About:
-    """What a run folder says: its run.json, its plan.json, its journal and how long it took."""
+    """What a run folder says: its run.json, its plan.json, its history and how long it took."""
     names = tuple(str(sink.get("name") or "") for sink in claims.mappings(plan.get("sinks")))
     about = _about(claims.mapping(plan.get("scenario")), names)
     spark = str(claims.mapping(claims.mapping(run.get("stack")).get("spark")).get("version") or "")
@@ -68,18 +69,14 @@ def read(folder: Path, seconds: float) -> About | None:
         return None
     if "plan" not in parts:
         return None
-    return stored(parts.get("run", {}), parts["plan"], store.RunFolder(folder).journal, seconds)
+    return stored(parts.get("run", {}), parts["plan"], store.RunFolder(folder).history, seconds)
 
 
 def phases(events: Path, seconds: float) -> tuple[tuple[str, float], ...]:
-    """How long each phase of a run took, by the journal; the last one until the run's end."""
+    """How long each phase of a run took, by the history; the last one until the run's end."""
     if events.is_symlink() or not events.is_file() or events.stat().st_size > MOST_BYTES:
         return ()
-    begun = [
-        (str(event.get("name", "")), float(event["at_s"]))
-        for event in journal.read(events)
-        if isinstance(event, dict) and event.get("what") == "phase" and isinstance(event.get("at_s"), (int, float))
-    ]
+    begun = [(line.event.name, line.at_s) for line in history.read(events) if isinstance(line.event, history.Phase)]
     ends = [*(at for _, at in begun[1:]), seconds]
     out: dict[str, float] = {}
     for (name, at), end in zip(begun, ends[: len(begun)], strict=True):

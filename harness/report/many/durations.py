@@ -1,4 +1,4 @@
-"""Where the seconds went: a bar a run, the longest first, divided into the phases that its journal names."""
+"""Where the seconds went: a bar a run, the longest first, divided into the phases that its history names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLOURS = 6
 NARROWEST = 0.3
 """Of a bar's 200; what is narrower is not seen."""
 UNTOLD = "before the first phase"
-"""Making the run's part of the stack; all of a run whose journal names no phase."""
+"""Making the run's part of the stack; all of a run whose history names no phase."""
 
 
 @dataclass(frozen=True, kw_only=True)

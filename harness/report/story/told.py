@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness import history
 from harness.checkers.cells import Row
 from harness.checkers.compare import key_of
 from harness.effect import Effects
@@ -20,7 +21,7 @@ from harness.report.escape import visible
 from harness.report.story.asked import FORMS, Asked, asked
 from harness.report.story.views import View, views
 from harness.report.timeline.happened import Happened, Work, happened
-from harness.run_folder import journal, ledger
+from harness.run_folder import ledger
 from harness.run_folder.store import RunFolder
 from harness.scenario import Finding, Sink, Verdict
 from harness.sinks.names import sink_names
@@ -33,7 +34,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """One batch that held a record, and what the journal has of each attempt's work on it."""
+    """One batch that held a record, and what the history has of each attempt's work on it."""
 
     query: str
     batch: int
@@ -106,7 +107,7 @@ def told(folder: RunFolder, text: str) -> Story:
     wanted, run = asked(text), read_run(folder.path)
     verdict = folder.verdict()
     steps = verdict.steps if verdict else run.steps
-    past = happened(list(journal.read(folder.journal)) if folder.journal.is_file() else [], steps)
+    past = happened(list(history.read(folder.history)) if folder.history.is_file() else [], steps)
     book = _Book(folder, run, past)
     with views(run) as seen:
         found = _places(wanted, run, seen, book)

@@ -1,6 +1,6 @@
-"""The timeline of a run, drawn from its journal: a lane for each part, faults as numbered bands, curves below them.
+"""The timeline of a run, drawn from its history: a lane for each part, faults as numbered bands, curves below them.
 
-    happened.py   the journal's events as attempts, batches, faults, phases
+    happened.py   the history's events as attempts, batches, faults, phases
     counts.py     how many records of the source a batch took
     curves.py     records sent and committed, rows read in the sinks, lag, over time
     slices.py     what a pipeline saved that keeps its own offsets

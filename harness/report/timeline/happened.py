@@ -1,17 +1,29 @@
-"""The events of a journal as what happened: attempts of the driver, work on batches, faults, phases.
-
-Pure, and patient: an event without a time, or of a form that is not ours, is passed over.
-"""
+"""The events of a history as what happened: attempts of the driver, work on batches, faults, phases. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeVar
 
-from harness.scenario import CrashPoint, StepOutcome
+from harness import history as events
+from harness.history import (
+    AttemptDiagnosed,
+    AttemptEnded,
+    AttemptStarted,
+    BatchCommitted,
+    BatchPlanned,
+    Event,
+    Line,
+    OfBatch,
+    Sent,
+    SinkCommitted,
+    SinkRead,
+)
+from harness.scenario import StepOutcome
 
-Event = Mapping[str, Any]
+Some = TypeVar("Some", bound=Event)
+POINTS: Mapping[type[OfBatch], str] = {BatchPlanned: "planned", SinkCommitted: "in_sink", BatchCommitted: "committed"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +78,7 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Happened:
-    """The run as its journal tells it; all times in seconds since it began. `end` is when the sinks had been read, or
+    """The run as its history tells it; all times in seconds since it began. `end` is when the sinks had been read, or
     the last that is known; `sent` and `read` are (seconds, how many in all)."""
 
     end: float
@@ -83,102 +95,68 @@ class Happened:
         return tuple(dict.fromkeys(work.query for work in self.works))
 
 
-def happened(journal: Sequence[Event], steps: Sequence[StepOutcome]) -> Happened | None:
-    """What a journal tells; None if no event of it has a time."""
-    events = [event for event in journal if at(event) is not None]
-    if not events:
+def happened(history: Sequence[Line], steps: Sequence[StepOutcome]) -> Happened | None:
+    """Return what a history tells; None if it is empty."""
+    if not history:
         return None
-    phases, end = _phases(events)
-    attempts = tuple(_attempts(events))
+    phases, end = _phases(history)
+    attempts = tuple(_attempts(history))
     return Happened(
         end=end,
         phases=phases,
         attempts=attempts,
-        works=tuple(_works(events, {each.number: each for each in attempts})),
-        blows=tuple(_blows(events, steps, attempts)),
-        sent=tuple(_counts(_of(events, "sent"), "records")),
-        read=tuple(_counts(_of(events, "snapshot"), "rows")),
+        works=tuple(_works(history, {each.number: each for each in attempts})),
+        blows=tuple(_blows(history, steps, attempts)),
+        sent=tuple((at_s, event.records) for at_s, event in _of(history, Sent)),
+        read=tuple((at_s, event.rows) for at_s, event in _of(history, SinkRead)),
     )
 
 
-def at(event: Event) -> float | None:
-    """When it was, None if it does not say."""
-    return _time(event.get("at_s"))
+def _of(history: Iterable[Line], kind: type[Some]) -> Iterator[tuple[float, Some]]:
+    return ((line.at_s, line.event) for line in history if isinstance(line.event, kind))
 
 
-def _time(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and 0 <= value < 1e9 else None
-
-
-def number(event: Event, name: str) -> int | None:
-    """A whole number of an event, None if it has none."""
-    value = event.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _of(events: Iterable[Event], what: str) -> Iterator[tuple[float, Event]]:
-    for event in events:
-        seconds = at(event)
-        if event.get("what") == what and seconds is not None:
-            yield seconds, event
-
-
-def _phases(events: Sequence[Event]) -> tuple[tuple[Phase, ...], float]:
+def _phases(history: Sequence[Line]) -> tuple[tuple[Phase, ...], float]:
     """The phases up to the judging, which begins when all is over, and when that was."""
-    begun = [(seconds, str(event.get("name", ""))) for seconds, event in _of(events, "phase")]
-    end = next((seconds for seconds, name in begun if name == "judging"), max(at(event) or 0.0 for event in events))
+    begun = [(at_s, event.name) for at_s, event in _of(history, events.Phase)]
+    end = next((at_s for at_s, name in begun if name == "judging"), max(line.at_s for line in history))
     kept = [each for each in begun if each[0] < end]
-    ends = [*(seconds for seconds, _ in kept[1:]), end]
-    phases = [Phase(name=name, begin=seconds, end=last) for (seconds, name), last in zip(kept, ends, strict=False)]
+    ends = [*(at_s for at_s, _ in kept[1:]), end]
+    phases = [Phase(name=name, begin=at_s, end=last) for (at_s, name), last in zip(kept, ends, strict=False)]
     return tuple(phases), end
 
 
-def _attempts(events: Sequence[Event]) -> Iterator[Attempt]:
-    deaths = {number(event, "number"): (seconds, event) for seconds, event in _of(events, "died")}
-    said = {number(event, "number"): event.get("words") for _, event in _of(events, "diagnostics")}
-    for seconds, event in _of(events, "launched"):
-        which = number(event, "number")
-        if which is None:
-            continue
+def _attempts(history: Sequence[Line]) -> Iterator[Attempt]:
+    deaths = {event.attempt: (at_s, event) for at_s, event in _of(history, AttemptEnded)}
+    said = {event.attempt: event.words for _, event in _of(history, AttemptDiagnosed)}
+    for at_s, event in _of(history, AttemptStarted):
         attempt = Attempt(
-            number=which,
-            begin=seconds,
-            after_s=_time(event.get("after_s")),
-            orphans=len(orphans) if isinstance(orphans := event.get("orphans"), list) else 0,
-            diagnostics=words if isinstance(words := said.get(which), str) else "",
+            number=event.attempt,
+            begin=at_s,
+            after_s=event.after_s,
+            orphans=len(event.orphans),
+            diagnostics=said.get(event.attempt, ""),
         )
-        if which in deaths:
-            end, death = deaths[which]
-            scheduled = death.get("scheduled") is True
-            attempt = replace(attempt, end=end, status=number(death, "status"), scheduled=scheduled)
+        if event.attempt in deaths:
+            end, death = deaths[event.attempt]
+            attempt = replace(attempt, end=end, status=death.status, scheduled=death.scheduled)
         yield attempt
 
 
-POINTS = {
-    CrashPoint.BATCH_PLANNED.value: "planned",
-    CrashPoint.SINK_COMMITTED.value: "in_sink",
-    CrashPoint.BATCH_COMMITTED.value: "committed",
-}
-
-
-def _works(events: Sequence[Event], attempts: Mapping[int, Attempt]) -> Iterator[Work]:
+def _works(history: Sequence[Line], attempts: Mapping[int, Attempt]) -> Iterator[Work]:
     seen: dict[tuple[str, int, int], dict[str, float]] = {}
-    for seconds, event in _of(events, "batch"):
-        point, batch, attempt = POINTS.get(str(event.get("point"))), number(event, "batch"), number(event, "attempt")
-        if point is not None and batch is not None and attempt is not None:
-            seen.setdefault((str(event.get("checkpoint", "")), attempt, batch), {}).setdefault(point, seconds)
-    for (query, attempt, batch), points in seen.items():
-        known = attempts.get(attempt)
+    for kind, name in POINTS.items():
+        for at_s, event in _of(history, kind):
+            seen.setdefault((event.checkpoint, event.attempt, event.batch), {}).setdefault(name, at_s)
+    order = [(event.checkpoint, event.attempt, event.batch) for _, event in _of(history, OfBatch)]
+    for query, attempt, batch in dict.fromkeys(each for each in order if each in seen):
+        points, known = seen[query, attempt, batch], attempts.get(attempt)
         ended = known.end if known is not None and "committed" not in points else None
         yield Work(query=query, batch=batch, attempt=attempt, ended=ended, **points)
 
 
-def _blows(events: Sequence[Event], steps: Sequence[StepOutcome], attempts: Sequence[Attempt]) -> Iterator[Blow]:
-    looks = {
-        number(event, "step"): seconds - (_time(event.get("seconds")) or 0.0)
-        for seconds, event in _of(events, "snapshot")
-        if event.get("moment") == "injection"
-    }
+def _blows(history: Sequence[Line], steps: Sequence[StepOutcome], attempts: Sequence[Attempt]) -> Iterator[Blow]:
+    looks = {event.step: at_s - event.seconds for at_s, event in _of(history, SinkRead) if event.moment == "injection"}
     for place, step in enumerate(steps, 1):
         if step.at_s is None:
             continue
@@ -189,10 +167,3 @@ def _blows(events: Sequence[Event], steps: Sequence[StepOutcome], attempts: Sequ
             if each.number == step.attempt and each.scheduled and each.end is not None and step.hit
         ]
         yield Blow(number=place, step=step, begin=max(0.0, min(begins)), end=step.at_s)
-
-
-def _counts(events: Iterable[tuple[float, Event]], name: str) -> Iterator[tuple[float, int]]:
-    for seconds, event in events:
-        count = number(event, name)
-        if count is not None:
-            yield seconds, count

@@ -77,7 +77,7 @@ def told(run: Happened, slices: str = "") -> str:
     batches = slices or _many(len({(work.query, work.batch) for work in run.works}), "batch")
     return (
         f"{run.end:.1f} seconds: {_many(len(run.attempts), 'attempt')} of the driver, of which {deaths} died; "
-        f"{batches}; {_many(len(run.blows), 'fault')}. The run's journal below has it line by line."
+        f"{batches}; {_many(len(run.blows), 'fault')}. The run's history below has it line by line."
     )
 
 

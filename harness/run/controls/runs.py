@@ -25,6 +25,7 @@ from typing import Any
 from harness import __version__
 from harness.component import COMPONENTS
 from harness.errors import SetupError, WaitError
+from harness.history import Control, History
 from harness.judge import completed
 from harness.machine import cache
 from harness.resources import components
@@ -32,7 +33,6 @@ from harness.run.controls.digest import files, inherited
 from harness.run.last_words import tail
 from harness.run.live_run import Live
 from harness.run.run_or_control import ended, planned, play
-from harness.run_folder.journal import Journal
 from harness.run_folder.redact import Redactor, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.run_folder.store import digest as file_sum
@@ -64,7 +64,7 @@ def controls(
     seed: int,
     root: Path,
     portions: Sequence[int],
-    journal: Journal,
+    history: History,
     enough: Callable[[list[Path]], bool],
 ) -> list[Path]:
     """Controls of the run in `folder`, one after the other, until they are `enough` or there are three."""
@@ -80,7 +80,7 @@ def controls(
                 seed=seed,
                 root=root,
                 portions=portions,
-                journal=journal,
+                history=history,
             )
         )
     return out
@@ -95,7 +95,7 @@ def control(
     seed: int,
     root: Path,
     portions: Sequence[int] | None,
-    journal: Journal,
+    history: History,
     play: Play | None = None,
 ) -> Path:
     """Control `number` of the run in `folder`: from the cache, or run now. `portions` are the sizes in which it is fed.
@@ -105,7 +105,7 @@ def control(
     target = folder / FOLDER / str(number)
     key = digest(scenario, other_lines.described(stack, scenario), seed=seed, root=root, excluded=folder.parent.parent)
     kept, ours = cache.folder(FOLDER) / key / str(number), of_ours(scenario)
-    journal.write("control", number=number, state="begins", digest=key)
+    history.write(Control(number=number, state="begins", digest=key))
     began = monotonic()
     with disk("keep a control", target), fresh(target) as run_folder:
         cached = ours and cache.taken(kept, run_folder.path)
@@ -115,13 +115,14 @@ def control(
         outcome = run_folder.read()["run"]["outcome"]
         if ours and not cached and _done(run_folder, outcome, scenario):
             _keep(run_folder, kept)
-    journal.write(
-        "control",
-        number=number,
-        state="cached" if cached else "ended",
-        seconds=round(monotonic() - began, 3),
-        drained=outcome["drained"],
-        failed=bool(outcome["error"]),
+    history.write(
+        Control(
+            number=number,
+            state="cached" if cached else "ended",
+            seconds=round(monotonic() - began, 3),
+            drained=outcome["drained"],
+            failed=bool(outcome["error"]),
+        )
     )
     return target
 
@@ -176,8 +177,8 @@ def without_faults(
     run_id = f"r{secrets.token_hex(4)}"
     known = planned(alone, workload, stack, seed=seed, run_id=run_id)
     run_folder.save(0, plan=known["plan"], run={**known["run"], "portions": list(portions)})
-    journal = Journal(None)
-    live = Live(alone, stack, run_folder, journal, run_id=run_id, root=root, seed=seed, portions=portions)
+    history = History(None)
+    live = Live(alone, stack, run_folder, history, run_id=run_id, root=root, seed=seed, portions=portions)
     error = ""
     try:
         play(live, workload)
@@ -185,7 +186,7 @@ def without_faults(
     except (SetupError, WaitError) as failure:
         error = str(failure)
     finally:
-        ended(live, journal)
+        ended(live, history)
         if error:
             redact_folder(run_folder.logs, live.own.secrets)
         else:

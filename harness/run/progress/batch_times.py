@@ -18,9 +18,9 @@ from harness.checkpoint import Progress
 from harness.context import CheckpointEvent
 from harness.dstreams.batch_times import Stream
 from harness.dstreams.written import BLOCKS, CHECKPOINT, LOG, of_checkpoint, written
+from harness.history import History
 from harness.run.progress.checkpoint_watch import CheckpointWatch
 from harness.run.progress.observer import Observer
-from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
 from harness.sources.base import OpenSource, TellsFiles, TellsNumbers, TellsReceived
@@ -31,7 +31,7 @@ Told = set[tuple[CrashPoint, int]]
 class BatchTimes(Observer):
     """What is known of the run's DStreams. Thread-safe."""
 
-    def __init__(self, root: Path, source: OpenSource, journal: Journal) -> None:
+    def __init__(self, root: Path, source: OpenSource, history: History) -> None:
         self._source = source
         self._streams: dict[Path, Stream] = {}
         self._told: dict[Path, Told] = {}
@@ -39,7 +39,7 @@ class BatchTimes(Observer):
         """By folder the checkpoint that was read last: its name, and what tells it from another of that name."""
         self._reading = threading.RLock()
         self._launched: dict[int, float] = {}
-        super().__init__(root, source.offsets, journal)
+        super().__init__(root, source.offsets, history)
 
     def _watched(self, root: Path) -> CheckpointWatch:
         return CheckpointWatch(root, self._saw, events=self._events, grows=_is_log)

@@ -1,4 +1,4 @@
-"""How often the queries of a program commit, as the journal tells it; and which of them still have something in flight.
+"""How often the queries of a program commit, as the history tells it; and which of them still have something in flight.
 
 From that follows how long a sink must stay unchanged before nothing more can come: the last commit of the query that
 reads the source does not end it where another query passes its rows on, with a commit interval of its own.
@@ -11,18 +11,17 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from harness.checkpoint import listing
+from harness.history import AttemptStarted, BatchCommitted, Line, OfBatch
 from harness.run_folder.snapshot import QueryState
-from harness.scenario import CrashPoint
 
 DEEPEST = 6
 """As deep below the run's folder as checkpoints are watched for."""
 
 
 class Rhythm:
-    """The gaps between commits, by query and attempt. Listens to a journal; thread-safe."""
+    """The gaps between commits, by query and attempt. Listens to a history; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -34,20 +33,18 @@ class Rhythm:
         self._gaps: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
         self._position = 0
 
-    def heard(self, event: Mapping[str, Any]) -> None:
-        """One more event of the journal."""
-        if event.get("what") == "launched":
-            self._attempt = int(event["number"])
+    def heard(self, line: Line) -> None:
+        """One more line of the history."""
+        event = line.event
+        if isinstance(event, AttemptStarted):
+            self._attempt = event.attempt
             with self._lock:
-                self._launched[self._attempt] = float(event["at_s"])
-        if event.get("what") != "batch":
-            return
-        query = str(event.get("query", event["checkpoint"]))
-        attempt = int(event.get("attempt", self._attempt))
-        with self._lock:
-            self._touched[query] = max(attempt, self._touched.get(query, 0))
-        if event["point"] == CrashPoint.BATCH_COMMITTED:
-            self.committed(query, attempt, float(event["at_s"]))
+                self._launched[self._attempt] = line.at_s
+        if isinstance(event, OfBatch):
+            with self._lock:
+                self._touched[event.query] = max(event.attempt, self._touched.get(event.query, 0))
+        if isinstance(event, BatchCommitted):
+            self.committed(event.query, event.attempt, line.at_s)
 
     def committed(self, query: str, attempt: int, at_s: float) -> None:
         """A query has committed a batch."""

@@ -1,4 +1,4 @@
-"""Follows every checkpoint of one run: tells the armed trigger first, then records what it saw, also in the journal."""
+"""Follows every checkpoint of one run: tells the armed trigger first, then records what it saw, also in the history."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from time import monotonic
 from harness.checkpoint import Beginnings, OffsetReader, Offsets, Progress, listing, read_offsets, shuffle_partitions
 from harness.context import CheckpointEvent, HeldOperation, Hook
 from harness.errors import HarnessError, StackError
+from harness.history import POINTS, CheckpointOp, History, SourceBegun, event_of
 from harness.operation import Operation
 from harness.remote import checkpoint as remote
 from harness.remote.mirror import Mirror
 from harness.run.progress import agent
 from harness.run.progress.checkpoint_watch import CheckpointWatch
-from harness.run_folder.journal import Journal
 from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
 
@@ -32,7 +32,7 @@ class Observer:
         self,
         root: Path,
         reads: OffsetReader,
-        journal: Journal,
+        history: History,
         *,
         begins: Beginnings | None = None,
         mirror: Mirror | None = None,
@@ -41,7 +41,7 @@ class Observer:
         self._mirror = mirror
         self._reads = reads
         self._begins = begins
-        self._journal = journal
+        self._history = history
         self._hook: Hook | None = None
         self._for: str | None = None
         self._listeners: list[Callable[[CheckpointEvent], None]] = []
@@ -72,10 +72,20 @@ class Observer:
 
     def _heard(self, event: agent.Event) -> None:
         """Of the agent, in the thread that answers it."""
-        path = self._here(event["path"]) if event["what"] == agent.OPERATION else None
+        if event["what"] != agent.OPERATION:
+            if (reported := event_of(event)) is not None:
+                self._history.write(reported)
+            return
+        path = self._here(event["path"])
         done = agent.operation(event, path) if path is not None else None
         if done is None:
             return
+        self._history.write(
+            CheckpointOp(
+                attempt=self.attempt, process=done.process, query=self.name(done.folder), path=done.name, op=done.op,
+                when=done.side,
+            )
+        )  # fmt: skip
         self._reported.add(done.folder)
         if (seen := agent.protocol_event(done)) is not None:
             if self._mirror is not None:
@@ -163,14 +173,8 @@ class Observer:
             afterwards()
         for listener in self._listeners:
             listener(seen)
-        self._journal.write(
-            "batch",
-            batch=seen.batch,
-            point=seen.point or "started",
-            checkpoint=seen.folder.name,
-            query=self.name(seen.folder),
-            attempt=attempt,
-        )
+        kind = POINTS[seen.point] if seen.point is not None else SourceBegun
+        self._history.write(kind(query=self.name(seen.folder), batch=seen.batch, attempt=attempt))
 
     def _book(self, seen: CheckpointEvent) -> Progress:
         """What is kept of the checkpoint."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from harness.checkpoint import Offsets
 from harness.errors import HarnessError
-from harness.run_folder.journal import Journal
+from harness.history import History, OffsetsSaved
 from harness.run_folder.snapshot import Position
 
 LOOK_EVERY_S = 0.025
@@ -16,9 +16,9 @@ LOOK_EVERY_S = 0.025
 class Positions:
     """Keeps each place that `look` has shown, in a thread of its own between `start()` and `close()`."""
 
-    def __init__(self, look: Callable[[], Offsets], journal: Journal) -> None:
+    def __init__(self, look: Callable[[], Offsets], history: History) -> None:
         self._look = look
-        self._journal = journal
+        self._history = history
         self._looking = threading.Lock()
         self._stop = threading.Event()
         self._attempt = 0
@@ -72,6 +72,7 @@ class Positions:
             self.failure = failure
 
     def _keep(self, position: Offsets) -> Offsets:
-        at_s = round(self._journal.elapsed_s(), 3)
-        self._seen.append(Position(attempt=self._attempt, at_s=at_s, next=dict(sorted(position.items()))))
+        saved = dict(sorted(position.items()))
+        at_s = round(self._history.write(OffsetsSaved(attempt=self._attempt, next=saved)).at_s, 3)
+        self._seen.append(Position(attempt=self._attempt, at_s=at_s, next=saved))
         return position

@@ -15,8 +15,9 @@ from harness.context import RunContext, TriggerHit
 from harness.errors import HarnessError, WaitError
 from harness.faults import FAULTS
 from harness.faults.base import Freezes
+from harness.history import FaultInjected, FaultMissed
 from harness.run.schedule.evidence import injected
-from harness.scenario import Evidence, Step, StepOutcome, plain
+from harness.scenario import Evidence, Step, StepOutcome
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Trait, has
 
@@ -77,7 +78,7 @@ class Schedule:
                 self.outcomes.append(outcome)
                 # A run that is torn down has not missed what it did not wait for.
                 if outcome.hit or not self._run.stop.is_set():
-                    self._tell("step", outcome)
+                    self._run.history.write(FaultInjected(outcome=outcome))
         except BaseException as failure:
             self.failure = failure
 
@@ -98,7 +99,7 @@ class Schedule:
             self._injecting.clear()
             if outcome.hit or outcome.evidence.signalled or not has(TRIGGERS[step.when.kind], Trait.RETRIES):
                 break
-            self._tell("missed", outcome)
+            self._run.history.write(FaultMissed(outcome=outcome))
         return outcome
 
     def _wait(self, step: Step, later: int) -> TriggerHit:
@@ -111,10 +112,6 @@ class Schedule:
         if hit.batch is None and len(current) == 1 and current[0].ends:
             hit.batch = max(current[0].ends)
         return hit
-
-    def _tell(self, what: str, outcome: StepOutcome) -> None:
-        fields = {name: value for name, value in plain(outcome).items() if name != "at_s"}
-        self._run.journal.write(what, **fields)
 
 
 def _told(failure: BaseException) -> str:

@@ -65,7 +65,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             committed_meanwhile=done.committed_meanwhile,
             note="; ".join([*filter(None, (why, beside(run, hit), run.watched)), *notes(step, hit, done, after)]),
         ),
-        at_s=round(run.journal.elapsed_s(), 3),
+        at_s=round(run.history.elapsed_s(), 3),
         attempt=attempt if done.signalled else 0,
         checkpoint=run.observer.name(injected) if injected else "",
     )
