@@ -246,6 +246,12 @@ class Progress:
         text = _read(self.folder / "offsets" / str(batch))
         return self.lines.get(batch, {}) if text is None else lines_of(text)
 
+    def ranges(self, batch: int) -> dict[int, tuple[int, int]]:
+        """Return what a batch takes of the run's source, by partition; empty where that is not known."""
+        earlier = [number for number in list(self.ends) if number < batch]
+        before = self.ends[max(earlier)] if earlier else self.began()
+        return {p: (before.get(p, 0), end) for p, end in sorted(self.ends.get(batch, {}).items())}
+
     def batches(self) -> tuple[Batch, ...]:
         """What each batch took of the run's source, in order."""
         before, out = self.began(), []

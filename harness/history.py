@@ -134,10 +134,11 @@ class BlockReceived(OfBatch):
 
 @dataclass(frozen=True, kw_only=True)
 class BatchPlanned(OfBatch):
-    """`offsets/N` is there."""
+    """`offsets/N` is there. `ranges` are the offsets that it reads of the run's source, by partition."""
 
     what = CrashPoint.BATCH_PLANNED
     point = CrashPoint.BATCH_PLANNED
+    ranges: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,12 +64,8 @@ class Operation:
 
     @property
     def batch(self) -> int | None:
-        """The batch that the file is of; None for one of no batch. Batch N commits version N+1 of its state."""
-        last = self.name.rpartition("/")[2]
-        if self.log == "state":
-            found = VERSION.match(last)
-            return int(found[1]) - 1 if found else None
-        return int(last) if last.isdecimal() else None
+        """The batch that the file is of; None for one of no batch."""
+        return file_batch(self.name)
 
     @property
     def point(self) -> CrashPoint | None:
@@ -79,6 +75,16 @@ class Operation:
     def below(self, path: str) -> bool:
         """Return whether the file is `path` of the checkpoint, or lies below it."""
         return self.name == path or self.name.startswith(f"{path}/")
+
+
+def file_batch(name: str) -> int | None:
+    """Return the batch that a file of a checkpoint is of; None for one of no batch. Batch N commits version N+1 of its
+    state."""
+    log, last = name.partition("/")[0], name.rpartition("/")[2]
+    if log == "state":
+        found = VERSION.match(last)
+        return int(found[1]) - 1 if found else None
+    return int(last) if last.isdecimal() and log in ("offsets", "commits") else None
 
 
 def checkpoint(path: Path) -> Path | None:

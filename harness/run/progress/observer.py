@@ -11,7 +11,7 @@ from time import monotonic
 from harness.checkpoint import Beginnings, OffsetReader, Offsets, Progress, listing, read_offsets, shuffle_partitions
 from harness.context import CheckpointEvent, HeldOperation, Hook
 from harness.errors import HarnessError, StackError
-from harness.history import POINTS, CheckpointOp, History, SourceBegun, event_of
+from harness.history import POINTS, BatchPlanned, CheckpointOp, History, SourceBegun, event_of
 from harness.operation import Operation
 from harness.remote import checkpoint as remote
 from harness.remote.mirror import Mirror
@@ -168,13 +168,19 @@ class Observer:
         afterwards = hook(seen) if hook is not None else None
         attempt, self._last = self.attempt, monotonic()
         with self._lock:
-            self._note(seen, self._book(seen), attempt)
+            progress = self._book(seen)
+            self._note(seen, progress, attempt)
         if afterwards is not None:
             afterwards()
         for listener in self._listeners:
             listener(seen)
-        kind = POINTS[seen.point] if seen.point is not None else SourceBegun
-        self._history.write(kind(query=self.name(seen.folder), batch=seen.batch, attempt=attempt))
+        query, batch = self.name(seen.folder), seen.batch
+        if seen.point is CrashPoint.BATCH_PLANNED:
+            ranges = progress.ranges(batch)
+            self._history.write(BatchPlanned(query=query, batch=batch, attempt=attempt, ranges=ranges))
+        else:
+            kind = POINTS[seen.point] if seen.point is not None else SourceBegun
+            self._history.write(kind(query=query, batch=batch, attempt=attempt))
 
     def _book(self, seen: CheckpointEvent) -> Progress:
         """What is kept of the checkpoint."""
