@@ -88,6 +88,15 @@ def _metadata(text: str) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
+def query_id(checkpoint: Path) -> str:
+    """Return the id of the query whose checkpoint it is, as its file `metadata` has it; empty where it has none."""
+    try:
+        said = json.loads(_read(checkpoint / "metadata") or "{}")
+    except (ValueError, RecursionError):
+        return ""
+    return str(said.get("id", "")) if isinstance(said, dict) else ""
+
+
 def shuffle_partitions(checkpoint: Path) -> int | None:
     """Over how many shuffle partitions a query keeps its state, as the newest file of its offset log has the setting;
     None for a query without state, or where the log does not say. Spark takes the number from there at a restart."""

@@ -8,7 +8,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
-from harness.checkpoint import Beginnings, OffsetReader, Offsets, Progress, listing, read_offsets, shuffle_partitions
+from harness.checkpoint import (
+    Beginnings,
+    OffsetReader,
+    Offsets,
+    Progress,
+    listing,
+    query_id,
+    read_offsets,
+    shuffle_partitions,
+)
 from harness.context import CheckpointEvent, HeldOperation, Hook
 from harness.errors import HarnessError, StackError
 from harness.history import POINTS, BatchPlanned, CheckpointOp, History, SourceBegun, event_of
@@ -52,6 +61,8 @@ class Observer:
         self._touched: dict[int, set[Path]] = {}
         self.attempt = 0
         self._last = monotonic()
+        self._ids: dict[str, str] = {}
+        """By the id of a query, which its checkpoint keeps, the name of that."""
         self._reported: set[Path] = set()
         """The checkpoints that the agent in Spark reports: what the watch sees of them comes later."""
         self._one = threading.RLock()
@@ -73,7 +84,8 @@ class Observer:
     def _heard(self, event: agent.Event) -> None:
         """Of the agent, in the thread that answers it."""
         if event["what"] != agent.OPERATION:
-            if (reported := event_of(event)) is not None:
+            query = self._ids.get(str(event.get("query")), event.get("query"))
+            if (reported := event_of({**event, "query": query})) is not None:
                 self._history.write(reported)
             return
         path = self._here(event["path"])
@@ -87,6 +99,8 @@ class Observer:
             )
         )  # fmt: skip
         self._reported.add(done.folder)
+        if (name := self.name(done.folder)) not in self._ids.values() and (made := query_id(done.folder)):
+            self._ids[made] = name
         if (seen := agent.protocol_event(done)) is not None:
             if self._mirror is not None:
                 # The writer stands still: the copy has what is on the server. One that is away has nothing new.
