@@ -14,15 +14,14 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
+from harness.history import AttemptEnded, Event, FaultInjected, FaultMissed, SinkCommitted, read
 from harness.load import load
 from harness.run.loop import run
-from harness.history import read
-from harness.scenario import Scenario
+from harness.scenario import Scenario, StepOutcome
 from harness.stacks.processes.stack import ProcessesStack
 from harness.suite.side_by_side import played, threads
 
@@ -53,38 +52,35 @@ def scenario(folder: Path) -> Scenario:
 def told(history: Path, steps: int = EACH) -> Iterator[str]:
     """How each try of so many steps went: `right`, `elsewhere`, `missed`, where it came too late and the driver went on
     unhurt, or `unsaid`."""
-    events = list(read(history))
-    tries = [(at, event) for at, event in enumerate(events) if event["what"] in ("step", "missed")]
+    events = [line.event for line in read(history)]
+    tries = [(at, event) for at, event in enumerate(events) if isinstance(event, FaultInjected | FaultMissed)]
     for at, event in tries:
-        if event["evidence"]["signalled"]:
-            yield "right" if _right(event, events[at:]) else "elsewhere"
+        if event.outcome.evidence.signalled:
+            yield "right" if _right(event.outcome, events[at:]) else "elsewhere"
         else:
             yield "missed"
-    said = {event["attempt"] for _, event in tries if event["evidence"]["signalled"]}
-    deaths = [event for event in events if event["what"] == "died" and event["number"] not in said]
-    untold = steps - sum(event["what"] == "step" for _, event in tries)
+    said = {event.outcome.attempt for _, event in tries if event.outcome.evidence.signalled}
+    deaths = [event for event in events if isinstance(event, AttemptEnded) and event.attempt not in said]
+    untold = steps - sum(isinstance(event, FaultInjected) for _, event in tries)
     yield from ["unsaid"] * (len(deaths) + max(0, untold))
 
 
-def _right(step: Mapping[str, Any], after: Sequence[Mapping[str, Any]]) -> bool:
+def _right(step: StepOutcome, after: Sequence[Event]) -> bool:
     """Was its batch in the window, and is it the one that the next attempt begins with?"""
-    committed = step["batch"] in step["evidence"]["checkpoint_after"].get("commits", ())
-    began = next((each["batch"] for each in after if _first(each, step["attempt"] + 1)), None)
-    return bool(step["hit"] and began == step["batch"] and not committed)
-
-
-def _first(event: Mapping[str, Any], attempt: int) -> bool:
-    return event["what"] == "batch" and event.get("attempt") == attempt and event["point"] == "sink-committed"
+    committed = step.batch in step.evidence.checkpoint_after.get("commits", ())
+    reached = (event for event in after if isinstance(event, SinkCommitted) and event.attempt == step.attempt + 1)
+    began = next((event.batch for event in reached), None)
+    return step.hit and began == step.batch and not committed
 
 
 def ended_ms(history: Path) -> Iterator[float]:
     """From the event of the window to the driver's death."""
     seen = 0.0
-    for event in read(history):
-        if event["what"] == "batch" and event["point"] == "sink-committed":
-            seen = event["at_s"]
-        if event["what"] == "died":
-            yield 1000 * (event["at_s"] - seen)
+    for line in read(history):
+        if isinstance(line.event, SinkCommitted):
+            seen = line.at_s
+        if isinstance(line.event, AttemptEnded):
+            yield 1000 * (line.at_s - seen)
 
 
 def main() -> None:

@@ -91,9 +91,6 @@ def with_fields(folder: Path) -> Path:
     _rewrite(folder, "sink/*.json", lambda table: {**table, "backend": table.get("kind")})
     _rewrite(folder, "checkpoint.json", lambda said: _renamed(said, {"committed": "frontier"}, {}, deep=False))
     _rewrite(folder, "run.json", lambda said: _renamed(said, FIELDS, VALUES))
-    for history in folder.rglob("history.jsonl"):
-        lines = (json.dumps(_renamed(json.loads(line), FIELDS, VALUES)) for line in history.read_text().splitlines())
-        history.write_text("".join(f"{line}\n" for line in [*lines]))
     return folder
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from statistics import median
 from time import monotonic
 
+from harness.history import SinkRead, read
 from harness.judge import judge
 from harness.run.loop import run
-from harness.run_folder import history
 from harness.run_folder.snapshot import INJECTION, RESTART
 from harness.stacks.processes.stack import ProcessesStack
 from tests.plays import ONCE, Play
@@ -45,10 +45,9 @@ def costs(folder: Path) -> Iterator[Cost]:
     made = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("controls/*/run.json"))]
     controls = [float(each["outcome"]["seconds"]) for each in made if not each["cached"]]
     whole_s = float(json.loads((folder / "run.json").read_text(encoding="utf-8"))["seconds"]) - sum(controls)
-    for event in history.read(folder / "history.jsonl"):
-        if event["what"] == "snapshot":
-            rows = int(event["rows"])
-            yield Cost(kind=str(event["moment"]), seconds=float(event["seconds"]), whole_s=whole_s, rows=rows)
+    for event in (line.event for line in read(folder / "history.jsonl")):
+        if isinstance(event, SinkRead):
+            yield Cost(kind=event.moment, seconds=event.seconds, whole_s=whole_s, rows=event.rows)
     yield from (Cost(kind="control", seconds=seconds, whole_s=whole_s) for seconds in controls)
 
 

@@ -11,7 +11,6 @@ the load and the CPU-seconds are printed too.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -23,10 +22,20 @@ from time import monotonic
 
 import pyarrow as pa
 
+from harness.history import (
+    AttemptStarted,
+    BatchCommitted,
+    BatchPlanned,
+    Event,
+    FaultInjected,
+    Phase,
+    Sent,
+    SinkCommitted,
+)
 from harness.judge.examine import FINDINGS_MAX
 from harness.run_folder import ledger, sealed
 from harness.run_folder.store import RunFolder
-from harness.scenario import plain
+from tests import histories
 from tests import sample_runs as sample
 
 PARTITIONS = 3
@@ -65,8 +74,8 @@ def made(room: Path, given: argparse.Namespace) -> RunFolder:
     said = [{"batch": n, "ranges": span, "committed": True, "attempts": [1]} for n, span in spans]
     query = {"checkpoint": "checkpoint", "batches": said, "first": {1: 0}}
     folder.save(1, checkpoint={"queries": [query], "batches": said, "drained": True})
-    lines = (json.dumps(event) for event in events(records, batches))
-    folder.history.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    history = histories.lines(*events(records, batches))
+    folder.history.write_text(sample.written(history), encoding="utf-8")
     folder.save(2, run={"seconds": 1.0})
     sealed.write(folder.path)
     return folder
@@ -88,23 +97,16 @@ def source(records: int) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch(arrays, schema=ledger.SOURCE)
 
 
-def events(records: int, batches: int) -> Iterator[dict[str, object]]:
-    """The history of one attempt that did every batch."""
-    yield {"n": 0, "at_s": 0.0, "what": "launched", "number": 1}
+def events(records: int, batches: int) -> Iterator[tuple[float, Event]]:
+    """The history of one attempt that did every batch, each event with its time."""
+    yield 0.0, AttemptStarted(attempt=1)
     for n in range(batches):
-        at = 1.0 + n
-        yield {"at_s": at, "what": "sent", "records": records * (n + 1) // batches, "total": records}
-        for place, point in enumerate(("batch-planned", "sink-committed", "batch-committed")):
-            yield {
-                "at_s": at + 0.3 * place,
-                "what": "batch",
-                "batch": n,
-                "point": point,
-                "checkpoint": "checkpoint",
-                "attempt": 1,
-            }
-    yield {"what": "step", **plain(sample.STEP), "at_s": 12.4}
-    yield {"at_s": batches + 2.0, "what": "phase", "name": "judging"}
+        at_s = 1.0 + n
+        yield at_s, Sent(records=records * (n + 1) // batches, total=records)
+        for place, kind in enumerate((BatchPlanned, SinkCommitted, BatchCommitted)):
+            yield at_s + 0.3 * place, kind(query="checkpoint", batch=n, attempt=1)
+    yield batches + 1.0, FaultInjected(outcome=sample.STEP)
+    yield batches + 2.0, Phase(name="judging")
 
 
 if __name__ == "__main__":

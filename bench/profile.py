@@ -15,14 +15,13 @@ import statistics
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Mapping
 from itertools import pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from harness.history import AttemptEnded, AttemptStarted, BatchCommitted, Event, Judged, OfBatch, Phase, read
 from harness.load import load
 from harness.run.loop import run
-from harness.history import read
 from harness.scenario import Scenario
 from harness.stacks.processes.stack import ProcessesStack
 
@@ -97,23 +96,24 @@ def spent(samples: list[tuple[float, Seen]]) -> list[tuple[float, str, float]]:
 
 def phases(folder: Path, began: float) -> list[tuple[float, str]]:
     """When each phase of the run ends, by the history."""
-    events = list(read(folder / "history.jsonl"))
+    lines = list(read(folder / "history.jsonl"))
+    begun = {line.event.name: line.at_s for line in lines if isinstance(line.event, Phase)}
     out, attempt = [], 0
 
-    def first(test: Mapping[str, object], after: float = 0.0) -> float:
-        return next(e["at_s"] for e in events if e["at_s"] > after and all(e.get(k) == v for k, v in test.items()))
+    def first(kind: type[Event], after_s: float = 0.0) -> float:
+        return next(line.at_s for line in lines if line.at_s > after_s and isinstance(line.event, kind))
 
-    out.append((first({"what": "launched", "number": 1}), "set up"))
-    out.append((first({"what": "batch"}), "launch to the query's beginning"))
-    out.append((first({"what": "batch", "point": "batch-committed"}), "its first batch"))
-    for event in events:
-        if event["what"] == "died":
+    out.append((first(AttemptStarted), "set up"))
+    out.append((first(OfBatch), "launch to the query's beginning"))
+    out.append((first(BatchCommitted), "its first batch"))
+    for line in lines:
+        if isinstance(line.event, AttemptEnded):
             attempt += 1
-            out.append((event["at_s"], f"attempt {attempt} until it is killed"))
-            out.append((first({"what": "batch", "point": "batch-committed"}, event["at_s"]), "kill to the next commit"))
-    out.append((first({"what": "phase", "name": "draining"}), "the rest of the input"))
-    out.append((first({"what": "phase", "name": "reading"}), "drain"))
-    out.append((first({"what": "verdict"}), "read, judge"))
+            out.append((line.at_s, f"attempt {attempt} until it is killed"))
+            out.append((first(BatchCommitted, line.at_s), "kill to the next commit"))
+    out.append((begun["draining"], "the rest of the input"))
+    out.append((begun["reading"], "drain"))
+    out.append((first(Judged), "read, judge"))
     out.append((float("inf"), "save"))
     return [(began + at, name) for at, name in sorted(out)]
 

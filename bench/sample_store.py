@@ -3,11 +3,11 @@ folder."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.history import Phase
 from harness.report import render, summary
 from harness.report.many import trend
 from harness.report.many.hunted import Hunted
@@ -16,6 +16,7 @@ from harness.report.summary import Run
 from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder
 from harness.scenario import Expect, Kind, Pipeline, Verdict, Word
+from tests import histories
 from tests import sample_runs as sample
 
 BROKEN = Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,))
@@ -113,8 +114,7 @@ def kept(reports: Path, name: str, verdict: Verdict, entry: str, *, raw: bytes =
     folder = sample.stored(reports, verdict, asked=asked, run_id=f"r{len(list(reports.glob('*/2*')))}")
     begun = [("set up", 0.2), ("warm-up", 0.9), ("feeding", 9.5), ("draining", 16.0), ("judging", 29.0)]
     with folder.history.open("a", encoding="utf-8") as out:
-        for phase, at in begun:
-            out.write(json.dumps({"what": "phase", "name": phase, "at_s": at}) + "\n")
+        out.write(sample.written(histories.lines(*((at_s, Phase(name=phase)) for phase, at_s in begun))))
     if raw:
         (folder.logs / "driver-1.log").write_bytes(raw)
         with folder.scenario_yaml.open("ab") as file:

@@ -26,8 +26,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from harness import history
 from harness.judge.stakes.weighed import PLANNED, WRITING, WRITTEN
-from harness.run_folder import history
 
 ROOT = Path(__file__).parents[1]
 RECORD = Path("bench", "records", "yarn-hits.txt")
@@ -196,8 +196,8 @@ def play(aim: Aim, handed_on: Sequence[str]) -> tuple[Mapping[str, Any] | None, 
         except (OSError, ValueError):
             return None, 0
         own = ROOT / (run["folder"] or "none") / "history.jsonl"
-        events = list(history.read(own)) if own.exists() else []
-        return run, sum(event["what"] == "missed" for event in events)
+        lines = list(history.read(own)) if own.exists() else []
+        return run, sum(isinstance(line.event, history.FaultMissed) for line in lines)
 
 
 def tally(place: str, run: Mapping[str, Any], late: int) -> Tally:

@@ -15,6 +15,7 @@ from harness.checkers.cells import Row, canonical
 from harness.checkers.offset_ranges import Cut, Span
 from harness.effect import Effects, Source, Table
 from harness.faults import fault
+from harness.history import Line, Phase, text
 from harness.judge import judge
 from harness.run_folder import ledger, sealed
 from harness.run_folder.snapshot import INJECTION, QueryState, Snapshot
@@ -294,7 +295,7 @@ class Folder:
     def sealed(self) -> RunFolder:
         """The run judged, its verdict kept and all of it sealed, as the loop leaves it."""
         folder = RunFolder.open(self.write())
-        folder.history.write_text('{"n": 0, "at_s": 0.1, "what": "phase", "name": "judging"}\n', encoding="utf-8")
+        folder.history.write_text(f"{text(Line(0, 0.1, Phase(name='judging')))}\n", encoding="utf-8")
         folder.save(0, scenario=f"name: {self.scenario.name}\n", run={"scenario": self.scenario.name, "seed": 0})
         folder.save(1, verdict=judge(folder.path))
         folder.save(2, run={"seconds": 1.5})

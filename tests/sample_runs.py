@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from harness.faults import fault
+from harness.history import FaultInjected, Line, Phase, Sent, text
 from harness.run_folder.snapshot import QueryState, Snapshot
 from harness.run_folder.store import RunFolder
 from harness.scenario import (
@@ -28,6 +30,7 @@ from harness.scenario import (
     plain,
 )
 from harness.triggers import trigger
+from tests import histories
 
 NAME = "driver dies after the sink committed"
 STEP = StepOutcome(
@@ -165,6 +168,11 @@ INJECTION = Snapshot(
 RESTART = Snapshot(step=1, moment="restart", attempt=1, at_s=12.9, queries=(QUERY,), sent={0: 200, 1: 200})
 
 
+def written(history: Iterable[Line]) -> str:
+    """A history as its file has it."""
+    return "".join(f"{text(line)}\n" for line in history)
+
+
 def keep(folder: RunFolder, snapshot: Snapshot, *, rows: int) -> Path:
     """A snapshot in a run folder, its one sink with so many rows."""
     room = folder.path / "snapshots" / f"{snapshot.step}-{snapshot.moment}"
@@ -196,13 +204,13 @@ def stored(reports: Path, given: Verdict, *, asked: Scenario | None = None, run_
         "command": "onceproof run scenarios/append.yaml --seed 7",
     }
     folder.save(0, plan={"seed": 7, "scenario": plain(asked)}, scenario=f"name: {asked.name}\n", run=run)
-    events = [
-        {"n": 0, "at_s": 0.1, "what": "phase", "name": "stack up"},
-        {"n": 1, "at_s": 2.0, "what": "sent", "records": 1, "total": 600},
-        {"n": 2, "at_s": 3.0, "what": "sent", "records": 600, "total": 600},
-        {"n": 3, "what": "step", **plain(STEP), "at_s": None},
-    ]
-    folder.history.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    history = histories.lines(
+        (0.1, Phase(name="stack up")),
+        (2.0, Sent(records=1, total=600)),
+        (3.0, Sent(records=600, total=600)),
+        (12.4, FaultInjected(outcome=STEP)),
+    )
+    folder.history.write_text(written(history), encoding="utf-8")
     folder.save(1, checkpoint={"drained": True})
     folder.save(2, verdict=given)
     return folder

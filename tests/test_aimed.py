@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import aimed
-from harness.history import History
+from harness.history import AttemptEnded, BatchPlanned, Event, FaultInjected, FaultMissed, History, SinkCommitted
+from harness.scenario import Evidence, StepOutcome
+from tests import histories
+from tests import sample_runs as sample
 
 HOUSE = Path(__file__).parents[1]
-Event = dict[str, Any]
 
 
-def batch(attempt: int, number: int, point: str = "sink-committed") -> Event:
-    return {"what": "batch", "attempt": attempt, "batch": number, "point": point}
+def batch(attempt: int, number: int) -> Event:
+    return SinkCommitted(query="checkpoint", batch=number, attempt=attempt)
 
 
-def tried(what: str, attempt: int, number: int, **changes: Any) -> Event:
-    """A try as the schedule writes it: one that hit, as long as nothing else is said."""
-    listing = {"offsets": [*range(number + 1)], "commits": [*range(number)]}
-    evidence = {"signalled": {"driver": "SIGKILL"}, "checkpoint_after": listing, **changes.pop("evidence", {})}
-    return {"what": what, "attempt": attempt, "batch": number, "hit": True, "evidence": evidence, **changes}
+def planned(attempt: int, number: int) -> Event:
+    return BatchPlanned(query="checkpoint", batch=number, attempt=attempt)
+
+
+def tried(attempt: int, number: int) -> StepOutcome:
+    """What became of a try that hit."""
+    listing = {"offsets": tuple(range(number + 1)), "commits": tuple(range(number))}
+    evidence = Evidence(signalled={"driver": "SIGKILL"}, checkpoint_after=listing)
+    return StepOutcome(
+        name="kill driver", point="sink-committed", batch=number, hit=True, attempt=attempt, evidence=evidence
+    )
+
+
+def step(attempt: int, number: int) -> Event:
+    return FaultInjected(outcome=tried(attempt, number))
+
+
+def unhurt(number: int) -> StepOutcome:
+    """What became of a try that came too late."""
+    return replace(tried(0, number), hit=False, evidence=replace(tried(0, number).evidence, signalled={}))
 
 
 def died(attempt: int) -> Event:
-    return {"what": "died", "number": attempt, "status": -9, "scheduled": True}
+    return AttemptEnded(attempt=attempt, status=-9, scheduled=True)
 
 
 def hit(attempt: int, number: int) -> list[Event]:
@@ -40,59 +56,60 @@ def hit(attempt: int, number: int) -> list[Event]:
     return [
         batch(attempt, number),
         died(attempt),
-        tried("step", attempt, number),
-        batch(attempt + 1, number, "batch-planned"),
+        step(attempt, number),
+        planned(attempt + 1, number),
         batch(attempt + 1, number),
     ]
 
 
-UNHURT: Event = {"hit": False, "evidence": {"signalled": {}}}
 RIGHT = hit(1, 2)
 
 
 def late(number: int) -> list[Event]:
     """A try that came too late: the driver went on."""
-    return [tried("missed", 0, number, **UNHURT)]
+    return [FaultMissed(outcome=unhurt(number))]
 
 
 def given_up(number: int) -> list[Event]:
-    return [tried("step", 0, number, **UNHURT)]
+    return [FaultInjected(outcome=unhurt(number))]
 
 
-def without(events: Sequence[Event], what: str) -> list[Event]:
-    return [event for event in events if event["what"] != what]
-
-
+COMMITTED = Evidence(signalled={"driver": "SIGKILL"}, checkpoint_after={"commits": (0, 1, 2)})
 PLANTED: list[tuple[list[Event], str]] = [
     (RIGHT, "right"),
     (given_up(2), "missed"),
     # Spark had committed it by the time that the driver was dead.
-    ([tried("step", 1, 2, evidence={"checkpoint_after": {"commits": [0, 1, 2]}}), batch(2, 2)], "elsewhere"),
+    ([FaultInjected(outcome=replace(tried(1, 2), evidence=COMMITTED)), batch(2, 2)], "elsewhere"),
     # The next attempt begins with another one: this one was in the log, or the one before it was not.
-    ([tried("step", 1, 2), batch(2, 3)], "elsewhere"),
-    ([tried("step", 1, 2), batch(2, 1), batch(2, 2)], "elsewhere"),
+    ([step(1, 2), batch(2, 3)], "elsewhere"),
+    ([step(1, 2), batch(2, 1), batch(2, 2)], "elsewhere"),
     # Nobody came after it who could show where it hit; a batch that is only planned shows nothing.
-    ([tried("step", 1, 2)], "elsewhere"),
-    ([tried("step", 1, 2), batch(2, 2, "batch-planned")], "elsewhere"),
+    ([step(1, 2)], "elsewhere"),
+    ([step(1, 2), planned(2, 2)], "elsewhere"),
     # An attempt that is not the next one is no witness.
-    ([tried("step", 1, 2), batch(1, 2), batch(3, 2)], "elsewhere"),
+    ([step(1, 2), batch(1, 2), batch(3, 2)], "elsewhere"),
     # What was begun before the kill is none either.
-    ([batch(2, 2), tried("step", 1, 2)], "elsewhere"),
+    ([batch(2, 2), step(1, 2)], "elsewhere"),
     # The schedule itself says that it hit nothing, and yet somebody was killed.
-    ([tried("step", 1, 2, hit=False), batch(2, 2)], "elsewhere"),
+    ([FaultInjected(outcome=replace(tried(1, 2), hit=False)), batch(2, 2)], "elsewhere"),
     # A miss that the history does not tell.
-    (without(RIGHT, "step")[2:], "unsaid"),
+    ([event for event in RIGHT if not isinstance(event, FaultInjected)][2:], "unsaid"),
 ]
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> Callable[[Sequence[Event]], Path]:
     def write(events: Sequence[Event]) -> Path:
-        path = tmp_path / "history.jsonl"
-        path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
-        return path
+        return written(tmp_path / "history.jsonl", events)
 
     return write
+
+
+def written(path: Path, events: Sequence[Event]) -> Path:
+    """A history of these events, a second apart."""
+    lines = histories.lines(*((float(at_s), event) for at_s, event in enumerate(events)))
+    path.write_text(sample.written(lines), encoding="utf-8")
+    return path
 
 
 @pytest.mark.parametrize(("events", "word"), PLANTED)
@@ -112,10 +129,10 @@ def test_a_driver_that_died_of_no_step_is_not_silent(history: Callable[[Sequence
     assert Counter(aimed.told(history(events), steps=2)) == {"right": 2, "unsaid": 1}
 
 
-def test_a_journal_that_is_torn_tells_less_and_says_so(history: Callable[[Sequence[Event]], Path]) -> None:
+def test_a_history_that_is_torn_tells_less_and_says_so(history: Callable[[Sequence[Event]], Path]) -> None:
     path = history([*hit(1, 2), *hit(2, 5), *hit(3, 8)])
     lines = path.read_text(encoding="utf-8").splitlines()
-    path.write_text("\n".join(lines[:7]) + '\n{"what": "st', encoding="utf-8")
+    path.write_text("\n".join(lines[:7]) + '\n{"n": 7, "at_s": 7.0, "what": "fau', encoding="utf-8")
     counts = Counter(aimed.told(path, steps=3))
     # The second driver's death is there, its step is not.
     assert counts == {"right": 1, "unsaid": 3}
@@ -131,12 +148,11 @@ def test_whatever_is_planted_is_counted(tmp_path_factory: pytest.TempPathFactory
         if word == "right":
             events += hit(attempt, number)
         if word == "elsewhere":
-            events += [died(attempt), tried("step", attempt, number), batch(attempt + 1, number + 1)]
+            events += [died(attempt), step(attempt, number), batch(attempt + 1, number + 1)]
         if word == "missed":
             events += given_up(number)
         attempt += word in ("right", "elsewhere")
-    path = tmp_path_factory.getbasetemp() / "aimed.jsonl"
-    path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    path = written(tmp_path_factory.getbasetemp() / "aimed.jsonl", events)
     assert Counter(aimed.told(path, steps=len(words))) == Counter(words)
 
 
@@ -149,15 +165,17 @@ def test_the_scenario_has_as_many_steps_as_are_counted(tmp_path: Path) -> None:
 
 def test_the_time_to_a_death_is_from_the_last_window_before_it(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
-    events = [(batch(1, 1), 1.0), (batch(1, 2), 2.0), (died(1), 2.06), (batch(2, 2), 5.0), (died(2), 5.25)]
-    path.write_text("".join(json.dumps({**event, "at_s": at}) + "\n" for event, at in events), encoding="utf-8")
+    lines = histories.lines(
+        (1.0, batch(1, 1)), (2.0, batch(1, 2)), (2.06, died(1)), (5.0, batch(2, 2)), (5.25, died(2))
+    )
+    path.write_text(sample.written(lines), encoding="utf-8")
     assert [round(each) for each in aimed.ended_ms(path)] == [60, 250]
 
 
-def test_the_events_are_those_that_a_journal_keeps(tmp_path: Path) -> None:
-    """Planted events are told as they are written: what is asked of them stands at the top of a line."""
+def test_the_events_are_those_that_a_history_keeps(tmp_path: Path) -> None:
+    """Planted events are told as a run writes them."""
     history = History(tmp_path / "history.jsonl")
     for event in RIGHT:
-        history.write(event["what"], **{name: value for name, value in event.items() if name != "what"})
+        history.write(event)
     history.close()
     assert list(aimed.told(tmp_path / "history.jsonl", steps=1)) == ["right"]

@@ -18,9 +18,9 @@ from inotify_simple import INotify
 
 from harness.checkpoint import Progress, caught_up, count, listing, offsets_of, watermark_of
 from harness.context import CheckpointEvent
+from harness.history import History
 from harness.run.progress.checkpoint_watch import CheckpointWatch, event_of
 from harness.run.progress.observer import Observer, lowest
-from harness.history import History
 from harness.run_folder.snapshot import Batch
 from harness.scenario import CrashPoint
 from harness.wait import until

@@ -7,20 +7,30 @@ from typing import Any
 
 import pytest
 
+from harness.history import (
+    AttemptStarted,
+    BatchCommitted,
+    BatchPlanned,
+    Event,
+    Line,
+    Phase,
+    SinkCommitted,
+    SourceBegun,
+)
 from harness.run.progress.commit_gaps import Rhythm, unplanned
 from harness.run_folder.snapshot import QueryState
-from harness.scenario import CrashPoint
 
 
 def heard(*events: tuple[Any, ...]) -> Rhythm:
-    """A rhythm that heard of launches `(attempt, at_s)` and commits `(query, at_s)`."""
-    rhythm = Rhythm()
-    for event in events:
-        if isinstance(event[0], int):
-            rhythm.heard({"what": "launched", "number": event[0], "at_s": event[1]})
+    """A rhythm that heard of launches `(attempt, at_s)` and of their commits `(query, at_s)`."""
+    rhythm, attempt = Rhythm(), 0
+    for n, (who, at_s) in enumerate(events):
+        if isinstance(who, int):
+            attempt = who
+            event: Event = AttemptStarted(attempt=attempt)
         else:
-            told = {"what": "batch", "batch": 0, "point": CrashPoint.BATCH_COMMITTED}
-            rhythm.heard({**told, "checkpoint": event[0], "at_s": event[1]})
+            event = BatchCommitted(query=who, batch=0, attempt=attempt)
+        rhythm.heard(Line(n, at_s, event))
     return rhythm
 
 
@@ -48,19 +58,18 @@ def test_a_query_has_shown_its_pace_with_its_third_commit() -> None:
     assert not heard((1, 0.5), ("a", 1.0), ("a", 3.0), ("a", 13.0)).shown("b")
 
 
-def test_an_event_names_its_own_attempt_and_query_where_it_can() -> None:
+def test_a_commit_is_of_the_attempt_and_the_query_that_its_event_names() -> None:
     rhythm = heard((2, 0.0))
-    told = {"what": "batch", "point": CrashPoint.BATCH_COMMITTED, "checkpoint": "c", "query": "x/c", "attempt": 1}
-    for at_s in (1.0, 3.0, 7.0):
-        rhythm.heard({**told, "at_s": at_s})
+    for batch, at_s in enumerate((1.0, 3.0, 7.0)):
+        rhythm.heard(Line(batch, at_s, BatchCommitted(query="x/c", batch=batch, attempt=1)))
     assert rhythm.shown("x/c") and not rhythm.shown("c")
 
 
 def test_what_is_no_commit_is_no_gap() -> None:
     rhythm = Rhythm()
-    for at_s, point in ((1.0, CrashPoint.BATCH_PLANNED), (9.0, CrashPoint.SINK_COMMITTED), (30.0, "started")):
-        rhythm.heard({"what": "batch", "checkpoint": "a", "point": point, "batch": 0, "at_s": at_s})
-    rhythm.heard({"what": "phase", "name": "draining"})
+    for at_s, kind in ((1.0, BatchPlanned), (9.0, SinkCommitted), (30.0, SourceBegun)):
+        rhythm.heard(Line(0, at_s, kind(query="a", batch=0, attempt=1)))
+    rhythm.heard(Line(0, 31.0, Phase(name="draining")))
     assert rhythm.gap_s() == 0.0
 
 

@@ -14,10 +14,10 @@ import pytest
 
 from harness.checkers.cells import Row
 from harness.errors import Interrupted, UsageError
+from harness.history import History, Line, SourceBegun
 from harness.run import drain
 from harness.run.drain import Drain
 from harness.run.progress.commit_gaps import Rhythm
-from harness.history import History
 from harness.run_folder.snapshot import QueryState
 from harness.scenario import Kind, Pipeline, Restart, Scenario, Sink
 from harness.sinks import reading
@@ -90,7 +90,7 @@ class Program:
         running.folder = SimpleNamespace(path=folder)
         running.observer.states = stand
         running.rhythm = Rhythm()
-        running.rhythm.heard({"what": "batch", "point": "started", "checkpoint": "hop", "at_s": 0.0})
+        running.rhythm.heard(Line(0, 0.0, SourceBegun(query="hop", batch=0, attempt=0)))
         running.deadline = Deadline(self.left_s)
         running.history = History(None)
         made = Drain(running)

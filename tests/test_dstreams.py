@@ -16,13 +16,13 @@ from harness.dstreams.batch_times import Stream
 from harness.dstreams.java_stream import NoJavaStreamError
 from harness.dstreams.written import Allocated, Block, events, of_checkpoint, written
 from harness.errors import HarnessError, ScenarioError
+from harness.history import History
 from harness.judge import judge
 from harness.judge.progress_at_hit import Reach, reaches
 from harness.judge.stakes.weigh import weigh
 from harness.judge.stakes.weighed import PLANNED, RECEIVED
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
-from harness.history import History
 from harness.run_folder.snapshot import Batch, Gone, Progressed, Query, QueryState
 from harness.scenario import Evidence, Harm, Word
 from harness.sources.base import OpenSource

@@ -122,10 +122,9 @@ def arrived(draw: st.DrawFn, found: Made) -> list[Event]:
         place = draw(st.integers(max(place, happened), len(found.harness)))
         late.setdefault(place, []).append(event)
     out: list[Event] = []
-    for number, event in enumerate([*found.harness, None]):
-        out += late.get(number, [])
-        out += [event] if event is not None else []
-    return out
+    for number, event in enumerate(found.harness):
+        out += [*late.get(number, []), event]
+    return [*out, *late.get(len(found.harness), [])]
 
 
 @given(st.data())

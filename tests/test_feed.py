@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import HarnessError
+from harness.history import History
 from harness.run.feed import PORTIONS, SPREAD, Alone, Feeder, Patience, alone, enough, portions, portions_of
 from harness.run.progress.reported import Progress
-from harness.history import History
 from harness.scenario import Fault, Impact, Pipeline, Step, Trigger
 from harness.wait import until
 from harness.workloads.transactions import Transactions

@@ -16,10 +16,7 @@ from harness.components.hdfs.webhdfs import Refused
 from harness.errors import StackError, UsageError
 from harness.machine import java
 from harness.remote import Gone
-from harness.remote.relay.commits import Part
 from harness.session.session import Session
-from harness.wait import until
-from tests import hadoop_rpc
 from tests.provided import running
 
 stack = pytest.mark.stack
@@ -136,53 +133,6 @@ def test_another_process_finds_the_same_files(server: Hdfs, own: HdfsFolder) -> 
     there = HdfsThere(server.lent(), ours=True)
     assert HdfsFolder(there.files, there.scheme, own.path).read("kept") == b"one"
     assert there.describe()["version"] == server.describe()["version"]
-
-
-@stack
-def test_a_run_that_is_to_hold_calls_reaches_the_namenode_through_a_relay_of_its_own(server: Hdfs) -> None:
-    plain = server.provide("r1", {"": {"checkpoint": True}})[""]
-    given = server.provide("r2", {"": {"checkpoint": True, "relay": True}, "input": {}})
-    relay, own = given[""].at.relay, given[""].at.below("checkpoint")
-    assert {each.placeholders["url"] for each in given.values()} == {f"hdfs://127.0.0.1:{relay.port}"}
-    assert given[""].filled()["checkpoint"] == f"hdfs://127.0.0.1:{relay.port}{own.path}"
-    assert plain.placeholders["url"] == server.scheme and plain.at.commits() is None
-    commits, temporary = own.commits(), f"{own.path}/offsets/.3.a-b.tmp"
-    assert commits is not None
-    with hadoop_rpc.client(relay.port) as client:
-        client.sends(hadoop_rpc.create(temporary, 1))
-        assert client.answer() == (1, 0)
-        with commits.armed(Part.RENAME_OFFSETS, lambda place, batch: True) as held:
-            client.sends(hadoop_rpc.rename(temporary, f"{own.path}/offsets/3", 2))
-            request = until("the call to be held", held, within_s=20)
-        assert request is not None and (request.place, request.batch) == ("", 3)
-        # The harness asks the NameNode itself.
-        assert [entry.name for entry in own.entries("offsets")] == [".3.a-b.tmp"]
-        request.let_go(drop=False)
-        assert client.answer() == (2, 0)
-        assert [entry.name for entry in own.entries("offsets")] == ["3"]
-    server.drop("r2", ["", "input"])
-    server.drop("r1", [""])
-    with pytest.raises(OSError), hadoop_rpc.client(relay.port):
-        pass
-
-
-@stack
-def test_a_client_that_logs_in_by_sasl_is_answered_through_a_relay_and_read(server: Hdfs) -> None:
-    own = server.provide("r3", {"": {"checkpoint": True, "relay": True}})[""].at.below("checkpoint")
-    commits = own.commits()
-    assert commits is not None
-    begin = hadoop_rpc.preamble(hadoop_rpc.SASL) + hadoop_rpc.negotiation()
-    with hadoop_rpc.client(own.relay.port, begin=begin) as client:
-        number, status = client.answer()
-        assert (number & 0xFFFFFFFF, status) == (hadoop_rpc.NEGOTIATION & 0xFFFFFFFF, 0)
-        client.sends(hadoop_rpc.context())
-        with commits.armed(Part.CREATE_COMMITS, lambda place, batch: True) as held:
-            client.sends(hadoop_rpc.create(f"{own.path}/commits/.0.a-b.tmp", 1))
-            request = until("the call to be held", held, within_s=20)
-        assert request is not None
-        request.let_go(drop=True)
-        assert own.entries("commits") == []
-    server.drop("r3", [""])
 
 
 @pytest.mark.parametrize(

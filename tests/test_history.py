@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
-from math import isfinite
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.history import EVENTS, BatchPlanned, Event, History, Line, OffsetsSaved, Phase, read, text
+from tests.histories import events
 from tests.limits import examples
-
-
-def events() -> st.SearchStrategy[Event]:
-    return st.one_of([st.from_type(kind) for kind in EVENTS.values()]).map(in_json)
-
-
-def in_json(value: Any) -> Any:
-    """The same with what JSON has: dictionaries, and numbers that equal themselves."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{each.name: in_json(getattr(value, each.name)) for each in fields(value)})
-    if isinstance(value, Mapping):
-        return {key: in_json(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return tuple(map(in_json, value))
-    return 0.0 if isinstance(value, float) and not isfinite(value) else value
 
 
 @given(st.lists(events(), max_size=5))

@@ -15,6 +15,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.faults import fault
+from harness.history import Phase
 from harness.report import budget, claims, render, summary
 from harness.report.many import about, coverage, durations, matrix, trend, twins
 from harness.report.many.gather import gather
@@ -26,6 +27,7 @@ from harness.run_folder import lines, sealed
 from harness.run_folder.store import RunFolder
 from harness.scenario import Expect, Kind, Pipeline, Scenario, Step, Victim, Word, plain
 from harness.suite import report
+from tests import histories
 from tests import sample_runs as sample
 from tests.test_report import HOSTILE, Skeleton
 
@@ -172,10 +174,10 @@ def test_why_there_is_no_answer_is_said_in_a_sentence() -> None:
     assert said.index("no disk".capitalize()) < said.index("No fault hit")
 
 
-def test_seconds_are_divided_by_what_the_journal_says(tmp_path: Path) -> None:
+def test_seconds_are_divided_by_what_the_history_says(tmp_path: Path) -> None:
     history = tmp_path / "history.jsonl"
-    lines = [{"what": "phase", "name": "warm-up", "at_s": 1.0}, {"what": "phase", "name": "feeding", "at_s": 4.0}]
-    history.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lines = histories.lines((1.0, Phase(name="warm-up")), (4.0, Phase(name="feeding")))
+    history.write_text(sample.written(lines), encoding="utf-8")
     assert about.phases(history, 10.0) == (("warm-up", 3.0), ("feeding", 6.0))
     assert about.phases(tmp_path / "none", 10.0) == ()
     run = replace(seen(), seconds=10.0, about=about.About(phases=about.phases(history, 10.0)))

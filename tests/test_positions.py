@@ -9,8 +9,8 @@ import pytest
 
 from harness.component import remembered
 from harness.errors import SetupError
-from harness.run.progress.positions import Positions
 from harness.history import History
+from harness.run.progress.positions import Positions
 from harness.wait import until
 
 

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import re
 import threading
+from dataclasses import replace
 from io import StringIO
-from typing import Any
 
 import pytest
 from hypothesis import example, given
-from hypothesis import strategies as st
 
+from harness.history import (
+    AttemptDiagnosed,
+    AttemptEnded,
+    AttemptStarted,
+    BatchPlanned,
+    Event,
+    FaultInjected,
+    FaultMissed,
+    History,
+    Judged,
+    Line,
+    Phase,
+    RestartsEnded,
+    Sent,
+    ShuffleCrowded,
+    SinkCommitted,
+    SinkMissing,
+)
 from harness.report.summary import Run, error
-from harness.history import History
-from harness.scenario import plain
+from harness.scenario import StepOutcome, Word
 from harness.suite.progress import LiveDisplay, Plain, Seen, line, progress
+from tests import histories
 from tests import sample_runs as sample
 
 
@@ -25,24 +42,24 @@ class Terminal(StringIO):
         return True
 
 
-EVENTS: list[tuple[str, dict[str, Any]]] = [
-    ("phase", {"name": "set up"}),
-    ("launched", {"number": 1, "pid": 10}),
-    ("phase", {"name": "feeding"}),
-    ("sink missing", {"sink": "postgres kpet", "why": 'relation "kpet" does not exist'}),
-    ("shuffle", {"query": "checkpoint", "partitions": 200, "cores": "2"}),
-    ("sent", {"records": 300, "total": 600}),
-    ("batch", {"batch": 3, "point": "sink-committed"}),
-    ("missed", {**plain(sample.STEP), "hit": False}),
-    ("step", plain(sample.STEP)),
-    ("died", {"number": 1, "status": -9, "scheduled": True}),
-    ("launched", {"number": 2, "pid": 11}),
-    ("diagnostics", {"number": 1, "words": "exitCode: 137", "scheduled": True}),
-    ("died", {"number": 2, "status": 1, "scheduled": False}),
-    ("diagnostics", {"number": 2, "words": "no such file", "scheduled": False}),
-    ("died", {"number": 3, "status": 0, "scheduled": False}),
-    ("gave up", {"why": "5 restarts"}),
-    ("verdict", {"word": "held", "as_expected": True, "findings": {}}),
+RUN: list[Event] = [
+    Phase(name="set up"),
+    AttemptStarted(attempt=1),
+    Phase(name="feeding"),
+    SinkMissing(sink="postgres kpet", why='relation "kpet" does not exist'),
+    ShuffleCrowded(query="checkpoint", partitions=200, cores="2"),
+    Sent(records=300, total=600),
+    SinkCommitted(query="checkpoint", batch=3, attempt=1),
+    FaultMissed(outcome=replace(sample.STEP, hit=False)),
+    FaultInjected(outcome=sample.STEP),
+    AttemptEnded(attempt=1, status=-9, scheduled=True),
+    AttemptStarted(attempt=2),
+    AttemptDiagnosed(attempt=1, words="exitCode: 137", scheduled=True),
+    AttemptEnded(attempt=2, status=1),
+    AttemptDiagnosed(attempt=2, words="no such file"),
+    AttemptEnded(attempt=3, status=0),
+    RestartsEnded(why="5 restarts"),
+    Judged(word=Word.HELD, as_expected=True),
 ]
 
 
@@ -51,8 +68,8 @@ def told(stream: StringIO, environment: dict[str, str], run: Run) -> None:
     try:
         history = History(None)
         history.listen(watched.started(sample.NAME, number=2, total=18, steps=1))
-        for what, fields in EVENTS:
-            history.write(what, **fields)
+        for event in RUN:
+            history.write(event)
         watched.ended(2, run)
     finally:
         watched.close()
@@ -133,30 +150,23 @@ def test_a_dumb_terminal_gets_plain_lines() -> None:
 
 def test_what_is_known_grows_with_the_events() -> None:
     seen = Seen(faults=2)
-    for what, fields in EVENTS:
-        seen = seen.after({"what": what, **fields})
+    for event in RUN:
+        seen = seen.after(event)
     assert seen.parts() == ["feeding", "300/600 records", "batch 3", "faults 1/2", "attempt 2"]
     assert Seen().parts() == []
 
 
 def test_a_hostile_name_stays_on_its_line() -> None:
-    assert line({"what": "phase", "name": "a\n::error::x\x1b[2J"}) == "a\\n::error::x\\x1b[2J"
+    assert line(Phase(name="a\n::error::x\x1b[2J")) == "a\\n::error::x\\x1b[2J"
     stream = StringIO()
     progress(stream, environment={}).started("a\n::x\x1b", number=1, total=1, steps=0)
     assert stream.getvalue() == "1/1 a\\n::x\\x1b\n"
 
 
-@example({"what": "batch", "batch": "\n"})
-@example({"what": "step", "name": "a", "batch": "\n", "point": "\n", "hit": True})
-@given(
-    st.dictionaries(
-        st.sampled_from(["what", "name", "batch", "point", "hit", "at_s", "why", "status"]),
-        st.one_of(
-            st.none(), st.text(), st.booleans(), st.sampled_from(["phase", "step", "died", "batch", "verdict", "new"])
-        ),
-    )
-)
-def test_an_event_of_any_shape_is_survived(event: dict[str, Any]) -> None:
+@example(BatchPlanned(query="\n", batch=-1, attempt=0))
+@example(FaultInjected(outcome=StepOutcome(name="a\n", batch=None, point="\n", hit=True)))
+@given(histories.events())
+def test_any_event_is_told_on_its_line(event: Event) -> None:
     text = line(event)
     assert text is None or "\n" not in text
     assert all("\n" not in part for part in Seen().after(event).parts())
@@ -168,7 +178,7 @@ def test_events_may_come_from_many_threads(kind: type[StringIO]) -> None:
     watched = progress(stream, environment={"TERM": "xterm"})
     try:
         listener = watched.started("a", number=1, total=1, steps=4)
-        step = {"what": "step", **plain(sample.STEP)}
+        step = Line(0, 12.4, FaultInjected(outcome=sample.STEP))
         threads = [threading.Thread(target=lambda: [listener(step) for _ in range(50)]) for _ in range(4)]
         for thread in threads:
             thread.start()

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from harness.components.record_log.server import RecordLog, answer
 from harness.components.record_log.source import OpenLog, RecordLogSource
 from harness.errors import HarnessError, SetupError, StackError
+from harness.history import History
 from harness.load import load
 from harness.run.loop import Result
 from harness.run.progress.observer import Observer
-from harness.history import History
 from harness.run_folder.ledger import Attempts, State
 from harness.scenario import Input, Scenario
 from harness.session.run_servers import RunServers

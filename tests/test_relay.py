@@ -30,7 +30,6 @@ from harness.remote.relay.connection import Connection
 from harness.remote.relay.exchange import Exchange, State
 from harness.remote.relay.framing import Framing, Head, Piece
 from harness.remote.relay.server import Relay
-from harness.remote.relay.speech import HTTP
 from harness.wait import until
 
 WITHIN_S = 20.0
@@ -672,7 +671,7 @@ def test_a_connection_that_is_cancelled_while_it_ends_closes_its_sockets(stage: 
     sockets: list[socket.socket] = []
 
     async def ended(near: socket.socket, port: int) -> None:
-        made = Connection(near, ("127.0.0.1", port), stage.relay, HTTP)
+        made = Connection(near, ("127.0.0.1", port), stage.relay)
         task = asyncio.create_task(made.run())
         while made._answering is None:
             await asyncio.sleep(0)

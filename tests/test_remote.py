@@ -20,6 +20,7 @@ from harness.components.files.sink.parquet_rows import Parquet
 from harness.components.files.sink.remote_folder import RemoteOpenFolder
 from harness.context import CheckpointEvent
 from harness.errors import HarnessError, ScenarioError, StackError, UsageError
+from harness.history import History
 from harness.load import load
 from harness.load.dump import dump
 from harness.remote import Gone
@@ -27,7 +28,6 @@ from harness.remote import checkpoint as remote
 from harness.remote import mirror as mirrors
 from harness.remote.mirror import Mirror
 from harness.run.progress.observer import Observer
-from harness.history import History
 from harness.run_folder.ledger import State
 from harness.sinks.base import Missing
 from harness.stacks.needed_parts import only_checkpoint, parts

@@ -17,6 +17,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
+from harness.history import (
+    AttemptDiagnosed,
+    AttemptStarted,
+    BatchPlanned,
+    FaultMissed,
+    Line,
+    NotEnded,
+    Phase,
+    SinkMissing,
+    SystemChanged,
+)
 from harness.report import claims, render, summary
 from harness.report.budget import FULL
 from harness.report.many.page import Many
@@ -27,6 +38,7 @@ from harness.report.summary import Run, error
 from harness.run_folder.snapshot import Batch, Progressed, Query
 from harness.run_folder.store import RunFolder
 from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word, plain
+from tests import histories
 from tests import sample_runs as sample
 from tests.limits import examples
 
@@ -152,20 +164,25 @@ def parts_with(text: str) -> Parts:
         "versions": {"x" + text: text},
         "list": [text],
     }
+    # No folder's name has a slash.
+    checkpoint = text.replace("/", "|")
+    batches = (Batch(batch=1, ranges={}, committed=True),)
     return Parts(
         folder=text,
         run=run,
         verdict=verdict,
         plan=plan,
         scenario_file="x" + "".join(text.split("\n")),
-        history=[
-            {"at_s": 1.0, "what": text, "x" + text: text, "deep": {"x" + text: text}},
-            {"at_s": 1.5, "what": "tripwire", "table": text, "changes": text},
-            {"at_s": 1.6, "what": "launched", "number": 1},
-            {"at_s": 1.7, "what": "diagnostics", "number": 1, "words": f"x{text}"},
-            {"at_s": 2.0, "what": "batch", "batch": 1, "point": "batch-planned", "checkpoint": text, "attempt": 1},
-        ],
-        progressed=Progressed(queries=(Query(checkpoint=text, batches=(Batch(batch=1, ranges={}, committed=True),)),)),
+        history=histories.lines(
+            (1.0, NotEnded(why=text)),
+            (1.1, SinkMissing(sink=text, why=text)),
+            (1.5, SystemChanged(table=text, changes=text)),
+            (1.6, AttemptStarted(attempt=1, names={"x" + text: text}, orphans=(text,))),
+            (1.7, AttemptDiagnosed(attempt=1, words=f"x{text}")),
+            (2.0, BatchPlanned(query=checkpoint, batch=1, attempt=1)),
+            (2.1, FaultMissed(outcome=step)),
+        ),
+        progressed=Progressed(queries=(Query(checkpoint=checkpoint, batches=batches),)),
         logs=[LogText(name=text, lines=[text])],
         snapshots=[SnapshotText(step=1, lines=[(text, text, text)])],
         controls=[ControlText(name=text, seconds=text, cached=text, drained=text)],
@@ -413,10 +430,11 @@ def test_a_copy_without_its_times_gives_the_same_page(tmp_path: Path, word: Word
 def test_long_things_are_cut_and_counted() -> None:
     parts = parts_with("plain")
     findings = tuple(sample.duplicated(number) for number in range(FULL.samples + FULL.folded + 7))
+    planned = BatchPlanned(query="checkpoint", batch=1, attempt=1)
     many = replace(
         parts,
         verdict=sample.verdict(findings=findings),
-        history=[{"at_s": float(number), "what": "batch"} for number in range(FULL.events + 5)],
+        history=histories.lines(*((float(number), planned) for number in range(FULL.events + 5))),
         scenario_file="a\n" * (FULL.lines + 3),
     )
     text = "".join(Skeleton(render.run_page(many)).text)
@@ -450,10 +468,11 @@ def test_a_run_that_ended_early_has_a_page_that_says_why(tmp_path: Path) -> None
     assert "The history is empty." in text
 
 
-def test_a_torn_journal_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_torn_history_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, sample.verdict())
     with folder.history.open("a") as history:
-        history.write('{"n": 4, "what": "phase", "name": "whole"}\n12\n{"n": 5, "what": "phase", "na')
+        history.write(sample.written([Line(4, 12.5, Phase(name="whole"))]))
+        history.write('12\n{"n": 5, "at_s": 12.6, "what": "phase", "na')
     text = "".join(Skeleton(render.write(folder.path).read_text()).text)
     assert "name: whole" in text
 

@@ -16,17 +16,12 @@ from harness.scenario import Scenario
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 DROPPED = "nothing of it had been sent on, and it was dropped: its driver is dead"
 TEMPORARY, FINAL, NEITHER = "commits/.N.*.tmp", "commits/N", "neither commits/N nor a temporary file of it"
-PLAN, NO_PLAN = "offsets/.N.*.tmp", "neither offsets/N nor a temporary file of it"
 HITS = [
     ("s3/checkpoint_append_delete_held", "delete request DELETE", "commits/.N.", f"{TEMPORARY} and {FINAL}"),
-    ("hadoop/hdfs_append_rename_commits_held", "rename-commits request rename2", FINAL, TEMPORARY),
     ("s3/checkpoint_upsert_copy_held", "copy request PUT", "commits/N", TEMPORARY),
     ("s3/checkpoint_stream_upsert_put_held", "put request PUT", "commits/N", NEITHER),
     ("azure/checkpoint_append_delete_held", "delete request DELETE", "commits/.N.", f"{TEMPORARY} and {FINAL}"),
     ("azure/checkpoint_upsert_copy_held", "copy request PUT", "commits/N", TEMPORARY),
-    ("hadoop/hdfs_upsert_rename_offsets_held", "rename-offsets request rename2", "offsets/N", PLAN),
-    ("hadoop/hdfs_append_create_offsets_held", "create-offsets request create", "offsets/.N.", NO_PLAN),
-    ("hadoop/hdfs_upsert_create_commits_held", "create-commits request create", "commits/.N.", NEITHER),
 ]
 
 
@@ -44,9 +39,8 @@ def test_what_is_held_is_never_done_and_the_evidence_says_what_is_left(
     (step,) = verdict.steps
     assert step.hit and step.evidence.driver_status == -signal.SIGKILL
     note = step.evidence.note.replace(f".{step.batch}.", ".N.")
-    note = re.sub(rf"(offsets|commits)/{step.batch}\b", r"\1/N", note)
-    to = "NameNode" if name.startswith("hadoop/") else "store"
-    assert re.search(rf"the {asked} \S+/checkpoint/{re.escape(key)}\S* was held on its way to the {to}", note), note
+    note = re.sub(rf"commits/{step.batch}\b", "commits/N", note)
+    assert re.search(rf"the {asked} \S+/checkpoint/{re.escape(key)}\S* was held on its way to the store", note), note
     assert DROPPED in note
     assert f"left in the checkpoint: {left}" in note
     copied = re.search(r"the copy to \S+/commits/N before it had been answered with status 20[02]", note)

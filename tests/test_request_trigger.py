@@ -15,7 +15,7 @@ from harness.context import TriggerHit
 from harness.errors import ScenarioError
 from harness.faults import FAULTS, fault
 from harness.load import load
-from harness.remote.relay.commits import OFFSETS, TO_HDFS, TO_STORES, HeldRequest, Part, Wanted
+from harness.remote.relay.commits import HeldRequest, Part, Wanted
 from harness.remote.relay.exchange import Exchange, State
 from harness.scenario import CrashPoint, StepOutcome, Trigger
 from harness.stacks.needed_parts import held_requests, parts
@@ -30,8 +30,6 @@ HOUSE = Path(__file__).parents[1]
 
 def stand(part: Part, batch: int) -> Trigger:
     """Where the fake pipeline stands while such a request of a batch would be held."""
-    if part.log == OFFSETS:
-        return at(CrashPoint.BATCH_COMMITTED, batch - 1)
     return at(CrashPoint.BATCH_COMMITTED if part is Part.DELETE else CrashPoint.SINK_COMMITTED, batch)
 
 
@@ -66,8 +64,8 @@ class Requests:
             here = [each for each in self._here(part) if wanted("", each)]
             if here and not found:
                 self.met.append(Held(early=len(self.met) < self.early))
-                if part in (Part.DELETE, Part.RENAME_OFFSETS):
-                    (self.world.world.own.checkpoint / part.log / f".{here[0]}.x.tmp").touch()
+                if part is Part.DELETE:
+                    (self.world.world.own.checkpoint / "commits" / f".{here[0]}.x.tmp").touch()
                 found.append(request(part, here[0], self.met[-1]))
             return found[0] if found else None
 
@@ -75,10 +73,6 @@ class Requests:
 
     def _here(self, part: Part) -> list[int]:
         listing = self.world.observer.listing()
-        if part.log == OFFSETS:
-            # The next batch, if it is not planned.
-            following = [each + 1 for each in listing.get("commits", ())]
-            return [each for each in following if each not in listing.get("offsets", ())]
         return [*listing.get("commits" if part is Part.DELETE else "begun", ())]
 
 
@@ -121,25 +115,6 @@ def test_a_driver_is_killed_between_copy_and_deletion(tmp_path: Path) -> None:
     note = outcome.evidence.note
     assert "the copy to b/c/commits/3 before it had been answered with status 202" in note
     assert "left in the checkpoint: commits/.3.*.tmp and commits/3" in note
-
-
-@pytest.mark.parametrize(
-    ("part", "left"),
-    [
-        (Part.CREATE_OFFSETS, "neither offsets/3 nor a temporary file of it"),
-        (Part.RENAME_OFFSETS, "offsets/.3.*.tmp"),
-        (Part.RENAME_COMMITS, "commits/.3.*.tmp"),
-    ],
-)
-def test_a_driver_is_killed_while_hdfs_has_nothing_of_a_call(tmp_path: Path, part: Part, left: str) -> None:
-    with world(tmp_path) as w:
-        outcome, asked = played(w, part)
-    assert (outcome.hit, outcome.batch, outcome.point) == (True, 3, f"request {part}")
-    assert outcome.crash_point is TRIGGERS["request"].trigger(part).point
-    assert [each.state for each in asked.met] == [State.DROPPED]
-    assert f"left in the checkpoint: {left};" in f"{outcome.evidence.note};"
-    after = outcome.evidence.checkpoint_after
-    assert max(after["commits"]) == 2 and (3 in after["offsets"]) == (part.log != OFFSETS)
 
 
 def test_a_put_without_a_rename_leaves_no_temporary_file_so_one_is_a_miss(tmp_path: Path) -> None:
@@ -191,31 +166,24 @@ def test_one_that_never_comes_says_why(tmp_path: Path, requests: bool, why: str)
 
 HERE: Mapping[str, tuple[int, ...]] = {"offsets": (1, 2, 3), "commits": (1, 2), "begun": ()}
 """Batch 3 is planned."""
-BETWEEN: Mapping[str, tuple[int, ...]] = {"offsets": (1, 2), "commits": (1, 2), "begun": ()}
-"""It is not."""
 
 
 @pytest.mark.parametrize(
     ("part", "listing", "agrees"),
     [
-        (Part.CREATE_OFFSETS, BETWEEN, True),
-        (Part.CREATE_OFFSETS, {**BETWEEN, "planning": (3,)}, False),
-        (Part.CREATE_OFFSETS, {**BETWEEN, "planning": (2,)}, True),
-        (Part.CREATE_OFFSETS, HERE, False),
-        (Part.CREATE_OFFSETS, {**BETWEEN, "commits": (1,)}, False),
-        (Part.RENAME_OFFSETS, BETWEEN, False),
-        (Part.RENAME_OFFSETS, {**BETWEEN, "planning": (3,)}, True),
-        (Part.RENAME_OFFSETS, {**HERE, "planning": (3,)}, False),
-        (Part.CREATE_COMMITS, HERE, True),
-        (Part.CREATE_COMMITS, {**HERE, "begun": (3,)}, False),
-        (Part.CREATE_COMMITS, {**HERE, "commits": (1, 2, 3)}, False),
-        (Part.CREATE_COMMITS, BETWEEN, False),
-        (Part.RENAME_COMMITS, HERE, False),
-        (Part.RENAME_COMMITS, {**HERE, "begun": (3,)}, True),
-        (Part.RENAME_COMMITS, {**HERE, "commits": (1, 2, 3), "begun": (3,)}, False),
+        (Part.PUT, HERE, True),
+        (Part.PUT, {**HERE, "begun": (3,)}, False),
+        (Part.PUT, {**HERE, "commits": (1, 2, 3)}, False),
+        (Part.PUT, {**HERE, "offsets": (1, 2)}, False),
+        (Part.COPY, HERE, False),
+        (Part.COPY, {**HERE, "begun": (3,)}, True),
+        (Part.COPY, {**HERE, "commits": (1, 2, 3), "begun": (3,)}, False),
+        (Part.DELETE, {**HERE, "commits": (1, 2, 3), "begun": (3,)}, True),
+        (Part.DELETE, {**HERE, "commits": (1, 2, 3)}, False),
+        (Part.DELETE, {**HERE, "begun": (3,)}, False),
     ],
 )
-def test_the_checkpoint_has_to_agree_with_the_call_that_is_held(
+def test_the_checkpoint_has_to_agree_with_the_request_that_is_held(
     part: Part, listing: Mapping[str, tuple[int, ...]], agrees: bool
 ) -> None:
     kind, when = TRIGGERS["request"], trigger("request", part, batch=3)
@@ -224,44 +192,25 @@ def test_the_checkpoint_has_to_agree_with_the_call_that_is_held(
     assert not kind.agrees(when, TriggerHit(3, request=request(part, 3, Held(early=True))), {**listing})
 
 
-def test_before_the_first_batch_nothing_is_committed() -> None:
-    hit = TriggerHit(0, request=request(Part.CREATE_OFFSETS, 0, Held()))
-    assert TRIGGERS["request"].agrees(trigger("request", "create-offsets", batch=0), hit, {})
-
-
-COPY, DELETE, CREATE_OFFSETS = (
-    trigger("request", part, batch=3) for part in (Part.COPY, Part.DELETE, Part.CREATE_OFFSETS)
-)
+COPY, DELETE = (trigger("request", part, batch=3) for part in (Part.COPY, Part.DELETE))
 
 
 def test_such_a_trigger_knows_where_the_batch_stands() -> None:
     assert (COPY.point, DELETE.point) == (CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED)
-    assert CREATE_OFFSETS.point is CrashPoint.BATCH_PLANNING
     assert str(COPY) == "request copy of batch 3"
 
 
-NOWHERE = "never comes: no checkpoint lies on azure, hdfs, minidfs or s3"
+NOWHERE = "never comes: no checkpoint lies on azure or s3"
 
 
 @pytest.mark.parametrize(
     ("when", "planned", "said"),
     [
         (COPY, Planned(), ""),
-        (COPY, Planned(requests=TO_STORES), ""),
-        (CREATE_OFFSETS, Planned(requests=TO_HDFS), ""),
+        (COPY, Planned(requests=tuple(Part)), ""),
         (trigger("request", "copy"), Planned(), "is missing: of which batch?"),
         (COPY, Planned(requests=()), NOWHERE),
         (COPY, Planned(checkpoint=False), NOWHERE),
-        (
-            COPY,
-            Planned(requests=TO_HDFS),
-            "never comes: where this checkpoint lies nobody asks for it; take one of create",
-        ),
-        (
-            CREATE_OFFSETS,
-            Planned(requests=TO_STORES),
-            "never comes: where this checkpoint lies nobody asks for it; take",
-        ),
         (COPY, Planned(late_log=True), "cannot be told: progress is async"),
     ],
 )
@@ -272,10 +221,9 @@ def test_where_no_request_is_seen_it_is_refused(when: Trigger, planned: Planned,
 
 
 def test_each_server_says_what_it_is_asked_for() -> None:
-    assert held_requests("s3") == held_requests("azure") == TO_STORES
-    assert held_requests("hdfs.second") == held_requests("minidfs") == TO_HDFS
-    assert held_requests("") == held_requests("postgres") == held_requests("nobody") == ()
-    assert {*TO_STORES, *TO_HDFS} == {*Part}
+    assert held_requests("s3") == held_requests("azure") == tuple(Part)
+    for label in ("hdfs.second", "minidfs", "", "postgres", "another"):
+        assert held_requests(label) == ()
 
 
 SCENARIO = """\
@@ -292,18 +240,13 @@ schedule:
     [
         (
             "hdfs", "copy",
-            "it.yaml:5:22: schedule[0].when.request never comes: where this checkpoint lies nobody asks for it; take "
-            "one of create-offsets, rename-offsets, create-commits, rename-commits",
+            "it.yaml:5:22: schedule[0].when.request never comes: no checkpoint lies on azure or s3, whose requests are "
+            "seen; say `checkpoint: s3`, for example",
         ),
         (
-            "s3", "rename-offsets",
-            "it.yaml:5:22: schedule[0].when.request never comes: where this checkpoint lies nobody asks for it; take "
-            "one of put, copy, delete",
-        ),
-        (
-            "hdfs", "rename_offsets",
-            "it.yaml:5:22: schedule[0].when.request must be one of put, copy, delete, create-offsets, rename-offsets, "
-            "create-commits, rename-commits, not 'rename_offsets'; did you mean 'rename-offsets'?",
+            "s3", "coppy",
+            "it.yaml:5:22: schedule[0].when.request must be one of put, copy, delete, not 'coppy'; "
+            "did you mean 'copy'?",
         ),
     ],
 )  # fmt: skip
@@ -318,7 +261,7 @@ def test_one_that_the_server_does_not_know_is_refused_where_it_stands(
 
 def test_a_crash_point_that_only_a_held_request_shows_is_none_to_ask_for(tmp_path: Path) -> None:
     (tmp_path / "pay.py").write_text("")
-    text = (SCENARIO % ("hdfs", "copy")).replace("request: copy", "point: batch-planning")
+    text = (SCENARIO % ("s3", "copy")).replace("request: copy", "point: batch-planning")
     (tmp_path / "it.yaml").write_text(text)
     with pytest.raises(
         ScenarioError, match=r"it\.yaml:5:20: .*point must be one of block-received, batch-planned, .*, not"
@@ -326,7 +269,7 @@ def test_a_crash_point_that_only_a_held_request_shows_is_none_to_ask_for(tmp_pat
         load(tmp_path / "it.yaml")
 
 
-@pytest.mark.parametrize("when", [COPY, CREATE_OFFSETS], ids=str)
+@pytest.mark.parametrize("when", [COPY], ids=str)
 @pytest.mark.parametrize(
     ("kind", "options"),
     [("kill driver", {"victim": "python"}), ("kill executor", {}), ("crash before offset commit", {})],
@@ -335,15 +278,9 @@ def test_what_would_hit_nothing_while_one_is_held_is_refused(when: Trigger, kind
     assert [*FAULTS[kind].refusals(fault(kind, **options), when, Planned())]
 
 
-@pytest.mark.parametrize(
-    ("kept", "holds", "plain"),
-    [
-        ("s3", "s3/checkpoint_append_copy_held", "s3/checkpoint_append_before_offset_commit"),
-        ("hdfs", "hadoop/hdfs_append_rename_commits_held", "hadoop/hdfs_append_before_offset_commit"),
-    ],
-)
-def test_only_a_run_with_such_a_step_is_given_a_relay(kept: str, holds: str, plain: str) -> None:
-    held, not_held = (parts(shipped(HOUSE / "scenarios" / f"{name}.yaml"))[kept] for name in (holds, plain))
+def test_only_a_run_with_such_a_step_is_given_a_relay() -> None:
+    names = ("checkpoint_append_copy_held", "checkpoint_append_before_offset_commit")
+    held, not_held = (parts(shipped(HOUSE / "scenarios" / "s3" / f"{name}.yaml"))["s3"] for name in names)
     assert (held, not_held) == ({"checkpoint": True, "relay": True}, {"checkpoint": True})
 
 

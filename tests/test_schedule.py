@@ -21,6 +21,7 @@ from harness.errors import HarnessError
 from harness.faults import FAULTS, kill_executor
 from harness.faults.base import Injection, NoOptions, Proof, killing
 from harness.faults.kill_executor import executors
+from harness.history import AttemptStarted, FaultInjected, Line
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess
 from harness.kinds import About, Refusals
@@ -239,15 +240,15 @@ def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, aft
 @pytest.mark.subprocess
 def test_an_attempt_that_begins_tells_how_long_after_the_death_and_beside_whom(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        told: list[Any] = []
+        told: list[Line] = []
         w.world.history.listen(told.append)
         w.sleeper()
         soon, held = trigger("elapsed", 0.01), [at(CrashPoint.BATCH_PLANNED, 0)]
         w.play(step(soon, "kill driver"), held=held, finish=True, after_s=0.3)
-        first, second = (event for event in told if event["what"] == "launched")
-        assert "after_s" not in first
-        assert second["after_s"] >= 0.3
-        assert len(second["orphans"]) == 1, "the executor of before lives"
+        first, second = (line.event for line in told if isinstance(line.event, AttemptStarted))
+        assert first.after_s is None
+        assert second.after_s is not None and second.after_s >= 0.3
+        assert len(second.orphans) == 1, "the executor of before lives"
 
 
 @pytest.mark.subprocess
@@ -572,13 +573,13 @@ def test_records_and_elapsed_wait_for_a_batch_of_the_query_that_is_named(tmp_pat
 
 def test_a_run_that_is_torn_down_tells_of_no_step_that_was_missed(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        heard: list[str] = []
-        w.world.history.listen(lambda event: heard.append(str(event["what"])))
+        heard: list[Line] = []
+        w.world.history.listen(heard.append)
         schedule = Schedule((step(at(CrashPoint.SINK_COMMITTED, 10_000), "kill driver"),), w.world)
         schedule.start()
         schedule.stop()
         assert [outcome.hit for outcome in schedule.outcomes] == [False]
-        assert "step" not in heard
+        assert not any(isinstance(line.event, FaultInjected) for line in heard)
 
 
 @pytest.mark.subprocess

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from harness.errors import HarnessError, UsageError
+from harness.history import AttemptDiagnosed, History
 from harness.run import loop
 from harness.run_folder import sealed, store
-from harness.history import History
 from harness.run_folder.sealed import DIGESTS, Mismatch, mismatches, opened
 from harness.run_folder.store import RunFolder
 from tests import sample_runs as sample
@@ -269,7 +269,7 @@ def live(folder: RunFolder, *, fails: bool = False) -> Any:
             raise HarnessError("the broker died")
 
     def close() -> None:
-        history.write("ended", said="geheim-4711")
+        history.write(AttemptDiagnosed(attempt=1, words="geheim-4711"))
         (folder.logs / "driver-1.log").write_text("geheim-4711")
         raise OSError("its topic is gone already")
 
@@ -284,7 +284,7 @@ def test_the_loop_seals_a_run_when_all_else_is_written(tmp_path: Path, monkeypat
     folder = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     assert loop._judged(live(folder), workload, 0.0) == sample.held()
     assert "geheim" not in folder.history.read_text()
-    assert '"what": "not ended"' in folder.history.read_text()
+    assert '"what": "not-ended"' in folder.history.read_text()
     assert opened(folder.path).verdict() == sample.held()
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from harness.history import Control, History, read
 from harness.judge import judged
 from harness.load import load
 from harness.machine import cache
 from harness.run import loop
 from harness.run.controls import runs as controls
 from harness.run.loop import Result
-from harness.history import History, read
 from harness.scenario import Scenario, Word
 from harness.stack import Stack
 
@@ -88,8 +88,9 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
         assert sorted(path.name for path in (folder / "controls").iterdir()) == ["1"]
         names = {path.name for path in (folder / "controls" / "1").iterdir()}
         assert names == {"plan.json", "run.json", "checkpoint.json", "ledger", "sink"}
-        told_of = [event["state"] for event in read(folder / "history.jsonl") if event["what"] == "control"]
-        assert told_of == ["begins", "ended" if folder == first.folder else "cached"]
+        told_of = [line.event for line in read(folder / "history.jsonl")]
+        states = [event.state for event in told_of if isinstance(event, Control)]
+        assert states == ["begins", "ended" if folder == first.folder else "cached"]
     assert first.verdict.word is second.verdict.word is Word.HELD
     assert len(list(kept.iterdir())) == 1
 

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from harness.cli import main
 from harness.errors import HarnessError, Interrupted, StackError, UsageError
 from harness.faults import FAULTS
+from harness.history import History, Line, Phase
 from harness.hosts import in_parallel
 from harness.machine import capacity
 from harness.run.run_or_control import ended
-from harness.history import History
 from harness.scenario import Fault, Impact, Pipeline, Scenario, Step
 from harness.stack import PROMISED_CORES, Means
 from harness.suite import run_all, side_by_side
@@ -362,8 +362,8 @@ def test_each_line_says_whose_it_is() -> None:
     out = io.StringIO()
     watched = progress(out, environment={}, jobs=2)
     first = watched.started("one", number=1, total=2, steps=1)
-    watched.started("two", number=2, total=2, steps=1)({"what": "phase", "name": "feeding"})
-    first({"what": "phase", "name": "draining"})
+    watched.started("two", number=2, total=2, steps=1)(Line(0, 1.0, Phase(name="feeding")))
+    first(Line(0, 2.0, Phase(name="draining")))
     lines = [re.sub(r"\[.*?\] ", "", line) for line in out.getvalue().splitlines()]
     assert lines == ["1/2 one", "2/2 two", "2/2 feeding", "1/2 draining"]
 

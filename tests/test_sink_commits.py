@@ -16,6 +16,7 @@ from harness.components.iceberg.sink import becomes as of_iceberg
 from harness.context import SinkCommit
 from harness.errors import HarnessError
 from harness.faults import FAULTS, fault
+from harness.history import FaultMissed, Line
 from harness.run.sink_commits import SinkCommits
 from harness.scenario import CrashPoint, Word
 from harness.sinks.base import CommitLog
@@ -215,8 +216,13 @@ def test_a_commit_that_was_done_when_the_driver_stood_still_is_missed_and_the_ne
     monkeypatch.setattr(SinkCommit, "pending", late)
     with world(tmp_path, "--broken", "logged") as w:
         watched(w, tmp_path / "run")
-        missed = []
-        w.world.history.listen(lambda event: missed.append(event["batch"]) if event["what"] == "missed" else None)
+        missed: list[int | None] = []
+
+        def heard(line: Line) -> None:
+            if isinstance(line.event, FaultMissed):
+                missed.append(line.event.outcome.batch)
+
+        w.world.history.listen(heard)
         for batch in (2, 3, 4):
             hold(w, batch)
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTING, 2), "kill driver"))

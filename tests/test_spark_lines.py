@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from harness.errors import ScenarioError, StackError, UsageError
+from harness.history import AttemptStarted, History, read
 from harness.hosts.local import carrying
 from harness.load import dump, load
 from harness.machine import cache, jars, java, spark_lines
@@ -27,8 +28,6 @@ from harness.run.plan import in_its_file, plan
 from harness.run.run_or_control import planned
 from harness.run.supervisor import Supervisor
 from harness.run_folder import command
-from harness.run_folder import history as histories
-from harness.history import History
 from harness.scenario import Pipeline, Restart, Scenario
 from harness.session import reaper
 from harness.session.session import Session
@@ -494,8 +493,8 @@ def test_attempts_begin_on_the_line_that_is_theirs(tmp_path: Path, then: str, sp
     finally:
         supervisor.stop()
         history.close()
-    told = [*histories.read(tmp_path / "history.jsonl")]
-    assert stack.sparks == sparks == [each["spark"] for each in told if each["what"] == "launched"]
+    told = [line.event for line in read(tmp_path / "history.jsonl")]
+    assert stack.sparks == sparks == [each.spark for each in told if isinstance(each, AttemptStarted)]
 
 
 class Other:

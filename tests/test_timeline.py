@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.history import (
+    POINTS,
+    AttemptDiagnosed,
+    AttemptEnded,
+    AttemptStarted,
+    BatchCommitted,
+    BatchPlanned,
+    Control,
+    Event,
+    FaultInjected,
+    Line,
+    OfBatch,
+    Phase,
+    Sent,
+    SinkCommitted,
+    SinkRead,
+    SourceBegun,
+    read,
+)
 from harness.report import render
 from harness.report.budget import MOST_BYTES
 from harness.report.escape import visible
@@ -27,39 +47,38 @@ from harness.report.timeline.lanes import Cast
 from harness.report.timeline.picture import LEVELS, levels, picture
 from harness.run_folder.snapshot import Batch, Position, Progressed, Query
 from harness.scenario import Evidence, Impact, StepOutcome, plain
+from tests import histories
 from tests import sample_runs as sample
 
 EMPTY = Counts({})
 
 
-def event(at_s: float, what: str, **fields: Any) -> dict[str, Any]:
-    return {"at_s": at_s, "what": what, **fields}
+def batch(
+    at_s: float, kind: type[OfBatch], number: int, attempt: int = 1, query: str = "checkpoint"
+) -> tuple[float, Event]:
+    return at_s, kind(query=query, batch=number, attempt=attempt)
 
 
-def batch(at_s: float, number: int, point: str, attempt: int = 1, query: str = "checkpoint") -> dict[str, Any]:
-    return event(at_s, "batch", batch=number, point=point, attempt=attempt, checkpoint=query)
-
-
-JOURNAL = [
-    event(0.1, "phase", name="set up"),
-    event(0.2, "launched", number=1),
-    event(1.0, "sent", records=60, total=100),
-    batch(1.0, 0, "batch-planned"),
-    batch(2.0, 0, "sink-committed"),
-    batch(2.1, 0, "batch-committed"),
-    batch(2.2, 1, "batch-planned"),
-    event(2.5, "sent", records=100, total=100),
-    batch(3.0, 1, "sink-committed"),
-    event(3.05, "died", number=1, status=-9, scheduled=True),
-    event(3.2, "snapshot", step=1, moment="injection", seconds=0.1, rows=100),
-    event(3.3, "step", name="kill driver"),
-    event(3.4, "launched", number=2, after_s=0.35, orphans=["executor 17"]),
-    batch(5.0, 1, "sink-committed", 2),
-    batch(5.1, 1, "batch-committed", 2),
-    event(6.0, "phase", name="judging"),
-    event(9.0, "control", number=1),
-]
 STEP = replace(sample.STEP, at_s=3.3, batch=1)
+HISTORY = histories.lines(
+    (0.1, Phase(name="set up")),
+    (0.2, AttemptStarted(attempt=1)),
+    (1.0, Sent(records=60, total=100)),
+    batch(1.0, BatchPlanned, 0),
+    batch(2.0, SinkCommitted, 0),
+    batch(2.1, BatchCommitted, 0),
+    batch(2.2, BatchPlanned, 1),
+    (2.5, Sent(records=100, total=100)),
+    batch(3.0, SinkCommitted, 1),
+    (3.05, AttemptEnded(attempt=1, status=-9, scheduled=True)),
+    (3.2, SinkRead(step=1, moment="injection", seconds=0.1, rows=100)),
+    (3.3, FaultInjected(outcome=STEP)),
+    (3.4, AttemptStarted(attempt=2, after_s=0.35, orphans=("executor 17",))),
+    batch(5.0, SinkCommitted, 1, 2),
+    batch(5.1, BatchCommitted, 1, 2),
+    (6.0, Phase(name="judging")),
+    (9.0, Control(number=1, state="begins")),
+)
 PROGRESSED = Progressed(
     queries=(
         Query(
@@ -75,13 +94,13 @@ PROGRESSED = Progressed(
 COUNTS = Counts({0: array("q", range(100))})
 
 
-def run(history: list[dict[str, Any]] | None = None, *steps: StepOutcome) -> Happened:
-    found = happened(history or JOURNAL, steps or (STEP,))
+def run(history: Sequence[Line] | None = None, *steps: StepOutcome) -> Happened:
+    found = happened(history or HISTORY, steps or (STEP,))
     assert found is not None
     return found
 
 
-def test_the_journal_tells_attempts_batches_and_faults() -> None:
+def test_the_history_tells_attempts_batches_and_faults() -> None:
     told = run()
     first, second = told.attempts
     assert (first.begin, first.end, first.status, first.scheduled) == (0.2, 3.05, -9, True)
@@ -101,10 +120,10 @@ def test_the_journal_tells_attempts_batches_and_faults() -> None:
 
 
 def test_an_outage_lasts_from_the_look_until_the_server_is_back() -> None:
-    history = [
-        event(4.0, "snapshot", step=1, moment="injection", seconds=0.5, rows=1),
-        event(7.0, "phase", name="judging"),
-    ]
+    history = histories.lines(
+        (4.0, SinkRead(step=1, moment="injection", seconds=0.5, rows=1)),
+        (7.0, Phase(name="judging")),
+    )
     (blow,) = run(history, replace(STEP, at_s=6.0)).blows
     assert (blow.begin, blow.end) == (3.5, 6.0)
 
@@ -113,39 +132,39 @@ def test_a_step_that_never_came_is_no_band() -> None:
     assert run(None, replace(STEP, hit=False, at_s=None)).blows == ()
 
 
-@pytest.mark.parametrize("history", [[], [{}], [{"what": "sent", "records": 3}], [{"at_s": "soon", "what": "phase"}]])
-def test_a_journal_without_times_is_no_picture(history: list[dict[str, Any]]) -> None:
-    assert happened(history, ()) is None
-
-
-VALUES = st.one_of(
-    st.none(), st.integers(-5, 5), st.floats(), st.text(max_size=3), st.booleans(), st.just("batch-planned")
+@pytest.mark.parametrize(
+    "told",
+    [
+        [],
+        [{}],
+        [{"n": 0, "what": "sent", "records": 3, "total": 3}],
+        [{"n": 0, "at_s": "soon", "what": "phase", "name": "feeding"}],
+        [{"n": 0, "at_s": 1.0, "what": "attempt-diagnosed", "attempt": 1, "words": ["no text"]}],
+    ],
 )
-EVENTS = st.dictionaries(
-    st.sampled_from(
-        [
-            "at_s",
-            "what",
-            "name",
-            "number",
-            "batch",
-            "attempt",
-            "point",
-            "checkpoint",
-            "records",
-            "rows",
-            "step",
-            "moment",
-            "seconds",
-        ]
-    ),
-    VALUES | st.sampled_from(["phase", "launched", "died", "batch", "sent", "snapshot", "judging"]),
+def test_a_history_without_a_line_of_ours_is_no_picture(tmp_path: Path, told: list[dict[str, Any]]) -> None:
+    path = tmp_path / "history.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in told), encoding="utf-8")
+    assert happened(list(read(path)), ()) is None
+
+
+BATCHES: tuple[type[OfBatch], ...] = (SourceBegun, *POINTS.values())
+NUMBERS, WORDS = st.integers(-5, 5), st.text(max_size=3)
+EVENTS = st.one_of(
+    st.builds(Phase, name=WORDS | st.just("judging")),
+    st.builds(Sent, records=NUMBERS, total=NUMBERS),
+    st.builds(AttemptStarted, attempt=NUMBERS, after_s=st.none() | st.floats(), orphans=st.just(()) | st.tuples(WORDS)),
+    st.builds(AttemptEnded, attempt=NUMBERS, status=NUMBERS, scheduled=st.booleans()),
+    st.builds(AttemptDiagnosed, attempt=NUMBERS, words=WORDS),
+    st.builds(SinkRead, step=NUMBERS, moment=WORDS | st.just("injection"), seconds=st.floats(), rows=NUMBERS),
+    *(st.builds(kind, query=WORDS, batch=NUMBERS, attempt=NUMBERS) for kind in BATCHES),
 )
 
 
-@given(st.lists(EVENTS, max_size=12))
-def test_any_journal_is_drawn_or_passed_over(history: list[dict[str, Any]]) -> None:
-    found = happened(history, (STEP,))
+@given(st.lists(st.tuples(st.floats(0, 1e9, exclude_max=True), EVENTS), max_size=12))
+def test_any_history_is_drawn(told: list[tuple[float, Event]]) -> None:
+    found = happened(histories.lines(*told), (STEP,))
+    assert (found is None) is not bool(told)
     if found is not None:
         over_time = curves(found, PROGRESSED, COUNTS, sink_rows=3)
         drawn = picture(found, Cast(servers=[("kafka", "source")]), over_time)
@@ -179,7 +198,8 @@ def test_a_pipeline_s_own_offsets_are_its_commits() -> None:
 
 def test_of_several_queries_the_slowest_has_committed() -> None:
     other = replace(PROGRESSED.queries[0], checkpoint="other", batches=PROGRESSED.queries[0].batches[:1])
-    history = sorted([*JOURNAL, batch(4.0, 0, "batch-committed", 2, "other")], key=lambda each: each["at_s"])
+    more = histories.lines(batch(4.0, BatchCommitted, 0, 2, "other"))
+    history = sorted([*HISTORY, *more], key=lambda line: line.at_s)
     two = Progressed(queries=(PROGRESSED.queries[0], other))
     assert value(curves(run(history), two, COUNTS, sink_rows=None).committed, 6.0) == 40
 
@@ -236,12 +256,8 @@ def test_each_attempt_has_its_batches_and_commits() -> None:
 
 
 def test_what_a_cluster_manager_says_of_an_attempt_stands_in_its_first_row() -> None:
-    two = [
-        *JOURNAL,
-        batch(2.5, 7, "batch-planned", query="other"),
-        event(9.1, "diagnostics", number=1, words="a" * 2000),
-    ]
-    found = happened([*two, event(9.2, "diagnostics", number=2, words=["no text"])], [STEP])
+    more = [batch(2.5, BatchPlanned, 7, query="other"), (9.1, AttemptDiagnosed(attempt=1, words="a" * 2000))]
+    found = happened([*HISTORY, *histories.lines(*more)], [STEP])
     rows = [(each.attempt, each.diagnostics) for each in attempt_rows(found, PROGRESSED, COUNTS)]
     assert rows == [("1", visible("a" * 2000, 1000)), ("1", ""), ("2", "")]
 
@@ -249,7 +265,7 @@ def test_what_a_cluster_manager_says_of_an_attempt_stands_in_its_first_row() -> 
 def test_a_pipeline_s_own_offsets_stand_in_the_table_of_attempts() -> None:
     moves = [(1, {}), (1, {0: 20}), (1, {0: 40}), (2, {0: 40}), (2, {0: 100})]
     own = Progressed(positions=tuple(Position(attempt=attempt, at_s=1.0, next=ends) for attempt, ends in moves))
-    history = [each for each in JOURNAL if each["what"] != "batch"]
+    history = [line for line in HISTORY if not isinstance(line.event, OfBatch)]
     first, second = attempt_rows(happened(history, [STEP]), own, COUNTS)
     assert (first.query, first.committed, first.records, first.next) == (
         "the pipeline's own offsets",
@@ -271,8 +287,7 @@ def test_slices_have_one_numbering_and_the_program_s_batch_stands_beside_it(tmp_
     folder = sample.stored(tmp_path, sample.verdict())
     folder.save(1, checkpoint=plain(Progressed(positions=positions)))
     with folder.history.open("a", encoding="utf-8") as out:
-        for number, at in ((1, 1.1), (2, 2.2)):
-            out.write(json.dumps({"n": 9, "at_s": at, "what": "launched", "number": number}) + "\n")
+        out.write(sample.written(histories.lines((1.1, AttemptStarted(attempt=1)), (2.2, AttemptStarted(attempt=2)))))
     one, other = drawn_twice(folder.path)
     page = one.decode()
     assert one == other
@@ -303,7 +318,7 @@ def test_a_source_that_cannot_be_read_is_not_counted(tmp_path: Path) -> None:
 
 def test_a_page_of_everything_stays_small() -> None:
     """Long texts everywhere, thousands of findings, batches and events."""
-    history = [batch(float(n), n, point) for n in range(3000) for point in ("batch-planned", "batch-committed")]
+    history = [batch(float(n), kind, n) for n in range(3000) for kind in (BatchPlanned, BatchCommitted)]
     row: dict[str, str | None] = {f"column {n} {'<' * 50}": "<'&" * 500 for n in range(60)}
     finding = replace(sample.duplicated(), expected=(row,), found=(row,), note="<" * 5000)
     findings = tuple(replace(finding, faults=(f"fault {n % 40}",)) for n in range(2000))
@@ -313,6 +328,6 @@ def test_a_page_of_everything_stays_small() -> None:
         verdict=sample.verdict(findings=findings, reasons=("<" * 5000,) * 50, notes=("<" * 5000,) * 50),
         plan={},
         scenario_file="<" * 500_000,
-        history=history,
+        history=histories.lines(*history),
     )
     assert len(render.run_page(parts).encode()) <= MOST_BYTES

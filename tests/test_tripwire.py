@@ -20,10 +20,10 @@ from harness.components.postgres.process import Postgres
 from harness.components.postgres.sink.tripwire import Tripwire
 from harness.errors import StackError
 from harness.faults import fault
+from harness.history import History
 from harness.resources import RunResources
 from harness.run.progress.observer import Observer
 from harness.run.schedule import Schedule
-from harness.history import History
 from harness.scenario import Step
 from harness.stack import Stack
 from harness.triggers import TRIGGERS, trigger

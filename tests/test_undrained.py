@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from array import array
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.checkpoint import shuffle_partitions
+from harness.history import (
+    AttemptDiagnosed,
+    AttemptEnded,
+    AttemptStarted,
+    BatchCommitted,
+    BatchPlanned,
+    Event,
+    Line,
+    OfBatch,
+    Phase,
+    RestartsEnded,
+    Sent,
+)
 from harness.report import render
 from harness.report.causes.sentences import MOST_WORDS, words
 from harness.report.causes.undrained import Undrained, ran, undrained
@@ -20,33 +33,30 @@ from harness.report.ci import told
 from harness.report.timeline.counts import Counts
 from harness.run_folder.snapshot import Batch, Position, Progressed, Query
 from harness.scenario import Verdict, Word, plain
+from tests import histories
 from tests import sample_runs as sample
 
 
-def event(at_s: float, what: str, **fields: Any) -> dict[str, Any]:
-    return {"at_s": at_s, "what": what, **fields}
+def batch(at_s: float, kind: type[OfBatch], number: int, attempt: int) -> tuple[float, Event]:
+    return at_s, kind(query="checkpoint", batch=number, attempt=attempt)
 
 
-def batch(at_s: float, number: int, point: str, attempt: int, query: str = "checkpoint") -> dict[str, Any]:
-    return event(at_s, "batch", batch=number, point=point, attempt=attempt, checkpoint=query)
-
-
-JOURNAL = [
-    event(1.0, "phase", name="warm-up"),
-    event(1.1, "launched", number=1),
-    batch(2.0, 0, "batch-planned", 1),
-    event(2.5, "sent", records=60, total=600),
-    batch(9.0, 0, "batch-committed", 1),
-    event(10.0, "phase", name="feeding"),
-    event(20.0, "died", number=1, status=-9, scheduled=True),
-    event(21.0, "launched", number=2),
-    event(40.0, "sent", records=400, total=600),
-    batch(101.0, 1, "batch-committed", 2),
-    batch(102.0, 2, "batch-planned", 2),
-    event(130.0, "phase", name="draining"),
-    event(130.5, "phase", name="reading"),
-    event(131.0, "phase", name="judging"),
-]
+HISTORY = histories.lines(
+    (1.0, Phase(name="warm-up")),
+    (1.1, AttemptStarted(attempt=1)),
+    batch(2.0, BatchPlanned, 0, 1),
+    (2.5, Sent(records=60, total=600)),
+    batch(9.0, BatchCommitted, 0, 1),
+    (10.0, Phase(name="feeding")),
+    (20.0, AttemptEnded(attempt=1, status=-9, scheduled=True)),
+    (21.0, AttemptStarted(attempt=2)),
+    (40.0, Sent(records=400, total=600)),
+    batch(101.0, BatchCommitted, 1, 2),
+    batch(102.0, BatchPlanned, 2, 2),
+    (130.0, Phase(name="draining")),
+    (130.5, Phase(name="reading")),
+    (131.0, Phase(name="judging")),
+)
 PROGRESSED = Progressed(committed={0: 200, 1: 40}, end={0: 240, 1: 160}, drained=False)
 COUNTS = Counts({0: array("q", range(240)), 1: array("q", range(160))})
 UNKNOWN = sample.verdict(word=Word.UNKNOWN, findings=(), steps=(), reasons=("not drained: 160 of 400",))
@@ -57,9 +67,19 @@ RUN = {
 PLAN = {"timeout_s": 120.0, "input": {"records": 600}}
 
 
-def said(verdict: Verdict = UNKNOWN, history: list[dict[str, Any]] | None = None, **changes: Any) -> Undrained | None:
+def said(verdict: Verdict = UNKNOWN, history: Sequence[Line] | None = None, **changes: Any) -> Undrained | None:
     parts = {"run": RUN, "plan": PLAN, "progressed": PROGRESSED, "counts": COUNTS, **changes}
-    return undrained(ran(verdict, JOURNAL if history is None else history, **parts))
+    return undrained(ran(verdict, HISTORY if history is None else history, **parts))
+
+
+def with_ends(*ends: tuple[float, Event]) -> list[Line]:
+    """The history with these events before its last phases."""
+    return [*HISTORY[:-3], *histories.lines(*ends), *HISTORY[-3:]]
+
+
+def of_attempt(line: Line, attempt: int) -> bool:
+    """Is it of a batch that the attempt worked on?"""
+    return isinstance(line.event, OfBatch) and line.event.attempt == attempt
 
 
 def test_it_says_what_was_left_what_took_the_time_and_what_to_change() -> None:
@@ -85,11 +105,11 @@ def test_it_says_what_was_left_what_took_the_time_and_what_to_change() -> None:
 
 
 def test_the_time_that_all_records_would_take_is_said_by_the_pace_of_the_newest_attempt() -> None:
-    steady = [batch(101.0 + 5 * n, n, point, 2) for n in range(1, 5) for point in ("batch-planned", "batch-committed")]
+    steady = [batch(101.0 + 5 * n, kind, n, 2) for n in range(1, 5) for kind in (BatchPlanned, BatchCommitted)]
     took = [Batch(batch=n, ranges={0: (40 * n, 40 * n + 40)}, committed=True, attempts=(2,)) for n in range(5)]
     query = Query(checkpoint="checkpoint", ours=True, batches=tuple(took), first={1: 0, 2: 1})
     told = said(
-        history=[each for each in JOURNAL if each.get("batch") not in (1, 2)] + steady,
+        history=[line for line in HISTORY if not of_attempt(line, 2)] + histories.lines(*steady),
         progressed=replace(PROGRESSED, committed={0: 200}, queries=(query,)),
         run={"path": "slow.yaml", "seed": 7},
     )
@@ -131,14 +151,14 @@ def test_of_any_other_run_nothing_is_said(changes: dict[str, Any]) -> None:
 def test_a_pipeline_s_own_offsets_tell_when_an_attempt_first_committed() -> None:
     moves = [(1, 1.1, {}), (1, 9.0, {0: 60}), (2, 21.0, {0: 60}), (2, 121.0, {0: 200, 1: 40})]
     own = replace(PROGRESSED, positions=tuple(Position(attempt=a, at_s=s, next=n) for a, s, n in moves))
-    history = [each for each in JOURNAL if each["what"] != "batch"]
+    history = [line for line in HISTORY if not isinstance(line.event, OfBatch)]
     told = said(history=history, progressed=own, run={})
     assert told is not None
     assert "Attempt 2 of the driver took 100 of these 120 s from its launch to its first commit." in told.said
 
 
 def test_an_attempt_that_never_committed_is_told() -> None:
-    told = said(history=[each for each in JOURNAL if each.get("attempt") != 2])
+    told = said(history=[line for line in HISTORY if not of_attempt(line, 2)])
     assert told is not None
     assert "Attempt 2 of the driver committed nothing in the 110 s after its launch." in told.said
 
@@ -164,27 +184,26 @@ def test_a_run_that_ended_before_its_time_does_not_blame_it() -> None:
 
 
 def test_a_driver_that_was_given_up_is_not_given_more_time() -> None:
-    told = said(history=[*JOURNAL[:-3], event(130.0, "gave up", why="5 restarts"), *JOURNAL[-3:]], run={})
+    told = said(history=with_ends((130.0, RestartsEnded(why="5 restarts"))), run={})
     assert told is not None
     assert "The driver died again and again by itself, and the harness no longer restarted it." in told.said
     assert told.cures == ["Mend what ends the driver: the last lines of its log say what it was."]
 
 
 def test_what_a_cluster_manager_says_of_an_end_that_no_fault_caused_is_told_with_it() -> None:
-    ends = [
-        event(125.0, "diagnostics", number=1, words="exitCode: 137", scheduled=True),
-        event(126.0, "died", number=2, status=1, scheduled=False),
-        event(127.0, "diagnostics", number=2, words="no such file", scheduled=False),
-        event(130.0, "gave up", why="5 restarts"),
-    ]
-    told = said(history=[*JOURNAL[:-3], *ends, *JOURNAL[-3:]], run={})
+    history = with_ends(
+        (125.0, AttemptDiagnosed(attempt=1, words="exitCode: 137", scheduled=True)),
+        (126.0, AttemptEnded(attempt=2, status=1)),
+        (127.0, AttemptDiagnosed(attempt=2, words="no such file")),
+        (130.0, RestartsEnded(why="5 restarts")),
+    )
+    told = said(history=history, run={})
     assert told is not None
     assert [text for text in told.said if "Diagnostics" in text] == ["Diagnostics of attempt 2: no such file"]
 
 
 def test_a_program_that_ended_well_has_not_died_again_and_again() -> None:
-    ended = event(130.0, "gave up", why="it is FINISHED", well=True)
-    told = said(history=[*JOURNAL[:-3], ended, *JOURNAL[-3:]], run={})
+    told = said(history=with_ends((130.0, RestartsEnded(why="it is FINISHED", well=True))), run={})
     assert told is not None
     assert "The program ended well, and there nobody starts one again that did." in told.said
     assert not any("again and again" in text for text in told.said)
@@ -247,7 +266,7 @@ STARVED = (
 
 def test_page_and_terminal_say_it_of_a_stored_run(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, UNKNOWN, asked=replace(sample.scenario(), timeout_s=120.0))
-    folder.history.write_text("".join(json.dumps(each) + "\n" for each in JOURNAL), encoding="utf-8")
+    folder.history.write_text(sample.written(HISTORY), encoding="utf-8")
     places = [(partition, offset) for partition, end in PROGRESSED.end.items() for offset in range(end)]
     folder.source.parent.mkdir(exist_ok=True)
     columns = {"partition": [p for p, _ in places], "offset": [o for _, o in places]}

@@ -29,11 +29,11 @@ from harness.context import TriggerHit
 from harness.errors import StackError
 from harness.faults import FAULTS, fault
 from harness.faults.base import Proof, outage
+from harness.history import AttemptDiagnosed, AttemptEnded, AttemptStarted, History, RestartsEnded, read
 from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.run.last_words import last_words
 from harness.run.supervisor import Supervisor
-from harness.history import History, read
 from harness.scenario import CrashPoint, Impact, Pipeline, Restart, Step, Victim
 from harness.stack import NoMore
 from harness.triggers.base import at_point
@@ -455,7 +455,7 @@ def history(tmp_path: Path) -> Iterator[History]:
     made.close()
 
 
-def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_journal_and_in_why_it_gave_up(
+def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_history_and_in_why_it_gave_up(
     tmp_path: Path, history: History
 ) -> None:
     second = Driver(2, tmp_path / "driver-2.log", status=1, said="b" * 600)
@@ -473,11 +473,11 @@ def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_journal_and_i
         supervisor.stop()
     why = f"it starts the driver no more; diagnostics of attempt 2: {'b' * 500}…"
     assert supervisor.gave_up == why
-    told = [each for each in read(tmp_path / "history.jsonl") if each["what"] in ("diagnostics", "gave up")]
-    assert [{name: each[name] for name in each if name not in ("n", "at_s", "what")} for each in told] == [
-        {"number": 1, "words": "exitCode: 137", "scheduled": True},
-        {"number": 2, "words": "b" * 600, "scheduled": False},
-        {"why": why},
+    told = [line.event for line in read(tmp_path / "history.jsonl")]
+    assert [each for each in told if isinstance(each, AttemptDiagnosed | RestartsEnded)] == [
+        AttemptDiagnosed(attempt=1, words="exitCode: 137", scheduled=True),
+        AttemptDiagnosed(attempt=2, words="b" * 600, scheduled=False),
+        RestartsEnded(why=why),
     ]
 
 
@@ -506,16 +506,16 @@ def test_attempts_are_watched_and_the_application_is_ended_with_the_run(
     supervisor.healthy()
     assert (numbers, supervisor.gave_up, stack.ended) == ([1, 2], "it starts the driver no more", 1)
     assert supervisor.ended_well is well
-    told = list(read(tmp_path / "history.jsonl"))
-    assert told[-1].get("well", False) is well
-    story = [(each["what"], each.get("number"), each.get("container")) for each in told]
-    assert story == [
-        ("launched", 1, None),
-        ("died", 1, container(1, 1)),
-        ("launched", 2, container(2, 1)),
-        ("died", 2, container(2, 1)),
-        ("gave up", None, None),
+    *told, last = (line.event for line in read(tmp_path / "history.jsonl"))
+    assert last == RestartsEnded(why="it starts the driver no more", well=well)
+    attempts = [each for each in told if isinstance(each, AttemptStarted | AttemptEnded)]
+    assert [(type(each), each.attempt, each.names.get("container")) for each in attempts] == [
+        (AttemptStarted, 1, None),
+        (AttemptEnded, 1, container(1, 1)),
+        (AttemptStarted, 2, container(2, 1)),
+        (AttemptEnded, 2, container(2, 1)),
     ]
+    assert attempts == told
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,16 @@ nothing of it is left after `kill -9` of the harness."""
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from harness.components.yarn.containers import EXECUTOR, MASTER
 from harness.components.yarn.yarn_stack import YarnStack
+from harness.history import AttemptEnded, AttemptStarted, Event, read
 from harness.load import load
 from harness.machine import spark_lines
 from harness.run.loop import run
@@ -26,6 +27,7 @@ OWN = Path(__file__).parents[1] / "scenarios" / "yarn"
 ONCE_MORE = [3] if spark_lines.installed() in ("4.1.0", "4.1.1", "4.1.2") else []
 """Kafka's connector of these versions ends the attempt that has run a batch again (SPARK-55271)."""
 AT_WORK_S, GONE_S = 600.0, 60.0
+Some = TypeVar("Some", bound=Event)
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +36,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnStack]:
         yield there
 
 
-def told(folder: Path, what: str) -> list[dict[str, object]]:
+def told(folder: Path, kind: type[Some]) -> list[Some]:
     """The history's events of one kind."""
-    lines = map(json.loads, (folder / "history.jsonl").read_text(encoding="utf-8").splitlines())
-    return [each for each in lines if each["what"] == what]
+    return [line.event for line in read(folder / "history.jsonl") if isinstance(line.event, kind)]
 
 
 def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> None:
@@ -45,11 +46,11 @@ def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> 
     assert done.verdict.as_expected, (done.verdict.word, done.verdict.reasons)
     (step,) = done.verdict.steps
     assert (step.hit, step.attempt, step.evidence.driver_status) == (True, 1, -signal.SIGKILL)
-    assert [each["number"] for each in told(done.folder, "launched")] == [1, 2, *ONCE_MORE]
-    died, launched = told(done.folder, "died")[0], told(done.folder, "launched")[1]
-    assert (died["number"], died["status"], died["scheduled"]) == (1, -signal.SIGKILL, True)
+    started, ended = told(done.folder, AttemptStarted), told(done.folder, AttemptEnded)[0]
+    assert [each.attempt for each in started] == [1, 2, *ONCE_MORE]
+    assert (ended.attempt, ended.status, ended.scheduled) == (1, -signal.SIGKILL, True)
     # YARN counts attempts as the history does.
-    assert "_01_000001" in str(died["container"]) and launched["application"] == died["application"]
+    assert "_01_000001" in ended.names["container"] and started[1].names["application"] == ended.names["application"]
     for number in (1, 2):
         said = (done.folder / "logs" / f"driver-{number}.log").read_text(errors="replace")
         assert "ApplicationMaster" in said, "the output of each attempt's container"

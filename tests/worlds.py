@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,13 +17,13 @@ import psutil
 from harness.checkers.cells import Row
 from harness.context import RunContext
 from harness.faults import fault
+from harness.history import FaultInjected, FaultMissed, History, Line
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess
 from harness.run.progress.observer import Observer
 from harness.run.schedule import Schedule
 from harness.run.snapshots import Parts, Snapshots
 from harness.run.supervisor import Supervisor
-from harness.history import History
 from harness.scenario import CrashPoint, Pipeline, Restart, Sink, Step, StepOutcome, Trigger
 from harness.sinks.table import SinkColumn, SinkTable
 from harness.spark.driver_process import ProcessDriver
@@ -131,9 +131,9 @@ class World:
         self.holds.mkdir(exist_ok=True)
         (self.holds / f"{when.query or 'checkpoint'}-{STANDS[when.point].format(when.batch)}").touch()
 
-    def let_go(self, event: Mapping[str, Any]) -> None:
+    def let_go(self, line: Line) -> None:
         """Once a step is over, and once it has missed a batch."""
-        if event["what"] in ("step", "missed"):
+        if isinstance(line.event, FaultInjected | FaultMissed):
             for held in self.holds.glob("*.held"):
                 held.unlink()
 

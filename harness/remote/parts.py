@@ -64,6 +64,10 @@ class CheckpointInPart:
         found: RemoteFolder = own.at.below(CHECKPOINT)
         return found
 
+
+class CommitsInPart(CheckpointInPart):
+    """One whose requests can be held too."""
+
     def commits(self, own: Resources) -> Commits | None:
         """What sees the requests of the checkpoints there; None for a part that was given no relay."""
         found: Commits | None = own.at.below(CHECKPOINT).commits()

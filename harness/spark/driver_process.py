@@ -23,7 +23,7 @@ from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session.session import Session
-from harness.spark.settings import AGENT, ATTEMPT, JARS, LISTENERS, LISTS, MANAGER, RUN, changes
+from harness.spark.settings import AGENT, ATTEMPT, DELEGATE, JARS, LISTENERS, LISTS, MANAGER, RUN, changes
 from harness.stack import Change
 
 MEMORY = "512m"
@@ -127,9 +127,11 @@ def table(own: RunResources, pipeline: Pipeline, machine: Machine) -> list[Chang
 
 
 def _merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:
-    """The pipeline's own words win, but for its jars and listeners: they come beside ours."""
+    """The pipeline's own words win, but for its jars and listeners, which come beside ours, and its checkpoint file
+    manager, which the agent stands before."""
     both = {name: [said[name] for said in (ours, pipelines) if said.get(name)] for name in LISTS}
-    return {**ours, **pipelines, **{name: ",".join(values) for name, values in both.items() if values}}
+    first = {MANAGER: ours[MANAGER]} if MANAGER in ours else {}
+    return {**ours, **pipelines, **first, **{name: ",".join(values) for name, values in both.items() if values}}
 
 
 def _secrets(own: RunResources, pipeline: Pipeline) -> Path | None:
@@ -209,7 +211,7 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> di
         "spark.executor.memory": MEMORY,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **({MANAGER: agent.MANAGER, LISTENERS: agent.LISTENER} if own.agent and agent.among(jars) else {}),
+        **(_reporting(pipeline) if own.agent and agent.among(jars) else {}),
         **own.conf,
         **{f"spark.executorEnv.{name}": value for name, value in markers(own, number).items()},
     }
@@ -218,6 +220,12 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> di
 def mark(own: RunResources) -> str:
     """What stands in the environment of each process of a run, `NAME=value`."""
     return f"{RUN}={own.run_id}"
+
+
+def _reporting(pipeline: Pipeline) -> dict[str, str]:
+    """The agent, which hands on to the checkpoint file manager that the pipeline asks for."""
+    asked = pipeline.conf.get(MANAGER)
+    return {MANAGER: agent.MANAGER, LISTENERS: agent.LISTENER, **({DELEGATE: asked} if asked else {})}
 
 
 def marks(own: RunResources, attempt: int | None) -> tuple[str, ...]:

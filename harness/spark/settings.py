@@ -21,6 +21,9 @@ JARS, LISTENERS = "spark.jars", "spark.extraListeners"
 LISTS = (JARS, LISTENERS)
 """Where the pipeline gives some too, Spark has both."""
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+DELEGATE = "spark.hadoop.onceproof.checkpointFileManagerClass"
+KEPT = (*LISTS, MANAGER)
+"""What Spark gets of ours also where the pipeline gives some."""
 REPORTS = "where the agent in Spark reports"
 SETTING, VARIABLE, FLAG, WORKER = "setting", "variable", "JVM flag", "variable of executors"
 HEAD = """\
@@ -48,6 +51,7 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "spark.executor.memory": "several JVMs share one machine",
         LISTENERS: "the agent reports tasks, executors and queries; it comes beside those of the pipeline",
         MANAGER: "the agent reports each operation on a checkpoint, and hands it on to Spark's own manager",
+        DELEGATE: "the file manager that the pipeline asks for, to which the agent hands each operation on",
         f"spark.executorEnv.{AGENT}": REPORTS,
         f"spark.executorEnv.{ATTEMPT}": OURS,
         f"spark.executorEnv.{RUN}": OURS,
@@ -118,7 +122,7 @@ def changes(
     """Return the table of one run: its settings, then its variables, without those that the pipeline gives itself. Of
     a variable of a component the value may be secret, and is left out."""
     environment = {**variables, **dict.fromkeys(own.environment, "(for the program)")}
-    given = [(SETTING, *item) for item in conf.items() if item[0] not in {*pipeline.conf} - {*LISTS}]
+    given = [(SETTING, *item) for item in conf.items() if item[0] not in {*pipeline.conf} - {*KEPT}]
     given += [(VARIABLE, *item) for item in environment.items() if item[0] not in pipeline.env]
     return [Change(where, name, value, WHY[where].get(name, COMPONENT)) for where, name, value in given]
 

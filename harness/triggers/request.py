@@ -1,11 +1,10 @@
-"""The trigger `request`: a request by which a batch is planned or committed in a checkpoint on a server is held."""
+"""The trigger `request`: a request by which a batch is committed to a checkpoint in an object store is held."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from typing import Annotated
 
-from harness.checkpoint import PLANNING
 from harness.component import COMPONENTS, ShowsCommits
 from harness.context import Commits, Listing, RunContext, TriggerHit, running
 from harness.errors import WaitError
@@ -21,10 +20,6 @@ STANDS = {
     Part.PUT: CrashPoint.SINK_COMMITTED,
     Part.COPY: CrashPoint.SINK_COMMITTED,
     Part.DELETE: CrashPoint.BATCH_COMMITTED,
-    Part.CREATE_OFFSETS: CrashPoint.BATCH_PLANNING,
-    Part.RENAME_OFFSETS: CrashPoint.BATCH_PLANNING,
-    Part.CREATE_COMMITS: CrashPoint.SINK_COMMITTED,
-    Part.RENAME_COMMITS: CrashPoint.SINK_COMMITTED,
 }
 """Where in the protocol a batch stands while such a request is held."""
 
@@ -35,10 +30,8 @@ class Request:
 
     about = About(
         name="request",
-        summary="a request that plans or commits a batch in a checkpoint on a server is held. Of an object store: "
-        "copy or delete, of the rename to commits/N, or put, where the file manager has no rename. Of a file system: "
-        "create-offsets, rename-offsets, create-commits or rename-commits, where the temporary file of offsets/N or "
-        "commits/N is made or renamed",
+        summary="a request that commits a batch to a checkpoint in an object store is held: copy or delete, of the "
+        "rename to commits/N, or put, where the file manager has no rename",
         example="{request: delete, batch: 3}",
         options=Annotated[Part, v.choice(Part)],
     )
@@ -79,18 +72,13 @@ class Request:
         return first(run, held, (when.batch or 0) + later, freeze=freeze)
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
-        """By the files of the plan or the commit that are there, as long as the request was held."""
+        """By the files of the commit that are there, as long as the request was held."""
         if hit.request is None or hit.request.early or hit.batch is None:
             return False
-        part, commits = hit.request.part, listing.get("commits", ())
-        begun = hit.batch in listing.get(PLANNING if STANDS[part] is CrashPoint.BATCH_PLANNING else "begun", ())
-        if part is Part.DELETE:
-            return begun and hit.batch in commits
-        if begun is not part.moves:
-            return False
-        if STANDS[part] is CrashPoint.BATCH_PLANNING:
-            return hit.batch not in listing.get("offsets", ()) and (hit.batch == 0 or hit.batch - 1 in commits)
-        return running(hit.batch, listing)
+        begun = hit.batch in listing.get("begun", ())
+        if hit.request.part is Part.DELETE:
+            return begun and hit.batch in listing.get("commits", ())
+        return begun is (hit.request.part is Part.COPY) and running(hit.batch, listing)
 
 
 def _nowhere() -> str:

@@ -23,8 +23,8 @@ from harness.components.azure.shared_key import KEY
 from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.remote.parts import CheckpointInPart
-from harness.remote.relay.commits import TO_STORES
+from harness.remote.parts import CommitsInPart
+from harness.remote.relay.commits import Part
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ACCOUNT = f"set {KEY}, and say --stack external --at azure=https://ACCOUNT.blob.core.windows.net/CONTAINER"
 
 
-class Azure(CheckpointInPart):
+class Azure(CommitsInPart):
     """An emulator of ours, or somebody's account."""
 
     about = About(
@@ -44,7 +44,7 @@ class Azure(CheckpointInPart):
     )
     gives = ("path", "jars")
     bare = ()
-    requests = TO_STORES
+    requests = tuple(Part)
 
     @property
     def looks(self) -> tuple[Look, ...]:

@@ -6,8 +6,6 @@ address      one that is there already
 webhdfs      asks a NameNode and DataNodes over HTTP
 folder       a run's own folder, as the harness reads and writes it
 run_folders  one for each part of a run
-rpc          where calls begin and end on a connection of Hadoop's RPC
-requests     what a call that a relay sees asks for
 fault        NameNode or DataNode killed, safe mode
 """
 
@@ -19,7 +17,6 @@ from harness.component import Addressed, Look, Server, Started, server_look
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CheckpointInPart
-from harness.remote.relay.commits import TO_HDFS
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
@@ -38,7 +35,6 @@ class HdfsComponent(CheckpointInPart):
     bare = ()
     by_placeholder = True
     on_demand = True
-    requests = TO_HDFS
 
     @property
     def looks(self) -> tuple[Look, ...]:

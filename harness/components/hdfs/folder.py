@@ -8,13 +8,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.components.hdfs.requests import operation
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
 from harness.remote import Entry, Wait, joined
 from harness.remote.parts import soon
-from harness.remote.relay.commits import Commits
-from harness.remote.relay.server import Relay
 
 Watch = Callable[[], AbstractContextManager[Wait]]
 """As a folder's `changes`."""
@@ -31,8 +28,6 @@ class HdfsFolder:
     watch: Watch = field(default=soon, compare=False)
     scratch: Path | None = None
     listed_how: str = "over WebHDFS, again and again"
-    relay: Relay | None = field(default=None, repr=False, compare=False)
-    """What the run's programs ask it through, if anything: the harness asks the NameNode itself."""
 
     @property
     def url(self) -> str:
@@ -42,12 +37,6 @@ class HdfsFolder:
     def below(self, place: str) -> HdfsFolder:
         """A folder in it."""
         return replace(self, path=self._at(place))
-
-    def commits(self) -> Commits | None:
-        """What sees the plans and commits of the checkpoints in it; None where the run was given no relay."""
-        if self.relay is None:
-            return None
-        return Commits(relay=self.relay, reads=operation, prefix=f"{self.path.lstrip('/')}/", server="the NameNode")
 
     def entries(self, place: str) -> list[Entry]:
         """The names in a folder; none where it is not there."""

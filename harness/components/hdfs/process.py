@@ -58,7 +58,6 @@ class FileSystem(Provides):
     listed_how = "over WebHDFS, at each change of the NameNode's edit log"
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
         self.folder = session.folder / self.name
         self.scratch = self.folder / "copies"
         self.cluster = f"onceproof-{secrets.token_hex(8)}"
@@ -74,15 +73,13 @@ class FileSystem(Provides):
         """Its processes, the NameNode's first."""
 
     def check(self) -> None:
-        """Raise StackError if one of them is dead that no fault has stopped, or a relay has failed."""
+        """Raise StackError if one of them is dead that no fault has stopped."""
         for daemon in self.daemons:
             daemon.check()
-        self._relays.check()
 
     def drop(self, run_id: str, names: Collection[str]) -> None:
         """Delete the folders. Of a NameNode that is gone nothing is left but its data, which goes with the session.
         Raises StackError."""
-        self._relays.end(run_id)
         if self.daemons[0].alive:
             super().drop(run_id, names)
 
@@ -96,8 +93,7 @@ class FileSystem(Provides):
         return {"version": version(self.files), "processes": names, "settings": dict(SETTINGS)}
 
     def close(self) -> None:
-        """End the relays, close the connections to it and give the ports back; ending the processes is the session's
-        work."""
+        """Close the connections to it and give the ports back; ending the processes is the session's work."""
         super().close()
         for port in (self._rpc, self._http, self._data, self._data_http, self._data_ipc):
             port.release()

@@ -13,7 +13,6 @@ from harness.component import Server, Started
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CheckpointInPart
-from harness.remote.relay.commits import TO_HDFS
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
@@ -32,7 +31,6 @@ class MiniDfsComponent(CheckpointInPart):
     bare = ()
     by_placeholder = True
     on_demand = True
-    requests = TO_HDFS
     stands_for = "hdfs"
     apart = "runs NameNode and DataNode in one process, which no fault takes apart"
 

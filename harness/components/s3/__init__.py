@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 from harness.component import Addressed, Look, Server, Started, server_look
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.remote.parts import CheckpointInPart
-from harness.remote.relay.commits import TO_STORES
+from harness.remote.parts import CommitsInPart
+from harness.remote.relay.commits import Part
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
 
 
-class S3(CheckpointInPart):
+class S3(CommitsInPart):
     """One server."""
 
     about = About(
@@ -37,7 +37,7 @@ class S3(CheckpointInPart):
     gives = ("path", "jars")
     bare = ()
     on_demand = True
-    requests = TO_STORES
+    requests = tuple(Part)
 
     @property
     def looks(self) -> tuple[Look, ...]:

@@ -32,12 +32,19 @@ import PACKAGE.CheckpointFileManager;
 /** Hands each call on to the manager that Spark would have made, and reports each operation that changes the checkpoint. */
 public final class Agent implements CheckpointFileManager {
     static final String KEY = "spark.sql.streaming.checkpointFileManagerClass";
+    /** The manager that the pipeline asks for. */
+    static final String ASKED = "onceproof.checkpointFileManagerClass";
 
     private final CheckpointFileManager spark;
 
     public Agent(Path path, Configuration conf) {
         Configuration without = new Configuration(conf);
-        without.unset(KEY);
+        String asked = conf.get(ASKED);
+        if (asked == null) {
+            without.unset(KEY);
+        } else {
+            without.set(KEY, asked);
+        }
         this.spark = PACKAGE.CheckpointFileManager$.MODULE$.create(path, without);
     }
 

@@ -1,8 +1,8 @@
-"""The requests by which Spark plans a batch and commits it to a checkpoint on a server, and how one of them is held.
+"""The requests by which Spark commits a batch to a checkpoint in an object store, and how one of them is held.
 
-A checkpoint file manager that renames has an object store copy `commits/.N.<uuid>.tmp` to `commits/N`, and delete the
-first one; one without a rename puts `commits/N` itself. On HDFS either manager creates the one and renames it to the
-other, and does the same in `offsets`.
+A checkpoint file manager that renames has the store copy `commits/.N.<uuid>.tmp` to `commits/N`, and delete the first
+one; one without a rename puts `commits/N` itself. The trigger `op` holds a rename whole: between its two requests only
+the relay reaches.
 """
 
 from __future__ import annotations
@@ -19,42 +19,16 @@ from harness.remote.relay.exchange import Exchange, Held, State
 from harness.remote.relay.server import Relay
 
 TEMPORARY = re.compile(r"\.(\d+)\.[^.]+\.tmp")
-OFFSETS, COMMITS = "offsets", "commits"
+COMMITS = "commits"
 
 
 class Part(StrEnum):
-    """A request of the commit of a batch, or of its plan. `PUT` writes `commits/N` at once; `COPY` makes it of its
-    temporary file, and `DELETE` removes that once the copy is done. On HDFS `CREATE_COMMITS` makes the temporary file,
-    and `RENAME_COMMITS` names it `commits/N`; the others do so for `offsets/N`."""
+    """A request of the commit of a batch. `PUT` writes `commits/N` at once; `COPY` makes it of its temporary file, and
+    `DELETE` removes that once the copy is done."""
 
     PUT = "put"
     COPY = "copy"
     DELETE = "delete"
-    CREATE_OFFSETS = "create-offsets"
-    RENAME_OFFSETS = "rename-offsets"
-    CREATE_COMMITS = "create-commits"
-    RENAME_COMMITS = "rename-commits"
-
-    @property
-    def log(self) -> str:
-        """The folder that it is about."""
-        return OFFSETS if self in (Part.CREATE_OFFSETS, Part.RENAME_OFFSETS) else COMMITS
-
-    @property
-    def makes(self) -> bool:
-        """Is the file temporary that it makes?"""
-        return self in (Part.CREATE_OFFSETS, Part.CREATE_COMMITS)
-
-    @property
-    def moves(self) -> bool:
-        """Is the file made of its temporary one?"""
-        return self in (Part.COPY, Part.RENAME_OFFSETS, Part.RENAME_COMMITS)
-
-
-TO_STORES = (Part.PUT, Part.COPY, Part.DELETE)
-"""What an object store is asked for."""
-TO_HDFS = (Part.CREATE_OFFSETS, Part.RENAME_OFFSETS, Part.CREATE_COMMITS, Part.RENAME_COMMITS)
-"""What HDFS is asked for."""
 
 
 class Operation(NamedTuple):
@@ -135,26 +109,25 @@ class Watch:
         return True
 
     def _commit(self, operation: Operation, exchange: Exchange) -> tuple[Name | None, Exchange | None]:
-        """The file of a commit, or a plan, that it is about, and of a deletion the copy before it."""
+        """The file of a commit that it is about, and of a deletion the copy before it."""
         part = operation.part
         if part is Part.DELETE:
             name, copy = self._copies.get(operation.key, (None, None))
             return (name, copy) if copy is not None and copy.done else (None, None)
-        name = named(operation.key, self.prefix, part.log)
-        if name is None or name.temporary is not part.makes:
+        name = named(operation.key, self.prefix)
+        if name is None or name.temporary:
             return None, None
-        if part.moves:
-            source = named(operation.source, self.prefix, part.log)
+        if part is Part.COPY:
+            source = named(operation.source, self.prefix)
             if source is None or not source.temporary or source[:2] != name[:2]:
                 return None, None
-        if part is Part.COPY:
             self._copies[operation.source] = name, exchange
         return name, None
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldRequest:
-    """A request that is held on its way to the `server`, or was."""
+    """A request that is held on its way to the store, or was."""
 
     part: Part
     place: str
@@ -163,7 +136,6 @@ class HeldRequest:
     held: Held
     copied_to: str = ""
     copy: Exchange | None = None
-    server: str = "the store"
 
     @property
     def early(self) -> bool:
@@ -178,7 +150,7 @@ class HeldRequest:
     def told(self) -> str:
         """What happened to it, in words, for evidence."""
         exchange = self.held.exchange
-        words = [f"the {self.part} request {exchange.method} {self.key} was held on its way to {self.server}"]
+        words = [f"the {self.part} request {exchange.method} {self.key} was held on its way to the store"]
         if self.copy is not None:
             words.append(f"the copy to {self.copied_to} before it had been answered with status {self.copy.status}")
         if self.held.state is State.SENT:
@@ -190,22 +162,21 @@ class HeldRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Commits:
-    """The plans and commits of the checkpoints below a root, as a relay in front of the `server` sees them."""
+    """The commits of the checkpoints below a root, as a relay in front of the store sees them."""
 
     relay: Relay
     reads: Reads
     prefix: str
-    server: str = "the store"
 
     @contextmanager
     def armed(self, part: Part, wanted: Wanted) -> Iterator[Callable[[], HeldRequest | None]]:
         """Hold the first such request; what is given tells which it is, None before."""
         watch = Watch(self.reads, self.prefix, part, wanted)
         with self.relay.armed(watch) as hold:
-            yield lambda: None if hold.held is None else _told(watch, hold.held, self.server)
+            yield lambda: None if hold.held is None else _told(watch, hold.held)
 
 
-def _told(watch: Watch, held: Held, server: str) -> HeldRequest:
+def _told(watch: Watch, held: Held) -> HeldRequest:
     found, operation = watch.found, watch.operation
     assert found is not None and operation is not None
     to = f"{operation.key.rpartition('/')[0]}/{found.batch}" if watch.copy is not None else ""
@@ -217,17 +188,16 @@ def _told(watch: Watch, held: Held, server: str) -> HeldRequest:
         held=held,
         copied_to=to,
         copy=watch.copy,
-        server=server,
     )
 
 
-def named(key: str, prefix: str, log: str = COMMITS) -> Name | None:
-    """What a key says, if it is that of a file in the `log` of a checkpoint below the prefix."""
+def named(key: str, prefix: str) -> Name | None:
+    """What a key says, if it is that of a commit of a checkpoint below the prefix."""
     if not key.startswith(prefix):
         return None
     folder, _, name = key.removeprefix(prefix).rpartition("/")
     place, _, last = folder.rpartition("/")
-    if last != log:
+    if last != COMMITS:
         return None
     if name.isascii() and name.isdecimal():
         return Name(place, int(name), temporary=False)

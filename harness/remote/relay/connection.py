@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.remote.relay.exchange import Exchange, Held
-from harness.remote.relay.framing import Head
-from harness.remote.relay.speech import Speech
+from harness.remote.relay.framing import Framing, Head
 
 CONNECT_S = 10.0
 LINGER_S = 5.0
@@ -33,16 +32,16 @@ class Watching(Protocol):
 
 
 class Connection:
-    """From its acceptance to its end. `server` is a host and a port, `speech` what is spoken."""
+    """From its acceptance to its end. `server` is a host and a port."""
 
-    def __init__(self, client: socket.socket, server: tuple[str, int], watching: Watching, speech: Speech) -> None:
-        self._client, self._to, self._watching, self._speech = client, server, watching, speech
+    def __init__(self, client: socket.socket, server: tuple[str, int], watching: Watching) -> None:
+        self._client, self._to, self._watching = client, server, watching
         self._server: socket.socket | None = None
         self._answering: asyncio.Task[None] | None = None
         self._resumed: asyncio.Future[None] | None = None
         """While a request is held: done once it goes on."""
         self._awaited: deque[Exchange] = deque()
-        """The requests that were sent on and have no answer yet, oldest first; none where no order tells them apart."""
+        """The requests that were sent on and have no answer yet, oldest first."""
 
     async def run(self) -> None:
         """Return when both sides have ended. Whatever fails on one side fails on the other one too."""
@@ -102,7 +101,7 @@ class Connection:
 
     async def _requests(self) -> bool:
         """Until the client has ended; False if a request of it was dropped."""
-        framing, loop = self._speech.requests(), asyncio.get_running_loop()
+        framing, loop = Framing(answers=False), asyncio.get_running_loop()
         while data := await loop.sock_recv(self._client, CHUNK):
             for piece in framing.take(data):
                 if piece.head is not None and not await self._admitted(piece.head):
@@ -125,18 +124,12 @@ class Connection:
                 await self._open()
             self._resumed = None
             resumed.set_result(None)
-        if self._speech.alone:
-            self._awaited.append(exchange)
+        self._awaited.append(exchange)
         return True
 
     def _lost(self) -> str:
         """Why a request that was held cannot go on; empty if it can."""
-        if gone(self._client):
-            return "its client is gone"
-        if self._speech.alone or self._server is None:
-            return ""
-        # What was said at the beginning of a connection counts for that one alone.
-        return "its server is gone" if self._left() or closed(self._server) else ""
+        return "its client is gone" if gone(self._client) else ""
 
     def _left(self) -> bool:
         """Has the server closed its side?"""
@@ -144,7 +137,7 @@ class Connection:
 
     async def _answers(self, server: socket.socket) -> None:
         """Until the server has ended."""
-        framing, loop = self._speech.answers(self._bodiless), asyncio.get_running_loop()
+        framing, loop = Framing(answers=True, bodiless=self._bodiless), asyncio.get_running_loop()
         while data := await loop.sock_recv(server, CHUNK):
             for piece in framing.take(data):
                 if piece.head is not None and not piece.head.interim and self._awaited:

@@ -6,7 +6,6 @@ import contextlib
 import threading
 
 from harness.remote.relay.server import Relay
-from harness.remote.relay.speech import HTTP, Speech
 
 RELAY = "relay"
 """What a part is asked for whose requests are to be held."""
@@ -15,14 +14,14 @@ RELAY = "relay"
 class Relays:
     """In front of one server."""
 
-    def __init__(self, what: str, speech: Speech = HTTP) -> None:
-        self._what, self._speech = what, speech
+    def __init__(self, what: str) -> None:
+        self._what = what
         self._known: dict[str, Relay] = {}
         self._lock = threading.Lock()
 
     def start(self, run_id: str, host: str, port: int) -> None:
         """One for a run. Raises StackError."""
-        relay = Relay(host, port, what=self._what, speech=self._speech)
+        relay = Relay(host, port, what=self._what)
         relay.start()
         with self._lock:
             self._known[run_id] = relay

@@ -12,7 +12,6 @@ from functools import partial
 from harness.errors import StackError
 from harness.remote.relay.connection import Connection
 from harness.remote.relay.exchange import Exchange, Held, Hold, Watch
-from harness.remote.relay.speech import HTTP, Speech
 
 LOOPBACK = "127.0.0.1"
 START_S = 10.0
@@ -23,8 +22,8 @@ class Relay:
     """In front of the server at a host and port, without TLS. It runs in a thread of this process, and ends
     with it."""
 
-    def __init__(self, host: str, port: int, *, what: str, speech: Speech = HTTP) -> None:
-        self._to, self._what, self._speech = (host, port), what, speech
+    def __init__(self, host: str, port: int, *, what: str) -> None:
+        self._to, self._what = (host, port), what
         self._listener: socket.socket | None = None
         self._holds: list[Hold] = []
         self._lock = threading.Lock()
@@ -127,6 +126,6 @@ class Relay:
 
         while True:
             client, _ = await loop.sock_accept(self._listener)
-            task = loop.create_task(Connection(client, self._to, self, self._speech).run())
+            task = loop.create_task(Connection(client, self._to, self).run())
             connections.add(task)
             task.add_done_callback(partial(ended, client))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.checkpoint import PLANNING
 from harness.context import Listing, RunContext, TriggerHit, running
 from harness.faults import FAULTS
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof, killing
-from harness.remote.relay.commits import OFFSETS
 from harness.scenario import COMMITTING, CrashPoint, Evidence, Impact, Step, StepOutcome
 from harness.scenario.impact import ENDS_DRIVER, ENDS_EXECUTOR
 from harness.triggers import TRIGGERS, release
@@ -137,8 +135,11 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
         words.append(f"batch {step.when.batch} was missed, batch {hit.batch} was tried instead")
     if step.when.point is CrashPoint.SINK_COMMITTED and hit.batch in after.get("begun", ()):
         words.append(f"commits/.{hit.batch}.*.tmp was begun and never renamed")
+    if hit.operation is not None:
+        held = hit.operation.operation
+        words.append(f"{held.process} was held {held.side} {held.op} of {held.name}")
     if hit.request is not None:
-        words += [hit.request.told, f"left in the checkpoint: {left(hit.batch, after, hit.request.part.log)}"]
+        words += [hit.request.told, f"left in the checkpoint: {left(hit.batch, after)}"]
     if hit.commit is not None and hit.batch in after.get(COMMITTING, ()):
         words.append(f"{hit.commit.temporary.name} was written and never renamed to {hit.commit.final.name}")
     if done.note:
@@ -152,8 +153,8 @@ def notes(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> list[
     return words
 
 
-def left(batch: int | None, after: Listing, log: str) -> str:
-    """Which files of a batch its checkpoint has in a folder, that of the plans or that of the commits."""
-    begun = after.get(PLANNING if log == OFFSETS else "begun", ())
-    there = [f"{log}/.{batch}.*.tmp"] * (batch in begun) + [f"{log}/{batch}"] * (batch in after.get(log, ()))
-    return " and ".join(there) or f"neither {log}/{batch} nor a temporary file of it"
+def left(batch: int | None, after: Listing) -> str:
+    """Which files of a batch its checkpoint has in `commits`."""
+    begun, done = batch in after.get("begun", ()), batch in after.get("commits", ())
+    there = [f"commits/.{batch}.*.tmp"] * begun + [f"commits/{batch}"] * done
+    return " and ".join(there) or f"neither commits/{batch} nor a temporary file of it"
