@@ -468,15 +468,13 @@ OTHERWISE = {
         "checkers/verdict.py", "effect/__init__.py", "judge/producer.py", "load/build.py",
         "load/cross_checks/__init__.py", "load/dump.py", "load/models.py", "report/claims.py",
         "report/causes/headline.py", "report/causes/undrained.py", "report/failure_text.py",
-        "report/timeline/happened.py", "suite/progress.py",
     },
     "rows": {  # how many; what a mark of the timeline stands for
-        "components/postgres/sink/tripwire.py", "report/snapshots.py", "report/timeline/happened.py",
+        "components/postgres/sink/tripwire.py", "report/snapshots.py",
         "report/timeline/picture.py", "sinks/table.py",
     },
     "point": {  # the crash point of an event; the trigger that a fault implies
-        "report/many/seen.py", "report/summary.py", "report/timeline/happened.py", "run/progress/commit_gaps.py",
-        "suite/progress.py", "triggers/base/__init__.py",
+        "report/many/seen.py", "report/summary.py", "triggers/base/__init__.py",
     },
     "files": {  # of the Python daemon, of a program, of a run folder, of a file system
         "components/hdfs/run_folders.py", "spark/standalone_containers.py",
