@@ -148,9 +148,10 @@ class Checkpoints(Protocol):
         """Call `hook` in the watching thread with every event of our queries, or of the one whose folder is `query`."""
 
     def holding(
-        self, wanted: Callable[[Operation], bool]
+        self, wanted: Callable[[Operation], bool], *, query: str | None = None
     ) -> AbstractContextManager[Callable[[], HeldOperation | None]]:
-        """Hold the first operation on a checkpoint that is `wanted`; what is given returns it once it is held."""
+        """Hold the first `wanted` operation on a checkpoint of our queries, or of the one whose folder is `query`; what
+        is given returns it once it is held."""
 
     def listing(self, folder: Path | None = None) -> Listing:
         """Batches that it lists right now, straight from the disk, or from the server that keeps it; by default those

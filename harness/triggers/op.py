@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from harness.context import HeldOperation, Listing, RunContext, TriggerHit, running
-from harness.errors import WaitError
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
@@ -95,17 +94,10 @@ def _held(run: RunContext, when: Trigger, lowest: int) -> HeldOperation:
             and done.below(path)
             and done.batch is not None
             and done.batch >= lowest
-            and when.query in (None, done.folder.name)
         )
 
-    with run.observer.holding(wanted) as held:
-        try:
-            wait_until(run, when, lambda: held() is not None)
-        except WaitError:
-            late = held()
-            if late is not None:
-                late.let_go()
-            raise
+    with run.observer.holding(wanted, query=when.query) as held:
+        wait_until(run, when, lambda: held() is not None)
         found = held()
     assert found is not None
     return found

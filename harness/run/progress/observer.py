@@ -121,12 +121,27 @@ class Observer:
             held.wait(HELD_S)
 
     @contextmanager
-    def holding(self, wanted: Callable[[Operation], bool]) -> Iterator[Callable[[], HeldOperation | None]]:
-        """Hold the first operation on a checkpoint that is `wanted`, until it is let go; what is given returns it."""
+    def holding(
+        self, wanted: Callable[[Operation], bool], *, query: str | None = None
+    ) -> Iterator[Callable[[], HeldOperation | None]]:
+        """Hold the first `wanted` operation on a checkpoint of our queries, or of the one whose folder is `query`; what
+        is given returns it once it is held. It stays held afterwards, but not if this is left by an error."""
+
+        def meant(done: Operation) -> bool:
+            progress = self._known.get(done.folder)
+            ours = progress is None or not progress.elsewhere
+            return (ours if query is None else done.folder.name == query) and wanted(done)
+
         with self._one:
-            before, self._wanted = len(self._held), wanted
+            before, self._wanted = len(self._held), meant
         try:
             yield lambda: self._held[before] if len(self._held) > before else None
+        except BaseException:
+            with self._one:
+                self._wanted = None
+            for late in self._held[before:]:
+                late.let_go()
+            raise
         finally:
             with self._one:
                 self._wanted = None
