@@ -176,7 +176,8 @@ class OffsetsSaved(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class OfSpark(Event):
-    """The agent in Spark reported it. `attempt` is the driver's, `process` Spark's name of the JVM."""
+    """The agent in Spark reported it. `attempt` is the driver's, `process` Spark's name of the JVM. A `query` is called by
+    its checkpoint, relative to the run's folder, or by Spark's id where no checkpoint is known to have that."""
 
     by = By.SPARK
     attempt: int
@@ -196,7 +197,7 @@ class CheckpointOp(OfSpark):
 
 @dataclass(frozen=True, kw_only=True)
 class QueryStarted(OfSpark):
-    """A streaming query began. `query` is its id, which its checkpoint keeps, `query_run` that of this start."""
+    """A streaming query began. `query_run` is Spark's id of this start."""
 
     what = "query-started"
     query: str
@@ -216,7 +217,7 @@ class QueryEnded(OfSpark):
 
 @dataclass(frozen=True, kw_only=True)
 class TaskStarted(OfSpark):
-    """A task of a batch was started on an executor. `query` is the query's id, `attempt_number` the task's."""
+    """A task of a batch was started on an executor. `attempt_number` counts the attempts of the task."""
 
     what = "task-started"
     query: str
@@ -493,3 +494,28 @@ def _reader(what: str) -> Any:
 
 def _plain(value: Any) -> Any:
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+HEAD = """\
+# The history of a run
+`history.jsonl` in a run folder has one event a line, in the order in which the events arrived at the harness:
+
+    {"n": 24, "at_s": 14.762, "by": "harness", "what": "batch-planned", "query": "checkpoint", "batch": 0, "attempt": 1}
+
+`n` counts from 0, `at_s` are seconds since the run began by one monotonic clock, `by` says who saw it. The set of
+events is closed. A field with its default value is left out. A query is called by its checkpoint, relative to the run's
+folder. Printed by `python -m harness.history`; edit the module, not this page.
+"""
+
+
+def markdown() -> Iterator[str]:
+    """Yield the lines of `docs/history.md`."""
+    yield HEAD
+    yield from ("| event | seen by | fields | what happened |", "| --- | --- | --- | --- |")
+    for name, kind in EVENTS.items():
+        words = " ".join((kind.__doc__ or "").split())
+        yield f"| `{name}` | {kind.by} | {', '.join(f'`{each.name}`' for each in fields(kind))} | {words} |"
+
+
+if __name__ == "__main__":
+    print("\n".join(markdown()))

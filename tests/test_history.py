@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.history import EVENTS, BatchPlanned, Event, History, Line, OffsetsSaved, Phase, read, text
+from harness.history import EVENTS, BatchPlanned, Event, History, Line, OffsetsSaved, Phase, markdown, read, text
 from tests.histories import events
 from tests.limits import examples
 
@@ -79,3 +79,10 @@ def test_listeners_hear_each_line(tmp_path: Path) -> None:
     history.listen(heard.append)
     line = history.write(Phase(name="feeding"))
     assert heard == [line]
+
+
+def test_the_page_of_events_is_that_of_the_module() -> None:
+    page = Path(__file__).parent.parent / "docs" / "history.md"
+    assert page.read_text(encoding="utf-8").rstrip("\n") == "\n".join(markdown()), (
+        "python -m harness.history > docs/history.md"
+    )
