@@ -176,8 +176,8 @@ class OffsetsSaved(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class OfSpark(Event):
-    """The agent in Spark reported it. `attempt` is the driver's, `process` Spark's name of the JVM. A `query` is called by
-    its checkpoint, relative to the run's folder, or by Spark's id where no checkpoint is known to have that."""
+    """The agent in Spark reported it. `attempt` is the driver's, `process` Spark's name of the JVM. A `query` is called
+    by its checkpoint, relative to the run's folder, or by Spark's id where no checkpoint is known to have that."""
 
     by = By.SPARK
     attempt: int
