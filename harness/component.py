@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.hosts.images import Image
     from harness.hosts.processes import ProcessHost
     from harness.remote import RemoteFolder
-    from harness.remote.relay.commits import Commits, Part
+    from harness.remote.relay.commits import Commits
     from harness.session.session import Session
 
 
@@ -283,12 +283,8 @@ class StandsFor(Protocol):
 
 @runtime_checkable
 class ShowsCommits(Protocol):
-    """Keeps checkpoints, and the requests by which they are planned and committed can be seen on their way and held: a
+    """Keeps checkpoints, and the requests by which they are committed can be seen on their way and held: a
     part that is asked for it (`{"relay": True}`) is reached through a relay."""
-
-    @property
-    def requests(self) -> Collection[Part]:
-        """Which ones."""
 
     def commits(self, own: Resources) -> Commits | None:
         """What sees them; None for a part that was not asked for it."""

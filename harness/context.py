@@ -164,6 +164,9 @@ class Checkpoints(Protocol):
     def took_nothing(self, folder: Path, batch: int) -> bool:
         """Is it a batch without a record of the source?"""
 
+    def watched(self, folder: Path | None) -> str:
+        """Return that a checkpoint is watched and not reported by the agent, in words for evidence; else empty."""
+
     def current(self) -> Sequence[Checkpoint]:
         """The checkpoints that count: those of the newest attempt with any."""
 
@@ -251,12 +254,11 @@ class RunContext:
     `in_flight`: words for the records that are in the source and not committed by the pipeline, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
     `has_progress`: the driver lives and has done something in this attempt; before that there is nothing to hit.
-    `commits`: what tells of its sinks' own commits, `requests`: of those that plan and commit in its checkpoint on a
-    server; None where no step asks for them. `feeds`: the folder name of the
-    checkpoint of the query whose rows the tripwire counts, None if that cannot be told.
-    `watched`: how a checkpoint that lies on a server is watched, in words; empty for a local one. `only_checkpoint`:
-    the component that keeps it, if it is neither the source's nor a sink's; else empty. `began_s`: when the schedule
-    began, by the monotonic clock. `stop` ends every wait of the schedule."""
+    `commits`: what tells of its sinks' own commits, `requests`: of those that commit in its checkpoint on a server;
+    None where no step asks for them. `feeds`: the folder name of the checkpoint of the query whose rows the tripwire
+    counts, None if that cannot be told. `only_checkpoint`: the component that keeps it, if it is neither the source's
+    nor a sink's; else empty. `began_s`: when the schedule began, by the monotonic clock. `stop` ends every wait of the
+    schedule."""
 
     stack: Stack
     own: RunResources
@@ -272,7 +274,6 @@ class RunContext:
     commits: SinkCommits | None = None
     requests: Commits | None = None
     feeds: str | None = None
-    watched: str = ""
     only_checkpoint: str = ""
     began_s: float = field(default_factory=monotonic)
     stop: threading.Event = field(default_factory=threading.Event)

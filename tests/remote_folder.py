@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import StackError
-from harness.remote import Entry, Wait
+from harness.remote import Entry
 
 
 @dataclass
@@ -21,7 +20,6 @@ class LocalRemote:
     path: Path
     url: str = "hdfs://127.0.0.1:1/onceproof/run"
     scratch: Path | None = None
-    listed_how: str = "again and again"
     before: Callable[[str], None] = lambda place: None
     away: threading.Event = field(default_factory=threading.Event)
     unread: set[str] = field(default_factory=set)
@@ -51,10 +49,6 @@ class LocalRemote:
             shutil.rmtree(found)
         else:
             found.unlink(missing_ok=True)
-
-    @contextmanager
-    def changes(self) -> Iterator[Wait]:
-        yield lambda _: threading.Event().wait(0.002)
 
     def _answer(self) -> None:
         if self.away.is_set():

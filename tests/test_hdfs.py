@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from time import monotonic
 
 import pytest
 
@@ -55,18 +53,6 @@ def test_what_is_written_is_listed_read_and_deleted(own: HdfsFolder) -> None:
     own.delete("deep/er")
     assert own.read("deep/er/a file") is None
     assert own.entries("no/such/folder") == []
-
-
-@stack
-def test_a_change_wakes_who_waits_for_one(own: HdfsFolder) -> None:
-    with own.changes() as wait:
-        wait(0.1)
-        writer = threading.Timer(0.3, own.write, ("new", b""))
-        writer.start()
-        began = monotonic()
-        wait(30)
-        assert monotonic() - began < 25
-        writer.join()
 
 
 @stack

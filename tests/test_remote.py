@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +21,7 @@ from harness.components.files.sink.listing import Reader
 from harness.components.files.sink.parquet_rows import Parquet
 from harness.components.files.sink.remote_folder import RemoteOpenFolder
 from harness.context import CheckpointEvent
-from harness.errors import HarnessError, ScenarioError, StackError, UsageError
+from harness.errors import ScenarioError, StackError, UsageError
 from harness.history import History
 from harness.load import load
 from harness.load.dump import dump
@@ -27,11 +29,11 @@ from harness.remote import Gone
 from harness.remote import checkpoint as remote
 from harness.remote import mirror as mirrors
 from harness.remote.mirror import Mirror
+from harness.run.progress.agent import OPERATION
 from harness.run.progress.observer import Observer
 from harness.run_folder.ledger import State
 from harness.sinks.base import Missing
 from harness.stacks.needed_parts import only_checkpoint, parts
-from harness.wait import until
 from harness.workloads.base import Record
 from tests.limits import PROCESS_S
 from tests.remote_folder import LocalRemote, put
@@ -55,76 +57,90 @@ def mirrored(server: LocalRemote, tmp_path: Path) -> Mirror:
     return Mirror(server, tmp_path / "run" / "checkpoint", scratch=tmp_path / "run" / "copied")
 
 
-@contextmanager
-def observed(server: LocalRemote, tmp_path: Path) -> Iterator[tuple[Observer, list[CheckpointEvent]]]:
+@dataclass
+class Watched:
+    """A checkpoint on the server, whose operations are reported as the agent in Spark does."""
+
+    server: LocalRemote
+    observer: Observer
+    seen: list[CheckpointEvent]
+
+    def create(self, place: str) -> None:
+        """Begin a file, under its temporary name."""
+        self._report("create", "before", place)
+        put(self._temporary(place))
+        self._report("create", "after", place)
+
+    def rename(self, place: str, data: bytes = b"") -> None:
+        """End it, under its name."""
+        self._report("rename", "before", place)
+        self._temporary(place).unlink(missing_ok=True)
+        put(self.server.path / place, data)
+        self._report("rename", "after", place)
+
+    def _report(self, op: str, when: str, place: str) -> None:
+        """Returns once it is answered."""
+        event = {"what": OPERATION, "op": op, "when": when, "path": f"{self.server.url}/{place}", "process": "driver"}
+        host, _, port = self.observer.reports_to.partition(":")
+        with socket.create_connection((host, int(port)), timeout=PROCESS_S) as harness:
+            harness.sendall(json.dumps({**event, "waits": True}).encode() + b"\n")
+            assert harness.recv(1) == b"\n"
+
+    def _temporary(self, place: str) -> Path:
+        path = self.server.path / place
+        return path.with_name(f".{path.name}.some.tmp")
+
+
+@pytest.fixture
+def watched(server: LocalRemote, tmp_path: Path) -> Iterator[Watched]:
     seen: list[CheckpointEvent] = []
-    followed = mirrored(server, tmp_path)
+    copied = mirrored(server, tmp_path)
     with (
         closing(History(tmp_path / "history.jsonl")) as history,
-        closing(Observer(tmp_path / "run", reads, history, mirror=followed)) as observer,
+        closing(Observer(tmp_path / "run", reads, history, mirror=copied)) as observer,
     ):
         observer.listen(seen.append)
-        yield observer, seen
+        yield Watched(server, observer, seen)
+        observer.healthy()
 
 
 def told(seen: list[CheckpointEvent]) -> list[tuple[str | None, int]]:
     return [(event.point and str(event.point), event.batch) for event in seen]
 
 
-def test_what_a_server_shows_is_told_in_the_order_of_the_protocol(server: LocalRemote, tmp_path: Path) -> None:
-    def appear(place: str) -> None:
-        """All at once as a slow look finds it: in the look's own thread, before it lists anything."""
-        if place == "" and not (server.path / "sources").exists():
-            put(server.path / "sources" / "0" / "0", b"v1\n{}")
-            for batch in (0, 1):
-                put(server.path / "offsets" / str(batch), PLAN % (batch + 5))
-            put(server.path / "commits" / "0")
-            put(server.path / "commits" / ".1.some.tmp")
-
-    with observed(server, tmp_path) as (observer, seen):
-        server.before = appear
-        until("the commit of batch 1 to be begun", lambda: len(seen) >= 5, within_s=20)
-        assert told(seen) == [
-            (None, 0),
-            ("batch-planned", 0),
-            ("batch-committed", 0),
-            ("batch-planned", 1),
-            ("sink-committed", 1),
-        ]
-        assert observer.committed() == {0: 5}
-        assert observer.planned() == {0: 6}
-        assert [query.checkpoint for query in observer.queries()] == ["checkpoint"]
-
-
-def test_a_commit_that_is_renamed_is_told_and_what_grows_meanwhile_is_not_told_twice(
-    server: LocalRemote, tmp_path: Path
-) -> None:
-    with observed(server, tmp_path) as (observer, seen):
-        put(server.path / "offsets" / "0", PLAN % 5)
-        hidden = server.path / "commits" / ".0.some.tmp"
-        put(hidden)
-        until("the begun commit", lambda: len(seen) >= 2, within_s=20)
-        hidden.write_bytes(b"v1\n{}")
-        observer.catch_up()
-        hidden.rename(hidden.with_name("0"))
-        until("the commit", lambda: len(seen) >= 3, within_s=20)
-        assert told(seen) == [("batch-planned", 0), ("sink-committed", 0), ("batch-committed", 0)]
-        commits = tmp_path / "run" / "checkpoint" / "commits"
-        until("the begun commit to be gone", lambda: not list(commits.glob(".*")), within_s=20)
+def test_what_is_reported_is_told_and_is_here_by_then(watched: Watched, tmp_path: Path) -> None:
+    here = tmp_path / "run" / "checkpoint"
+    there: list[bool] = []
+    watched.observer.listen(lambda event: there.append((here / "offsets" / str(event.batch)).is_file()))
+    watched.rename("sources/0/0", b"v1\n{}")
+    for batch in (0, 1):
+        watched.rename(f"offsets/{batch}", PLAN % (batch + 5))
+        watched.create(f"commits/{batch}")
+        if batch == 0:
+            watched.rename(f"commits/{batch}")
+    assert told(watched.seen) == [
+        (None, 0),
+        ("batch-planned", 0),
+        ("sink-committed", 0),
+        ("batch-committed", 0),
+        ("batch-planned", 1),
+        ("sink-committed", 1),
+    ]
+    assert there == [False] + [True] * 5
+    assert watched.observer.committed() == {0: 5}
+    assert watched.observer.planned() == {0: 6}
+    assert [query.checkpoint for query in watched.observer.queries()] == ["checkpoint"]
+    assert not watched.observer.watched(watched.seen[0].folder)
 
 
-def test_a_checkpoint_that_was_deleted_and_begun_anew_is_another_one(server: LocalRemote, tmp_path: Path) -> None:
-    with observed(server, tmp_path) as (observer, seen):
-        put(server.path / "sources" / "0" / "0", b"v1\n{}")
-        put(server.path / "offsets" / "0", PLAN % 5)
-        until("the plan", lambda: len(seen) >= 2, within_s=20)
+def test_a_checkpoint_that_was_deleted_and_begun_anew_is_another_one(watched: Watched) -> None:
+    for end in (5, 9):
+        watched.rename("sources/0/0", b"v1\n{}")
+        watched.rename("offsets/0", PLAN % end)
+        assert watched.observer.planned() == {0: end}
         for place in ("offsets", "sources"):
-            server.delete(place)
-        observer.catch_up()
-        put(server.path / "sources" / "0" / "0", b"v1\n{}")
-        put(server.path / "offsets" / "0", PLAN % 9)
-        until("the new plan", lambda: observer.planned() == {0: 9}, within_s=20)
-        assert len(observer.queries()) == 2
+            watched.server.delete(place)
+    assert len(watched.observer.queries()) == 2
 
 
 def states(observer: Observer) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -132,55 +148,53 @@ def states(observer: Observer) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     return [(state.offsets, state.commits) for state in observer.states()]
 
 
-@pytest.mark.parametrize("below", ["", "one"])
-def test_of_a_checkpoint_that_was_deleted_nothing_is_left(server: LocalRemote, tmp_path: Path, below: str) -> None:
-    with observed(server, tmp_path) as (observer, _):
-        place = server.path / below
-        for source in ("0", "1"):
-            put(place / "sources" / source / "0", b"v1\n{}")
-        put(place / "offsets" / "0", PLAN % 5)
-        put(place / "commits" / "0")
-        until("the commit", lambda: states(observer) == [((0,), (0,))], within_s=PROCESS_S)
-        server.delete(str(place.relative_to(server.path) / "sources" / "1"))
-        put(place / "offsets" / "1", PLAN % 9)
-        until("the next plan", lambda: states(observer) == [((0, 1), (0,))], within_s=PROCESS_S)
-        here = tmp_path / "run" / "checkpoint" / below
-        assert [path.relative_to(here).as_posix() for path in here.glob("sources/*/*")] == ["sources/0/0"]
-        for each in ("sources", "offsets", "commits"):
-            server.delete(str(place.relative_to(server.path) / each))
-        assert states(observer) == [((), ())]
-        assert not [path for path in here.rglob("*") if path.is_file()]
+@pytest.mark.parametrize("below", ["", "one/"])
+def test_of_a_checkpoint_that_was_deleted_nothing_is_left(watched: Watched, tmp_path: Path, below: str) -> None:
+    for source in ("0", "1"):
+        watched.rename(f"{below}sources/{source}/0", b"v1\n{}")
+    watched.rename(f"{below}offsets/0", PLAN % 5)
+    watched.rename(f"{below}commits/0")
+    assert states(watched.observer) == [((0,), (0,))]
+    watched.server.delete(f"{below}sources/1")
+    watched.rename(f"{below}offsets/1", PLAN % 9)
+    here = tmp_path / "run" / "checkpoint" / below
+    assert [path.relative_to(here).as_posix() for path in here.glob("sources/*/*")] == ["sources/0/0"]
+    for each in ("sources", "offsets", "commits"):
+        watched.server.delete(f"{below}{each}")
+    assert states(watched.observer) == [((), ())]
+    assert not [path for path in here.rglob("*") if path.is_file()]
 
 
-def test_a_plan_is_told_once_what_its_source_took_is_here(server: LocalRemote, tmp_path: Path) -> None:
-    put(server.path / "sources" / "0" / "0", b"v1\nfirst")
+def test_a_commit_is_copied_with_its_plan_and_what_its_source_took(server: LocalRemote, tmp_path: Path) -> None:
     put(server.path / "offsets" / "0", PLAN % 5)
-    followed = mirrored(server, tmp_path)
-    followed.look()
+    copied = mirrored(server, tmp_path)
 
     def between(place: str) -> None:
-        # Both appear after the look at the plans has begun: the next look has them.
-        if place == "commits":
+        # Both appear after the look at the commits has begun.
+        if place == "offsets":
             server.before = lambda place: None
-            put(server.path / "sources" / "0" / "1", b"v1\nsecond")
+            put(server.path / "sources" / "0" / "0", b"v1\nfirst")
             put(server.path / "offsets" / "1", PLAN % 9)
             put(server.path / "commits" / "1")
 
     server.before = between
-    followed.look()
+    put(server.path / "commits" / "0")
+    (server.path / "sources").mkdir()
+    copied.copy("")
     here = tmp_path / "run" / "checkpoint"
     assert not (here / "commits" / "1").exists()
-    followed.look()
+    assert (here / "sources" / "0" / "0").read_bytes() == b"v1\nfirst"
+    copied.look()
     assert (here / "commits" / "1").exists()
-    assert (here / "sources" / "0" / "1").read_bytes() == b"v1\nsecond"
 
 
 def test_several_queries_below_one_folder_and_their_state(server: LocalRemote, tmp_path: Path) -> None:
     for name in ("one", "two"):
         put(server.path / name / "offsets" / "0", PLAN % 5)
     put(server.path / "two" / "state" / "0" / "0" / "1.delta", b"x")
-    mirrored(server, tmp_path).look()
-    here = tmp_path / "run" / "checkpoint"
+    copied, here = mirrored(server, tmp_path), tmp_path / "run" / "checkpoint"
+    for name in ("one", "two"):
+        copied.copy(name)
     assert sorted(p.relative_to(here).as_posix() for p in here.rglob("*") if p.is_file()) == [
         "one/offsets/0",
         "two/offsets/0",
@@ -189,35 +203,29 @@ def test_several_queries_below_one_folder_and_their_state(server: LocalRemote, t
     assert not (here / "one" / "state").exists()
 
 
-def test_the_listing_is_the_servers_and_a_silent_one_gives_none(server: LocalRemote, tmp_path: Path) -> None:
-    with observed(server, tmp_path) as (observer, seen):
-        put(server.path / "offsets" / "0", PLAN % 5)
-        until("the plan", lambda: bool(seen), within_s=20)
-        put(server.path / "commits" / ".0.some.tmp")
-        assert observer.listing(seen[0].folder) == {"offsets": (0,), "commits": (), "begun": (0,)}
-        server.away.set()
-        for look in (observer.listing, observer.settled, observer.states):
-            with pytest.raises(StackError):
-                look()
-        # A restart goes on all the same, and so does the run.
-        observer.catch_up()
-        observer.healthy()
+def test_the_listing_is_the_servers_and_a_silent_one_gives_none(watched: Watched) -> None:
+    watched.rename("offsets/0", PLAN % 5)
+    put(watched.server.path / "commits" / ".0.some.tmp")
+    observer, folder = watched.observer, watched.seen[0].folder
+    assert observer.listing(folder) == {"offsets": (0,), "commits": (), "begun": (0,)}
+    watched.server.away.set()
+    for look in (observer.listing, observer.settled, observer.states):
+        with pytest.raises(StackError):
+            look()
+    # A restart goes on all the same, and so does the run.
+    observer.catch_up()
+    observer.healthy()
 
 
-def test_an_empty_batch_that_only_the_server_has_is_an_empty_one(
-    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # It follows nothing by itself: the copy is behind.
-    monkeypatch.setattr(Mirror, "start", lambda self, seen: None)
-    with observed(server, tmp_path) as (observer, seen):
-        put(server.path / "sources" / "0" / "0", b'{"topic":{"0":0}}')
-        put(server.path / "offsets" / "0", PLAN % 5)
-        observer.catch_up()
-        folder = seen[0].folder
-        for batch, end in ((1, 5), (2, 9)):
-            put(server.path / "offsets" / str(batch), PLAN % end)
-            assert observer.listing(folder)["offsets"][-1] == batch
-            assert observer.took_nothing(folder, batch) is (end == 5)
+def test_an_empty_batch_that_only_the_server_has_is_an_empty_one(watched: Watched) -> None:
+    watched.rename("sources/0/0", b'{"topic":{"0":0}}')
+    watched.rename("offsets/0", PLAN % 5)
+    folder = watched.seen[0].folder
+    for batch, end in ((1, 5), (2, 9)):
+        # Nobody has reported it yet: the copy is behind.
+        put(watched.server.path / "offsets" / str(batch), PLAN % end)
+        assert watched.observer.listing(folder)["offsets"][-1] == batch
+        assert watched.observer.took_nothing(folder, batch) is (end == 5)
 
 
 def test_a_listing_is_settled_once_nothing_is_on_its_way(server: LocalRemote) -> None:
@@ -237,68 +245,21 @@ def test_a_listing_is_settled_once_nothing_is_on_its_way(server: LocalRemote) ->
     assert looks == 3
 
 
-def test_a_server_that_is_silent_for_long_fails_the_run(
-    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mirrors, "SILENT_S", 0.05)
-    server.away.set()
-    with observed(server, tmp_path) as (observer, _):
-
-        def failed() -> bool:
-            try:
-                observer.healthy()
-            except HarnessError as failure:
-                return "connection refused" in str(failure)
-            return False
-
-        until("the run to fail", failed, within_s=20)
-
-
-def test_a_file_that_cannot_be_read_is_named_and_holds_nobody_up_for_ever(
-    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_read_is_named_and_holds_nobody_up(server: LocalRemote, tmp_path: Path) -> None:
     put(server.path / "one" / "offsets" / "0", PLAN % 5)
     put(server.path / "one" / "commits" / "0")
-    put(server.path / "two" / "offsets" / "0", PLAN % 5)
     server.unread.add("one/offsets/0")
-    followed, here = mirrored(server, tmp_path), tmp_path / "run" / "checkpoint"
+    copied, here = mirrored(server, tmp_path), tmp_path / "run" / "checkpoint"
 
     def files() -> list[str]:
         return sorted(path.relative_to(here).as_posix() for path in here.rglob("*") if path.is_file())
 
     with pytest.raises(StackError, match=r"run/one/offsets/0, which is listed; it cannot be read: .*block is missing"):
-        followed.look()
-    assert files() == ["two/offsets/0"], "what comes after it in its checkpoint waits for it"
-    monkeypatch.setattr(mirrors, "UNREAD_S", -1.0)
-    monkeypatch.setattr(mirrors, "SILENT_S", 60.0)
-    with pytest.raises(StackError, match="it cannot be read"):
-        followed.look()
-    followed.healthy()
-    assert files() == ["one/commits/0", "two/offsets/0"]
+        copied.copy("one")
+    assert files() == ["one/commits/0"]
     server.unread.clear()
-    followed.look()
-    assert files() == ["one/commits/0", "one/offsets/0", "two/offsets/0"]
-
-
-def test_a_server_that_faults_have_away_may_be_silent_for_as_long(
-    server: LocalRemote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mirrors, "SILENT_S", -1.0)
-    with pytest.raises(HarnessError, match="nobody has answered"):
-        mirrored(server, tmp_path).healthy()
-    Mirror(server, tmp_path / "run" / "checkpoint", scratch=tmp_path / "run" / "copied", away_s=60.0).healthy()
-
-
-def test_a_watch_that_dies_fails_the_run(server: LocalRemote, tmp_path: Path) -> None:
-    def dies(place: str) -> None:
-        raise RuntimeError("unheard of")
-
-    server.before = dies
-    followed = mirrored(server, tmp_path)
-    followed.start()
-    followed.close()
-    with pytest.raises(HarnessError, match="unheard of"):
-        followed.healthy()
+    copied.look()
+    assert files() == ["one/commits/0", "one/offsets/0"]
 
 
 # -- files on a server

@@ -18,7 +18,7 @@ from harness.load import load
 from harness.remote.relay.commits import HeldRequest, Part, Wanted
 from harness.remote.relay.exchange import Exchange, State
 from harness.scenario import CrashPoint, StepOutcome, Trigger
-from harness.stacks.needed_parts import held_requests, parts
+from harness.stacks.needed_parts import parts, relayed
 from harness.stacks.supported import unsupported
 from harness.triggers import TRIGGERS, trigger
 from harness.triggers.base import Planned
@@ -26,11 +26,6 @@ from tests.shipped import scenario as shipped
 from tests.worlds import World, at, step, world
 
 HOUSE = Path(__file__).parents[1]
-
-
-def stand(part: Part, batch: int) -> Trigger:
-    """Where the fake pipeline stands while such a request of a batch would be held."""
-    return at(CrashPoint.BATCH_COMMITTED if part is Part.DELETE else CrashPoint.SINK_COMMITTED, batch)
 
 
 @dataclass
@@ -58,58 +53,42 @@ class Requests:
 
     @contextmanager
     def armed(self, part: Part, wanted: Wanted) -> Iterator[Callable[[], HeldRequest | None]]:
+        assert part is Part.DELETE
         found: list[HeldRequest] = []
 
         def look() -> HeldRequest | None:
-            here = [each for each in self._here(part) if wanted("", each)]
+            here = [each for each in self.world.observer.listing().get("commits", ()) if wanted("", each)]
             if here and not found:
                 self.met.append(Held(early=len(self.met) < self.early))
-                if part is Part.DELETE:
-                    (self.world.world.own.checkpoint / "commits" / f".{here[0]}.x.tmp").touch()
-                found.append(request(part, here[0], self.met[-1]))
+                (self.world.world.own.checkpoint / "commits" / f".{here[0]}.x.tmp").touch()
+                found.append(request(here[0], self.met[-1]))
             return found[0] if found else None
 
         yield look
 
-    def _here(self, part: Part) -> list[int]:
-        listing = self.world.observer.listing()
-        return [*listing.get("commits" if part is Part.DELETE else "begun", ())]
 
-
-def request(part: Part, batch: int, held: Any) -> HeldRequest:
-    copy = Exchange("PUT", f"/b/c/commits/{batch}", {}, status=202) if part is Part.DELETE else None
+def request(batch: int, held: Any) -> HeldRequest:
     return HeldRequest(
-        part=part, place="", batch=batch, key=f"b/c/commits/.{batch}.x.tmp", held=held, copy=copy,
-        copied_to=f"b/c/commits/{batch}" if copy else "",
+        part=Part.DELETE, place="", batch=batch, key=f"b/c/commits/.{batch}.x.tmp", held=held,
+        copy=Exchange("PUT", f"/b/c/commits/{batch}", {}, status=202), copied_to=f"b/c/commits/{batch}",
     )  # fmt: skip
 
 
-def played(
-    w: World, part: Part, kind: str = "kill driver", *, early: int = 0, **options: Any
-) -> tuple[StepOutcome, Requests]:
+def played(w: World, kind: str = "kill driver", *, early: int = 0, **options: Any) -> tuple[StepOutcome, Requests]:
     """A step at batch 3, where the pipeline stands, and at 4 if that one is passed over."""
     asked = Requests(w, early)
     w.world = replace(w.world, requests=asked)
-    when = trigger("request", part, batch=3)
-    (outcome,) = w.play(step(when, kind, **options), held=[stand(part, batch) for batch in (3, 4)])
+    held = [at(CrashPoint.BATCH_COMMITTED, batch) for batch in (3, 4)]
+    (outcome,) = w.play(step(DELETE, kind, **options), held=held)
     return outcome, asked
 
 
-def test_a_driver_is_killed_before_the_copy(tmp_path: Path) -> None:
-    with world(tmp_path) as w:
-        outcome, asked = played(w, Part.COPY)
-    assert (outcome.hit, outcome.batch, outcome.point) == (True, 3, "request copy")
-    assert [each.state for each in asked.met] == [State.DROPPED]
-    note = outcome.evidence.note
-    assert "the copy request DELETE b/c/commits/.3.x.tmp was held on its way to the store" in note
-    assert "nothing of it had been sent on, and it was dropped: its driver is dead" in note
-    assert "left in the checkpoint: commits/.3.*.tmp;" in f"{note};"
-    assert max(outcome.evidence.checkpoint_after["commits"]) == 2
+DELETE = trigger("request", "delete", batch=3)
 
 
 def test_a_driver_is_killed_between_copy_and_deletion(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        outcome, asked = played(w, Part.DELETE)
+        outcome, asked = played(w)
     assert (outcome.hit, outcome.batch, outcome.point) == (True, 3, "request delete")
     assert [each.state for each in asked.met] == [State.DROPPED]
     note = outcome.evidence.note
@@ -117,16 +96,9 @@ def test_a_driver_is_killed_between_copy_and_deletion(tmp_path: Path) -> None:
     assert "left in the checkpoint: commits/.3.*.tmp and commits/3" in note
 
 
-def test_a_put_without_a_rename_leaves_no_temporary_file_so_one_is_a_miss(tmp_path: Path) -> None:
-    with world(tmp_path) as w:
-        outcome, asked = played(w, Part.PUT)
-    assert not outcome.hit and not outcome.evidence.signalled
-    assert {each.state for each in asked.met} == {State.SENT}
-
-
 def test_a_request_that_went_on_too_early_is_a_miss_and_the_next_batch_is_tried(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        outcome, asked = played(w, Part.COPY, early=1)
+        outcome, asked = played(w, early=1)
     assert (outcome.hit, outcome.batch) == (True, 4)
     assert [each.state for each in asked.met] == [State.SENT, State.DROPPED]
     assert "batch 3 was missed, batch 4 was tried instead" in outcome.evidence.note
@@ -134,7 +106,7 @@ def test_a_request_that_went_on_too_early_is_a_miss_and_the_next_batch_is_tried(
 
 def test_a_driver_that_lives_on_has_its_request_sent_on(tmp_path: Path) -> None:
     with world(tmp_path) as w:
-        outcome, asked = played(w, Part.COPY, "pause driver", for_s=0.2)
+        outcome, asked = played(w, "pause driver", for_s=0.2)
     assert outcome.hit
     assert [each.state for each in asked.met] == [State.SENT]
     assert "it was sent on afterwards: let go" in outcome.evidence.note
@@ -145,9 +117,7 @@ def test_a_batch_without_a_record_is_passed_over(tmp_path: Path, monkeypatch: py
         monkeypatch.setattr(w.observer, "took_nothing", lambda folder, batch: batch == 3)
         asked = Requests(w)
         w.world = replace(w.world, requests=asked)
-        (outcome,) = w.play(
-            step(trigger("request", "copy", batch=3), "kill driver"), held=[at(CrashPoint.SINK_COMMITTED, 4)]
-        )
+        (outcome,) = w.play(step(DELETE, "kill driver"), held=[at(CrashPoint.BATCH_COMMITTED, 4)])
     assert (outcome.hit, outcome.batch) == (True, 4)
     assert [each.state for each in asked.met] == [State.SENT, State.DROPPED]
 
@@ -159,45 +129,29 @@ def test_a_batch_without_a_record_is_passed_over(tmp_path: Path, monkeypatch: py
 def test_one_that_never_comes_says_why(tmp_path: Path, requests: bool, why: str) -> None:
     with world(tmp_path) as w:
         w.world = replace(w.world, requests=Requests(w) if requests else None)
-        (outcome,) = w.play(step(trigger("request", "copy", batch=77), "kill driver"))
+        (outcome,) = w.play(step(trigger("request", "delete", batch=77), "kill driver"))
     assert not outcome.hit
     assert why in outcome.evidence.note
 
 
-HERE: Mapping[str, tuple[int, ...]] = {"offsets": (1, 2, 3), "commits": (1, 2), "begun": ()}
-"""Batch 3 is planned."""
+HERE: Mapping[str, tuple[int, ...]] = {"offsets": (1, 2, 3), "commits": (1, 2, 3), "begun": (3,)}
+"""Batch 3 is committed, and its temporary file still there."""
 
 
 @pytest.mark.parametrize(
-    ("part", "listing", "agrees"),
-    [
-        (Part.PUT, HERE, True),
-        (Part.PUT, {**HERE, "begun": (3,)}, False),
-        (Part.PUT, {**HERE, "commits": (1, 2, 3)}, False),
-        (Part.PUT, {**HERE, "offsets": (1, 2)}, False),
-        (Part.COPY, HERE, False),
-        (Part.COPY, {**HERE, "begun": (3,)}, True),
-        (Part.COPY, {**HERE, "commits": (1, 2, 3), "begun": (3,)}, False),
-        (Part.DELETE, {**HERE, "commits": (1, 2, 3), "begun": (3,)}, True),
-        (Part.DELETE, {**HERE, "commits": (1, 2, 3)}, False),
-        (Part.DELETE, {**HERE, "begun": (3,)}, False),
-    ],
+    ("listing", "agrees"), [(HERE, True), ({**HERE, "begun": ()}, False), ({**HERE, "commits": (1, 2)}, False)]
 )
 def test_the_checkpoint_has_to_agree_with_the_request_that_is_held(
-    part: Part, listing: Mapping[str, tuple[int, ...]], agrees: bool
+    listing: Mapping[str, tuple[int, ...]], agrees: bool
 ) -> None:
-    kind, when = TRIGGERS["request"], trigger("request", part, batch=3)
-    hit = TriggerHit(3, request=request(part, 3, Held()))
-    assert kind.agrees(when, hit, {**listing}) is agrees
-    assert not kind.agrees(when, TriggerHit(3, request=request(part, 3, Held(early=True))), {**listing})
-
-
-COPY, DELETE = (trigger("request", part, batch=3) for part in (Part.COPY, Part.DELETE))
+    kind = TRIGGERS["request"]
+    assert kind.agrees(DELETE, TriggerHit(3, request=request(3, Held())), {**listing}) is agrees
+    assert not kind.agrees(DELETE, TriggerHit(3, request=request(3, Held(early=True))), {**listing})
 
 
 def test_such_a_trigger_knows_where_the_batch_stands() -> None:
-    assert (COPY.point, DELETE.point) == (CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED)
-    assert str(COPY) == "request copy of batch 3"
+    assert DELETE.point is CrashPoint.BATCH_COMMITTED
+    assert str(DELETE) == "request delete of batch 3"
 
 
 NOWHERE = "never comes: no checkpoint lies on azure or s3"
@@ -206,12 +160,12 @@ NOWHERE = "never comes: no checkpoint lies on azure or s3"
 @pytest.mark.parametrize(
     ("when", "planned", "said"),
     [
-        (COPY, Planned(), ""),
-        (COPY, Planned(requests=tuple(Part)), ""),
-        (trigger("request", "copy"), Planned(), "is missing: of which batch?"),
-        (COPY, Planned(requests=()), NOWHERE),
-        (COPY, Planned(checkpoint=False), NOWHERE),
-        (COPY, Planned(late_log=True), "cannot be told: progress is async"),
+        (DELETE, Planned(), ""),
+        (DELETE, Planned(relayed=True), ""),
+        (trigger("request", "delete"), Planned(), "is missing: of which batch?"),
+        (DELETE, Planned(relayed=False), NOWHERE),
+        (DELETE, Planned(checkpoint=False), NOWHERE),
+        (DELETE, Planned(late_log=True), "cannot be told: progress is async"),
     ],
 )
 def test_where_no_request_is_seen_it_is_refused(when: Trigger, planned: Planned, said: str) -> None:
@@ -220,10 +174,9 @@ def test_where_no_request_is_seen_it_is_refused(when: Trigger, planned: Planned,
     assert all(each.startswith(said) for each in words)
 
 
-def test_each_server_says_what_it_is_asked_for() -> None:
-    assert held_requests("s3") == held_requests("azure") == tuple(Part)
-    for label in ("hdfs.second", "minidfs", "", "postgres", "another"):
-        assert held_requests(label) == ()
+def test_requests_are_held_of_object_stores() -> None:
+    assert relayed("s3") and relayed("azure")
+    assert not any(map(relayed, ("hdfs.second", "minidfs", "", "postgres", "another")))
 
 
 SCENARIO = """\
@@ -239,14 +192,13 @@ schedule:
     ("kept", "part", "said"),
     [
         (
-            "hdfs", "copy",
+            "hdfs", "delete",
             "it.yaml:5:22: schedule[0].when.request never comes: no checkpoint lies on azure or s3, whose requests are "
             "seen; say `checkpoint: s3`, for example",
         ),
         (
-            "s3", "coppy",
-            "it.yaml:5:22: schedule[0].when.request must be one of put, copy, delete, not 'coppy'; "
-            "did you mean 'copy'?",
+            "s3", "copy",
+            "it.yaml:5:22: schedule[0].when.request must be one of delete, not 'copy'",
         ),
     ],
 )  # fmt: skip
@@ -261,7 +213,7 @@ def test_one_that_the_server_does_not_know_is_refused_where_it_stands(
 
 def test_a_crash_point_that_only_a_held_request_shows_is_none_to_ask_for(tmp_path: Path) -> None:
     (tmp_path / "pay.py").write_text("")
-    text = (SCENARIO % ("s3", "copy")).replace("request: copy", "point: batch-planning")
+    text = (SCENARIO % ("s3", "delete")).replace("request: delete", "point: batch-planning")
     (tmp_path / "it.yaml").write_text(text)
     with pytest.raises(
         ScenarioError, match=r"it\.yaml:5:20: .*point must be one of block-received, batch-planned, .*, not"
@@ -269,23 +221,23 @@ def test_a_crash_point_that_only_a_held_request_shows_is_none_to_ask_for(tmp_pat
         load(tmp_path / "it.yaml")
 
 
-@pytest.mark.parametrize("when", [COPY], ids=str)
 @pytest.mark.parametrize(
     ("kind", "options"),
     [("kill driver", {"victim": "python"}), ("kill executor", {}), ("crash before offset commit", {})],
 )
-def test_what_would_hit_nothing_while_one_is_held_is_refused(when: Trigger, kind: str, options: dict[str, str]) -> None:
+def test_what_would_hit_nothing_while_an_operation_is_held_is_refused(kind: str, options: dict[str, str]) -> None:
+    when = trigger("op", "rename", batch=3, path="commits")
     assert [*FAULTS[kind].refusals(fault(kind, **options), when, Planned())]
 
 
 def test_only_a_run_with_such_a_step_is_given_a_relay() -> None:
-    names = ("checkpoint_append_copy_held", "checkpoint_append_before_offset_commit")
+    names = ("checkpoint_append_delete_held", "checkpoint_append_before_offset_commit")
     held, not_held = (parts(shipped(HOUSE / "scenarios" / "s3" / f"{name}.yaml"))["s3"] for name in names)
     assert (held, not_held) == ({"checkpoint": True, "relay": True}, {"checkpoint": True})
 
 
 @pytest.mark.parametrize("stack", ["processes", "yarn", "external", "containers"])
 def test_where_no_relay_can_stand_the_scenario_is_refused(stack: str) -> None:
-    found = unsupported(shipped(HOUSE / "scenarios" / "s3" / "checkpoint_append_copy_held.yaml"), stack)
+    found = unsupported(shipped(HOUSE / "scenarios" / "s3" / "checkpoint_append_delete_held.yaml"), stack)
     lacks = "kill driver: no request can be held on its way to the server that keeps the checkpoint"
     assert (lacks in found) == (stack in ("external", "containers"))

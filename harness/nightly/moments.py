@@ -25,7 +25,7 @@ from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS, counted
 from harness.sources import by_receiver
 from harness.stack import Means
-from harness.stacks.needed_parts import component_names, held_requests
+from harness.stacks.needed_parts import component_names, relayed
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Draws, Planned, Trait, has
 
@@ -59,7 +59,7 @@ def planned(scenario: Scenario) -> Planned:
         by_time=scenario.pipeline.progress == DSTREAMS,
         receiver=by_receiver(scenario.input.source),
         sinks_in={SINKS[sink.kind].component for sink in scenario.sinks},
-        requests=held_requests(scenario.pipeline.checkpoint),
+        relayed=relayed(scenario.pipeline.checkpoint),
     )
 
 

@@ -1,7 +1,7 @@
 """A folder of a run that lies on a server's file system or in an object store, and not where the harness could list
 it itself.
 
-mirror      a local copy that follows it
+mirror      a local copy
 checkpoint  what its listing says of a checkpoint of Spark's, straight from the server
 parts       the folders that servers give to the parts of a run
 http        asks a server over HTTP
@@ -9,16 +9,11 @@ http        asks a server over HTTP
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from harness.errors import StackError
-
-Wait = Callable[[float], object]
-"""Waits for so many seconds at most; what it returns says nothing."""
 
 
 class Gone(StackError):
@@ -38,7 +33,7 @@ class Entry:
 
 class RemoteFolder(Protocol):
     """One of them. Each `place` is a path below it, its parts parted by `/`; empty for itself. Several threads may ask.
-    All but `changes` raise StackError where the server does not answer, or refuses."""
+    All raise StackError where the server does not answer, or refuses."""
 
     @property
     def url(self) -> str:
@@ -48,10 +43,6 @@ class RemoteFolder(Protocol):
     def scratch(self) -> Path | None:
         """A folder of the harness's own for copies, which goes with its session and need not be there yet; None: that
         of the system."""
-
-    @property
-    def listed_how(self) -> str:
-        """By what means it is listed and how often, in words, such as `over WebHDFS, again and again`."""
 
     def entries(self, place: str) -> list[Entry]:
         """The names in a folder, as they were at one moment; none where it is not there."""
@@ -64,10 +55,6 @@ class RemoteFolder(Protocol):
 
     def delete(self, place: str) -> None:
         """Remove a file, or a folder with all that is in it; silent about what is not there."""
-
-    def changes(self) -> AbstractContextManager[Wait]:
-        """For one thread: a wait of at most so many seconds, which ends once something may have changed since the wait
-        before it, or soon where nobody can tell but by asking again."""
 
 
 def joined(*parts: str) -> str:

@@ -4,12 +4,11 @@ checkpoint."""
 from __future__ import annotations
 
 import contextlib
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from harness.remote import RemoteFolder, Wait
+from harness.remote import RemoteFolder
 from harness.resources import Resources
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoint"
 """The folder of a part that a run's checkpoint lies in, and the placeholder that stands for it."""
-POLL_S = 0.005
 
 
 class PartFolder(RemoteFolder, Protocol):
@@ -72,10 +70,3 @@ class CommitsInPart(CheckpointInPart):
         """What sees the requests of the checkpoints there; None for a part that was given no relay."""
         found: Commits | None = own.at.below(CHECKPOINT).commits()
         return found
-
-
-@contextlib.contextmanager
-def soon() -> Iterator[Wait]:
-    """A wait until it is time to ask again, where nobody tells of a change."""
-    never = threading.Event()
-    yield lambda within_s: never.wait(min(POLL_S, within_s))

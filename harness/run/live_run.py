@@ -39,7 +39,7 @@ from harness.sinks.reading import since
 from harness.sources import SOURCES
 from harness.sources.base import BeginsWithInput, TellsBeginning
 from harness.sources.producer import Producer
-from harness.spark.settings import SETTING
+from harness.spark.settings import MANAGER, SETTING
 from harness.stack import RestartsDrivers, Stack
 from harness.stacks.needed_parts import code, only_checkpoint, parts
 from harness.triggers import TRIGGERS
@@ -210,7 +210,6 @@ class Live:
             commits=sink_commits(self.scenario, self.own),
             requests=requests(self.scenario, self.own),
             feeds=None if self._counted is None else self.scenario.sinks[self._counted].query,
-            watched=self._mirror.told if self._mirror else "",
             only_checkpoint=only_checkpoint(self.scenario),
         )
 
@@ -325,7 +324,10 @@ class Live:
             saw = f"the pipeline ended {len(ended)} times with status 0, and began no query that has a checkpoint"
             raise SetupError(f"{saw}; a query lives only while its program waits. Its log ends:\n{tail(ended[-1].log)}")
         slow = "the driver is alive; " if self.supervisor.alive else ""
-        return Waiting(f"{slow}no checkpoint; a pipeline that keeps its offsets itself says `progress`")
+        cure = "a pipeline that keeps its offsets itself says `progress`"
+        if self._mirror is not None:
+            cure = f"{cure}; a program that sets {MANAGER} says so in `conf`"
+        return Waiting(f"{slow}no checkpoint; {cure}")
 
     def _committed(self) -> bool | Waiting:
         self._fault_free()

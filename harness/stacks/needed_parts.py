@@ -133,11 +133,9 @@ def asked(scenario: Scenario) -> str:
     return meant[0] if len(meant) == 1 else plain[0]
 
 
-def held_requests(label: str) -> tuple[str, ...]:
-    """Which requests can be held of the component that keeps the checkpoint; none of one that shows none, or of an
-    empty label: it lies in none."""
-    kept = COMPONENTS.all().get(component_of(label))
-    return tuple(kept.requests) if isinstance(kept, ShowsCommits) else ()
+def relayed(label: str) -> bool:
+    """Return whether requests can be held of the component that keeps the checkpoint; an empty label names none."""
+    return isinstance(COMPONENTS.all().get(component_of(label)), ShowsCommits)
 
 
 def grouped(scenario: Scenario) -> str:

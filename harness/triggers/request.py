@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Annotated
 
 from harness.component import COMPONENTS, ShowsCommits
-from harness.context import Commits, Listing, RunContext, TriggerHit, running
+from harness.context import Commits, Listing, RunContext, TriggerHit
 from harness.errors import WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
@@ -16,13 +16,6 @@ from harness.stack import Means
 from harness.triggers.base import LATE_LOG, Planned, Trait, wait_until
 from harness.triggers.base.standing import first
 
-STANDS = {
-    Part.PUT: CrashPoint.SINK_COMMITTED,
-    Part.COPY: CrashPoint.SINK_COMMITTED,
-    Part.DELETE: CrashPoint.BATCH_COMMITTED,
-}
-"""Where in the protocol a batch stands while such a request is held."""
-
 
 class Request:
     """Seen by a relay in front of the server. A batch without a record is passed over for the next one, where its plan
@@ -30,10 +23,10 @@ class Request:
 
     about = About(
         name="request",
-        summary="a request that commits a batch to a checkpoint in an object store is held: copy or delete, of the "
-        "rename to commits/N, or put, where the file manager has no rename",
+        summary="a request of the rename to commits/N in an object store is held: delete, of the temporary file that "
+        "is copied",
         example="{request: delete, batch: 3}",
-        options=Annotated[Part, v.choice(Part)],
+        options=Annotated[Part, v.choice((Part.DELETE,))],
     )
     traits = frozenset({Trait.RETRIES, Trait.HOLDS_REQUESTS})
     needs = frozenset({Means.HOLD_REQUESTS})
@@ -42,18 +35,15 @@ class Request:
         """While the request `value` is held."""
         part = Part(value)
         place = f"{self.about.name} {part}"
-        return Trigger(kind=self.about.name, value=str(part), place=place, batch=batch, query=query, point=STANDS[part])
+        point = CrashPoint.BATCH_COMMITTED
+        return Trigger(kind=self.about.name, value=str(part), place=place, batch=batch, query=query, point=point)
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """It needs a batch, and a checkpoint on a server that is asked for such a thing."""
-        known = planned.requests
         if trigger.batch is None:
             yield Refusal("batch", "is missing: of which batch?")
-        if not planned.checkpoint or (known is not None and not known):
+        if not planned.checkpoint or planned.relayed is False:
             yield Refusal(self.about.name, f"never comes: {_nowhere()}")
-        elif known is not None and trigger.value not in known:
-            words = f"never comes: where this checkpoint lies nobody asks for it; take one of {', '.join(known)}"
-            yield Refusal(self.about.name, words)
         elif planned.late_log:
             words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
             yield Refusal(self.about.name, words)
@@ -73,12 +63,9 @@ class Request:
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
         """By the files of the commit that are there, as long as the request was held."""
-        if hit.request is None or hit.request.early or hit.batch is None:
+        if hit.request is None or hit.request.early:
             return False
-        begun = hit.batch in listing.get("begun", ())
-        if hit.request.part is Part.DELETE:
-            return begun and hit.batch in listing.get("commits", ())
-        return begun is (hit.request.part is Part.COPY) and running(hit.batch, listing)
+        return all(hit.batch in listing.get(log, ()) for log in ("begun", "commits"))
 
 
 def _nowhere() -> str:

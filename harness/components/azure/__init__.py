@@ -24,7 +24,6 @@ from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CommitsInPart
-from harness.remote.relay.commits import Part
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
@@ -44,7 +43,6 @@ class Azure(CommitsInPart):
     )
     gives = ("path", "jars")
     bare = ()
-    requests = tuple(Part)
 
     @property
     def looks(self) -> tuple[Look, ...]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.components.azure.blob import EMULATED, BlobService
 from harness.components.azure.requests import operation
 from harness.machine import jars
-from harness.remote import Entry, Wait
-from harness.remote.parts import ProvidesFolders, soon
+from harness.remote import Entry
+from harness.remote.parts import ProvidesFolders
 from harness.remote.relay.commits import Commits
 from harness.remote.relay.server import Relay
 from harness.resources import Resources, labelled
@@ -34,11 +33,6 @@ class Room:
     scratch: Path | None = None
     relay: Relay | None = field(default=None, repr=False, compare=False)
     """What the run's programs ask it through, if anything: the harness asks the service itself."""
-
-    @property
-    def listed_how(self) -> str:
-        """In words."""
-        return "by the protocol of Azure's blobs, again and again"
 
     @property
     def url(self) -> str:
@@ -84,10 +78,6 @@ class Room:
             self.service.delete(self.container, name)
         if below.rstrip("/"):
             self.service.delete(self.container, below.rstrip("/"))
-
-    def changes(self) -> AbstractContextManager[Wait]:
-        """Nobody tells of one."""
-        return soon()
 
 
 class Provides(ProvidesFolders):

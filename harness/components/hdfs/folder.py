@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
-from harness.remote import Entry, Wait, joined
-from harness.remote.parts import soon
-
-Watch = Callable[[], AbstractContextManager[Wait]]
-"""As a folder's `changes`."""
+from harness.remote import Entry, joined
 
 
 @dataclass(frozen=True)
 class HdfsFolder:
     """The folder `path` of the file system that `server` asks and pipelines reach as `scheme` (`hdfs://host:port`).
-    `watch` tells of changes that the NameNode has noted; `scratch` is for copies."""
+    `scratch` is for copies."""
 
     server: WebHdfs
     scheme: str
     path: str
-    watch: Watch = field(default=soon, compare=False)
     scratch: Path | None = None
-    listed_how: str = "over WebHDFS, again and again"
 
     @property
     def url(self) -> str:
@@ -64,10 +56,6 @@ class HdfsFolder:
     def delete(self, place: str) -> None:
         """Remove a file, or a folder with all that is in it."""
         self.server.ask("DELETE", "DELETE", self._at(place), recursive="true")
-
-    def changes(self) -> AbstractContextManager[Wait]:
-        """A wait for what the NameNode may have noted."""
-        return self.watch()
 
     def _at(self, place: str) -> str:
         return f"{self.path}/{place}" if place else self.path

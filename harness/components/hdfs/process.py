@@ -7,11 +7,9 @@ NameNode syncs its edit log before it answers, as by default; nobody has to log 
 
 from __future__ import annotations
 
-import contextlib
 import secrets
-import sys
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +21,6 @@ from harness.errors import StackError
 from harness.hosts.in_parallel import together
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine.java import Java
-from harness.remote import Wait
-from harness.remote.parts import soon
 from harness.session.session import Session
 from harness.wait import Waiting
 
@@ -54,8 +50,6 @@ class _Another(StackError):
 
 class FileSystem(Provides):
     """One that we start, in whatever processes. `folder` holds its data and its settings, `scratch` is for copies."""
-
-    listed_how = "over WebHDFS, at each change of the NameNode's edit log"
 
     def __init__(self, session: Session) -> None:
         self.folder = session.folder / self.name
@@ -97,20 +91,6 @@ class FileSystem(Provides):
         super().close()
         for port in (self._rpc, self._http, self._data, self._data_http, self._data_ipc):
             port.release()
-
-    @contextlib.contextmanager
-    def watch(self) -> Iterator[Wait]:
-        """A wait for the NameNode to write into its edit log, which it does before it answers whoever made the change;
-        where nobody tells of that, until soon."""
-        if sys.platform != "linux":
-            with soon() as until_soon:
-                yield until_soon
-            return
-        from inotify_simple import INotify, flags
-
-        with INotify() as notify:
-            notify.add_watch(self._edits, flags.MODIFY | flags.CREATE | flags.MOVED_TO)
-            yield lambda within_s: notify.read(timeout=int(within_s * 1000))
 
     @property
     def _conf(self) -> Path:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from harness.components.hdfs.folder import HdfsFolder
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
-from harness.remote import Wait
-from harness.remote.parts import ProvidesFolders, soon
+from harness.remote.parts import ProvidesFolders
 from harness.resources import Resources, labelled
 
 
@@ -24,12 +22,7 @@ class Provides(ProvidesFolders):
     scheme: str
     root = "/onceproof"
     scratch: Path | None = None
-    listed_how = "over WebHDFS, again and again"
     shared = False
-
-    def watch(self) -> AbstractContextManager[Wait]:
-        """A wait for changes, as a folder's `changes`."""
-        return soon()
 
     def close(self) -> None:
         """Close the connections to it."""
@@ -44,7 +37,7 @@ class Provides(ProvidesFolders):
 
     def _folder(self, run_id: str, part: str) -> HdfsFolder:
         path = f"{self.root}/{run_id}/{part or 'files'}"
-        return HdfsFolder(self.files, self.scheme, path, self.watch, scratch=self.scratch, listed_how=self.listed_how)
+        return HdfsFolder(self.files, self.scheme, path, scratch=self.scratch)
 
 
 def version(files: WebHdfs) -> str:

@@ -19,7 +19,6 @@ from harness.component import Addressed, Look, Server, Started, server_look
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CommitsInPart
-from harness.remote.relay.commits import Part
 
 if TYPE_CHECKING:
     from harness.hosts.processes import ProcessHost
@@ -37,7 +36,6 @@ class S3(CommitsInPart):
     gives = ("path", "jars")
     bare = ()
     on_demand = True
-    requests = tuple(Part)
 
     @property
     def looks(self) -> tuple[Look, ...]:

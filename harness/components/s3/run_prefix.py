@@ -13,8 +13,7 @@ from harness.components.s3.server import Entry, Refused, Server
 from harness.errors import StackError
 from harness.machine import jars
 from harness.remote import Entry as Folder
-from harness.remote import Wait
-from harness.remote.parts import ProvidesFolders, soon
+from harness.remote.parts import ProvidesFolders
 from harness.remote.relay.commits import Commits
 from harness.remote.relay.relays import RELAY, Relays
 from harness.remote.relay.server import Relay
@@ -33,11 +32,6 @@ class Room:
     scratch: Path | None = None
     relay: Relay | None = field(default=None, repr=False, compare=False)
     """What the run's programs ask it through, if anything: the harness asks the server itself."""
-
-    @property
-    def listed_how(self) -> str:
-        """In words."""
-        return "by S3's protocol, again and again"
 
     @property
     def url(self) -> str:
@@ -77,10 +71,6 @@ class Room:
                 self.server.delete(self.bucket, f"{self.prefix}{each.key}")
             if place:
                 self.server.delete(self.bucket, f"{self.prefix}{place}")
-
-    def changes(self) -> contextlib.AbstractContextManager[Wait]:
-        """Nobody tells of one."""
-        return soon()
 
     def _asked(self, below: str, *, deep: bool) -> list[Entry]:
         with refusals():

@@ -44,6 +44,10 @@ class BatchTimes(Observer):
     def _watched(self, root: Path) -> CheckpointWatch:
         return CheckpointWatch(root, self._saw, events=self._events, grows=_is_log)
 
+    def watched(self, folder: Path | None) -> str:
+        """Nothing: DStreams ask no checkpoint file manager, which the agent is."""
+        return ""
+
     def catch_up(self) -> None:
         """Have all of the dead attempt recorded, and what the next one will find."""
         super().catch_up()

@@ -30,6 +30,7 @@ from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
 
 HELD_S = 3600.0
+WATCHED = "the checkpoint's folder was watched: no agent in Spark reported its operations"
 BEHIND_S = 2.0
 """How long a restart waits at most for what the watch has still to tell of the dead attempt."""
 
@@ -70,8 +71,6 @@ class Observer:
         self._held: list[HeldOperation] = []
         self._agent = agent.AgentServer(self._heard)
         self._watch = self._watched(root)
-        if mirror is not None:
-            mirror.start(lambda: self._watch.told_all(within_s=BEHIND_S))
 
     def _watched(self, root: Path) -> CheckpointWatch:
         return CheckpointWatch(root, self._watched_event)
@@ -102,10 +101,11 @@ class Observer:
         if (name := self.name(done.folder)) not in self._ids.values() and (made := query_id(done.folder)):
             self._ids[made] = name
         if (seen := agent.protocol_event(done)) is not None:
-            if self._mirror is not None:
+            place = self._mirror.place(done.folder) if self._mirror is not None else None
+            if self._mirror is not None and place is not None:
                 # The writer stands still: the copy has what is on the server. One that is away has nothing new.
                 with suppress(StackError):
-                    self._mirror.look()
+                    self._mirror.copy(place)
             with self._one:
                 self._saw(seen)
         self._stand(done)
@@ -154,6 +154,10 @@ class Observer:
             return self._mirror.folder / path.removeprefix(root)
         return agent.local(path)
 
+    def watched(self, folder: Path | None) -> str:
+        """Return that a checkpoint is watched and not reported by the agent, in words for evidence; else empty."""
+        return "" if folder is None or folder in self._reported else WATCHED
+
     def _watched_event(self, seen: CheckpointEvent) -> None:
         if seen.folder not in self._reported:
             with self._one:
@@ -164,8 +168,6 @@ class Observer:
         for held in self._held:
             held.let_go()
         self._agent.close()
-        if self._mirror is not None:
-            self._mirror.close()
         self._watch.close()
 
     def catch_up(self) -> None:
@@ -259,8 +261,6 @@ class Observer:
             raise HarnessError(f"the watch on the checkpoint died: {self._watch.failure!r}")
         if self._agent.failure is not None:
             raise HarnessError(f"what the agent reported was not taken: {self._agent.failure!r}")
-        if self._mirror is not None:
-            self._mirror.healthy()
 
     def other(self) -> str:
         """What the newest batch of a query says of its sources, none of which is the run's; empty without one."""
@@ -328,7 +328,7 @@ class Observer:
         place = self._mirror.place(folder) if self._mirror is not None else None
         if self._mirror is not None and place is not None and not (folder / "offsets" / str(batch)).exists():
             # Who has its plan from the server's listing is ahead of the copy.
-            self._mirror.look()
+            self._mirror.copy(place)
         with self._lock:
             progress = self._known.get(folder) or self._progress(folder)
         return progress.took_nothing(batch)

@@ -17,9 +17,7 @@ def mirror(scenario: Scenario, own: RunResources) -> Mirror | None:
     if not label:
         return None
     kept: KeepsCheckpoints = able(label, KeepsCheckpoints, "keeps no checkpoints")
-    away_s = sum(float(step.do.options.get("for_s", 0.0)) for step in scenario.schedule)
-    folder = kept.checkpoints(own.part(label))
-    return Mirror(folder, own.checkpoint, scratch=own.folder / "copied", away_s=away_s)
+    return Mirror(kept.checkpoints(own.part(label)), own.checkpoint, scratch=own.folder / "copied")
 
 
 def requests(scenario: Scenario, own: RunResources) -> Commits | None:

@@ -36,8 +36,8 @@ class Planned:
     (infinity where the file says it wrongly), whether some sink's rows can be counted, whether the pipeline's progress
     is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each, whether
     they are those of DStreams, and a receiver reads the source, whether some sink's own commits can be seen as they are
-    written, which components keep the rows of its sinks, and which requests can be held of the one that keeps the
-    checkpoint: none if it lies in none, None if nobody knows."""
+    written, which components keep the rows of its sinks, and whether requests can be held of the one that keeps the
+    checkpoint, None if nobody knows."""
 
     records: float = inf
     timeout_s: float = inf
@@ -49,7 +49,7 @@ class Planned:
     sink_logs: Collection[str | None] | None = None
     """The queries of the sinks that commit by renaming a file, None for a sink that names none; None: nobody knows."""
     sinks_in: Collection[str] = ()
-    requests: Collection[str] | None = None
+    relayed: bool | None = None
 
 
 def most_batches(records: float) -> float:
