@@ -106,6 +106,14 @@ class Driver(Protocol):
 
 
 @runtime_checkable
+class TakesArchives(Protocol):
+    """An ability of a stack: its JVMs start faster with class archives. `training` is the module that makes those, by
+    `before(say)` the stack is up, and `after(stack, say)`."""
+
+    training: str
+
+
+@runtime_checkable
 class RunsLines(Protocol):
     """An ability of a stack: drivers on other lines of Spark than the installed one (`Pipeline.spark`)."""
 

@@ -16,7 +16,7 @@ import pytest
 from kafka.net.inet import KafkaNetSocket
 
 from harness.run_folder.store import RunFolder
-from harness.stacks import shared
+from harness.stacks.processes import shared
 from tests.asked_once import asked_once as asked_once
 from tests.folders import Folder, payments
 

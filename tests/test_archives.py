@@ -79,11 +79,11 @@ def test_containers_without_archives_say_so_make_them_and_go_on_without(
 ) -> None:
     stack, said = cast("ContainersStack", SimpleNamespace(class_archives=tmp_path)), list[str]()
     monkeypatch.setattr(containers, "train", fails)
-    containers.provide(stack, said.append)
+    containers.after(stack, said.append)
     assert said == [training.MAKING, training.WITHOUT.format("no archive was written")]
     for kind in class_data.IN_CONTAINERS:
         (tmp_path / f"{kind}.jsa").write_bytes(b"x")
-    containers.provide(stack, said.append)
+    containers.after(stack, said.append)
     assert len(said) == 2, "nothing is missing"
 
 

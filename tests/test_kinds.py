@@ -486,7 +486,7 @@ OTHERWISE = {
     "transactions": {"scenario/__init__.py"},  # the default
     "python": {  # the language: a folder of its modules, its version, the part of a driver that is its program
         "cli/doctor.py", "hosts/local.py", "machine/spark_lines.py", "run/controls/runs.py", "run/run_or_control.py",
-        "scenario/__init__.py", "spark/standalone_processes.py", "stacks/shared.py",
+        "scenario/__init__.py", "spark/standalone_processes.py", "stacks/processes/shared.py",
     },
     "hdfs": {"components/minidfs/__init__.py"},  # whose small form it is
     "containers": {"cli/doctor.py"},  # what needs an engine
@@ -498,8 +498,8 @@ OTHERWISE = {
 }  # fmt: skip
 # One with the other's class archives, or with what it left running; the default.
 STACKS_OUTSIDE = {
-    "harness.stacks.containers": {"suite/suite_stack.py", "training/containers.py"},
-    "harness.stacks.processes": {"stacks/shared.py", "suite/shared_owner.py", "suite/suite_stack.py"},
+    "harness.stacks.containers": {"training/containers.py"},
+    "harness.stacks.processes": {"suite/shared_owner.py"},
 }
 
 

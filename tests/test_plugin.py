@@ -23,7 +23,7 @@ from tests.limits import PROCESS_S
 
 with quiet():
     from harness.run import loop
-    from harness.stacks import shared
+    from harness.stacks.processes import shared
     from harness.suite import suite_stack
 
 pytest_plugins = ["pytester"]

@@ -24,7 +24,7 @@ from harness.cli import main
 from harness.errors import HarnessError, Interrupted, StackError, WaitError
 from harness.machine import java
 from harness.session import reaper, session
-from harness.stacks import shared
+from harness.stacks.processes import shared
 from harness.suite import shared_owner
 from harness.suite.options import Options
 from harness.suite.suite_stack import stack_of
@@ -154,7 +154,7 @@ def test_an_interrupt_while_archives_are_made_ends_the_command(monkeypatch: pyte
 
     monkeypatch.setattr(java, "find", interrupted)
     with pytest.raises(Interrupted):
-        processes.provide(print)
+        processes.before(print)
 
 
 @pytest.mark.subprocess

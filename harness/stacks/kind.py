@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -55,6 +55,17 @@ class HasLines(Protocol):
     """It can run drivers on other lines of Spark than the installed one: its stack is `RunsLines`."""
 
     has_lines: bool
+
+
+@runtime_checkable
+class StaysUp(Protocol):
+    """Its stack can be one that `onceproof up` left running."""
+
+    def that_is_up(
+        self, logs: Path, *, needs: Collection[str], own: Collection[str], say: Callable[[str], object]
+    ) -> Stack | None:
+        """Return the one that is up, which does not end for want of users from here on; None without one that can be
+        used, and `say` is told why. Components in `own` are started with the command all the same."""
 
 
 @runtime_checkable

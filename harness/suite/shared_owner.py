@@ -28,7 +28,7 @@ from harness.hosts.logs import tail
 from harness.machine import cache
 from harness.session import reaper
 from harness.session.session import private
-from harness.stacks import shared
+from harness.stacks.processes import shared
 from harness.stacks.processes.stack import ProcessesStack
 from harness.suite import signals
 from harness.suite.suite_stack import up

@@ -5,19 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import starmap
 from pathlib import Path
 
-from harness.errors import HarnessError, Interrupted, StackError, UsageError
+from harness.errors import HarnessError, Interrupted, UsageError
 from harness.run_folder import store
 from harness.scenario import Scenario
-from harness.stack import Stack
+from harness.stack import Stack, TakesArchives
 from harness.stacks import other_lines
 from harness.stacks.addresses import NoAddress, Where, missing
-from harness.stacks.base.child_processes import ChildProcessesStack
-from harness.stacks.containers import KIND as CONTAINERS
+from harness.stacks.kind import StaysUp
 from harness.stacks.needed_parts import needed
-from harness.stacks.processes import KIND as PROCESSES
 from harness.stacks.registry import STACKS
 from harness.stacks.supported import not_run, refuse, without_address
 from harness.suite.options import Options
@@ -76,39 +75,22 @@ def _lacking(work: Sequence[Scenario], options: Options) -> dict[str, list[str]]
 
 def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str], say: Say) -> Stack | None:
     """The stack that `onceproof up` left running; None if there is none that can be used."""
-    if options.stack != PROCESSES.about.name or options.own_stack:
+    kind = STACKS[options.stack]
+    if options.own_stack or not isinstance(kind, StaysUp):
         return None
-    from harness.stacks import shared
-
-    found = shared.usable(say)
-    if found is None:
-        return None
-    stack = shared.SharedStack(found, store.latest(options.reports) / "logs", needs=needs, own=hit)
-    try:
-        # From here on it does not end for want of users.
-        stack.join()
-    except StackError:
-        say("the stack that was up has just gone down; starting one for this command")
-        return None
-    say("using the stack that is up (onceproof down ends it)")
-    return stack
+    return kind.that_is_up(store.latest(options.reports) / "logs", needs=needs, own=hit, say=say)
 
 
 @contextmanager
 def up(stack: Stack, say: Say = say) -> Iterator[Stack]:
     """The stack, up; down afterwards, however it ends. `say` is told what its user has to know."""
-    if isinstance(stack, ChildProcessesStack):
-        from harness.training.processes import provide
-
-        provide(say)
+    trains = import_module(stack.training) if isinstance(stack, TakesArchives) else None
+    if trains is not None:
+        trains.before(say)
     try:
         stack.up()
-        if stack.name == CONTAINERS.about.name:
-            from harness.stacks.containers.stack import ContainersStack
-            from harness.training import containers
-
-            if isinstance(stack, ContainersStack):
-                containers.provide(stack, say)
+        if trains is not None:
+            trains.after(stack, say)
         yield stack
     except (HarnessError, Interrupted) as first:
         try:

@@ -41,7 +41,11 @@ def train(stack: ContainersStack) -> Path:
     return class_archives
 
 
-def provide(stack: ContainersStack, say: Callable[[str], object]) -> None:
+def before(say: Callable[[str], object]) -> None:
+    """Nothing: they are made in containers of the stack."""
+
+
+def after(stack: ContainersStack, say: Callable[[str], object]) -> None:
     """Make the archives with a stack that is up if they are missing, and say so; if they cannot be made, say that it is
     slower without."""
     if class_data.complete(stack.class_archives, IN_CONTAINERS):

@@ -30,7 +30,7 @@ from harness.session.session import Session
 from harness.sources import SOURCES
 from harness.spark import driver_process as driver
 from harness.spark.standalone_processes import MASTER, WORKER, Spark
-from harness.stack import Driver
+from harness.stack import Driver, Stack
 from harness.workloads.base import Record
 
 TRAINING_APP = Path(__file__).with_name("application.py")
@@ -61,7 +61,7 @@ def train(found: java.Java, resolved: jars.Jars) -> Path:
     return target
 
 
-def provide(say: Callable[[str], object]) -> None:
+def before(say: Callable[[str], object]) -> None:
     """Make the archives for this machine if they are missing, and say so; if they cannot be made, say that it is slower
     without."""
     try:
@@ -72,6 +72,10 @@ def provide(say: Callable[[str], object]) -> None:
             train(found, resolved)
     except HarnessError as error:
         say(WITHOUT.format(error))
+
+
+def after(stack: Stack, say: Callable[[str], object]) -> None:
+    """Nothing: they are made without a stack."""
 
 
 def asked() -> Parts:

@@ -39,6 +39,7 @@ class ChildProcessesStack(StartingStack):
     Without `tuned` JVMs run with their default flags."""
 
     name: str
+    training = "harness.training.processes"
 
     def __init__(self, logs: Path, *, needs: Collection[str] = (), tuned: bool = True) -> None:
         super().__init__(logs, needs=needs)

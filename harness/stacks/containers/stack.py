@@ -40,6 +40,7 @@ class ContainersStack(StartingStack):
     that come up with it."""
 
     name = "containers"
+    training = "harness.training.containers"
 
     def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2) -> None:
         super().__init__(logs, needs=needs)

@@ -1,11 +1,12 @@
 """The stack `processes`: the components and Spark as child processes of the harness. Needs no Docker and no root.
 
-stack   what runs it
+stack    what runs it
+shared   the one that `onceproof up` left running
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from harness.component import AsProcesses
@@ -33,6 +34,14 @@ class Processes:
         from harness.stacks.processes.stack import ProcessesStack
 
         return ProcessesStack(logs, needs=needs)
+
+    def that_is_up(
+        self, logs: Path, *, needs: Collection[str], own: Collection[str], say: Callable[[str], object]
+    ) -> Stack | None:
+        """The one that `onceproof up` left running."""
+        from harness.stacks.processes import shared
+
+        return shared.that_is_up(logs, needs=needs, own=own, say=say)
 
 
 KIND = Processes()

@@ -119,6 +119,24 @@ def usable(say: Callable[[str], object]) -> There | None:
     return found
 
 
+def that_is_up(
+    logs: Path, *, needs: Collection[str], own: Collection[str], say: Callable[[str], object]
+) -> SharedStack | None:
+    """Return the stack that `onceproof up` left running; None if there is none that can be used. Raises StackError."""
+    found = usable(say)
+    if found is None:
+        return None
+    stack = SharedStack(found, logs, needs=needs, own=own)
+    try:
+        # From here on it does not end for want of users.
+        stack.join()
+    except StackError:
+        say("the stack that was up has just gone down; starting one for this command")
+        return None
+    say("using the stack that is up (onceproof down ends it)")
+    return stack
+
+
 def held(path: Path) -> bool:
     """Does another process hold that lock?"""
     try:
@@ -222,7 +240,7 @@ class SharedStack(LastingStack, ProcessesStack):
         return {name: ("borrowed", self._lent[name]["lent"]) for name in self._borrowed}
 
     def _last_words(self, path: Path) -> Sequence[str]:
-        return ("harness.stacks.shared", self._found.session, str(folder()), *super()._last_words(path)[1:])
+        return ("harness.stacks.processes.shared", self._found.session, str(folder()), *super()._last_words(path)[1:])
 
     def _drop(self, run_id: str) -> None:
         if lives(self._found.session):
