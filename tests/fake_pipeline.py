@@ -72,6 +72,11 @@ def jvm(checkpoint: Path, sink: Path, batches: int, broken: str) -> None:
             appear(offsets, batch, f'v1\n{{}}\n{{"topic":{{"0":{(batch + 1 - len(empty)) * ROWS}}}}}')
         else:
             rest(STEP_S)
+        if broken == "stateful":
+            state = checkpoint / "state" / "0" / "0" / f"{batch + 1}.delta"
+            state.parent.mkdir(parents=True, exist_ok=True)
+            with reported("rename", state):
+                state.touch()
         with sink.open("a") as rows:
             rows.write(f"{batch}\n")
         if broken == "logged":

@@ -200,17 +200,18 @@ def test_no_other_suite_kills_a_daemon_of_hdfs() -> None:
     assert {path.parent.name for path in kills_of_hdfs()} == OF_HDFS.keys()
 
 
-def test_each_call_to_hdfs_that_is_held_stands_in_its_cell() -> None:
-    head, *lines = rows("| held call |")
-    named, part = list[str](), ""
-    for call, _, *cells in lines:
-        # The last row is the same call of another file manager.
-        part = "".join(re.findall("`([a-z-]+)`", call)) or part
+def test_each_operation_on_hdfs_that_is_held_stands_in_its_cell() -> None:
+    head, *lines = rows("| operation |")
+    named, meant = list[str](), ("", "")
+    for operation, _, *cells in lines:
+        # The last row is the same operation of another file manager.
+        meant = next(iter(re.findall("{op: ([a-z]+), path: ([a-z]+)}", operation)), meant)
         for program, cell in zip(head[2:], cells, strict=True):
             ((words, link),) = LINK.findall(cell)
             scenario = shipped((PAGE.parent / link).resolve())
             (step,) = scenario.schedule
-            assert (words, part, step.do.kind) == (said(scenario), step.when.value, "kill driver"), link
+            assert (words, step.do.kind) == (said(scenario), "kill driver"), link
+            assert (step.when.value, step.when.options["path"]) == meant, link
             assert Path(scenario.pipeline.entry).stem == program
             named.append(Path(link).stem)
     there = [Path(each.path).stem for each in scenarios() if each.pipeline.checkpoint == "hdfs"]

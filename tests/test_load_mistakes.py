@@ -716,7 +716,7 @@ CASES = [
     Case(
         "when of nothing",
         GOOD + "schedule: [{when: {}, do: kill driver}]\n",
-        ["4:19: schedule[0].when is one of elapsed, failpoint, point, records, request, rows"],
+        ["4:19: schedule[0].when is one of elapsed, failpoint, op, point, records, request, rows, state_store"],
     ),
     Case(
         "when of two kinds",

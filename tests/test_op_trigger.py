@@ -55,3 +55,13 @@ def test_without_an_agent_it_never_comes(tmp_path: Path) -> None:
         (outcome,) = w.play(step(trigger("op", "create", batch=BATCH), "kill driver"))
     assert not outcome.hit and not outcome.evidence.signalled
     assert "never came" in outcome.evidence.note
+
+
+def test_a_driver_is_killed_once_the_state_of_a_batch_is_committed(tmp_path: Path) -> None:
+    with world(tmp_path, "--broken", "stateful", agent=True) as w:
+        (outcome,) = w.play(step(trigger("state_store", "committed", batch=BATCH), "kill driver"))
+    assert outcome.hit, outcome.evidence.note
+    assert (outcome.batch, outcome.point) == (BATCH, "state store committed")
+    assert f"driver was held after rename of state/0/0/{BATCH + 1}.delta" in outcome.evidence.note
+    assert max(outcome.evidence.checkpoint_after["commits"]) == BATCH - 1
+    assert w.copies()[BATCH] == 0, "the sink had nothing of the batch"

@@ -57,7 +57,14 @@ def test_the_steps_are_spelled_out(scenario: Scenario) -> None:
             "name": "crash mid-sink",
             "when": "after row 7 in the sink of batch 2",
             "do": "SIGKILL to the driver and to every executor after some rows of the sink",
-            "trigger": {"kind": "rows", "value": 7, "place": "after row 7 in the sink", "batch": 2, "implied": False},
+            "trigger": {
+                "kind": "rows",
+                "value": 7,
+                "place": "after row 7 in the sink",
+                "batch": 2,
+                "implied": False,
+                "options": {},
+            },
             "fault": {"kind": "crash mid-sink", "impact": "driver killed", "options": {}},
         },
         {
@@ -65,7 +72,13 @@ def test_the_steps_are_spelled_out(scenario: Scenario) -> None:
             "name": "crash before offset commit (jvm)",
             "when": "failpoint saved",
             "do": "SIGKILL to the driver when the sink has the batch and Spark's `commits/N` is not there yet",
-            "trigger": {"kind": "failpoint", "value": "saved", "place": "failpoint saved", "implied": False},
+            "trigger": {
+                "kind": "failpoint",
+                "value": "saved",
+                "place": "failpoint saved",
+                "implied": False,
+                "options": {},
+            },
             "fault": {"kind": "crash before offset commit", "impact": "driver killed", "options": {"victim": "jvm"}},
         },
     ]

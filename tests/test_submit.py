@@ -20,7 +20,7 @@ from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline, Victim
 from harness.spark import driver_container, driver_process
 from harness.spark.driver_process import SECRETS, ProcessDriver, submit
-from harness.spark.settings import COMPONENT, SETTING, VARIABLE, WHY
+from harness.spark.settings import COMPONENT, MANAGER, SETTING, VARIABLE, WHY
 from harness.spark.standalone_containers import ContainerDefaults
 from harness.wait import until
 from tests.limits import PROCESS_S
@@ -65,6 +65,7 @@ def test_each_thing_that_the_harness_gives_has_a_reason(tmp_path: Path) -> None:
     contained = submission.Machine(java=found, jars=none, flags=dict.fromkeys(class_data.Kind, ()))
     tables = [
         driver_process.table(given, PIPELINE, here),
+        driver_process.table(given, replace(PIPELINE, conf={MANAGER: "a.Manager"}), here),
         driver_process.table(given, PIPELINE, replace(here, shipped=tmp_path / "a.zip")),
         driver_container.table(given, PIPELINE, boxed, none),
         submission.table(given, PIPELINE, yarn, contained),

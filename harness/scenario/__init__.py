@@ -152,7 +152,7 @@ class Trigger:
     query: str | None = None
     point: CrashPoint | None = None
     implied: bool = False
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         batch = "" if self.batch is None else f" of batch {self.batch}"

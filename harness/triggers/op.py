@@ -6,21 +6,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from harness.context import HeldOperation, Listing, RunContext, TriggerHit, running
 from harness.fields import values as v
 from harness.fields.shape import Shape
-from harness.kinds import About, Refusal, Refusals
-from harness.operation import POINTS, Op, Operation, Side
-from harness.scenario import Step, Trigger
-from harness.stack import Means
-from harness.triggers.base import Planned, wait_until
-from harness.triggers.base.standing import first
+from harness.kinds import About
+from harness.operation import POINTS, Op, Side
+from harness.scenario import Trigger
+from harness.triggers.base.operation import HoldsOperation, Meant
 
 ASKED = (Op.CREATE, Op.RENAME, Op.DELETE)
-NUMBERED = ("offsets", "commits")
-THERE = {(Op.RENAME, Side.AFTER), (Op.DELETE, Side.BEFORE)}
-"""When the file is there under its name."""
-
 
 Path = Annotated[str, v.matching(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)*", "a path in the checkpoint")]
 
@@ -32,8 +25,8 @@ class Keys(Shape):
     when: Annotated[Side, v.choice(Side)] = Field(Side.BEFORE, description="before the operation, or after it")
 
 
-class OperationTrigger:
-    """The first such operation of a batch with records, in the driver or in an executor."""
+class OperationTrigger(HoldsOperation):
+    """Any operation."""
 
     about = About(
         name="op",
@@ -43,7 +36,6 @@ class OperationTrigger:
         options=Annotated[Op, v.choice(ASKED)],
         beside=Keys,
     )
-    needs = frozenset({Means.HOLD_OPERATIONS})
 
     def trigger(self, value: Op | str, *, batch: int | None = None, query: str | None = None, **keys: Any) -> Trigger:
         """While the operation `value` is held."""
@@ -56,51 +48,9 @@ class OperationTrigger:
             kind=self.about.name, value=str(op), place=place, batch=batch, query=query, point=point, options=options
         )
 
-    def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
-        """It needs a batch, and a checkpoint of Spark's micro-batch protocol."""
-        if trigger.batch is None:
-            yield Refusal("batch", "is missing: of which batch?")
-        if not planned.checkpoint or planned.by_time:
-            yield Refusal(self.about.name, "never comes: no checkpoint of Structured Streaming is written")
-
-    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
-        """The thread is held, so there is time to look."""
-        when = step.when
-
-        def held(lowest: int) -> TriggerHit:
-            found = _held(run, when, lowest)
-            return TriggerHit(found.operation.batch, folder=found.operation.folder, operation=found)
-
-        return first(run, held, (when.batch or 0) + later, freeze=freeze)
-
-    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
-        """By the file that is there after its rename, and not before; by the batch, where it is a file of neither
-        log."""
-        if hit.operation is None or hit.batch is None:
-            return False
-        done = hit.operation.operation
-        if done.log not in NUMBERED:
-            return running(hit.batch, listing) or done.log == "sources"
-        return (hit.batch in listing.get(done.log, ())) is ((done.op, done.side) in THERE)
-
-
-def _held(run: RunContext, when: Trigger, lowest: int) -> HeldOperation:
-    """The first such operation of a batch from `lowest` on. Raises WaitError once none can come."""
-    path, side = when.options["path"], when.options["when"]
-
-    def wanted(done: Operation) -> bool:
-        return (
-            (done.op, done.side) == (when.value, side)
-            and done.below(path)
-            and done.batch is not None
-            and done.batch >= lowest
-        )
-
-    with run.observer.holding(wanted, query=when.query) as held:
-        wait_until(run, when, lambda: held() is not None)
-        found = held()
-    assert found is not None
-    return found
+    def meant(self, when: Trigger) -> Meant:
+        """Return the operation that is waited for."""
+        return Op(str(when.value)), Side(when.options["when"]), str(when.options["path"])
 
 
 KIND = OperationTrigger()
