@@ -1,12 +1,12 @@
-"""Are crash points hit as surely with several runs at once as with one? Kills the driver again and again in the window
-before `commits/N`, some 40 ms wide, in runs side by side.
+"""Is each operation hit as surely with several runs at once as with one, and wherever the checkpoint lies? Kills the
+driver again and again at one operation of every third batch, in runs side by side.
 
-    PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4]
+    PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4] [--checkpoint s3] [OPERATION…]
 
-A kill is right if its batch is the one that the next attempt begins with, as Spark's own files show, and had not been
-committed: anything else is *elsewhere*. A try that comes too late is a miss, which the history says; the driver goes on
-unhurt, and the next batch is tried. A driver that died of no step that the history tells, and a step that it does not
-tell, are *unsaid*.
+An OPERATION is `before rename of commits`, for example; without any, four are tried. A kill is right if its batch is
+the one that the next attempt begins with, as Spark's own files show, and had not been committed: anything else is
+*elsewhere*. A try that comes too late is a miss, which the history says; the driver goes on unhurt, and the next batch
+is tried. A driver that died of no step that the history tells, and a step that it does not tell, are *unsaid*.
 """
 
 from __future__ import annotations
@@ -18,18 +18,25 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import monotonic
 
-from harness.history import AttemptEnded, Event, FaultInjected, FaultMissed, SinkCommitted, read
+from harness.history import AttemptEnded, CheckpointOp, Event, FaultInjected, FaultMissed, SinkCommitted, read
 from harness.load import load
 from harness.run.loop import run
 from harness.scenario import Scenario, StepOutcome
+from harness.stacks.needed_parts import needed
 from harness.stacks.processes.stack import ProcessesStack
 from harness.suite.side_by_side import played, threads
 
 EACH = 5
+OPERATIONS = (
+    "before rename of offsets",
+    "after rename of offsets",
+    "before create of commits",
+    "before rename of commits",
+)
 SCENARIO = """\
-name: killed again and again before the offset commit
-why: how surely is the window hit
-pipeline: pipelines/transactions/upsert.py
+name: killed again and again {operation}
+why: how surely is the operation hit
+pipeline: {{entry: pipelines/transactions/upsert.py{kept}}}
 input: {{workload: transactions, records: 1800}}
 schedule:
 {steps}
@@ -37,15 +44,19 @@ expect: held
 restart: {{max_restarts: 20}}
 timeout: 600s
 """
-STEP = "  - {{when: {{batch: {batch}, point: sink-committed}}, do: kill driver}}"
+STEP = "  - {{when: {{op: {op}, path: {path}, when: {side}, batch: {batch}}}, do: kill driver}}"
+CHECKPOINT = ", checkpoint: {0}, conf: {{spark.jars: '{{{0}.jars}}'}}"
 LATENCY_MS = (0.5, 0.9, 1.0)
 
 
-def scenario(folder: Path) -> Scenario:
+def scenario(folder: Path, operation: str = OPERATIONS[-1], checkpoint: str = "") -> Scenario:
     """Kills at every third batch."""
     path = folder / "aimed.yaml"
-    steps = "\n".join(STEP.format(batch=2 + 3 * number) for number in range(EACH))
-    path.write_text(SCENARIO.format(steps=steps), encoding="utf-8")
+    side, op, _, log = operation.split()
+    batches = (2 + 3 * number for number in range(EACH))
+    steps = "\n".join(STEP.format(op=op, path=log, side=side, batch=batch) for batch in batches)
+    kept = CHECKPOINT.format(checkpoint) if checkpoint else ""
+    path.write_text(SCENARIO.format(operation=operation, kept=kept, steps=steps), encoding="utf-8")
     return load(path)
 
 
@@ -74,27 +85,24 @@ def _right(step: StepOutcome, after: Sequence[Event]) -> bool:
 
 
 def ended_ms(history: Path) -> Iterator[float]:
-    """From the event of the window to the driver's death."""
+    """From the operation to the driver's death."""
     seen = 0.0
     for line in read(history):
-        if isinstance(line.event, SinkCommitted):
+        if isinstance(line.event, CheckpointOp):
             seen = line.at_s
         if isinstance(line.event, AttemptEnded):
             yield 1000 * (line.at_s - seen)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--jobs", type=int, default=4)
-    given = parser.parse_args()
+def measured(operation: str, checkpoint: str, kills: int, jobs: int) -> None:
+    """Kill at one operation so many times, and print how each went."""
     counts: Counter[str] = Counter()
     words: Counter[str] = Counter()
     latencies: list[float] = []
     began = monotonic()
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-", dir=Path.cwd()) as name:
         folder = Path(name)
-        wanted = scenario(folder)
+        wanted = scenario(folder, operation, checkpoint)
         histories: list[Path] = []
 
         def play(number: int, each: Scenario) -> None:
@@ -102,16 +110,29 @@ def main() -> None:
             words[result.verdict.word.value] += 1
             histories.append(result.folder / "history.jsonl")
 
-        with threads(given.jobs) as pool, ProcessesStack(folder / "logs", needs=["kafka", "postgres"]) as stack:
-            played([wanted] * -(-given.kills // EACH), pool, play)
+        with threads(jobs) as pool, ProcessesStack(folder / "logs", needs=needed([wanted])) as stack:
+            played([wanted] * -(-kills // EACH), pool, play)
         for history in histories:
             counts.update(told(history))
             latencies += ended_ms(history)
-    print(f"{sum(counts.values())} tries, {given.jobs} runs at once: {dict(counts)}")
+    print(
+        f"{operation}, checkpoint {checkpoint or 'local'}, {jobs} at once: {sum(counts.values())} tries, {dict(counts)}"
+    )
     ordered = sorted(latencies)
     shares = ", ".join(f"{ordered[int(share * (len(ordered) - 1))]:.0f}" for share in LATENCY_MS)
-    print(f"from the window's event to the death, median, 90 % and most: {shares} ms")
-    print(f"verdicts: {dict(words)}; {monotonic() - began:.0f} s")
+    print(f"  from the operation to the death, median, 90 % and most: {shares} ms")
+    print(f"  verdicts: {dict(words)}; {monotonic() - began:.0f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--checkpoint", default="", help="the component that keeps the checkpoint; local without one")
+    parser.add_argument("operation", nargs="*", default=list(OPERATIONS), metavar="OPERATION")
+    given = parser.parse_args()
+    for operation in given.operation:
+        measured(operation, given.checkpoint, given.kills, given.jobs)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import aimed
-from harness.history import AttemptEnded, BatchPlanned, Event, FaultInjected, FaultMissed, History, SinkCommitted
+from harness.history import (
+    AttemptEnded,
+    BatchPlanned,
+    CheckpointOp,
+    Event,
+    FaultInjected,
+    FaultMissed,
+    History,
+    SinkCommitted,
+)
+from harness.operation import Op, Side
 from harness.scenario import Evidence, StepOutcome
 from tests import histories
 from tests import sample_runs as sample
@@ -163,10 +173,16 @@ def test_the_scenario_has_as_many_steps_as_are_counted(tmp_path: Path) -> None:
     assert len({step.when.batch for step in made.schedule}) == aimed.EACH
 
 
-def test_the_time_to_a_death_is_from_the_last_window_before_it(tmp_path: Path) -> None:
+def operation(attempt: int, number: int) -> Event:
+    return CheckpointOp(
+        attempt=attempt, process="driver", query="checkpoint", path=f"commits/{number}", op=Op.RENAME, when=Side.BEFORE
+    )
+
+
+def test_the_time_to_a_death_is_from_the_last_operation_before_it(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     lines = histories.lines(
-        (1.0, batch(1, 1)), (2.0, batch(1, 2)), (2.06, died(1)), (5.0, batch(2, 2)), (5.25, died(2))
+        (1.0, operation(1, 1)), (2.0, operation(1, 2)), (2.06, died(1)), (5.0, operation(2, 2)), (5.25, died(2))
     )
     path.write_text(sample.written(lines), encoding="utf-8")
     assert [round(each) for each in aimed.ended_ms(path)] == [60, 250]
