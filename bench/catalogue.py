@@ -26,13 +26,13 @@ from bench.ran import digest
 from harness.fields.paths import SPARK_HOME
 from harness.load import load
 from harness.load.pipeline_header import header
+from harness.operation import POINTS
 from harness.scenario import CrashPoint, Guarantee, Scenario
 from harness.scenario.progress import DSTREAMS
 from harness.stacks import DEFAULT
 from harness.stacks.other_lines import on
 from harness.stacks.registry import STACKS
 from harness.stacks.supported import unsupported
-from harness.triggers.request import STANDS
 
 ROOT = Path(__file__).parent.parent
 RUNS = ROOT / "bench" / "records" / "runs.jsonl"
@@ -314,9 +314,10 @@ def _grouped(args: Sequence[str]) -> list[str]:
 
 
 def _window(point: str, words: Mapping[CrashPoint, str]) -> str:
-    held = {f"request {part}": stands for part, stands in STANDS.items()}.get(point)
-    if held is not None:
-        return f"{words[held]} ({point})"
+    held = {f"{side} {op} of {log}": stands for (log, op, side), stands in POINTS.items()}
+    stands = {**held, "request delete": CrashPoint.BATCH_COMMITTED}.get(point)
+    if stands is not None:
+        return f"{words[stands]} ({point})"
     return words[CrashPoint(point)] if point in [*CrashPoint] else f"batch being written ({point})"
 
 
