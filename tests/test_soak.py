@@ -64,7 +64,7 @@ def test_every_twin_window_and_fault_is_drawn_in_time() -> None:
     }
     assert Counter(step.when.point for step in steps).keys() == {*CrashPoint, None} - elsewhere
     # No twin keeps its checkpoint on a server; an operation has a scenario of its own.
-    assert {step.when.kind for step in steps} == {*TRIGGERS.all()} - {"op", "request"}
+    assert {step.when.kind for step in steps} == {*TRIGGERS.all()} - {"op", "request", "state_store"}
     assert {step.do.options.get("victim", Victim.TREE) for step in steps} == set(Victim)
     assert all(any(step.when.point is not CrashPoint.BATCH_COMMITTED for step in each.schedule) for each in drawn)
     counted = [(each, step) for each in drawn for step in each.schedule if step.when == replace(step.when, batch=None)]

@@ -44,7 +44,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
     if not why and not borne_out:
         why = NOT_BORNE_OUT
     injected = run.injected(hit)
-    words = (why, beside(run, hit), run.observer.watched(hit.folder))
+    words = (why, beside(run, hit), *notes(step, hit, done, after), run.observer.watched(hit.folder))
     return StepOutcome(
         name=step.name,
         point=step.when.place,
@@ -62,7 +62,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             unfelt=unfelt(done, why, borne_out),
             unhealed=done.unhealed,
             committed_meanwhile=done.committed_meanwhile,
-            note="; ".join([*filter(None, words), *notes(step, hit, done, after)]),
+            note="; ".join(filter(None, words)),
         ),
         at_s=round(run.history.elapsed_s(), 3),
         attempt=attempt if done.signalled else 0,
