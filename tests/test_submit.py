@@ -18,9 +18,10 @@ from harness.hosts.local import LocalProcess
 from harness.machine import agent, class_data, jars, java
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline, Victim
+from harness.session.session import Session
 from harness.spark import driver_container, driver_process
 from harness.spark.driver_process import SECRETS, ProcessDriver, submit
-from harness.spark.settings import COMPONENT, MANAGER, SETTING, VARIABLE, WHY
+from harness.spark.settings import AGENT, COMPONENT, DELEGATE, MANAGER, SETTING, VARIABLE, WHY
 from harness.spark.standalone_containers import ContainerDefaults
 from harness.wait import until
 from tests.limits import PROCESS_S
@@ -105,3 +106,18 @@ def test_a_driver_has_the_processes_of_its_whole_tree(tmp_path: Path) -> None:
         assert driver.processes(Victim.PYTHON) == [python]
         process.communicate(b"\n")
     assert driver.processes() == []
+
+
+def test_on_yarn_the_agent_stands_before_the_manager_of_the_pipeline(tmp_path: Path) -> None:
+    given = replace(own(tmp_path), parts={}, agent="a:1")
+    none = jars.Jars(broker=(), spark=(tmp_path / agent.NAME,), digest="")
+    found = java.Java(home=tmp_path, executable=tmp_path, feature=17, text="17")
+    machine = submission.Machine(java=found, jars=none, flags=dict.fromkeys(class_data.Kind, ()))
+    yarn = cast(Yarn, SimpleNamespace(home=tmp_path, master="yarn", folders=SimpleNamespace(conf=tmp_path)))
+    session = cast(Session, SimpleNamespace(spawn=lambda *_, **__: None))
+    asked = replace(PIPELINE, conf={MANAGER: "a.Manager", "spark.jars": "a.jar"})
+    submission.submit(session, yarn, given, asked, machine, log=tmp_path / "log")
+    said = dict(line.split("=", 1) for line in (tmp_path / "spark.properties").read_text().splitlines())
+    assert (said[MANAGER], said[DELEGATE], said["spark.jars"]) == (agent.MANAGER, "a.Manager", "a.jar")
+    for name in (f"spark.yarn.appMasterEnv.{AGENT}", f"spark.executorEnv.{AGENT}"):
+        assert said[name] == "a:1"

@@ -15,6 +15,10 @@ OUTSIDE = frozenset({"current_localtime", "current_localtimestamp", "current_set
 STEADY = frozenset({"error", "current_database", "current_schema"})
 """What it does not call consistent, and is where an effect runs: there is one database with one schema."""
 SEVERAL = frozenset({"unnest", "unlist"})
+TABLES = frozenset({"generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest"})
+"""The functions after `from` whose rows are made of their arguments. The catalogue has no stability for these, and of
+the others some run SQL that stands in a text (`query`), or show the engine (`duckdb_settings`)."""
+_OF_TABLES = ("pragma", "table", "table_macro")
 _ALL = """
 select function_name, function_type, macro_definition,
        stability = 'VOLATILE' or stability = 'CONSISTENT_WITHIN_QUERY' and varargs is null and len(parameters) = 0
@@ -28,7 +32,7 @@ from duckdb_functions()
 @dataclass(frozen=True, kw_only=True)
 class Functions:
     """Names in small letters: of aggregates; of what, called for one row, gives several; of what answers otherwise each
-    time, be it from one query to the next."""
+    time, be it from one query to the next, or gives rows that its arguments do not make."""
 
     aggregates: frozenset[str]
     several: frozenset[str]
@@ -45,11 +49,17 @@ def known() -> Functions:
         if kind == "macro":
             macros.setdefault(name, set()).update(re.findall(r"\w+", definition.lower()))
     unsteady = {name for name, *_, otherwise in told if otherwise} - STEADY
+    unsteady |= {name for name, kind, *_ in told if kind in _OF_TABLES} - TABLES - _plain(told)
     return Functions(
         aggregates=frozenset(name for name, kind, *_ in told if kind == "aggregate"),
         several=with_macros(SEVERAL, macros),
         unsteady=with_macros(unsteady | OUTSIDE | {*CLOCK_WORDS}, macros),
     )
+
+
+def _plain(told: Collection[tuple[str, str, str | None, bool]]) -> set[str]:
+    """Those that stand in an expression too, whose stability is told."""
+    return {name for name, kind, *_ in told if kind not in _OF_TABLES}
 
 
 def with_macros(names: Collection[str], macros: Mapping[str, Collection[str]]) -> frozenset[str]:

@@ -84,7 +84,7 @@ def launch(
     session: Session, own: RunResources, pipeline: Pipeline, machine: Machine, *, number: int, log: Path
 ) -> ProcessDriver:
     """Start the program; returns at once. Raises OSError if spark-submit cannot be started."""
-    command = submit(own, _merged(settings(own, pipeline, machine, number), pipeline.conf), pipeline)
+    command = submit(own, merged(settings(own, pipeline, machine, number), pipeline.conf), pipeline)
     env, name = environment(own, pipeline, machine, number), f"driver-{own.run_id}-{number}"
     return ProcessDriver(number, log, session.spawn(command, name=name, log=log, env=env, cwd=own.folder))
 
@@ -126,9 +126,9 @@ def table(own: RunResources, pipeline: Pipeline, machine: Machine) -> list[Chang
     return changes(settings(own, pipeline, machine, 1), variables(own, machine, 1), own, pipeline)
 
 
-def _merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:
-    """The pipeline's own words win, but for its jars and listeners, which come beside ours, and its checkpoint file
-    manager, which the agent stands before."""
+def merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of both: the pipeline's own words win, but for its jars and listeners, which come beside
+    ours, and its checkpoint file manager, which the agent stands before."""
     both = {name: [said[name] for said in (ours, pipelines) if said.get(name)] for name in LISTS}
     first = {MANAGER: ours[MANAGER]} if MANAGER in ours else {}
     return {**ours, **pipelines, **first, **{name: ",".join(values) for name, values in both.items() if values}}
@@ -141,12 +141,13 @@ def _secrets(own: RunResources, pipeline: Pipeline) -> Path | None:
     path = own.folder / SECRETS
     path.touch(mode=0o600)
     lines = "".join(f"{name}={_escaped(text)}\n" for name, text in own.secret_conf.items())
-    path.write_text(f"{_defaults(own, pipeline)}{lines}", encoding="utf-8")
+    path.write_text(f"{defaults(own, pipeline)}{lines}", encoding="utf-8")
     return path
 
 
-def _defaults(own: RunResources, pipeline: Pipeline) -> str:
-    """The user's `spark-defaults.conf`, which Spark passes over where it is given another file; empty without one."""
+def defaults(own: RunResources, pipeline: Pipeline) -> str:
+    """Return the user's `spark-defaults.conf`, which Spark passes over where it is given another file; empty without
+    one."""
     folder = {**os.environ, **pipeline.env}.get("SPARK_CONF_DIR") or own.spark_home / "conf"
     path = Path(folder) / "spark-defaults.conf"
     return f"{path.read_text(encoding='utf-8')}\n" if path.is_file() else ""

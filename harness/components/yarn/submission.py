@@ -27,7 +27,7 @@ from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
 from harness.spark import driver_process
-from harness.spark.settings import ATTEMPT, RUN, changes
+from harness.spark.settings import AGENT, ATTEMPT, RUN, changes
 from harness.stack import Change
 
 NAMED = re.compile(rb"application_\d+_\d+")
@@ -82,7 +82,9 @@ def submit(
     given = own.folder / "spark.properties"
     # It holds what only the processes of the run could see.
     given.touch(mode=0o600)
-    given.write_text(properties({**settings(own, pipeline, yarn, machine), **_told(own, pipeline)}), encoding="utf-8")
+    ours = {**settings(own, pipeline, yarn, machine), **_variables(own, pipeline)}
+    text = properties(driver_process.merged(ours, pipeline.conf))
+    given.write_text(f"{driver_process.defaults(own, pipeline)}{text}", encoding="utf-8")
     command = [str(own.spark_home / "bin" / "spark-submit"), "--master", yarn.master, "--deploy-mode", "cluster"]
     command += ["--properties-file", str(given), pipeline.entry, *pipeline.args]
     env = service.environment(
@@ -151,13 +153,12 @@ def table(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine) -
     return changes(conf, _master(own, pipeline), own, pipeline)
 
 
-def _told(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
-    """The environment of the containers, and the pipeline's own settings, which win."""
+def _variables(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
+    """The environment of the containers, as settings."""
     driver = {**_master(own, pipeline), **own.environment, **pipeline.env}
     return {
         **{f"spark.yarn.appMasterEnv.{name}": quoted(value) for name, value in driver.items()},
         **{f"spark.executorEnv.{name}": value for name, value in _executors(own).items()},
-        **pipeline.conf,
     }
 
 
@@ -180,6 +181,7 @@ def _master(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         RUN: own.run_id,
         failpoint.FOLDER: str(own.folder / "failpoints"),
+        **({AGENT: own.agent} if own.agent else {}),
     }
 
 
