@@ -7,18 +7,21 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.machine import class_data, jars, java
+from harness.machine import agent, class_data, jars, java
 from harness.resources import RunResources
+from harness.run.progress.agent import AgentServer
 from harness.scenario import Pipeline
+from harness.session.reaper import MARKER
 from harness.session.session import Session
 from harness.spark import driver_process, settings
 from harness.spark.driver_process import Machine
-from harness.spark.settings import SETTING, VARIABLE, WORKER
+from harness.spark.settings import LISTENERS, SETTING, VARIABLE, WORKER
 from harness.spark.standalone_processes import Spark
 from harness.wait import until
 
@@ -53,15 +56,15 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Seen, Seen,
     """What a program saw under Onceproof and under plain spark-submit; and the table, by kind and name."""
     root = tmp_path_factory.mktemp("place")
     found = java.find()
-    resolved = jars.resolve(found)
+    resolved = agent.resolve(found)
     folder = root / "run"
     folder.mkdir()
-    with Session() as session:
+    with Session() as session, closing(AgentServer(lambda event: None)) as server:
         spark = Spark(session, found, logs=root)
         spark.start()
         own = RunResources(
             run_id="observed", parts={}, spark_master=spark.master, spark_home=spark.home, folder=folder,
-            checkpoint=folder / "checkpoint",
+            checkpoint=folder / "checkpoint", agent=server.address,
         )  # fmt: skip
         flags = {kind: class_data.flags(kind, found, resolved) for kind in class_data.Kind}
         machine = Machine(
@@ -78,6 +81,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Seen, Seen,
         # As in a shell in which this environment is active. Executors would take another python3 off the worker's path.
         path = os.pathsep.join([str(Path(sys.executable).parent), str(found.executable.parent), os.environ["PATH"]])
         command = [
+            "env",
+            "-u",
+            MARKER,
             str(jars.spark_home() / "bin" / "spark-submit"),
             "--master",
             spark.master,
@@ -161,13 +167,15 @@ def test_executors_have_the_flags_and_the_class_path_of_the_table(
     assert less == {class_path.removeprefix(table[SETTING]["spark.executor.extraClassPath"] + ":"), "-Xmx1024M"}
 
 
-def test_the_jvm_has_the_same_threads_but_for_those_of_the_user_interface(
+def test_the_jvm_has_the_same_threads_but_for_those_of_listeners_and_of_the_user_interface(
     seen: tuple[Seen, Seen, Mapping[str, Mapping[str, str]]],
 ) -> None:
     # Those of pools, which are numbered, and what waits for a child come and go.
     both = [{each for each in one["jvm.threads"] if not re.search(r"N|[Pp]ool|reaper", each)} for one in seen[:2]]
     assert "dag-scheduler-event-loop" in both[0]
-    assert {each for each in both[0] ^ both[1] if not each.startswith("SparkUI")} == set()
+    differs = {each for each in both[0] ^ both[1] if not each.startswith("SparkUI")}
+    # Spark's, for listeners that are not its own.
+    assert differs == {"spark-listener-group-shared"}
 
 
 def test_nothing_else_differs(seen: tuple[Seen, Seen, Mapping[str, Mapping[str, str]]]) -> None:
@@ -182,7 +190,7 @@ def test_nothing_else_differs(seen: tuple[Seen, Seen, Mapping[str, Mapping[str, 
         assert _bare(ours[part]) == _bare(plain[part]), part
     listeners = [[re.sub(r"@[0-9a-f]+", "", each) for each in one["jvm.listeners"]] for one in (ours, plain)]
     # The user interface keeps what it shows by a listener, and there is none.
-    assert set(listeners[0]) <= set(listeners[1])
+    assert {*listeners[0]} - {*listeners[1]} == {seen[2][SETTING][LISTENERS]}
 
 
 def test_the_page_of_settings_is_the_table() -> None:

@@ -22,8 +22,9 @@ from harness.machine.jars import Jars
 from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
+from harness.session import reaper
 from harness.session.session import Session
-from harness.spark.settings import AGENT, ATTEMPT, DELEGATE, JARS, LISTENERS, LISTS, MANAGER, RUN, changes
+from harness.spark.settings import AGENT, ATTEMPT, DELEGATE, JARS, LISTENERS, LISTS, MANAGER, OF_SESSION, RUN, changes
 from harness.stack import Change
 
 MEMORY = "512m"
@@ -123,7 +124,8 @@ def variables(own: RunResources, machine: Machine, number: int) -> dict[str, str
 
 def table(own: RunResources, pipeline: Pipeline, machine: Machine) -> list[Change]:
     """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
-    return changes(settings(own, pipeline, machine, 1), variables(own, machine, 1), own, pipeline)
+    given = {**variables(own, machine, 1), reaper.MARKER: OF_SESSION}
+    return changes(settings(own, pipeline, machine, 1), given, own, pipeline)
 
 
 def merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from harness import failpoint
 from harness.resources import RunResources
 from harness.scenario import Pipeline
+from harness.session import reaper
 from harness.stack import Change
 
 RUN = "ONCEPROOF_RUN"
@@ -28,13 +29,19 @@ REPORTS = "where the agent in Spark reports"
 SETTING, VARIABLE, FLAG, WORKER = "setting", "variable", "JVM flag", "variable of executors"
 HEAD = """\
 A driver is started by the `spark-submit` of the installed pyspark. Onceproof adds the settings, variables and JVM flags
-below and nothing else. Executors inherit the variables of the third table from the worker that `processes` starts.
-`run.json` (`changes`) and the page of a run list those of the run with their values. `conf` and `env` of the pipeline
-win over them, and what the program sets in its session wins over both. `tests/test_driver_start.py` compares what a
-program sees under Onceproof and under plain `spark-submit`: this table is the difference."""
+below and nothing else. Executors inherit the variables of the third table from the worker that `processes` starts, and
+of the user's environment `PATH`, `LANG`, `LC_ALL`, `TZ` and `LD_LIBRARY_PATH` alone. Master and worker have
+`spark.master.rest.enabled=false` and `spark.port.maxRetries=0`. `run.json` (`changes`) and the page of a run list those
+of the run with their values. `conf` and `env` of the pipeline win over them: its jars and listeners come beside ours,
+and the agent hands on to its checkpoint file manager. What the program sets in its session wins over both.
+`tests/test_driver_start.py` compares what a program sees under Onceproof and under plain `spark-submit`, on the same
+worker: this table is the difference."""
 COMPONENT = "a component of the run asks for it"
 """The reason for a name that a component gives, such as the address of an object store."""
 OURS = "finds the processes of a run"
+LEFT = "finds what the harness has started, also once the harness is dead"
+OF_SESSION = "(of the session)"
+"""What the table has as the value of `ONCEPROOF_SESSION`."""
 WHY: Mapping[str, Mapping[str, str]] = {
     SETTING: {
         "spark.app.name": "tells the applications of one cluster apart; a name given by the program wins",
@@ -49,7 +56,7 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "spark.executor.extraJavaOptions": "the executors' JVM flags",
         "spark.executor.instances": "as many executors as the scenario asks for; on YARN alone",
         "spark.executor.memory": "several JVMs share one machine",
-        LISTENERS: "the agent reports tasks, executors and queries; it comes beside those of the pipeline",
+        LISTENERS: "the agent reports tasks, executors and queries, beside the pipeline's; it has a thread of Spark",
         MANAGER: "the agent reports each operation on a checkpoint, and hands it on to Spark's own manager",
         DELEGATE: "the file manager that the pipeline asks for, to which the agent hands each operation on",
         f"spark.executorEnv.{AGENT}": REPORTS,
@@ -80,6 +87,7 @@ WHY: Mapping[str, Mapping[str, str]] = {
         AGENT: REPORTS,
         ATTEMPT: OURS,
         RUN: OURS,
+        reaper.MARKER: LEFT,
         failpoint.FOLDER: "where failpoints are armed",
         "PYSPARK_DRIVER_PYTHON": "the Python that runs Onceproof, or that of the version of Spark asked for",
         "PYSPARK_PYTHON": "the same Python in the executors",
@@ -92,6 +100,7 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "TMPDIR": "what a killed process leaves goes with the run",
     },
     WORKER: {
+        reaper.MARKER: LEFT,
         "JAVA_HOME": "the Java that `onceproof doctor` names",
         "JDK_JAVA_OPTIONS": "what a killed JVM leaves goes with the stack",
         "PYSPARK_PYTHON": "the Python of the driver",

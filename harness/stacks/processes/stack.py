@@ -17,7 +17,7 @@ from harness.session.session import Session
 from harness.spark import driver_process
 from harness.spark import standalone_processes as standalone
 from harness.spark.other_line import OtherLine, other_line
-from harness.spark.settings import inherited
+from harness.spark.settings import OF_SESSION, inherited
 from harness.stack import Change, Driver
 from harness.stacks.base import RUNS
 from harness.stacks.base.child_processes import ChildProcessesStack
@@ -135,7 +135,9 @@ class ProcessesStack(ChildProcessesStack):
         """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
         line = self._line(pipeline)
         own, cluster = (line.given(own), line.cluster) if line else (own, self.spark)
-        return driver_process.table(own, pipeline, self._machine(pipeline)) + inherited(cluster.variables())
+        return driver_process.table(own, pipeline, self._machine(pipeline)) + inherited(
+            {reaper.MARKER: OF_SESSION, **cluster.variables()}
+        )
 
     def _machine(self, pipeline: Pipeline) -> driver_process.Machine:
         if (line := self._line(pipeline)) is not None:
