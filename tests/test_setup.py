@@ -239,12 +239,16 @@ class TestJars:
         assert str(spark.wanted[0]) == "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
         assert broker.key() == before[0]
         assert spark.key() != before[1]
-        assert jars.neighbours("spark") == [str(each) for each in spark.wanted[:2]]
+        near = jars.neighbours("spark")
+        assert near == [str(each) for each in spark.wanted[:2]]
+        assert jars.spark_told([]) == {"version": "4.2.9", "neighbours": near}
 
     def test_one_jar_of_sparks_may_be_older_than_another(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("importlib.metadata.version", lambda _: "4.1.4")
         wanted = [f"{each.name}:{each.version}" for each in jars.jar_folders()[1].wanted[:2]]
         assert wanted == ["spark-sql-kafka-0-10_2.13:4.1.3", "spark-token-provider-kafka-0-10_2.13:4.1.1"]
+        more = {*jars.spark_told(["s3"])["neighbours"]} - {*jars.spark_told([])["neighbours"]}
+        assert more == {"org.apache.spark:spark-hadoop-cloud_2.13:4.1.1@jar"}
 
     def test_what_is_asked_for_by_name_is_taken_in_that_version_by_all(self, ivy: java.Java) -> None:
         asked = ElementTree.parse(jars.resolve(ivy).spark[0].parent / "ivy.xml").getroot()

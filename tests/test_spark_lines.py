@@ -43,6 +43,7 @@ from tests.strategies import project
 
 ROOT = Path(__file__).resolve().parent.parent
 OWN = spark_lines.own()
+HOUSE = Path(__file__).parents[1]
 FILE = """\
 name: n
 pipeline: {entry: pipelines/pay.py%s}
@@ -289,6 +290,20 @@ class TestAScenario:
         (mistake,) = refused.value.mistakes
         assert (mistake.line, mistake.column) == (2, 44)
         assert mistake.text.startswith("pipeline.spark asked for Spark 2.4; there are 3.5 (3.5.7), 4.0 (4.0.0), ")
+
+    @pytest.mark.parametrize(
+        ("installed", "name", "lacks"),
+        [("3.5.7", "sources/python_source_counter_in_memory_after_offset_commit", "Python data sources"),
+         ("4.2.0", "sinks/iceberg_appended_before_offset_commit", "iceberg")],
+    )  # fmt: skip
+    def test_what_the_installed_line_does_not_do_is_refused_by_name(
+        self, monkeypatch: pytest.MonkeyPatch, installed: str, name: str, lacks: str
+    ) -> None:
+        scenario = load(HOUSE / "scenarios" / f"{name}.yaml")
+        assert unsupported(scenario, "processes") == []
+        monkeypatch.setattr(spark_lines, "installed", lambda: installed)
+        (words,) = unsupported(load(HOUSE / "scenarios" / f"{name}.yaml"), "processes")
+        assert words.startswith(f"Spark {installed[:3]}, which has no {lacks}")
 
     @pytest.mark.parametrize(
         ("said", "program", "words"),

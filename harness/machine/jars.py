@@ -17,10 +17,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from harness.errors import StackError
@@ -186,6 +187,14 @@ def neighbours(class_path: str, line: Line | None = None) -> list[str]:
     version = line.version if line else spark_lines.installed()
     found = _coordinates(class_path, line)
     return [str(each) for each in found if each.organisation == SPARKS and each.version != version]
+
+
+def spark_told(components: Iterable[str]) -> dict[str, Any]:
+    """Return what a run with these components tells of the installed Spark: its `version`, and its `neighbours`, the
+    jars of Spark's own in another version. Raises StackError as `for_spark` does."""
+    paths = ["spark", *(path for each in components for path in for_spark(each, spark_lines.own()))]
+    near = dict.fromkeys(each for path in paths for each in neighbours(path))
+    return {"version": spark_lines.installed(), "neighbours": [*near]}
 
 
 def asked(line: str = "") -> dict[str, list[str]]:

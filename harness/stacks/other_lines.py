@@ -1,4 +1,4 @@
-"""Which lines of Spark a scenario asks for besides the installed one, and what of it they do not do, by name."""
+"""Which lines of Spark a scenario asks for besides the installed one, and what of it a line does not do, by name."""
 
 from __future__ import annotations
 
@@ -86,8 +86,11 @@ def provide(work: Sequence[Scenario], say: Callable[[str], object]) -> None:
 
 
 def refusals(scenario: Scenario) -> list[tuple[str, str]]:
-    """Each line that it asks for with something that this one does not do of it, and the reason."""
-    return [(line, words) for line in asked(scenario) for words in _refusals(scenario, line)]
+    """Each line that its attempts run on, the installed one too, with what this one does not do of it, and the
+    reason."""
+    first = scenario.pipeline.spark
+    lines = dict.fromkeys(name or spark_lines.own() for name in (first, scenario.restart.spark or first))
+    return [(line, words) for line in lines for words in _refusals(scenario, line)]
 
 
 def _refusals(scenario: Scenario, line: str) -> Iterator[str]:
@@ -97,11 +100,12 @@ def _refusals(scenario: Scenario, line: str) -> Iterator[str]:
             jars.for_spark(name, line)
         except StackError as failure:
             yield f"{name}: {failure}"
-    texts = (pipeline.entry, *pipeline.args, *pipeline.env.values(), *pipeline.conf.values())
-    for name in dict.fromkeys(each for text in texts for each in used(text) if each in OF_OUR_OWN):
-        yield f"{{{name}}}: it is that of Spark {own}"
-    if pipeline.progress == DSTREAMS:
-        yield f"progress: dstreams (its checkpoint files are read as Spark {own} writes them)"
+    if spark_lines.is_other(line):
+        texts = (pipeline.entry, *pipeline.args, *pipeline.env.values(), *pipeline.conf.values())
+        for name in dict.fromkeys(each for text in texts for each in used(text) if each in OF_OUR_OWN):
+            yield f"{{{name}}}: it is that of Spark {own}"
+        if pipeline.progress == DSTREAMS:
+            yield f"progress: dstreams (its checkpoint files are read as Spark {own} writes them)"
     if line.startswith("3."):
         yield from (f"{what}: Spark has them from 4.0 on ({where})" for what, where in _newer(scenario).items())
 

@@ -15,9 +15,11 @@ fault           kills the broker
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from harness.component import Addressed, Boxed, Followed, Look, Server, Started
+from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -81,7 +83,12 @@ class Kafka:
 def _spark() -> str:
     from harness.machine import jars, spark_lines
 
-    near = jars.neighbours("spark")
+    paths = [path for path in jars.asked() if path.partition("-")[0] == "spark"]
+    near: dict[str, None] = {}
+    for path in paths:
+        # Some of them cannot be had for each Spark.
+        with suppress(StackError):
+            near |= dict.fromkeys(jars.neighbours(path))
     with_them = f"with the nearest that Maven Central has: {', '.join(near)}" if near else "with its own"
     return f"pyspark {spark_lines.installed()}, {with_them}"
 

@@ -105,7 +105,7 @@ class ChildProcessesStack(StartingStack):
             "java": self._java.text,
             "jars": self._jars.digest,
             **self._described(components),
-            "spark": {"version": spark_lines.installed(), "neighbours": jars.neighbours("spark"), **spark},
+            "spark": {**jars.spark_told(components), **spark},
             **more,
             "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
         }

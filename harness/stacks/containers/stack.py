@@ -178,7 +178,7 @@ class ContainersStack(StartingStack):
             },
             "jars": self._jars.digest,
             **self._described(components),
-            "spark": {"cores": self.spark.cores, "workers": len(containers.WORKERS)},
+            "spark": {**jars.spark_told(components), "cores": self.spark.cores, "workers": len(containers.WORKERS)},
             "flags": {
                 kind.value: [*class_data.fitted(self.class_archives / f"{kind}.jsa")]
                 for kind in class_data.IN_CONTAINERS

@@ -19,7 +19,7 @@ from harness.component import Addressed, InSession, Server, component
 from harness.errors import StackError, UsageError
 from harness.hosts.local import LocalProcess, carrying
 from harness.hosts.ports import HOST
-from harness.machine import agent, class_data, java
+from harness.machine import agent, class_data, jars, java
 from harness.machine.jars import spark_home
 from harness.resources import RunResources
 from harness.scenario import Pipeline
@@ -144,7 +144,7 @@ class ExternalStack(LastingStack):
             "java": self._java.text,
             "jars": self._jars.digest,
             **self._described(components),
-            "spark": {"at": self.where.spark_master, "driver_host": self._ours},
+            "spark": {**jars.spark_told(components), "at": self.where.spark_master, "driver_host": self._ours},
         }
 
     def _asked(self) -> str:
