@@ -49,13 +49,12 @@ edit this page. *Seen at the hit* is what the snapshots of a hit showed, the lat
 the next attempt worked): what the sink held, how far Spark's logs were, what that put at stake; *missed* is a fault
 that did not hit. *Asked* is what the scenario sets beside the program: how the sink is read, a weaker guarantee, where
 the checkpoint lies. [The programs](../pipelines/README.md) say why each of them breaks or holds;
-[crash-points.md](crash-points.md) goes by the kind of sink and the place in a batch."""
+[crash-points.md](crash-points.md) goes by the kind of sink and the place in a batch. Runs that came out otherwise than
+expected are kept in [otherwise.jsonl](../bench/records/otherwise.jsonl)."""
 
 
 NOT_RUN = "## Not run yet"
 CHANGED = "## Changed since their run"
-OTHER = "## Runs that came out otherwise"
-KEPT = "Kept since 2026-11-27. [predictions.md](../bench/records/predictions.md) says what was wrong."
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
 
@@ -123,7 +122,6 @@ def page(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield from tables((Row(**each["row"]), each["scenario"]) for each in told)
     yield from not_run(lacking({each["scenario"] for each in told if each["row"]["stack"] == own(each["scenario"])}))
     yield from changed(told)
-    yield from came_out_otherwise(read(OTHERWISE))
 
 
 def otherwise(run: dict[str, Any]) -> dict[str, Any]:
@@ -131,16 +129,6 @@ def otherwise(run: dict[str, Any]) -> dict[str, Any]:
     told = kept(run)
     row = told.pop("row")
     return {**told, "stack": row["stack"], "expected": run["expect"], "verdict": row["verdict"]}
-
-
-def came_out_otherwise(told: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The lines that name them, and say whether scenario and program are still as they were."""
-    for place, each in enumerate(told):
-        if not place:
-            yield from ["", OTHER, KEPT]
-        since = "" if each["ran"] == digest(ROOT, each["scenario"]) else "; changed since"
-        said = f"{each['verdict']}, expected {each['expected']}"
-        yield f"- {link(each['scenario'])}: {said} ({each['stack']}, `{each['commit']}`{since})"
 
 
 def kept(run: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from bench.catalogue import (
     CHANGED,
     HEAD,
     anchored,
-    came_out_otherwise,
     changed,
     lacking,
     link,
@@ -172,18 +171,6 @@ def tree(root: Path, **changes: str) -> str:
         "pipelines/own/apart.py": f"NUMBER = {changes.get('apart', '1')}\n",
     }
     return digest_of(root, texts)
-
-
-def test_a_run_that_came_out_otherwise_is_kept_and_told_apart_from_one_of_another_state() -> None:
-    name = "sinks/files_uuid_mid_batch"
-    now = {"scenario": name, "ran": digest(ROOT, name), "stack": "processes", "commit": "1", "expected": "held"}
-    told = [{**now, "verdict": "void"}, {**now, "ran": "0", "commit": "0", "verdict": "violated: lost"}]
-    lines = [*came_out_otherwise(told)]
-    assert lines[-2:] == [
-        f"- {link(name)}: void, expected held (processes, `1`)",
-        f"- {link(name)}: violated: lost, expected held (processes, `0`; changed since)",
-    ]
-    assert [*came_out_otherwise([])] == []
 
 
 def test_a_digest_tells_what_is_run_and_not_how_it_is_worded(tmp_path: Path) -> None:

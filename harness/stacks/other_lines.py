@@ -14,6 +14,7 @@ from harness.fields.placeholders import used
 from harness.machine import jars, spark_lines
 from harness.scenario import Pipeline, Scenario
 from harness.scenario.progress import DSTREAMS
+from harness.spark.settings import MANAGER
 from harness.stack import RunsLines, Stack
 from harness.stacks.needed_parts import component_names, needed
 
@@ -33,6 +34,9 @@ READ_SINCE_4 = {
     "toArrow": "DataFrame.toArrow",
 }
 """What Spark has from 4.0 on, by the module that a program imports, and by the attribute that it reads."""
+MANAGERS, MOVED = "org.apache.spark.sql.execution.streaming.", (4, 1)
+MANAGERS_MOVED = f"{MANAGERS}checkpointing."
+"""The package of Spark's checkpoint file managers before 4.1, and from then on."""
 IMPORTS = ("import_module", "__import__")
 """The functions that import what they are told."""
 
@@ -100,6 +104,7 @@ def _refusals(scenario: Scenario, line: str) -> Iterator[str]:
             jars.for_spark(name, line)
         except StackError as failure:
             yield f"{name}: {failure}"
+    yield from _elsewhere(pipeline.conf.get(MANAGER, ""), line)
     if spark_lines.is_other(line):
         texts = (pipeline.entry, *pipeline.args, *pipeline.env.values(), *pipeline.conf.values())
         for name in dict.fromkeys(each for text in texts for each in used(text) if each in OF_OUR_OWN):
@@ -108,6 +113,13 @@ def _refusals(scenario: Scenario, line: str) -> Iterator[str]:
             yield f"progress: dstreams (its checkpoint files are read as Spark {own} writes them)"
     if line.startswith("3."):
         yield from (f"{what}: Spark has them from 4.0 on ({where})" for what, where in _newer(scenario).items())
+
+
+def _elsewhere(manager: str, line: str) -> Iterator[str]:
+    """That a checkpoint file manager of Spark's lies in another package there."""
+    moved = tuple(map(int, line.split("."))) >= MOVED
+    if manager.startswith(MANAGERS) and manager.startswith(MANAGERS_MOVED) is not moved:
+        yield f"{manager}: it is {MANAGERS_MOVED if moved else MANAGERS}{manager.rpartition('.')[2]} there"
 
 
 def _newer(scenario: Scenario) -> dict[str, str]:
