@@ -22,7 +22,7 @@ from harness.components.files.sink.parquet_rows import Parquet
 from harness.components.files.sink.remote_folder import RemoteOpenFolder
 from harness.context import CheckpointEvent
 from harness.errors import ScenarioError, StackError, UsageError
-from harness.history import History
+from harness.history import BatchPlanned, History, read
 from harness.load import load
 from harness.load.dump import dump
 from harness.remote import Gone
@@ -71,16 +71,23 @@ class Watched:
         put(self._temporary(place))
         self._report("create", "after", place)
 
-    def rename(self, place: str, data: bytes = b"") -> None:
-        """End it, under its name."""
-        self._report("rename", "before", place)
+    def rename(self, place: str, data: bytes = b"", *, attempt: str | None = None) -> None:
+        """End it, under its name; `attempt` is what the JVM has in its environment."""
+        self._report("rename", "before", place, attempt)
         self._temporary(place).unlink(missing_ok=True)
         put(self.server.path / place, data)
-        self._report("rename", "after", place)
+        self._report("rename", "after", place, attempt)
 
-    def _report(self, op: str, when: str, place: str) -> None:
+    def _report(self, op: str, when: str, place: str, attempt: str | None = None) -> None:
         """Returns once it is answered."""
-        event = {"what": OPERATION, "op": op, "when": when, "path": f"{self.server.url}/{place}", "process": "driver"}
+        event = {
+            "attempt": attempt,
+            "what": OPERATION,
+            "op": op,
+            "when": when,
+            "path": f"{self.server.url}/{place}",
+            "process": "driver",
+        }
         host, _, port = self.observer.reports_to.partition(":")
         with socket.create_connection((host, int(port)), timeout=PROCESS_S) as harness:
             harness.sendall(json.dumps({**event, "waits": True}).encode() + b"\n")
@@ -131,6 +138,16 @@ def test_what_is_reported_is_told_and_is_here_by_then(watched: Watched, tmp_path
     assert watched.observer.planned() == {0: 6}
     assert [query.checkpoint for query in watched.observer.queries()] == ["checkpoint"]
     assert not watched.observer.watched(watched.seen[0].folder)
+
+
+def test_what_a_dead_attempt_had_sent_is_that_attempts(watched: Watched, tmp_path: Path) -> None:
+    watched.observer.attempt = 1
+    watched.rename("offsets/0", PLAN % 5)
+    watched.observer.attempt = 2
+    watched.rename("offsets/1", PLAN % 9, attempt="1")
+    watched.rename("offsets/2", PLAN % 11)
+    planned = [line.event for line in read(tmp_path / "history.jsonl") if isinstance(line.event, BatchPlanned)]
+    assert [(each.batch, each.attempt) for each in planned] == [(0, 1), (1, 1), (2, 2)]
 
 
 def test_a_checkpoint_that_was_deleted_and_begun_anew_is_another_one(watched: Watched) -> None:

@@ -91,9 +91,11 @@ class Observer:
         done = agent.operation(event, path) if path is not None else None
         if done is None:
             return
+        # What a dead attempt had sent may arrive once the next one is at work; on YARN no attempt has a number.
+        attempt = int(event.get("attempt") or self.attempt)
         self._history.write(
             CheckpointOp(
-                attempt=self.attempt, process=done.process, query=self.name(done.folder), path=done.name, op=done.op,
+                attempt=attempt, process=done.process, query=self.name(done.folder), path=done.name, op=done.op,
                 when=done.side,
             )
         )  # fmt: skip
@@ -107,7 +109,7 @@ class Observer:
                 with suppress(StackError):
                     self._mirror.copy(place)
             with self._one:
-                self._saw(seen)
+                self._saw(seen, attempt)
         self._stand(done)
 
     def _stand(self, done: Operation) -> None:
@@ -193,11 +195,11 @@ class Observer:
         finally:
             self._hook = None
 
-    def _saw(self, seen: CheckpointEvent) -> None:
+    def _saw(self, seen: CheckpointEvent, attempt: int = 0) -> None:
         meant = self._ours(seen) if self._for is None else seen.folder.name == self._for
         hook = self._hook if meant else None
         afterwards = hook(seen) if hook is not None else None
-        attempt, self._last = self.attempt, monotonic()
+        attempt, self._last = attempt or self.attempt, monotonic()
         with self._lock:
             progress = self._book(seen)
             self._note(seen, progress, attempt)
@@ -231,7 +233,7 @@ class Observer:
         return Progress(folder, self._reads, begins=self._begins)
 
     def _note(self, seen: CheckpointEvent, progress: Progress, attempt: int) -> None:
-        progress.last_attempt = attempt
+        progress.last_attempt = max(attempt, progress.last_attempt)
         self._touched.setdefault(attempt, set()).add(seen.folder)
         if seen.point is None:
             progress.begun.add(seen.source)
