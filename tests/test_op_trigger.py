@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from harness.checkpoint import PLANNING
+from harness.errors import ScenarioError
+from harness.load import load
 from harness.operation import Op, Side
 from harness.scenario import CrashPoint
 from harness.triggers import trigger
+from tests.strategies import project
 from tests.worlds import step, world
 
 BATCH = 3
@@ -50,11 +53,41 @@ def test_a_program_that_is_asked_to_end_finishes_the_batch_whose_thread_was_held
     assert max(outcome.evidence.checkpoint_after["commits"]) == BATCH
 
 
-def test_without_an_agent_it_never_comes(tmp_path: Path) -> None:
+def test_without_an_agent_it_never_comes_and_that_is_said(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(trigger("op", "create", batch=BATCH), "kill driver"))
     assert not outcome.hit and not outcome.evidence.signalled
-    assert "never came" in outcome.evidence.note
+    assert "never came: the checkpoint's folder was watched: no agent in Spark" in outcome.evidence.note
+    assert "does the program set spark.sql.streaming.checkpointFileManagerClass itself?" in outcome.evidence.note
+
+
+SCENARIO = """\
+name: an operation
+pipeline: pipelines/pay.py
+sink: {postgres: payments, effect: select id from ledger, key: [id]}
+schedule:
+  - {when: {op: rename, path: %s, batch: 3}, do: kill driver}
+"""
+
+
+@pytest.mark.parametrize("path", ["offsets", "commits", "state", "state/0/1"])
+def test_the_files_of_a_batch_are_operated_on(tmp_path: Path, path: str) -> None:
+    file = project(tmp_path) / "s.yaml"
+    file.write_text(SCENARIO % path, encoding="utf-8")
+    assert load(file).schedule[0].when.options["path"] == path
+
+
+NONE = ("comits", "commits/7", "commits/../offsets", "metadata", "state/../offsets", "/state")
+
+
+@pytest.mark.parametrize("path", NONE)
+    "path", ["comits", "commits/7", "commits/../offsets", "metadata", "state/../offsets", "/state"]
+)
+def test_a_path_of_no_batch_is_refused(tmp_path: Path, path: str) -> None:
+    file = project(tmp_path) / "s.yaml"
+    file.write_text(SCENARIO % path, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"s\.yaml:5:\d+: .*path must be offsets, commits, state, or a path below"):
+        load(file)
 
 
 def test_a_driver_is_killed_once_the_state_of_a_batch_is_committed(tmp_path: Path) -> None:

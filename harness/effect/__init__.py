@@ -227,8 +227,8 @@ class Effects:
 
     def _unsteady(self, tree: Any) -> str:
         asked = syntax.unsteady(tree, self.columns(), known().unsteady)
-        words = "which answers otherwise each time. It may depend on the records alone"
-        return f"asks {asked}, {words}" if asked else ""
+        why = "is not made of its arguments" if asked in known().tables else "answers otherwise each time"
+        return f"asks {asked}, which {why}. It may depend on the records alone" if asked else ""
 
     def _not_one(self, expression: str) -> str:
         """Why an expression does not give one row for the first record, or one of NULLs where there is none."""

@@ -31,10 +31,12 @@ from duckdb_functions()
 
 @dataclass(frozen=True, kw_only=True)
 class Functions:
-    """Names in small letters: of aggregates; of what, called for one row, gives several; of what answers otherwise each
-    time, be it from one query to the next, or gives rows that its arguments do not make."""
+    """Names in small letters: of aggregates; of what, called for one row, gives several; of the functions after `from`
+    whose rows their arguments do not make; of these and of all else that answers otherwise each time, be it from one
+    query to the next."""
 
     aggregates: frozenset[str]
+    tables: frozenset[str]
     several: frozenset[str]
     unsteady: frozenset[str]
 
@@ -49,11 +51,12 @@ def known() -> Functions:
         if kind == "macro":
             macros.setdefault(name, set()).update(re.findall(r"\w+", definition.lower()))
     unsteady = {name for name, *_, otherwise in told if otherwise} - STEADY
-    unsteady |= {name for name, kind, *_ in told if kind in _OF_TABLES} - TABLES - _plain(told)
+    tables = {name for name, kind, *_ in told if kind in _OF_TABLES} - TABLES - _plain(told)
     return Functions(
+        tables=frozenset(tables),
         aggregates=frozenset(name for name, kind, *_ in told if kind == "aggregate"),
         several=with_macros(SEVERAL, macros),
-        unsteady=with_macros(unsteady | OUTSIDE | {*CLOCK_WORDS}, macros),
+        unsteady=with_macros(unsteady | tables | OUTSIDE | {*CLOCK_WORDS}, macros),
     )
 
 

@@ -40,7 +40,8 @@ def refuse(scenarios: Sequence[Scenario], stack: str) -> None:
     ]
     if lacking:
         other = "stack or Spark" if any(map(other_lines.asked, scenarios)) else "stack"
-        raise UsageError("\n".join([*lacking, f"leave these out (--skip-unsupported does), or take another {other}"]))
+        cure = f"leave these out (`run --skip-unsupported` does), or take another {other}"
+        raise UsageError("\n".join([*lacking, cure]))
 
 
 def unsupported(scenario: Scenario, stack: str) -> list[str]:

@@ -69,6 +69,8 @@ def load(spark: SparkSession, names: list[str]) -> tuple[int, int]:
         with suppress(Py4JJavaError):
             jvm.java.lang.Class.forName(name, False, loader)
             here += 1
+    if not spark.catalog.functionExists("try_reflect"):
+        return here, 0  # before Spark 4 one class that fails would end the query
     table = spark.createDataFrame([Row(name=name) for name in names])
     there = table.selectExpr("try_reflect('java.lang.Class', 'forName', name) as loaded").collect()
     return here, sum(row.loaded is not None for row in there)

@@ -15,7 +15,11 @@ from harness.triggers.base.operation import HoldsOperation, Meant
 
 ASKED = (Op.CREATE, Op.RENAME, Op.DELETE)
 
-Path = Annotated[str, v.matching(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)*", "a path in the checkpoint")]
+Path = Annotated[
+    str,
+    v.matching(r"(offsets|commits|state(/(?!\.)[A-Za-z0-9_.-]+)*)", "offsets, commits, state, or a path below state"),
+]
+"""Of the files of a batch."""
 
 
 class Keys(Shape):

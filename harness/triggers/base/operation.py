@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from harness.context import HeldOperation, Listing, RunContext, TriggerHit, running
+from harness.errors import WaitError
 from harness.kinds import About, Refusal, Refusals
 from harness.operation import Op, Operation, Side
 from harness.scenario import Step, Trigger
@@ -15,6 +16,7 @@ from harness.triggers.base.standing import first
 NUMBERED = ("offsets", "commits")
 THERE = {(Op.RENAME, Side.AFTER), (Op.DELETE, Side.BEFORE)}
 """When the file is there under its name."""
+CURE = "does the program set spark.sql.streaming.checkpointFileManagerClass itself? Say it in the scenario's `conf`"
 Meant = tuple[Op, Side, str]
 """Operation, side, and the path in the checkpoint that the file has or lies below."""
 
@@ -66,8 +68,14 @@ def _held(run: RunContext, when: Trigger, meant: Meant, lowest: int) -> HeldOper
             (done.op, done.side) == (op, side) and done.below(path) and done.batch is not None and done.batch >= lowest
         )
 
+    def look() -> bool:
+        unreported = [folder for folder in run.observer.folders(when.query) if run.observer.watched(folder)]
+        if unreported and held() is None:
+            raise WaitError(f"{when} never came: {run.observer.watched(unreported[0])}; {CURE}")
+        return held() is not None
+
     with run.observer.holding(wanted, query=when.query) as held:
-        wait_until(run, when, lambda: held() is not None)
+        wait_until(run, when, look)
         found = held()
     assert found is not None
     return found
