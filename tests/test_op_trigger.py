@@ -81,8 +81,6 @@ NONE = ("comits", "commits/7", "commits/../offsets", "metadata", "state/../offse
 
 
 @pytest.mark.parametrize("path", NONE)
-    "path", ["comits", "commits/7", "commits/../offsets", "metadata", "state/../offsets", "/state"]
-)
 def test_a_path_of_no_batch_is_refused(tmp_path: Path, path: str) -> None:
     file = project(tmp_path) / "s.yaml"
     file.write_text(SCENARIO % path, encoding="utf-8")

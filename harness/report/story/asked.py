@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from harness.errors import UsageError
 from harness.report.escape import visible
 
-FORMS = "A key is `205`, `id=205`, `@PARTITION/OFFSET` or `#NUMBER`"
+FORMS = "A key is `205`, `id=205`, `2026-01-01T00:00:10.000000` for a time, `@PARTITION/OFFSET` or `#NUMBER`"
 PLACE = re.compile(r"@(\d{1,9})/(\d{1,18})")
 NUMBER = re.compile(r"#(\d{1,18})")
 
