@@ -176,7 +176,7 @@ def triggers(draw: st.DrawFn, *, progress: str, rows: bool, records: int, within
         of_queries = st.sampled_from([CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED])
         return trigger(kind, draw(of_queries), batch=draw(st.integers(0, min(99, last))), query=query)
     if kind == "op":
-        path = draw(st.sampled_from(["offsets", "commits", "state", "state/0/1", "sources/0"]))
+        path = draw(st.sampled_from(["offsets", "commits", "state", "state/0/1"]))
         when, asked = draw(st.sampled_from(Side)), draw(st.sampled_from(ASKED))
         return trigger(
             kind,
