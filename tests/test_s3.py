@@ -231,9 +231,11 @@ def test_a_checkpoint_is_copied_in_the_words_of_spark(own: Own, tmp_path: Path) 
     for place in ("metadata", "offsets/0", "commits/.0.x.tmp", "state/0/0/1.delta", "sources/0/0"):
         there.write(place, place.encode())
     mirror = Mirror(there, tmp_path / "checkpoint", scratch=tmp_path / "scratch")
-    mirror.look()
-    seen = (listing(mirror.folder), remote.listing(there, ""), remote.settled(there, ""))
-    assert seen == ({"offsets": (0,), "commits": (), "begun": (0,)},) * 3
+    mirror.copy("")
+    # What has its temporary name is on the server alone.
+    assert listing(mirror.folder) == {"offsets": (0,), "commits": (), "begun": ()}
+    seen = (remote.listing(there, ""), remote.settled(there, ""))
+    assert seen == ({"offsets": (0,), "commits": (), "begun": (0,)},) * 2
     assert (mirror.folder / "sources" / "0" / "0").read_bytes() == b"sources/0/0"
     # As a rename does it there: a copy, and a deletion.
     there.write("commits/0", b"v1")
