@@ -307,7 +307,10 @@ def test_a_column_that_an_effect_gives_without_naming_it_may_be_a_key(
     [
         ("postgres: t, effect: select idd from ledger, key: [id]", 'Referenced column "idd" not found'),
         ("postgres: t, effect: select id from leger, key: [id]", "Table with name leger does not exist"),
-        ("postgres: t, effect: \"from read_csv('/etc/passwd')\", key: [id]", "asks read_csv, which is not made of its arguments"),
+        (
+            "postgres: t, effect: \"from read_csv('/etc/passwd')\", key: [id]",
+            "asks read_csv, which is not made of its arguments",
+        ),
         (
             'postgres: t, effect: "with a as (delete from ledger returning *) from a", key: [id]',
             "is no query that DuckDB",
