@@ -26,9 +26,9 @@ from bench.ran import digest
 from harness.fields.paths import SPARK_HOME
 from harness.load import load
 from harness.load.pipeline_header import header
-from harness.operation import POINTS
 from harness.scenario import CrashPoint, Guarantee, Scenario
 from harness.scenario.progress import DSTREAMS
+from harness.spark.settings import MANAGER
 from harness.stacks import DEFAULT
 from harness.stacks.other_lines import on
 from harness.stacks.registry import STACKS
@@ -55,7 +55,6 @@ expected are kept in [otherwise.jsonl](../bench/records/otherwise.jsonl)."""
 
 NOT_RUN = "## Not run yet"
 CHANGED = "## Changed since their run"
-MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
 
 class Row(NamedTuple):
@@ -262,7 +261,11 @@ def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str,
     """Program, where the batch was, and fault, as a row has them; of each step, its place and its fault."""
     program = f"`{scenario.pipeline.entry.removeprefix('pipelines/')}`"
     words = BY_TIME if scenario.pipeline.progress == DSTREAMS else WINDOWS
-    window = "; ".join(dict.fromkeys(_window(place, words) for place, _ in steps)) or "no fault"
+    points = {
+        **{str(each): each for each in CrashPoint},
+        **{each.when.place: each.when.point for each in scenario.schedule},
+    }
+    window = "; ".join(dict.fromkeys(_window(place, points.get(place), words) for place, _ in steps)) or "no fault"
     return program, window, ", ".join(fault for _, fault in steps) or "none"
 
 
@@ -301,12 +304,11 @@ def _grouped(args: Sequence[str]) -> list[str]:
     return out
 
 
-def _window(point: str, words: Mapping[CrashPoint, str]) -> str:
-    held = {f"{side} {op} of {log}": stands for (log, op, side), stands in POINTS.items()}
-    stands = {**held, "request delete": CrashPoint.BATCH_COMMITTED}.get(point)
-    if stands is not None:
-        return f"{words[stands]} ({point})"
-    return words[CrashPoint(point)] if point in [*CrashPoint] else f"batch being written ({point})"
+def _window(place: str, point: CrashPoint | None, words: Mapping[CrashPoint, str]) -> str:
+    """Where a batch stands at the `place` of a trigger that waits for `point`, if it waits for one."""
+    if point is None:
+        return f"batch being written ({place})"
+    return words[point] if place == point else f"{words[point]} ({place})"
 
 
 def table_line(cells: Iterable[str]) -> str:

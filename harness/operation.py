@@ -67,11 +67,6 @@ class Operation:
         """The batch that the file is of; None for one of no batch."""
         return file_batch(self.name)
 
-    @property
-    def point(self) -> CrashPoint | None:
-        """Where in the protocol the batch stands; None at a file of neither log."""
-        return POINTS.get((self.log, self.op, self.side))
-
     def below(self, path: str) -> bool:
         """Return whether the file is `path` of the checkpoint, or lies below it."""
         return self.name == path or self.name.startswith(f"{path}/")

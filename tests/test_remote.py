@@ -22,14 +22,14 @@ from harness.components.files.sink.parquet_rows import Parquet
 from harness.components.files.sink.remote_folder import RemoteOpenFolder
 from harness.context import CheckpointEvent
 from harness.errors import ScenarioError, StackError, UsageError
-from harness.history import BatchPlanned, History, read
+from harness.history import BatchPlanned, History, TaskStarted, read
 from harness.load import load
 from harness.load.dump import dump
 from harness.remote import Gone
 from harness.remote import checkpoint as remote
 from harness.remote import mirror as mirrors
 from harness.remote.mirror import Mirror
-from harness.run.progress.agent import OPERATION
+from harness.run.progress.agent import OPERATION, Event
 from harness.run.progress.observer import Observer
 from harness.run_folder.ledger import State
 from harness.sinks.base import Missing
@@ -79,18 +79,14 @@ class Watched:
         self._report("rename", "after", place, attempt)
 
     def _report(self, op: str, when: str, place: str, attempt: str | None = None) -> None:
-        """Returns once it is answered."""
-        event = {
-            "attempt": attempt,
-            "what": OPERATION,
-            "op": op,
-            "when": when,
-            "path": f"{self.server.url}/{place}",
-            "process": "driver",
-        }
+        path = f"{self.server.url}/{place}"
+        self.say({"what": OPERATION, "attempt": attempt, "op": op, "when": when, "path": path})
+
+    def say(self, event: Event) -> None:
+        """Report it; returns once it is answered."""
         host, _, port = self.observer.reports_to.partition(":")
         with socket.create_connection((host, int(port)), timeout=PROCESS_S) as harness:
-            harness.sendall(json.dumps({**event, "waits": True}).encode() + b"\n")
+            harness.sendall(json.dumps({**event, "process": "driver", "waits": True}).encode() + b"\n")
             assert harness.recv(1) == b"\n"
 
     def _temporary(self, place: str) -> Path:
@@ -138,6 +134,15 @@ def test_what_is_reported_is_told_and_is_here_by_then(watched: Watched, tmp_path
     assert watched.observer.planned() == {0: 6}
     assert [query.checkpoint for query in watched.observer.queries()] == ["checkpoint"]
     assert not watched.observer.watched(watched.seen[0].folder)
+
+
+def test_a_task_is_of_the_query_whose_checkpoint_has_its_id(watched: Watched, tmp_path: Path) -> None:
+    put(watched.server.path / "metadata", b'{"id":"an-id"}')
+    watched.rename("offsets/0", PLAN % 5)
+    task = {"stage": 1, "stage_attempt": 0, "partition": 0, "attempt_number": 0, "executor": "0"}
+    watched.say({"what": "task-started", "attempt": "1", "query": "an-id", "batch": 0, **task})
+    (found,) = [line.event for line in read(tmp_path / "history.jsonl") if isinstance(line.event, TaskStarted)]
+    assert found.query == "checkpoint"
 
 
 def test_what_a_dead_attempt_had_sent_is_that_attempts(watched: Watched, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ COPIED_S = 20.0
 """How long a folder may change that is copied."""
 LOGS = ("commits", "offsets")
 """In this order: who sees a commit sees its plan, and what the source has taken for that."""
-SOURCES, STATE = "sources", "state"
+METADATA, SOURCES, STATE = "metadata", "sources", "state"
 
 
 class Mirror:
@@ -70,7 +70,11 @@ class Mirror:
                 raise StackError(unread[0])
 
     def _listed(self, place: str) -> Iterator[tuple[str, Entry]]:
-        folders = {entry.name for entry in self.remote.entries(place) if entry.folder}
+        top = {entry.name: entry for entry in self.remote.entries(place)}
+        (self.folder / place).mkdir(parents=True, exist_ok=True)
+        if METADATA in top:
+            yield METADATA, top[METADATA]
+        folders = {name for name, entry in top.items() if entry.folder}
         if STATE in folders:
             (self.folder / place / STATE).mkdir(parents=True, exist_ok=True)
         logs = [log for log in LOGS if log in folders]

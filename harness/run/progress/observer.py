@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
+from typing import NamedTuple
 
 from harness.checkpoint import (
     Beginnings,
@@ -21,7 +22,7 @@ from harness.checkpoint import (
 from harness.context import CheckpointEvent, HeldOperation, Hook
 from harness.errors import HarnessError, StackError
 from harness.history import POINTS, BatchPlanned, CheckpointOp, History, SourceBegun, event_of
-from harness.operation import Operation
+from harness.operation import Operation, Side
 from harness.remote import checkpoint as remote
 from harness.remote.mirror import Mirror
 from harness.run.progress import agent
@@ -33,6 +34,13 @@ HELD_S = 3600.0
 WATCHED = "the checkpoint's folder was watched: no agent in Spark reported its operations"
 BEHIND_S = 2.0
 """How long a restart waits at most for what the watch has still to tell of the dead attempt."""
+
+
+class _Kept(NamedTuple):
+    """A checkpoint on a server: at its place there, and by what it is copied."""
+
+    mirror: Mirror
+    place: str
 
 
 class Observer:
@@ -100,16 +108,15 @@ class Observer:
             )
         )  # fmt: skip
         self._reported.add(done.folder)
-        if (name := self.name(done.folder)) not in self._ids.values() and (made := query_id(done.folder)):
-            self._ids[made] = name
         if (seen := agent.protocol_event(done)) is not None:
-            place = self._mirror.place(done.folder) if self._mirror is not None else None
-            if self._mirror is not None and place is not None:
+            if done.side is Side.AFTER and (kept := self._kept(done.folder)) is not None:
                 # The writer stands still: the copy has what is on the server. One that is away has nothing new.
                 with suppress(StackError):
-                    self._mirror.copy(place)
+                    kept.mirror.copy(kept.place)
             with self._one:
                 self._saw(seen, attempt)
+        if (name := self.name(done.folder)) not in self._ids.values() and (made := query_id(done.folder)):
+            self._ids[made] = name
         self._stand(done)
 
     def _stand(self, done: Operation) -> None:
@@ -147,6 +154,11 @@ class Observer:
         finally:
             with self._one:
                 self._wanted = None
+
+    def _kept(self, folder: Path) -> _Kept | None:
+        """Return which checkpoint on a server the folder is the copy of; None for a local one."""
+        place = self._mirror.place(folder) if self._mirror is not None else None
+        return None if self._mirror is None or place is None else _Kept(self._mirror, place)
 
     def _here(self, path: str) -> Path | None:
         """Return the path of this machine that Spark's path means: of a file on the server that keeps the checkpoint,
@@ -327,10 +339,10 @@ class Observer:
     def took_nothing(self, folder: Path, batch: int) -> bool:
         """Is it a batch without a record of the run's source, as a query plans before anything was sent, or with a
         watermark? Raises StackError where a server that keeps the checkpoint does not answer."""
-        place = self._mirror.place(folder) if self._mirror is not None else None
-        if self._mirror is not None and place is not None and not (folder / "offsets" / str(batch)).exists():
+        kept = self._kept(folder)
+        if kept is not None and not (folder / "offsets" / str(batch)).exists():
             # Who has its plan from the server's listing is ahead of the copy.
-            self._mirror.copy(place)
+            kept.mirror.copy(kept.place)
         with self._lock:
             progress = self._known.get(folder) or self._progress(folder)
         return progress.took_nothing(batch)
@@ -375,16 +387,14 @@ class Observer:
         folder = folder or self.folder()
         if folder is None:
             return {}
-        place = self._mirror.place(folder) if self._mirror else None
-        return listing(folder) if self._mirror is None or place is None else remote.listing(self._mirror.remote, place)
+        kept = self._kept(folder)
+        return listing(folder) if kept is None else remote.listing(kept.mirror.remote, kept.place)
 
     def settled(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
         """The same, once nothing is on its way any more that a stopped or dead writer has asked a server for."""
         folder = folder or self.folder()
-        place = self._mirror.place(folder) if self._mirror and folder else None
-        if self._mirror is None or place is None:
-            return self.listing(folder)
-        return remote.settled(self._mirror.remote, place)
+        kept = self._kept(folder) if folder else None
+        return self.listing(folder) if kept is None else remote.settled(kept.mirror.remote, kept.place)
 
     def newest_batch(self) -> int:
         """The highest batch planned so far; -1 before the first."""

@@ -9,6 +9,7 @@ from harness.errors import WaitError
 from harness.kinds import About, Refusal, Refusals
 from harness.operation import Op, Operation, Side
 from harness.scenario import Step, Trigger
+from harness.spark.settings import MANAGER
 from harness.stack import Means
 from harness.triggers.base import Planned, wait_until
 from harness.triggers.base.standing import first
@@ -16,7 +17,7 @@ from harness.triggers.base.standing import first
 NUMBERED = ("offsets", "commits")
 THERE = {(Op.RENAME, Side.AFTER), (Op.DELETE, Side.BEFORE)}
 """When the file is there under its name."""
-CURE = "does the program set spark.sql.streaming.checkpointFileManagerClass itself? Say it in the scenario's `conf`"
+CURE = f"does the program set {MANAGER} itself? Say it in the scenario's `conf`"
 Meant = tuple[Op, Side, str]
 """Operation, side, and the path in the checkpoint that the file has or lies below."""
 
