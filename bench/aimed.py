@@ -1,5 +1,5 @@
-"""Is each operation hit as surely with several runs at once as with one, and wherever the checkpoint lies? Kills the
-driver again and again at one operation of every third batch, in runs side by side.
+"""How surely each operation is hit, with several runs at once and wherever the checkpoint lies: kills the driver again
+and again at one operation of every third batch, in runs side by side.
 
     PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4] [--checkpoint s3] [OPERATION…]
 

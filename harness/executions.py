@@ -151,7 +151,7 @@ def _of_query(query: str, lines: Sequence[Line]) -> list[Execution]:
 
 
 def _only_kept(event: object) -> bool:
-    """Is it no work on the batch, such as the deletion of an old file of it?"""
+    """Return whether it is no work on the batch, such as the deletion of an old file of it."""
     return isinstance(event, CheckpointOp) and event.op not in ("create", "rename")
 
 

@@ -78,7 +78,7 @@ def with_ends(*ends: tuple[float, Event]) -> list[Line]:
 
 
 def of_attempt(line: Line, attempt: int) -> bool:
-    """Is it of a batch that the attempt worked on?"""
+    """Return whether it is of a batch that the attempt worked on."""
     return isinstance(line.event, OfBatch) and line.event.attempt == attempt
 
 

@@ -26,7 +26,7 @@ def first(run: RunContext, held: Callable[[int], TriggerHit], lowest: int, *, fr
 
 
 def met(run: RunContext, hit: TriggerHit, *, freeze: bool) -> bool:
-    """Has the batch records? Then `hit` says where it stands, with the JVM stopped if that is wanted."""
+    """Return whether the batch has records: then `hit` says where it stands, with the JVM stopped if that is wanted."""
     assert hit.folder is not None
     if run.observer.took_nothing(hit.folder, hit.batch or 0):
         return False
