@@ -83,7 +83,8 @@ class HeldOperation:
 class TriggerHit:
     """The trigger was met: in which checkpoint, where the protocol stood, who was frozen there, which writer was held
     at which row, which commit of the sink was being written, which operation on the checkpoint, or request to its
-    store, was held. `step` counts the schedule's steps from 1."""
+    store, was held. `watched`: a folder was watched for it, so it may be told too late. `step` counts the schedule's
+    steps from 1."""
 
     batch: int | None
     folder: Path | None = None
@@ -94,6 +95,7 @@ class TriggerHit:
     commit: SinkCommit | None = None
     request: HeldRequest | None = None
     operation: HeldOperation | None = None
+    watched: bool = False
 
     def with_sink(self, listing: Listing) -> Listing:
         """A listing, and whether the sink's commit that was met is being written right now."""
@@ -164,8 +166,8 @@ class Checkpoints(Protocol):
     def took_nothing(self, folder: Path, batch: int) -> bool:
         """Is it a batch without a record of the source?"""
 
-    def watched(self, folder: Path | None) -> str:
-        """Return that a checkpoint is watched and not reported by the agent, in words for evidence; else empty."""
+    def reported(self, folder: Path) -> bool:
+        """Return whether the agent in Spark reports the checkpoint's operations; else its folder is watched."""
 
     def current(self) -> Sequence[Checkpoint]:
         """The checkpoints that count: those of the newest attempt with any."""
@@ -240,6 +242,9 @@ class Snapshots(Protocol):
     def glance(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
 
+    def back(self, step: int, component: str) -> list[str]:
+        """Keep the component's sinks once its server is back; return what is gone of each, in words."""
+
     def restart(self, step: int, attempt: int) -> None:
         """The attempt is dead: take the second snapshot before the next one works."""
 
@@ -301,6 +306,10 @@ class RunContext:
             driver = self.supervisor.driver
             attempt = driver.number if driver else 0
             self.snapshots.injection(hit.step, attempt, folder=self.injected(hit), batch=hit.batch, blocked=hit.blocked)
+
+    def back(self, hit: TriggerHit, component: str) -> list[str]:
+        """Keep the component's sinks once its server is back; return what is gone of each, in words."""
+        return [] if self.snapshots is None else self.snapshots.back(hit.step, component)
 
     def glance(self, hit: TriggerHit) -> None:
         """Who writes, as long as they are there: the server rolls back what a dead client had open."""

@@ -50,8 +50,8 @@ class Resources:
 @dataclass(frozen=True, kw_only=True)
 class RunResources:
     """Everything that one run was given. `root` holds the pipeline's program and what belongs to it; driver and
-    executors see `folder` under the same path. `agent` is the `host:port` where the agent in Spark reports; empty for
-    none."""
+    executors see `folder` under the same path. `agent` is where the agent in Spark reports, `host:port` or a socket
+    file; empty where the harness has still to choose a port."""
 
     run_id: str
     parts: Mapping[str, Resources]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.context import CheckpointEvent
+from harness.errors import StackError
 from harness.operation import Op, Operation, Side, checkpoint
 from harness.run.progress.agent import OPERATION, AgentServer, Event, local, operation, protocol_event
 from harness.scenario import CrashPoint
@@ -93,18 +94,22 @@ def heard() -> list[Event]:
     return []
 
 
-@pytest.fixture
-def server(heard: list[Event]) -> Iterator[AgentServer]:
+@pytest.fixture(params=["a port", "a file"])
+def server(heard: list[Event], request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AgentServer]:
     def hear(event: Event) -> None:
         heard.append(event)
         if event["what"] == "broken":
             raise OSError("no disk")
 
-    with closing(AgentServer(hear)) as made:
+    with closing(AgentServer(hear, tmp_path / "a" if request.param == "a file" else None)) as made:
         yield made
 
 
 def connected(server: AgentServer) -> socket.socket:
+    if server.address.startswith("/"):
+        file = socket.socket(socket.AF_UNIX)
+        file.connect(server.address)
+        return file
     host, _, port = server.address.partition(":")
     return socket.create_connection((host, int(port)), ANSWER_S)
 
@@ -123,3 +128,8 @@ def test_what_cannot_be_taken_is_a_failure_and_holds_nobody(server: AgentServer)
         spark.sendall(b'{"what": "broken", "waits": true}\n')
         assert spark.recv(10) == b"\n"
     assert str(server.failure) == "no disk"
+
+
+def test_a_path_that_is_too_long_for_a_socket_is_refused_with_a_cure(tmp_path: Path) -> None:
+    with pytest.raises(StackError, match="TMPDIR"):
+        AgentServer(lambda event: None, tmp_path / ("a" * 120))

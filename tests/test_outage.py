@@ -54,6 +54,7 @@ def world(*, connected: bool, died: bool = False, dies_at_look: int = 1, status:
         ),
         tripwire=None,
         look=lambda hit: None,
+        back=lambda hit, component: [],
         release=lambda hit: None,
         only_checkpoint="",
         observer=SimpleNamespace(states=lambda: ()),
@@ -91,6 +92,23 @@ def test_nobody_noticed_if_nobody_was_connected_and_no_driver_died(
     done = outage.KillServer("postgres").inject(world(connected=connected, died=died), STEP, hit)
     assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
     assert done.signalled
+
+
+def test_rows_that_are_gone_once_it_is_back_were_hit_though_nobody_was_connected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outage, "everyone", lambda run: [])
+    run, asked = world(connected=False), []
+
+    def back(hit: TriggerHit, component: str) -> list[str]:
+        asked.append((hit.batch, component))
+        return ["20 of the 20 rows that payments held were gone once it was back"]
+
+    run.back = back
+    done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+    assert (done.unfelt, done.why) == (False, "")
+    assert "20 of the 20 rows" in done.note
+    assert asked == [(3, "postgres")]
 
 
 def test_a_program_that_ended_well_did_not_die_of_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ def test_what_is_reported_is_told_and_is_here_by_then(watched: Watched, tmp_path
     assert watched.observer.committed() == {0: 5}
     assert watched.observer.planned() == {0: 6}
     assert [query.checkpoint for query in watched.observer.queries()] == ["checkpoint"]
-    assert not watched.observer.watched(watched.seen[0].folder)
+    assert watched.observer.reported(watched.seen[0].folder)
 
 
 def test_a_task_is_of_the_query_whose_checkpoint_has_its_id(watched: Watched, tmp_path: Path) -> None:

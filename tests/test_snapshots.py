@@ -135,6 +135,18 @@ def test_a_second_hit_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: 
 
 
 @pytest.mark.subprocess
+def test_rows_that_a_server_has_lost_are_told_once_it_is_back(tmp_path: Path, database: Database) -> None:
+    with world(tmp_path, snapshots=True) as w:
+        w.sink.write_text("0 0 1")
+        w.camera.injection(1, 1, folder=None, batch=None, blocked=None)
+        assert w.camera.back(1, "kafka") == []
+        assert w.camera.back(1, "postgres") == []
+        w.sink.write_text("0 2 3")
+        assert w.camera.back(1, "postgres") == ["2 of the 3 rows that postgres fake held were gone once it was back"]
+        assert held_rows(w, "1-back") == ["0", "2", "3"]
+
+
+@pytest.mark.subprocess
 @pytest.mark.parametrize(("kind", "options"), [("kill executor", {}), ("pause driver", {"for_s": 0.01})])
 def test_the_driver_stands_still_for_the_snapshot_and_goes_on(
     tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch, kind: str, options: dict[str, float]

@@ -171,10 +171,11 @@ class Live:
 
     def _observer(self) -> Observer:
         folder, source = self.own.folder, self.source
+        file = Path(self.own.agent) if self.own.agent else None
         if self._by_time:
-            return BatchTimes(folder, source, self.history)
+            return BatchTimes(folder, source, self.history, agent_file=file)
         begins = source.begins if isinstance(source, TellsBeginning) else None
-        return Observer(folder, source.offsets, self.history, begins=begins, mirror=self._mirror)
+        return Observer(folder, source.offsets, self.history, begins=begins, mirror=self._mirror, agent_file=file)
 
     @property
     def _by_time(self) -> bool:

@@ -3,6 +3,7 @@
     snapshots/<step>-injection/     after the victim died or was paused, before anything was started again
     snapshots/<step>-restart/    what the dead attempt still did: before the next one has touched anything
         snapshot.json            a `Snapshot`
+    snapshots/<step>-back/       the sinks of a server once it was back, before anybody wrote there again
         sink/<i>.json, .parquet  each sink as it stood, as `harness.sinks.table` writes it
     checkpoint.json              a `Progressed`: every query of the run, its batches, who worked on them
 
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 
 Offsets = Mapping[int, int]
 
-INJECTION, RESTART = "injection", "restart"
+INJECTION, RESTART, BACK = "injection", "restart", "back"
 OFFSETS = "offsets"
 """In `Snapshot.writing`, the place where a pipeline that keeps its offsets itself saves them."""
 

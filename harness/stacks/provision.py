@@ -26,13 +26,15 @@ class Made:
 @dataclass(frozen=True, kw_only=True)
 class Provision:
     """`servers` go by component. `root` is the folder that holds the runs' folders; driver and executors see it under
-    the same path. `lasting`: no stack's end takes that folder along, so that it has to go with the run."""
+    the same path. `lasting`: no stack's end takes that folder along, so that it has to go with the run. `agent_file`: the
+    agent in Spark reports to a file in that folder."""
 
     servers: Mapping[str, Server]
     spark_master: str
     spark_home: Path
     root: Path
     lasting: bool = False
+    agent_file: bool = False
 
     def named(self, run_id: str, parts: Parts, *, root: Path | None = None) -> Made:
         """What is going to be made. Raises UsageError for a component that there is none of."""
@@ -59,6 +61,7 @@ class Provision:
             folder=folder,
             checkpoint=folder / "checkpoint",
             root=root,
+            agent=str(folder / "agent.sock") if self.agent_file else "",
         )
 
     def drop(self, made: Made) -> None:

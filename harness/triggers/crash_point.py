@@ -13,7 +13,7 @@ from harness.hosts import signals
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import CrashPoint, Step, Trigger, Victim
 from harness.stack import Process
-from harness.triggers.base import BY_TIME, LATE_LOG, POINT, Planned, Trait, at_point, wait_until
+from harness.triggers.base import BY_TIME, LATE_LOG, POINT, Planned, at_point, wait_until
 from harness.triggers.base.sink_commit import committing, wait_for_commit
 
 NO_SINK_LOG = (
@@ -34,7 +34,6 @@ class CrashPointTrigger:
         example="{point: sink-committed, batch: 3}",
         options=v.Place,
     )
-    traits = frozenset({Trait.RETRIES})
 
     def trigger(self, value: CrashPoint | str, *, batch: int | None = None, query: str | None = None) -> Trigger:
         """At the crash point `value`."""
@@ -82,6 +81,7 @@ class CrashPointTrigger:
                 signals.thaw(hit.frozen)
                 return None
             hit.batch, hit.folder = seen.batch, seen.folder
+            hit.watched = not run.observer.reported(seen.folder)
             hit.before = run.observer.settled(seen.folder) if hit.frozen else run.observer.listing(seen.folder)
             return met.set
 

@@ -28,7 +28,7 @@ class Request:
         example="{request: delete, batch: 3}",
         options=Annotated[Part, v.choice((Part.DELETE,))],
     )
-    traits = frozenset({Trait.RETRIES, Trait.HOLDS_REQUESTS})
+    traits = frozenset({Trait.HOLDS_REQUESTS})
     needs = frozenset({Means.HOLD_REQUESTS})
 
     def trigger(self, value: Part | str, *, batch: int | None = None, query: str | None = None) -> Trigger:

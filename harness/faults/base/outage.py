@@ -125,10 +125,10 @@ class KillServer:
             words = self.meanwhile(run, step, server)
             without = committed_by_now(run)
         finally:
-            self.bring_back(run, server, handed)
-        note = f"connected to it: {', '.join(lost)}" if lost else ""
+            gone = self.bring_back(run, hit, server, handed)
+        note = "; ".join([*([f"connected to it: {', '.join(lost)}"] if lost else []), *gone])
         alone = self.component == run.only_checkpoint
-        felt = self.died(run, driver) or bool(lost and self.missed_at_once and not alone)
+        felt = bool(gone) or self.died(run, driver) or bool(lost and self.missed_at_once and not alone)
         # Whose query has failed needs some seconds to end.
         unfelt = not (felt or killing.dies(run, driver) or self.noticed(server))
         why = UNREPEATED if alone else UNFELT if self.missed_at_once else OUTLIVED
@@ -137,14 +137,16 @@ class KillServer:
             unhealed=self.unhealed(step.do, server), committed_meanwhile=without,
         )  # fmt: skip
 
-    def bring_back(self, run: RunContext, server: Restartable, handed: int) -> None:
+    def bring_back(self, run: RunContext, hit: TriggerHit, server: Restartable, handed: int) -> list[str]:
         """Start it again: other runs may share it. Nobody writes before its rows are counted on from where they
-        stood."""
+        stood. Return what its sinks have lost with it, in words; of one that the pipeline writes to while it starts,
+        nothing is known."""
         late = signals.freeze(everyone(run)) if self.stands_still else []
         try:
             server.start()
             if isinstance(run.tripwire, Recounts):
                 run.tripwire.recount(handed)
+            return run.back(hit, self.component) if self.stands_still else []
         finally:
             signals.thaw(late)
 

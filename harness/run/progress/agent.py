@@ -11,11 +11,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from socketserver import StreamRequestHandler, ThreadingTCPServer
+from socketserver import StreamRequestHandler, ThreadingTCPServer, ThreadingUnixStreamServer
 from typing import Any
 from urllib.parse import urlsplit
 
 from harness.context import CheckpointEvent
+from harness.errors import StackError
 from harness.operation import Op, Operation, Side, checkpoint
 from harness.scenario import CrashPoint
 
@@ -32,9 +33,10 @@ Event = dict[str, Any]
 
 
 class AgentServer:
-    """Listens on loopback until `close()`. `heard` is called with each event in the thread of its connection."""
+    """Listens on a port of loopback, or at the socket file `file`, until `close()`. `heard` is called with each event
+    in the thread of its connection. Raises StackError for a path that is too long for a socket."""
 
-    def __init__(self, heard: Callable[[Event], None]) -> None:
+    def __init__(self, heard: Callable[[Event], None], file: Path | None = None) -> None:
         self.failure: BaseException | None = None
         agent = self
 
@@ -57,12 +59,18 @@ class AgentServer:
                 if event["waits"]:
                     self.wfile.write(b"\n")
 
-        class Server(ThreadingTCPServer):
-            daemon_threads = True
-            block_on_close = False
-
-        self._server = Server((LOOPBACK, 0), Handler)
-        self.address = f"{LOOPBACK}:{self._server.server_address[1]}"
+        self._server: ThreadingTCPServer | ThreadingUnixStreamServer
+        if file is None:
+            self._server = ThreadingTCPServer((LOOPBACK, 0), Handler)
+            self.address = f"{LOOPBACK}:{self._server.server_address[1]}"
+        else:
+            try:
+                self._server = ThreadingUnixStreamServer(str(file), Handler)
+            except OSError as failure:
+                cure = "name a shorter folder for temporary files (TMPDIR)"
+                raise StackError(f"asked for the socket {file}; saw {failure}; {cure}") from failure
+            self.address = str(file)
+        self._server.daemon_threads, self._server.block_on_close = True, False
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="agent", daemon=True)
         self._thread.start()
 

@@ -31,7 +31,7 @@ Told = set[tuple[CrashPoint, int]]
 class BatchTimes(Observer):
     """What is known of the run's DStreams. Thread-safe."""
 
-    def __init__(self, root: Path, source: OpenSource, history: History) -> None:
+    def __init__(self, root: Path, source: OpenSource, history: History, *, agent_file: Path | None = None) -> None:
         self._source = source
         self._streams: dict[Path, Stream] = {}
         self._told: dict[Path, Told] = {}
@@ -39,14 +39,10 @@ class BatchTimes(Observer):
         """By folder the checkpoint that was read last: its name, and what tells it from another of that name."""
         self._reading = threading.RLock()
         self._launched: dict[int, float] = {}
-        super().__init__(root, source.offsets, history)
+        super().__init__(root, source.offsets, history, agent_file=agent_file)
 
     def _watched(self, root: Path) -> CheckpointWatch:
         return CheckpointWatch(root, self._saw, events=self._events, grows=_is_log)
-
-    def watched(self, folder: Path | None) -> str:
-        """Nothing: DStreams ask no checkpoint file manager, which the agent is."""
-        return ""
 
     def catch_up(self) -> None:
         """Have all of the dead attempt recorded, and what the next one will find."""

@@ -31,7 +31,6 @@ from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
 
 HELD_S = 3600.0
-WATCHED = "the checkpoint's folder was watched: no agent in Spark reported its operations"
 BEHIND_S = 2.0
 """How long a restart waits at most for what the watch has still to tell of the dead attempt."""
 
@@ -54,6 +53,7 @@ class Observer:
         *,
         begins: Beginnings | None = None,
         mirror: Mirror | None = None,
+        agent_file: Path | None = None,
     ) -> None:
         self._root = root
         self._mirror = mirror
@@ -77,7 +77,7 @@ class Observer:
         self._one = threading.RLock()
         self._wanted: Callable[[Operation], bool] | None = None
         self._held: list[HeldOperation] = []
-        self._agent = agent.AgentServer(self._heard)
+        self._agent = agent.AgentServer(self._heard, agent_file)
         self._watch = self._watched(root)
 
     def _watched(self, root: Path) -> CheckpointWatch:
@@ -168,9 +168,9 @@ class Observer:
             return self._mirror.folder / path.removeprefix(root)
         return agent.local(path)
 
-    def watched(self, folder: Path | None) -> str:
-        """Return that a checkpoint is watched and not reported by the agent, in words for evidence; else empty."""
-        return "" if folder is None or folder in self._reported else WATCHED
+    def reported(self, folder: Path) -> bool:
+        """Return whether the agent in Spark has reported an operation on the checkpoint."""
+        return folder in self._reported
 
     def _watched_event(self, seen: CheckpointEvent) -> None:
         if seen.folder not in self._reported:

@@ -1,7 +1,7 @@
 """Carries out the schedule: waits for each step's trigger, does its fault, and keeps the proof.
 
-Steps go in order, one armed at a time. A step whose crash point was over before anything was hit lets its victim go on
-and tries the next batch, `TRIES` times in all; the outcome says which batch it was in the end.
+Steps go in order, one armed at a time. A watched folder may tell of a crash point once it is over: then the victim goes
+on and the step tries the next batch, `TRIES` times in all; the outcome says which batch it was in the end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from harness.history import FaultInjected, FaultMissed
 from harness.run.schedule.evidence import injected
 from harness.scenario import Evidence, Step, StepOutcome
 from harness.triggers import TRIGGERS
-from harness.triggers.base import Trait, has
 
 TRIES = 8
 """A crash point is some 40 ms wide. On a machine that runs more than it has cores for, three in a row were missed."""
@@ -97,7 +96,7 @@ class Schedule:
             self._injecting.set()
             outcome = injected(self._run, step, hit)
             self._injecting.clear()
-            if outcome.hit or outcome.evidence.signalled or not has(TRIGGERS[step.when.kind], Trait.RETRIES):
+            if outcome.hit or outcome.evidence.signalled or not hit.watched:
                 break
             self._run.history.write(FaultMissed(outcome=outcome))
         return outcome

@@ -10,6 +10,7 @@ from harness.faults.base import NOT_BORNE_OUT, Injection, Proof, killing
 from harness.scenario import COMMITTING, CrashPoint, Evidence, Impact, Step, StepOutcome
 from harness.scenario.impact import ENDS_DRIVER, ENDS_EXECUTOR
 from harness.triggers import TRIGGERS, release
+from harness.triggers.base import WATCHED
 
 NOBODY = Injection(signalled={})
 
@@ -44,7 +45,8 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
     if not why and not borne_out:
         why = NOT_BORNE_OUT
     injected = run.injected(hit)
-    words = (why, beside(run, hit), *notes(step, hit, done, after), run.observer.watched(hit.folder))
+    watched = "" if hit.folder is None or run.observer.reported(hit.folder) else WATCHED
+    words = (why, beside(run, hit), *notes(step, hit, done, after), watched)
     return StepOutcome(
         name=step.name,
         point=step.when.place,

@@ -30,7 +30,7 @@ class Containers:
         example="onceproof run scenarios/proving --stack containers",
         options=Shape,
     )
-    means = frozenset(Means) - {Means.RESTART_DAEMONS, Means.HOLD_OPERATIONS, Means.HOLD_REQUESTS}
+    means = frozenset(Means) - {Means.RESTART_DAEMONS, Means.HOLD_REQUESTS}
     has = AsContainer
 
     def open(self, logs: Path, *, needs: Collection[str], where: Where | None) -> Stack:

@@ -19,7 +19,7 @@ from harness.hosts.engine import Engine, last_log_lines
 from harness.hosts.images import Image
 from harness.hosts.in_parallel import together
 from harness.hosts.local import LocalProcess, carrying, processes
-from harness.machine import class_data, jars
+from harness.machine import agent, class_data, jars, java
 from harness.resources import RunResources
 from harness.run_folder.redact import redact_folder
 from harness.run_folder.store import disk
@@ -55,7 +55,7 @@ class ContainersStack(StartingStack):
         """Start Spark and what is needed, in parallel; return when each part answers its own protocol. Raises
         StackError, and HarnessError when the disk is full; nothing is left running then."""
         self._ready()
-        self._jars = jars.resolve()
+        self._jars = _with_agent()
         self._session = Session()
         # Of an earlier time: not this one's to take down.
         self.__dict__.pop("engine", None)
@@ -222,7 +222,20 @@ class ContainersStack(StartingStack):
             spark_master=self.spark.master,
             spark_home=containers.SPARK_HOME,
             root=self._up().folder / RUNS,
+            # A fault may take a container off its network.
+            agent_file=True,
         )
+
+
+def _with_agent() -> jars.Jars:
+    """The jars for Spark, with the agent's among them where this machine has a Java that can compile it. Raises
+    StackError."""
+    there = jars.resolve()
+    try:
+        found = java.find()
+    except StackError:
+        return there
+    return agent.added(there, found, jars.spark_home())
 
 
 def _defaults(session: Session, found: jars.Jars, made: Path) -> containers.ContainerDefaults:

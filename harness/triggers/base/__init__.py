@@ -24,6 +24,7 @@ BY_TIME = (
     "DStreams log no offsets; use block-received, batch-planned, batch-checkpointed, batch-committed, rows or a "
     "failpoint"
 )
+WATCHED = "the checkpoint's folder was watched: no agent in Spark reported its operations"
 LATE_LOG = "progress is async, so Spark logs offsets late, and not for every batch"
 HOP_S = 8.0
 """How long a query that is waited for by name may show nothing once the first ones have done all their input: another
@@ -60,8 +61,6 @@ def most_batches(records: float) -> float:
 class Trait(Enum):
     """What else may be so of a kind of trigger, for whoever has to know it without knowing the kind."""
 
-    RETRIES = auto()
-    """It can be tried again at a later batch, if the crash point had passed before anything was hit."""
     COUNTS_ROWS = auto()
     """It holds the sink's writer at a row: the run needs a tripwire."""
     IN_PROGRAM = auto()

@@ -11,7 +11,7 @@ from harness.operation import Op, Operation, Side
 from harness.scenario import Step, Trigger
 from harness.spark.settings import MANAGER
 from harness.stack import Means
-from harness.triggers.base import Planned, wait_until
+from harness.triggers.base import WATCHED, Planned, wait_until
 from harness.triggers.base.standing import first
 
 NUMBERED = ("offsets", "commits")
@@ -70,9 +70,9 @@ def _held(run: RunContext, when: Trigger, meant: Meant, lowest: int) -> HeldOper
         )
 
     def look() -> bool:
-        unreported = [folder for folder in run.observer.folders(when.query) if run.observer.watched(folder)]
+        unreported = any(not run.observer.reported(folder) for folder in run.observer.folders(when.query))
         if unreported and held() is None:
-            raise WaitError(f"{when} never came: {run.observer.watched(unreported[0])}; {CURE}")
+            raise WaitError(f"{when} never came: {WATCHED}; {CURE}")
         return held() is not None
 
     with run.observer.holding(wanted, query=when.query) as held:
