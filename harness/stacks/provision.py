@@ -26,8 +26,8 @@ class Made:
 @dataclass(frozen=True, kw_only=True)
 class Provision:
     """`servers` go by component. `root` is the folder that holds the runs' folders; driver and executors see it under
-    the same path. `lasting`: no stack's end takes that folder along, so that it has to go with the run. `agent_file`: the
-    agent in Spark reports to a file in that folder."""
+    the same path. `lasting`: no stack's end takes that folder along, so that it has to go with the run. `agent_file`:
+    the agent in Spark reports to a file in a run's folder."""
 
     servers: Mapping[str, Server]
     spark_master: str
