@@ -43,7 +43,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Played, Pla
     folders = [tmp_path_factory.mktemp(name) for name in ("without", "with")]
     for folder in folders:
         laid_out(folder)
-    with closing(AgentServer(heard.append)) as server:
+    # A socket file here, as containers have it; the harness that is killed below has a port.
+    with closing(AgentServer(heard.append, folders[1] / "agent")) as server:
         yield played(folders[0], {}), played(folders[1], with_agent(), server.address), heard
 
 

@@ -42,7 +42,7 @@ from tests.limits import PROCESS_S
 
 pytestmark = [pytest.mark.stack, pytest.mark.containers, pytest.mark.prove]
 HOUSE = Path(__file__).parents[1]
-FOLDERS = ("proving", "more", "sinks", "sources", "shapes")
+FOLDERS = ("proving", "more", "sinks", "sources", "shapes", "operations")
 SCENARIOS = sorted(path for folder in FOLDERS for path in (HOUSE / "scenarios" / folder).glob("*.yaml"))
 BOXED = "containers"
 CHOSEN = [path for path in SCENARIOS if container_engine.chosen(path) and not unsupported(load(path), BOXED)]

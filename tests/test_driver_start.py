@@ -48,6 +48,22 @@ EACH_ITS_OWN = {
     "sql": {"spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port"},
 }
 """By what, names of which each start has a value of its own."""
+FROM_THE_USER = {"PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH"}
+OF_SPARK = {
+    "OMP_NUM_THREADS",
+    "PYTHONHASHSEED",
+    "PYTHONPATH",
+    "PYTHONUNBUFFERED",
+    "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE",
+    "PYTHON_UDF_BATCH_SIZE",
+    "SPARK_AUTH_SOCKET_TIMEOUT",
+    "SPARK_BUFFER_SIZE",
+    "SPARK_JOB_ARTIFACT_UUID",
+    "SPARK_LAUNCH_WITH_SCALA",
+    "SPARK_REUSE_WORKER",
+    "SPARK_USER",
+}
+"""What Spark sets for an executor's Python by itself."""
 SCRATCH = re.compile(r"/[^\s:]*/(spark-[0-9a-f-]{36}|app-\d+-\d+)(/[^\s:]*)?")
 
 
@@ -134,7 +150,10 @@ def test_variables_are_those_of_the_table(seen: tuple[Seen, Seen, Mapping[str, M
     assert differ(ours["executor.environment"], plain["executor.environment"]) - EACH_ITS_OWN[
         "executor.environment"
     ] == (executors)
-    assert {*settings.WHY[WORKER]} - {"PYTHONPATH"} <= {*plain["executor.environment"]}
+    # Both had our worker: what an executor inherits from it is the third table.
+    inherited = {*plain["executor.environment"]} - OF_SPARK - FROM_THE_USER
+    own = EACH_ITS_OWN["executor.environment"] - {*settings.WHY[WORKER]}
+    assert inherited - own == {*settings.WHY[WORKER]} - {"PYTHONPATH"}
 
 
 def test_flags_are_those_of_the_table(seen: tuple[Seen, Seen, Mapping[str, Mapping[str, str]]]) -> None:

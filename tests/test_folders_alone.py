@@ -147,7 +147,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_rest_is_of_right_types_and_passes_its_tests(folder: str, tmp_path: Path, cache: Path) -> None:
     gone = deleted(folder)
-    copy = copied(tmp_path / folder, gone, *PARTS, "tests", "docs", "bench", "docker")
+    copy = copied(tmp_path / folder, gone, *PARTS, "tests", "docs", "bench", "docker", ".ci")
     for path in ROOT.glob("[!.]*"):
         if path.is_file():
             shutil.copy(path, copy)

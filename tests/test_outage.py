@@ -108,6 +108,8 @@ def test_rows_that_are_gone_once_it_is_back_were_hit_though_nobody_was_connected
     done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
     assert (done.unfelt, done.why) == (False, "")
     assert "20 of the 20 rows" in done.note
+    assert evidence.missed("", False, done) == "the crash point was over before anything could be hit"
+    assert evidence.missed("", True, done) == ""
     assert asked == [(3, "postgres")]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,7 +30,7 @@ from harness.scenario import CrashPoint, Sink, Victim
 from harness.sinks import SINKS
 from harness.sinks.base import ShowsWriters, Writer, statements
 from harness.sinks.reading import busy, keep, opened
-from harness.sinks.table import SinkTable, load, save
+from harness.sinks.table import SinkTable, gone, save
 from harness.wait import until
 
 Seen = TypeVar("Seen")
@@ -113,19 +112,17 @@ class Snapshots:
                 self._handed = self._parts.tripwire.rows()
 
     def back(self, step: int, component: str) -> list[str]:
-        """The component's server is back, and nobody has written there since step `step` hit it: keep its sinks, and
-        return for each whose rows are not as they were what is gone, in words."""
+        """The component's server is back, and nobody could write there since step `step` hit it: keep its sinks, and
+        return for each whose rows are not as they were how many are gone or changed, in words."""
         look, began, out, count = _Look(), monotonic(), list[str](), 0
         before, after = (self._folder(step, moment) for moment in (INJECTION, BACK))
         for index, sink in enumerate(self._parts.sinks):
             if SINKS[sink.kind].component != component:
                 continue
             count += self._sink(look, after, index)
-            was, now = (look.at(partial(load, folder, index), None) for folder in (before, after))
-            if was is None or now is None or was.unreadable or now.unreadable or was.form != now.form:
-                continue
-            if gone := (Counter(was.rows) - Counter(now.rows)).total():
-                out.append(f"{gone} of the {len(was.rows)} rows that {sink.name} held were gone once it was back")
+            lost, held = look.at(partial(gone, before, after, index), (0, 0))
+            if lost:
+                out.append(f"{lost} of the {held} rows that {sink.name} held were gone or changed once it was back")
         seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
         self._parts.history.write(SinkRead(step=step, moment=BACK, seconds=seconds, rows=count, error=said))
         return out

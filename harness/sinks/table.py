@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -167,6 +168,28 @@ def load(folder: Path, index: int) -> SinkTable | None:
         note=about.note,
         dropped=dropped,
     )
+
+
+def gone(before: Path, after: Path, index: int) -> tuple[int, int]:
+    """Return how many rows of the sink with place `index`, as saved in `before`, are gone or changed as saved in
+    `after`, and how many there were; none of a sink that could not be read. In bounded memory. Raises HarnessError for
+    damage."""
+    files = [folder / "sink" / f"{index}.json" for folder in (before, after)]
+    try:
+        was, now = (noun(_About, json.loads(file.read_text(encoding="utf-8")), str(file)) for file in files)
+        if was.unreadable or (now.unreadable and not now.absent):
+            return 0, was.rows
+        if now.absent or was.form != now.form:
+            # Fingerprints and whole rows have nothing but their number to be compared by.
+            return max(0, was.rows - (0 if now.absent else now.rows)), was.rows
+        rows = [str(file.with_suffix(".parquet")) for file in files]
+        asked = "select count(*) from (from read_parquet(?) except all from read_parquet(?))"
+        with duckdb.connect() as engine:
+            found = engine.execute(asked, rows).fetchone()
+    except (OSError, ValueError, RecursionError, duckdb.Error) as failure:
+        raise HarnessError(f"{files[0]} or {files[1]} is damaged: {failure}. Run the scenario again") from failure
+    assert found is not None
+    return int(found[0]), was.rows
 
 
 def _dropped(tables: Path, index: int) -> Path:

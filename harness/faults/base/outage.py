@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from harness.context import RunContext, TriggerHit
 from harness.errors import StackError
-from harness.faults.base import Injection, killing, lasting
+from harness.faults.base import Injection, Proof, killing, lasting
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -134,6 +134,7 @@ class KillServer:
         why = UNREPEATED if alone else UNFELT if self.missed_at_once else OUTLIVED
         return Injection(
             signalled={victim: words}, looked=True, note=note, why=why if unfelt else "", unfelt=unfelt,
+            proof=Proof.SINK if gone else Proof.BEFORE,
             unhealed=self.unhealed(step.do, server), committed_meanwhile=without,
         )  # fmt: skip
 
@@ -146,7 +147,8 @@ class KillServer:
             server.start()
             if isinstance(run.tripwire, Recounts):
                 run.tripwire.recount(handed)
-            return run.back(hit, self.component) if self.stands_still else []
+            # Beside a daemon that alone was away, its server may have done something all the same.
+            return run.back(hit, self.component) if self.stands_still and not self.daemon else []
         finally:
             signals.thaw(late)
 

@@ -67,7 +67,7 @@ class AgentServer:
             try:
                 self._server = ThreadingUnixStreamServer(str(file), Handler)
             except OSError as failure:
-                cure = "name a shorter folder for temporary files (TMPDIR)"
+                cure = "name another folder for temporary files, with a shorter path (TMPDIR)"
                 raise StackError(f"asked for the socket {file}; saw {failure}; {cure}") from failure
             self.address = str(file)
         self._server.daemon_threads, self._server.block_on_close = True, False

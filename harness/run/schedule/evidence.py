@@ -107,6 +107,8 @@ def missed(in_flight: str, open_still: bool, done: Injection) -> str:
         return "the crash point was over before anything could be hit"
     if not done.signalled:
         return "there was no process to hit"
+    if done.proof is Proof.SINK:
+        return ""
     return done.why if in_flight else "nothing was in flight: every record sent was committed by the pipeline"
 
 
@@ -125,6 +127,8 @@ def proved(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> bool
     flight?"""
     if done.lived:
         return False
+    if done.proof is Proof.SINK:
+        return True
     if done.proof is Proof.IN_PROGRESS and after:
         return running(hit.batch, after)
     listing = after if done.proof is Proof.AFTER else hit.before

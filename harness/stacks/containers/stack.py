@@ -233,7 +233,8 @@ def _with_agent() -> jars.Jars:
     there = jars.resolve()
     try:
         found = java.find()
-    except StackError:
+    except StackError as failure:
+        print(f"onceproof: {failure}; no agent in Spark reports: checkpoints are watched", file=sys.stderr)
         return there
     return agent.added(there, found, jars.spark_home())
 
