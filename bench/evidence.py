@@ -22,7 +22,7 @@ from time import monotonic
 from harness.history import SinkRead, read
 from harness.judge import judge
 from harness.run.loop import run
-from harness.run_folder.snapshot import INJECTION, RESTART
+from harness.snapshot import INJECTION, RESTART
 from harness.stacks.processes.stack import ProcessesStack
 from tests.plays import ONCE, Play
 

@@ -9,7 +9,6 @@ that missed; unknown and error are wrong. A violation has to name the fault at w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,12 +16,12 @@ from pathlib import Path
 
 from bench.twins import Twin
 from harness.effect import Effects, Source
+from harness.history import readings, whole
 from harness.judge.read_folder import Run as Folder
 from harness.judge.read_folder import read_run
-from harness.run_folder import store
-from harness.run_folder.snapshot import Snapshot
 from harness.scenario import Harm, Kind, StepOutcome, Verdict, Word
 from harness.sinks.table import load as load_sink
+from harness.snapshot import RESTART, Snapshot
 
 
 class Truth(StrEnum):
@@ -164,16 +163,18 @@ def harmed(harm: Harm, seen: Seen) -> list[set[int]]:
 
 def ahead(folder: Path, twin: Twin) -> tuple[Ahead, ...]:
     """How each sink stood before each restart, from the snapshots of a run folder. Raises HarnessError for damage."""
-    folders = sorted((folder / "snapshots").glob("*-restart"))
-    if not folders:
+    if not (folder / "history.jsonl").is_file():
+        return ()
+    seen = readings(whole(folder / "history.jsonl"))
+    found = [seen[place] for place in sorted(seen) if place[1] == RESTART]
+    if not found:
         return ()
     run = read_run(folder)
-    return tuple(_ahead(run, folder, twin) for folder in folders)
+    return tuple(_ahead(run, each, twin) for each in found)
 
 
-def _ahead(run: Folder, folder: Path, twin: Twin) -> Ahead:
-    text = (folder / "snapshot.json").read_text(encoding="utf-8")
-    snapshot: Snapshot = store.noun(Snapshot, json.loads(text), str(folder))
+def _ahead(run: Folder, snapshot: Snapshot, twin: Twin) -> Ahead:
+    folder = run.folder / "snapshots" / f"{snapshot.step}-{RESTART}"
     ours = [query for query in snapshot.queries if query.ours]
     done = snapshot.position if snapshot.position is not None else (ours[0].committed if ours else {})
     source = Source(parquet=run.source, columns=run.columns, committed=done)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.run_folder.snapshot import Batch, Query, QueryState
+from harness.snapshot import Batch, Query, QueryState
 
 PLANNING = "planning"
 """In a listing, the batches whose `offsets/.N.<uuid>.tmp` is there."""

@@ -18,8 +18,8 @@ from harness.hosts import signals
 from harness.operation import Operation
 from harness.remote.relay.commits import HeldRequest, Part, Wanted
 from harness.resources import RunResources
-from harness.run_folder.snapshot import QueryState
 from harness.scenario import COMMITTING, CrashPoint, Victim
+from harness.snapshot import QueryState
 from harness.stack import Driver, Process, Stack
 
 Listing = dict[str, tuple[int, ...]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -18,8 +18,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, ClassVar
 
+from harness.errors import UsageError
 from harness.operation import Op, Side
 from harness.scenario import CrashPoint, StepOutcome, Word
+from harness.snapshot import RESTART, Progressed, Snapshot
 
 
 class By(StrEnum):
@@ -271,7 +273,8 @@ class FaultMissed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SinkRead(Event):
-    """The sinks were read at a fault: `rows` in all of them, in the folder `snapshots/<step>-<moment>`."""
+    """The sinks were read at a fault: `rows` in all of them, in the folder `snapshots/<step>-<moment>`. `stood` is
+    where everything stood then; None of a reading of some sinks alone."""
 
     what = "sink-read"
     by = By.SINK
@@ -280,11 +283,12 @@ class SinkRead(Event):
     seconds: float
     rows: int
     error: str = ""
+    stood: Snapshot | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SinkNotRead(Event):
-    """A reading of the sinks at a fault was dropped."""
+    """The reading of the sinks before the attempt after a fault was dropped, also one that was told before."""
 
     what = "sink-not-read"
     by = By.SINK
@@ -334,6 +338,14 @@ class Control(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProgressRead(Event):
+    """The sinks were read at the end, and how far the pipeline was by then. The last one counts."""
+
+    what = "progress-read"
+    progressed: Progressed
+
+
+@dataclass(frozen=True, kw_only=True)
 class Waited(Event):
     """What the run waited for, in seconds."""
 
@@ -365,7 +377,7 @@ EVENTS: Mapping[str, type[Event]] = {
         Phase, Sent, AttemptStarted, AttemptEnded, AttemptDiagnosed, RestartsEnded, SourceBegun, BlockReceived,
         BatchPlanned, BatchCheckpointed, SinkCommitted, BatchCommitted, OffsetsSaved, CheckpointOp, QueryStarted,
         QueryEnded, TaskStarted, TaskEnded, ExecutorAdded, ExecutorRemoved, FaultInjected, FaultMissed, SinkRead,
-        SinkNotRead, SinkMissing, SystemChanged, ShuffleCrowded, Control, Waited, NotEnded, Judged,
+        SinkNotRead, SinkMissing, SystemChanged, ShuffleCrowded, Control, ProgressRead, Waited, NotEnded, Judged,
     )
 }  # fmt: skip
 """Every event, by its name in the file."""
@@ -462,6 +474,51 @@ def read(path: Path) -> Iterator[Line]:
             line = _line(given)
             if line is not None:
                 yield line
+
+
+def whole(path: Path) -> list[Line]:
+    """Return every line of a history. A last line without its end, which a crash has torn, or which is being written,
+    is left out. Raises UsageError where there is none, and for a line that is damaged."""
+    try:
+        written = path.read_text(encoding="utf-8").split("\n")[:-1]
+    except FileNotFoundError:
+        raise UsageError(f"{path.parent} has no {path.name}. Was the run ended early?") from None
+    except (OSError, ValueError) as failure:
+        raise UsageError(f"{path} cannot be read: {failure}. Run the scenario again") from failure
+    return [_checked(each, f"line {number} of {path}") for number, each in enumerate(written, 1)]
+
+
+def _checked(written: str, where: str) -> Line:
+    from pydantic import ValidationError
+
+    cure = "Run the scenario again"
+    try:
+        given = json.loads(written)
+        kind, n, at_s = given["what"], given["n"], float(given["at_s"])
+        return Line(n, at_s, _reader(kind).validate_python(given))
+    except ValidationError as failure:
+        first = failure.errors()[0]
+        words = f"{'.'.join(str(step) for step in first['loc'])}: {first['msg']}"
+    except (ValueError, RecursionError, KeyError, TypeError) as failure:
+        words = repr(failure)
+    raise UsageError(f"{where} is damaged, or of another version: {words}. {cure}")
+
+
+def progressed(lines: Sequence[Line]) -> Progressed | None:
+    """Return how far the pipeline was at the end; None of a run that was ended before its sinks were read."""
+    said = (line.event.progressed for line in reversed(lines) if isinstance(line.event, ProgressRead))
+    return next(said, None)
+
+
+def readings(lines: Iterable[Line]) -> dict[tuple[int, str], Snapshot]:
+    """Return where everything stood at each reading of the sinks, by step and moment."""
+    out: dict[tuple[int, str], Snapshot] = {}
+    for event in (line.event for line in lines):
+        if isinstance(event, SinkRead) and event.stood is not None:
+            out[event.step, event.moment] = event.stood
+        elif isinstance(event, SinkNotRead):
+            out.pop((event.step, RESTART), None)
+    return out
 
 
 def _line(given: Any) -> Line | None:

@@ -15,14 +15,14 @@ from harness.checkers.cells import Row, canonical
 from harness.checkers.offset_ranges import Cut, Span
 from harness.effect import Effects, Source, Table
 from harness.faults import fault
-from harness.history import Line, Phase, text
+from harness.history import Event, Line, Phase, ProgressRead, SinkRead, text
 from harness.judge import judge
 from harness.run_folder import ledger, sealed
-from harness.run_folder.snapshot import INJECTION, QueryState, Snapshot
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, plain
 from harness.sinks import counted
 from harness.sinks.table import SinkColumn, SinkTable, save
+from harness.snapshot import INJECTION, Batch, Position, Progressed, Query, QueryState, Snapshot
 from harness.triggers import trigger
 from harness.workloads import Record
 
@@ -76,6 +76,32 @@ def crash_point(place: str) -> CrashPoint | None:
 
 
 BEFORE = at_point(HIT, "batch-planned")
+HISTORY = "history.jsonl"
+
+
+def edited(run: Path, what: str, **keys: Any) -> None:
+    """Set `keys` of what the history of a run folder says: of the `progress` at the end, or of a reading of the sinks,
+    `1-injection`. `controls/1/progress` is that of a control run."""
+    room, _, name = what.rpartition("/")
+    path = run / room / HISTORY
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    _named(lines, name).update(keys)
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in lines), encoding="utf-8")
+
+
+def recorded(run: Path, what: str) -> dict[str, Any]:
+    """What the history of a run folder says, as `edited` names it."""
+    room, _, name = what.rpartition("/")
+    return _named([json.loads(line) for line in (run / room / HISTORY).read_text(encoding="utf-8").splitlines()], name)
+
+
+def _named(lines: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    if name == "progress":
+        (found,) = [each["progressed"] for each in lines if each["what"] == "progress-read"]
+    else:
+        (found,) = [each["stood"] for each in lines if f"{each.get('step')}-{each.get('moment')}" == name]
+    assert isinstance(found, dict)
+    return found
 
 
 def values(count: int) -> list[dict[str, Any]]:
@@ -153,7 +179,7 @@ class Folder:
     gone: frozenset[int] = frozenset()
     """Records that the source does not hold."""
     controls: list[list[list[Row] | None] | str] = field(default_factory=list)
-    positions: list[dict[str, Any]] = field(default_factory=list)
+    positions: list[Position] = field(default_factory=list)
     injections: list[Injected] | None = None
     """What each step's snapshot says; None means that of an honest pipeline, hit with batch 1 in its sinks."""
 
@@ -167,15 +193,23 @@ class Folder:
         outcome = {"drained": drained, "reasons": [], "stalled": None, "error": None, **self.outcome}
         outcome["steps"] = [plain(step) for step in self.steps]
         self._json("run.json", {"run_id": "by-hand", "outcome": outcome})
-        self._json("checkpoint.json", self._checkpoint(drained))
         for index, rows in enumerate(self.tables):
             if rows is not None:
                 save(self.path, index, self._table(index, rows))
         for injected in self._injections():
             self._snapshot(injected)
+        self._told(ProgressRead(progressed=self._progressed(drained)))
         for number, tables in enumerate(self.controls, 1):
             self._control(number, tables)
         return self.path
+
+    def _told(self, event: Event) -> None:
+        """One more line of the history."""
+        with (self.path / HISTORY).open("a", encoding="utf-8") as file:
+            file.write(f"{text(Line(0, 0.1, event))}\n")
+
+    def _stood(self, snapshot: Snapshot) -> None:
+        self._told(SinkRead(step=snapshot.step, moment=snapshot.moment, seconds=0.1, rows=0, stood=snapshot))
 
     def _control(self, number: int, tables: list[list[Row] | None] | str) -> None:
         """A control run: the same without faults, with these rows in its sinks, or the words of its error."""
@@ -217,7 +251,7 @@ class Folder:
             rows_before=injected.rows_before,
             left=injected.left,
         )
-        (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")
+        self._stood(snapshot)
         tables = injected.tables if injected.tables is not None else self._honest(injected)
         for index, rows in enumerate(tables):
             if rows is not None:
@@ -273,21 +307,19 @@ class Folder:
         arrays = [pa.array(column, type=f.type) for column, f in zip(columns, ledger.SOURCE, strict=True)]
         return pa.record_batch(arrays, schema=ledger.SOURCE)
 
-    def _checkpoint(self, drained: bool) -> dict[str, Any]:
+    def _progressed(self, drained: bool) -> Progressed:
         count, size = len(self.records), self.batch_size
-        starts = range(0, count, size)
-        ranges = [{"0": [start, min(start + size, count)]} for start in starts]
-        batches = [{"batch": n, "ranges": r, "committed": True} for n, r in enumerate(ranges)]
-        progress = count if self.progress is None else self.progress
-        first = {"1": 0, **{str(s.attempt + 1): s.again for s in self._injections() if s.again is not None}}
-        return {
-            "queries": [{"checkpoint": "checkpoint", "batches": batches, "first": first}],
-            "positions": self.positions,
-            "batches": batches,
-            "committed": {"0": progress},
-            "end": {"0": count},
-            "drained": drained,
-        }
+        ranges = [{0: (start, min(start + size, count))} for start in range(0, count, size)]
+        batches = tuple(Batch(batch=n, ranges=r, committed=True) for n, r in enumerate(ranges))
+        first = {1: 0, **{s.attempt + 1: s.again for s in self._injections() if s.again is not None}}
+        return Progressed(
+            queries=(Query(checkpoint="checkpoint", batches=batches, first=first),),
+            positions=tuple(self.positions),
+            batches=batches,
+            committed={0: count if self.progress is None else self.progress},
+            end={0: count},
+            drained=drained,
+        )
 
     def _json(self, name: str, data: object) -> None:
         (self.path / name).write_text(json.dumps(data), encoding="utf-8")
@@ -295,7 +327,7 @@ class Folder:
     def sealed(self) -> RunFolder:
         """The run judged, its verdict kept and all of it sealed, as the loop leaves it."""
         folder = RunFolder.open(self.write())
-        folder.history.write_text(f"{text(Line(0, 0.1, Phase(name='judging')))}\n", encoding="utf-8")
+        self._told(Phase(name="judging"))
         folder.save(0, scenario=f"name: {self.scenario.name}\n", run={"scenario": self.scenario.name, "seed": 0})
         folder.save(1, verdict=judge(folder.path))
         folder.save(2, run={"seconds": 1.5})

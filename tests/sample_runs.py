@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.faults import fault
-from harness.history import FaultInjected, Line, Phase, Sent, text
-from harness.run_folder.snapshot import QueryState, Snapshot
+from harness.history import FaultInjected, Line, Phase, Sent, SinkRead, text
 from harness.run_folder.store import RunFolder
 from harness.scenario import (
     CrashPoint,
@@ -29,6 +28,7 @@ from harness.scenario import (
     Word,
     plain,
 )
+from harness.snapshot import QueryState, Snapshot
 from harness.triggers import trigger
 from tests import histories
 
@@ -177,10 +177,17 @@ def keep(folder: RunFolder, snapshot: Snapshot, *, rows: int) -> Path:
     """A snapshot in a run folder, its one sink with so many rows."""
     room = folder.path / "snapshots" / f"{snapshot.step}-{snapshot.moment}"
     (room / "sink").mkdir(parents=True)
-    (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")
+    told(folder, snapshot)
     about = {"name": "postgres payments", "rows": rows, "unreadable": ""}
     (room / "sink" / "0.json").write_text(json.dumps(about), encoding="utf-8")
     return room
+
+
+def told(folder: RunFolder, snapshot: Snapshot) -> None:
+    """A line of the history: where everything stood."""
+    read = SinkRead(step=snapshot.step, moment=snapshot.moment, seconds=0.1, rows=0, stood=snapshot)
+    with folder.history.open("a", encoding="utf-8") as file:
+        file.write(written(histories.lines((13.0, read))))
 
 
 def control(folder: RunFolder, name: str, **run: Any) -> Path:
@@ -211,6 +218,6 @@ def stored(reports: Path, given: Verdict, *, asked: Scenario | None = None, run_
         (12.4, FaultInjected(outcome=STEP)),
     )
     folder.history.write_text(written(history), encoding="utf-8")
-    folder.save(1, checkpoint={"drained": True})
+    folder.save(1)
     folder.save(2, verdict=given)
     return folder

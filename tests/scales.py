@@ -29,9 +29,9 @@ from harness.judge.stakes.scale import Scale
 from harness.judge.stakes.weigh import weigh
 from harness.judge.stakes.weighed import Weighed
 from harness.run_folder import ledger
-from harness.run_folder.snapshot import Snapshot
 from harness.scenario import Finding, Sink, StepOutcome
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint
+from harness.snapshot import Snapshot
 from tests.folders import COLUMNS, HIT, PER_RECORD, TOTALS, values
 
 BATCHES = 4

@@ -12,8 +12,8 @@ import pytest
 from harness.context import TriggerHit
 from harness.faults import disconnect_driver, fault
 from harness.judge import judge
-from harness.run_folder.snapshot import QueryState
 from harness.scenario import Evidence, Guarantee, Word
+from harness.snapshot import QueryState
 from tests.corpus.run_builder import query, run_builder, state
 from tests.folders import BEFORE, PER_RECORD, STEP, Folder, Injected
 from tests.test_outage import STEP as KILL

@@ -15,9 +15,9 @@ from harness.judge.injections import Injection, Seen
 from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.weigh import weigh
 from harness.judge.stakes.weighed import PLANNED, WRITING, Known, Weighed
-from harness.run_folder.snapshot import RESTART, QueryState
 from harness.scenario import Finding, Harm, Kind
 from harness.sinks.table import SinkTable
+from harness.snapshot import RESTART, QueryState
 from tests.folders import HIT, PER_RECORD, TOTALS, values
 from tests.scales import COUNTED, PEAKS, Bench, Make, batch, benches, hit, injection, reach
 

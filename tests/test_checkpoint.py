@@ -21,8 +21,8 @@ from harness.context import CheckpointEvent
 from harness.history import History
 from harness.run.progress.checkpoint_watch import CheckpointWatch, event_of
 from harness.run.progress.observer import Observer, lowest
-from harness.run_folder.snapshot import Batch
 from harness.scenario import CrashPoint
+from harness.snapshot import Batch
 from harness.wait import until
 from tests.provided import reader
 

@@ -18,7 +18,7 @@ from harness.history import (
     SourceBegun,
 )
 from harness.run.progress.commit_gaps import Rhythm, unplanned
-from harness.run_folder.snapshot import QueryState
+from harness.snapshot import QueryState
 
 
 def heard(*events: tuple[Any, ...]) -> Rhythm:

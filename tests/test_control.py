@@ -16,7 +16,7 @@ from harness.judge.control import CONTROLS_MAX, Control, Decided, decide, read_c
 from harness.judge.read_folder import read_run
 from harness.run_folder.ledger import State
 from harness.scenario import Finding, Guarantee, Kind, Word
-from tests.folders import HIT, Folder, Injected, at_point, payments
+from tests.folders import HIT, Folder, Injected, at_point, edited, payments
 
 pytestmark = pytest.mark.usefixtures("asked_once")
 
@@ -203,10 +203,8 @@ def test_a_run_asks_for_controls_one_by_one(folder: Folder) -> None:
 
 def test_three_controls_are_read_with_their_longest_gaps(folder: Folder) -> None:
     folder.controls = [folder.tables, "boom", folder.tables, folder.tables]
-    checkpoint = folder.write() / "controls" / "1" / "checkpoint.json"
-    checkpoint.write_text(json.dumps({**json.loads(checkpoint.read_text()), "gap_s": 7.5}))
-    late = folder.path / "controls" / "3"
-    (late / "checkpoint.json").write_text(json.dumps({**json.loads(checkpoint.read_text()), "drained": False}))
+    edited(folder.write(), "controls/1/progress", gap_s=7.5)
+    edited(folder.path, "controls/3/progress", gap_s=7.5, drained=False)
     one = found()
     assert read_controls(read_run(folder.path), lambda run: [one, found(Kind.RECOVERED)]) == [
         Control(number=1, findings={signature(one): one}, gap_s=7.5),

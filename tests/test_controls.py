@@ -255,7 +255,8 @@ class Played:
             unreadable=self.unreadable,
         )
         save(room.path, 0, table)
-        room.save(1, plan={"seed": seed}, run={"outcome": self.outcome}, checkpoint={"batches": []})
+        room.save(1, plan={"seed": seed}, run={"outcome": self.outcome})
+        room.history.touch()
 
 
 def made(root: Path, play: Callable[..., None], *, number: int = 1, run: str = "run", history: Any = None) -> Path:
@@ -290,7 +291,7 @@ def test_a_control_lies_in_the_runs_folder_and_the_next_run_takes_it_from_the_ca
     assert run_of(first)["digest"] == run_of(second)["digest"]
     for folder in (first, second):
         names = sorted(path.name for path in folder.iterdir())
-        assert names == ["checkpoint.json", "ledger", "plan.json", "run.json", "sink"]
+        assert names == ["history.jsonl", "ledger", "plan.json", "run.json", "sink"]
         assert (folder / "ledger" / "attempts.log").read_bytes() == b"run 1"
         assert [path.name for path in folder.parent.iterdir()] == ["1"]
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700

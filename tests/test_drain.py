@@ -18,11 +18,11 @@ from harness.history import History, Line, SourceBegun
 from harness.run import drain
 from harness.run.drain import Drain
 from harness.run.progress.commit_gaps import Rhythm
-from harness.run_folder.snapshot import QueryState
 from harness.scenario import Kind, Pipeline, Restart, Scenario, Sink
 from harness.sinks import reading
 from harness.sinks.base import Missing, Reading
 from harness.sinks.table import SinkColumn, SinkTable, load, save
+from harness.snapshot import QueryState
 from harness.wait import Deadline, ended_by, pause
 from tests.windows import TOLD, windowed
 

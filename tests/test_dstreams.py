@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -23,11 +22,11 @@ from harness.judge.stakes.weigh import weigh
 from harness.judge.stakes.weighed import PLANNED, RECEIVED
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
-from harness.run_folder.snapshot import Batch, Gone, Progressed, Query, QueryState
 from harness.scenario import Evidence, Harm, Word
+from harness.snapshot import Batch, Gone, Progressed, Query, QueryState
 from harness.sources.base import OpenSource
 from harness.wait import until
-from tests.folders import HIT, PER_RECORD, TOTALS, Folder, payments, totals
+from tests.folders import HIT, PER_RECORD, TOTALS, Folder, edited, payments, recorded, totals
 from tests.java_objects import Java, added, allocated, checkpoint, checkpoint_of, graph, pair, record, time
 from tests.java_objects import stream as stream_of
 from tests.scales import PEAKS, Make, batch, benches, hit, injection, reach, upto
@@ -484,9 +483,9 @@ def test_a_batch_that_is_done_is_not_done_again_by_a_driver_that_lives(make: Mak
 
 def changed(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     """The run folder, what its checkpoints say changed."""
-    told = json.loads((path / "checkpoint.json").read_text(encoding="utf-8"))
-    change(told)
-    (path / "checkpoint.json").write_text(json.dumps(told), encoding="utf-8")
+    said = recorded(path, "progress")
+    change(said)
+    edited(path, "progress", **said)
     return path
 
 

@@ -16,6 +16,7 @@ from harness.history import History
 from harness.run.feed import PORTIONS, SPREAD, Alone, Feeder, Patience, alone, enough, portions, portions_of
 from harness.run.progress.reported import Progress
 from harness.scenario import Fault, Impact, Pipeline, Step, Trigger
+from harness.snapshot import Batch
 from harness.wait import until
 from harness.workloads.transactions import Transactions
 
@@ -48,12 +49,15 @@ def test_the_seed_draws_them() -> None:
     assert portions(0, 1) == ()
 
 
-RANGES = st.dictionaries(st.sampled_from("012"), st.tuples(st.integers(0, 99), st.integers(0, 50)), max_size=3)
+RANGES = st.dictionaries(st.integers(0, 2), st.tuples(st.integers(0, 99), st.integers(0, 50)), max_size=3)
 
 
 @given(batches=st.lists(RANGES, max_size=8), left=st.integers(0, 100))
-def test_a_runs_batches_are_sent_once_more(batches: list[dict[str, tuple[int, int]]], left: int) -> None:
-    told = [{"ranges": {p: [start, start + many] for p, (start, many) in ranges.items()}} for ranges in batches]
+def test_a_runs_batches_are_sent_once_more(batches: list[dict[int, tuple[int, int]]], left: int) -> None:
+    told = [
+        Batch(batch=n, ranges={p: (start, start + many) for p, (start, many) in ranges.items()}, committed=True)
+        for n, ranges in enumerate(batches)
+    ]
     total = left + sum(many for ranges in batches for _, many in ranges.values())
     sizes = portions_of(told, total)
     if total == left:

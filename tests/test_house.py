@@ -39,7 +39,7 @@ WIDE_CLASSES = {
     "report/page.py Page",
     "report/page.py StepText",
     "run/snapshots.py Parts",
-    "run_folder/snapshot.py Snapshot",
+    "snapshot.py Snapshot",
     "scenario/__init__.py Finding",
     "scenario/__init__.py Scenario",
     "scenario/__init__.py Stake",

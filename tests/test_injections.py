@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,14 +9,14 @@ from typing import Any
 import pytest
 
 from harness.checkers.offset_ranges import Span
-from harness.errors import HarnessError, UsageError
+from harness.errors import UsageError
 from harness.faults import fault
 from harness.judge.injections import Injection, Seen, _wiped, numbered, read_injections
 from harness.judge.progress_at_hit import Reach, feeders, reaches, taken
 from harness.judge.read_folder import read_run
-from harness.run_folder.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from harness.scenario import CrashPoint, Evidence, Sink, StepOutcome
-from tests.folders import HIT, STEP, Folder, Injected
+from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
+from tests.folders import HIT, STEP, Folder, Injected, edited
 
 SINK = Sink(kind="postgres", target="t")
 
@@ -491,8 +490,7 @@ def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
 
 
 def change(folder: Folder, name: str, **changes: Any) -> None:
-    path = folder.path / "snapshots" / name / "snapshot.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    edited(folder.path, name, **changes)
 
 
 def test_a_snapshot_of_which_nothing_is_known_says_why(folder: Folder) -> None:
@@ -542,11 +540,11 @@ def test_a_kill_after_which_the_driver_is_not_known_to_have_ended_shows_nothing(
 def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:
     folder.write()
     change(folder, "1-injection", attempt="x")
-    with pytest.raises(UsageError, match=r"snapshot\.json"):
-        read_injections(read_run(folder.path))
-    (folder.path / "snapshots" / "1-injection" / "snapshot.json").write_text("{")
-    with pytest.raises(HarnessError, match="not readable"):
-        read_injections(read_run(folder.path))
+    with pytest.raises(UsageError, match=r"line 1 of .*history\.jsonl is damaged.*stood\.attempt"):
+        read_run(folder.path)
+    (folder.path / "history.jsonl").write_text("{\n")
+    with pytest.raises(UsageError, match=r"line 1 of .*history\.jsonl is damaged"):
+        read_run(folder.path)
 
 
 LATER = "its snapshot was taken after the hit: batch 1 was planned by then"

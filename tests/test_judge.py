@@ -25,10 +25,10 @@ from harness.judge.examine import FINDINGS_MAX
 from harness.judge.read_folder import done as committed_all
 from harness.run_folder import ledger
 from harness.run_folder.ledger import State
-from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
 from harness.sinks.reading import read
 from harness.sinks.table import SinkTable, save
+from harness.snapshot import Batch, Query
 from tests.folders import (
     BEFORE,
     HIT,
@@ -39,6 +39,7 @@ from tests.folders import (
     Folder,
     Injected,
     at_point,
+    edited,
     payments,
     totals,
     values,
@@ -219,8 +220,7 @@ def test_a_total_that_shrinks_to_nothing_is_not_unexpected_while_under_way(folde
 def test_a_run_that_says_drained_with_records_that_are_not_committed_is_unknown(folder: Folder) -> None:
     folder.progress, folder.outcome = 35, {"drained": True}
     path = folder.write()
-    checkpoint = json.loads((path / "checkpoint.json").read_text())
-    (path / "checkpoint.json").write_text(json.dumps({**checkpoint, "drained": True}))
+    edited(path, "progress", drained=True)
     verdict = judge(path)
     assert verdict.word is Word.UNKNOWN
     assert verdict.reasons == (
@@ -230,8 +230,7 @@ def test_a_run_that_says_drained_with_records_that_are_not_committed_is_unknown(
     rows = payments(other.records)
     other.tables = [[(*rows[0][:-1], "7"), *rows[1:]]]
     path = other.write()
-    checkpoint = json.loads((path / "checkpoint.json").read_text())
-    (path / "checkpoint.json").write_text(json.dumps({**checkpoint, "drained": True}))
+    edited(path, "progress", drained=True)
     assert judged(path).wants == 0, "what is not committed may come: no control run tells more"
 
 
@@ -734,8 +733,7 @@ def test_findings_that_were_cut_are_not_held_under_a_weaker_guarantee(tmp_path: 
 def test_without_batches_findings_name_records(folder: Folder) -> None:
     folder.batch_size, folder.tables = 10**6, [payments(folder.records[1:])]
     path = folder.write()
-    checkpoint = json.loads((path / "checkpoint.json").read_text())
-    (path / "checkpoint.json").write_text(json.dumps({**checkpoint, "batches": []}))
+    edited(path, "progress", batches=[])
     (finding,) = judge(path).findings
     assert (finding.batches, finding.faults, finding.fits) == ((), (), ())
     assert finding.records == (RecordRef(partition=0, offset=0),)
@@ -758,7 +756,7 @@ def test_a_wrong_effect_names_scenario_words_and_columns(folder: Folder) -> None
     assert "columns of `ledger`: id, account, amount, _partition, _offset, _timestamp_ms, _batch, value, key" in words
 
 
-@pytest.mark.parametrize("name", ["plan.json", "run.json", "checkpoint.json"])
+@pytest.mark.parametrize("name", ["plan.json", "run.json"])
 def test_a_folder_that_is_not_whole_is_a_clear_error(folder: Folder, name: str) -> None:
     path = folder.write()
     whole = (path / name).read_text()
@@ -770,6 +768,21 @@ def test_a_folder_that_is_not_whole_is_a_clear_error(folder: Folder, name: str) 
         judge(path)
     (path / name).write_text("[]")
     with pytest.raises(UsageError, match="it holds no object"):
+        judge(path)
+
+
+def test_a_run_whose_history_is_not_whole_is_a_clear_error(folder: Folder) -> None:
+    path = folder.write()
+    whole = (path / "history.jsonl").read_text()
+    (path / "history.jsonl").write_text(whole[:-5])
+    with pytest.raises(UsageError, match="its history ends before its sinks were read"):
+        judge(path)
+    edited_text = whole.replace('"end"', '"ends"', 1).replace('"drained": true', '"drained": "far"')
+    (path / "history.jsonl").write_text(edited_text)
+    with pytest.raises(UsageError, match=r"history\.jsonl is damaged, or of another version"):
+        judge(path)
+    (path / "history.jsonl").unlink()
+    with pytest.raises(UsageError, match=r"it has no history\.jsonl|has no history\.jsonl"):
         judge(path)
 
 
@@ -968,7 +981,6 @@ def test_a_planted_fault_that_one_of_two_sinks_does_not_show_was_not_found(folde
         ("plan.json", {"scenario": {"name": 3}}),
         ("plan.json", {"columns": [{"name": "id"}]}),
         ("run.json", {"outcome": {"drained": "perhaps"}}),
-        ("checkpoint.json", {"end": "far"}),
     ],
 )
 def test_a_file_of_another_shape_is_named(folder: Folder, name: str, change: dict[str, Any]) -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.judge import judge
-from harness.run_folder.snapshot import Query
 from harness.scenario import Kind, Word
 from harness.scenario.watermark import Watermark
+from harness.snapshot import Query
 from tests.corpus.case import error, held, look, unknown, violated, void
 from tests.corpus.run_builder import CHECKPOINT, blame
 from tests.limits import examples
@@ -204,7 +204,7 @@ def test_another_watermark_after_a_hit_is_a_finding_that_controls_decide(tmp_pat
         path = run.written()
         for each, other in enumerate(calm, 1):
             if other:
-                run.edit(f"controls/{each}/checkpoint.json", lambda said: raised(said, 4))
+                run.edit(f"controls/{each}/progress", lambda said: raised(said, 4))
         assert look(path).misses(replace(right, shown=None)) == {}, calm
 
 
@@ -286,7 +286,7 @@ def test_a_batch_that_writes_windows_and_is_not_committed_in_the_end(tmp_path: P
 
 
 def test_another_query_beside_it_numbers_its_batches_for_itself(tmp_path: Path) -> None:
-    """checkpoint.json then names no batch of a record."""
+    """The history then names no batch of a record."""
     run = windowed(tmp_path / "run")
     run.sink(replace(SINK, query=CHECKPOINT))
     run.types = [[("w", "bigint", "number"), ("n", "bigint", "number"), ("total", "numeric", "number")]]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.history import read, readings
 from harness.report import render, snapshots
 from harness.report.causes.sentences import MOST_WORDS
-from harness.run_folder.snapshot import Snapshot
 from harness.run_folder.store import RunFolder
-from harness.scenario import plain
+from harness.snapshot import Snapshot
 from tests import sample_runs as sample
 
 
@@ -21,10 +21,14 @@ def folder(tmp_path: Path) -> RunFolder:
     return sample.stored(tmp_path, sample.verdict())
 
 
+def shown_of(folder: RunFolder) -> list[snapshots.SnapshotText]:
+    return snapshots.snapshots(folder.path, readings(read(folder.history)))
+
+
 def test_a_hit_stands_beside_the_restart_that_followed(folder: RunFolder) -> None:
     sample.keep(folder, sample.INJECTION, rows=299)
     sample.keep(folder, sample.RESTART, rows=300)
-    (shown,) = snapshots.snapshots(folder.path)
+    (shown,) = shown_of(folder)
     assert shown.step == 1
     assert shown.lines == [
         ("Begun at", "12.40 s", "12.90 s"),
@@ -43,7 +47,7 @@ def test_hits_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder)
         sample.keep(folder, replace(sample.INJECTION, step=step, rows_counted=None, position={1: 7, 0: 3}), rows=0)
     (folder.path / "snapshots" / "x-injection").mkdir()
     (folder.path / "snapshots" / "3-restart").mkdir()
-    shown = snapshots.snapshots(folder.path)
+    shown = shown_of(folder)
     assert [each.step for each in shown] == [2, 10]
     assert ("Saved (next offsets)", "0/3, 1/7", "-") in shown[0].lines
     assert "Rows counted by the row trigger" not in {name for name, _, _ in shown[0].lines}
@@ -52,14 +56,14 @@ def test_hits_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder)
 def test_a_write_beside_the_sinks_is_told_as_one(folder: RunFolder) -> None:
     injection = replace(sample.INJECTION, writing={"": ("update a", "update b"), "s": ()}, rows_before=None)
     sample.keep(folder, injection, rows=0)
-    lines = {name: text for name, text, _ in snapshots.snapshots(folder.path)[0].lines}
+    lines = {name: text for name, text, _ in shown_of(folder)[0].lines}
     assert lines["Open transactions"] == "2 transactions in tables beside the sinks: update a; update b"
     assert lines["Rows counted by the row trigger"] == "299"
 
 
 def test_a_sink_that_is_kept_by_its_place_is_told_by_its_name(folder: RunFolder) -> None:
     sample.keep(folder, replace(sample.INJECTION, writing={"0": ("insert",), "7": ("update",)}), rows=0)
-    lines = {name: text for name, text, _ in snapshots.snapshots(folder.path)[0].lines}
+    lines = {name: text for name, text, _ in shown_of(folder)[0].lines}
     assert lines["Open transactions"] == "1 transaction in postgres payments: insert; 1 transaction in 7: update"
 
 
@@ -84,7 +88,7 @@ def test_rows_that_were_open_at_the_hit_and_rolled_back_are_one_sentence(
 ) -> None:
     sample.keep(folder, then, rows=280)
     sample.keep(folder, AFTER, rows=280)
-    said = snapshots.snapshots(folder.path)[0].open_rows
+    said = shown_of(folder)[0].open_rows
     assert [text[: len(told)] for text in said] == ([told] if told else [])
     assert all(len(text.split()) <= MOST_WORDS for text in said)
     page = render.write(folder.path).read_text()
@@ -93,14 +97,14 @@ def test_rows_that_were_open_at_the_hit_and_rolled_back_are_one_sentence(
 
 def test_of_rows_that_are_there_later_or_may_be_nothing_is_said(folder: RunFolder) -> None:
     room = sample.keep(folder, OPEN, rows=280)
-    assert snapshots.snapshots(folder.path)[0].open_rows == []
+    assert shown_of(folder)[0].open_rows == []
     later = sample.keep(folder, AFTER, rows=299)
-    assert snapshots.snapshots(folder.path)[0].open_rows == []
+    assert shown_of(folder)[0].open_rows == []
     (later / "sink" / "0.json").write_text((room / "sink" / "0.json").read_text())
-    assert snapshots.snapshots(folder.path)[0].open_rows
+    assert shown_of(folder)[0].open_rows
     for unsure in (replace(AFTER, writing={"0": ("insert",)}), replace(AFTER, error="the server was away")):
-        (later / "snapshot.json").write_text(json.dumps(plain(unsure)))
-        assert snapshots.snapshots(folder.path)[0].open_rows == []
+        sample.told(folder, unsure)
+        assert shown_of(folder)[0].open_rows == []
 
 
 def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:
@@ -108,25 +112,10 @@ def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:
     (room / "sink" / "1.json").write_text(json.dumps({"name": "b", "rows": 0, "unreadable": "no such table"}))
     (room / "sink" / "2.json").write_text("torn {")
     (room / "sink" / "x.json").write_text("{}")
-    lines = {name: text for name, text, _ in snapshots.snapshots(folder.path)[0].lines}
+    lines = {name: text for name, text, _ in shown_of(folder)[0].lines}
     assert lines["Rows in sink 2, b"] == "not readable: no such table"
     assert lines["Rows in sink 3, without a name"] == "not readable"
     assert len([name for name in lines if name.startswith("Rows in sink")]) == 3
-
-
-@pytest.mark.parametrize("text", ["", "torn {", "[]", "{}", '{"step": "x"}', "[" * 100_000])
-def test_a_damaged_snapshot_is_said_to_be_one(folder: RunFolder, text: str) -> None:
-    room = sample.keep(folder, sample.INJECTION, rows=1)
-    (room / "snapshot.json").write_text(text)
-    ((name, said, _),) = snapshots.snapshots(folder.path)[0].lines
-    assert name == "Snapshot"
-    assert said.startswith("not readable: ")
-    render.write(folder.path)
-
-
-def test_a_snapshot_that_was_never_written_has_no_line(folder: RunFolder) -> None:
-    (folder.path / "snapshots" / "1-injection").mkdir(parents=True)
-    assert snapshots.snapshots(folder.path)[0].lines == []
 
 
 def test_no_link_is_followed_out_of_the_folder(folder: RunFolder, tmp_path: Path) -> None:
@@ -136,7 +125,7 @@ def test_no_link_is_followed_out_of_the_folder(folder: RunFolder, tmp_path: Path
     (folder.path / "snapshots").symlink_to(elsewhere.path / "snapshots")
     (folder.path / "controls").mkdir()
     (folder.path / "controls" / "1").symlink_to(elsewhere.path / "controls" / "1")
-    assert snapshots.snapshots(folder.path) == []
+    assert shown_of(folder) == []
     assert snapshots.controls(folder.path) == []
 
 

@@ -11,21 +11,21 @@ from harness import effect
 from harness.effect import Effects, Source
 from harness.errors import HarnessError, UsageError
 from harness.judge import judge
-from tests.folders import Folder
+from tests.folders import Folder, edited, recorded
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "place", "value"),
     [
-        ("checkpoint.json", ("batches", 0, "ranges"), {"x": [0, 10]}),
-        ("checkpoint.json", ("batches", 0, "ranges"), {"0": [0]}),
-        ("checkpoint.json", ("batches", 0, "ranges"), {"0": [0, 2**200]}),
-        ("checkpoint.json", ("batches", 0, "batch"), None),
-        ("checkpoint.json", ("batches",), 7),
-        ("checkpoint.json", ("committed",), {"0": 2**63}),
-        ("checkpoint.json", ("committed",), []),
-        ("checkpoint.json", ("drained",), "perhaps"),
+        ("progress", ("batches", 0, "ranges"), {"x": [0, 10]}),
+        ("progress", ("batches", 0, "ranges"), {"0": [0]}),
+        ("progress", ("batches", 0, "ranges"), {"0": [0, 2**200]}),
+        ("progress", ("batches", 0, "batch"), None),
+        ("progress", ("batches",), 7),
+        ("progress", ("committed",), {"0": 2**63}),
+        ("progress", ("committed",), []),
+        ("progress", ("drained",), "perhaps"),
         ("run.json", ("outcome",), 7),
         ("run.json", ("outcome", "reasons"), 7),
         ("run.json", ("outcome", "steps"), [{"name": "x"}]),
@@ -45,20 +45,23 @@ def test_a_part_that_holds_nonsense_is_a_clear_error(
     folder: Folder, name: str, place: tuple[Any, ...], value: Any
 ) -> None:
     path = folder.write()
-    data = json.loads((path / name).read_text())
+    data = recorded(path, name) if name == "progress" else json.loads((path / name).read_text())
     holder = data
     for key in place[:-1]:
         holder = holder[key]
     holder[place[-1]] = value
-    (path / name).write_text(json.dumps(data))
+    if name == "progress":
+        edited(path, name, **data)
+    else:
+        (path / name).write_text(json.dumps(data))
     with pytest.raises(HarnessError, match=r"Run the scenario again|Mend|is no query|Call them something else"):
         judge(path)
 
 
 def test_a_part_nested_without_end_is_a_clear_error(folder: Folder) -> None:
     path = folder.write()
-    (path / "checkpoint.json").write_text("[" * 100_000)
-    with pytest.raises(HarnessError, match=r"checkpoint\.json is not readable"):
+    (path / "history.jsonl").write_text("[" * 100_000 + "\n")
+    with pytest.raises(UsageError, match=r"history\.jsonl is damaged"):
         judge(path)
 
 

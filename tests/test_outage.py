@@ -14,8 +14,8 @@ from harness.errors import StackError
 from harness.faults import fault
 from harness.faults.base import Injection, killing, outage
 from harness.run.schedule import evidence
-from harness.run_folder.snapshot import QueryState
 from harness.scenario import Fault, Impact, Step, Trigger
+from harness.snapshot import QueryState
 
 WHEN = Trigger(kind="point", value="batch-planned", place="batch-planned")
 STEP = Step(when=WHEN, do=Fault(kind="kill postgres", impact=Impact.NONE, options={"for_s": 0.01}))

@@ -20,8 +20,8 @@ from harness.report.causes.headline import Case, headline, labels
 from harness.report.causes.sentences import MOST_WORDS, batches, sentences, words
 from harness.report.causes.shown import said, shown
 from harness.report.timeline.counts import Counts
-from harness.run_folder.snapshot import Batch, Progressed, Query
 from harness.scenario import Finding, Guarantee, Harm, Impact, Kind, RecordRef, Verdict, Word
+from harness.snapshot import Batch, Progressed, Query
 from tests import sample_runs as sample
 
 WRITTEN = "sink written, batch not committed"

@@ -136,7 +136,7 @@ def stored(scenario: Scenario, reports: Path) -> RunFolder:
     workload = make(scenario.input, seed=7, root=Path(scenario.path).parent)
     folder.save(0, **planned(scenario, workload, cast(Any, Stack()), seed=7, run_id="r1"))
     folder.history.write_text("", encoding="utf-8")
-    folder.save(1, checkpoint={"drained": True})
+    folder.save(1)
     folder.save(2, verdict=sample.verdict())
     sealed.write(folder.path)
     render.write(folder.path)

@@ -43,6 +43,7 @@ from harness.stacks.needed_parts import code, parts
 from harness.wait import Waiting, until
 from tests import arrow_values
 from tests.arrow_values import Value, payments
+from tests.folders import recorded
 from tests.laws import FAULTS
 from tests.limits import PROCESS_S
 from tests.planted import is_found, plant
@@ -922,5 +923,5 @@ def test_a_hit_while_the_system_was_away_is_never_held_and_blamed_for_nothing(
     result = run_scenario(scenarios.load(tmp_path / "it.yaml"))
     assert (result.verdict.word, result.verdict.kinds(), result.verdict.stakes) == (word, found, ())
     assert not any(finding.faults for finding in result.verdict.findings)
-    said = json.loads((result.folder / "snapshots" / "1-injection" / "snapshot.json").read_text())["error"]
+    said = recorded(result.folder, "1-injection")["error"]
     assert "asked flaky:payments for its rows; it raised ConnectionError: refused, at flaky.py:7 in payments" in said

@@ -35,9 +35,9 @@ from harness.report.many.seen import Seen
 from harness.report.page import LogText, Parts
 from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.summary import Run, error
-from harness.run_folder.snapshot import Batch, Progressed, Query
 from harness.run_folder.store import RunFolder
 from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word, plain
+from harness.snapshot import Batch, Progressed, Query
 from tests import histories
 from tests import sample_runs as sample
 from tests.limits import examples

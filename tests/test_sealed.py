@@ -38,7 +38,6 @@ def test_everything_that_a_verdict_rests_on_is_sealed_and_nothing_else(run: RunF
     run.report_html.write_text("<html>")
     sealed.write(run.path)
     assert list(json.loads((run.path / DIGESTS).read_text())["files"]) == [
-        "checkpoint.json",
         "controls/1/sink/0.json",
         "history.jsonl",
         "ledger/attempts.log",
@@ -50,7 +49,6 @@ def test_everything_that_a_verdict_rests_on_is_sealed_and_nothing_else(run: RunF
         "sink/0.parquet",
         "snapshots/1-injection/sink/0.json",
         "snapshots/1-injection/sink/0.parquet",
-        "snapshots/1-injection/snapshot.json",
         "verdict.json",
     ]
     (run.logs / "driver-1.log").unlink()

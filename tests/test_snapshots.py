@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,12 +12,12 @@ import pytest
 
 from harness.errors import StackError
 from harness.faults import kill_executor
+from harness.history import readings
 from harness.run import snapshots
-from harness.run_folder.snapshot import Snapshot
-from harness.run_folder.store import noun
 from harness.scenario import CrashPoint, Restart, Sink, Victim
 from harness.sinks.base import Writer
 from harness.sinks.table import load, save
+from harness.snapshot import Snapshot
 from harness.wait import until
 from tests.worlds import SLOW_S, WITHIN_S, World, at, rows, step, world
 
@@ -61,9 +60,8 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
 
 
 def snapshot(w: World, name: str) -> Snapshot:
-    path = w.kept / "snapshots" / name / "snapshot.json"
-    found: Snapshot = noun(Snapshot, json.loads(path.read_text()), str(path))
-    return found
+    step, _, moment = name.partition("-")
+    return readings(w.lines)[int(step), moment]
 
 
 def held_rows(w: World, name: str) -> list[str]:

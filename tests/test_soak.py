@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from bench import soak, truth, twins
 from bench.truth import Ahead, Seen, Truth
 from bench.twins import BROKEN, REPAIRED, Drawn, Twin, draw
+from harness.history import Line, SinkRead, text
 from harness.judge.injections import Injection
 from harness.load import dump, load
 from harness.report.summary import Run
-from harness.run_folder.snapshot import QueryState, Snapshot
-from harness.scenario import CrashPoint, Finding, Harm, Kind, StepOutcome, Verdict, Victim, Word, plain
+from harness.scenario import CrashPoint, Finding, Harm, Kind, StepOutcome, Verdict, Victim, Word
 from harness.sinks.table import SinkColumn, SinkTable, save
+from harness.snapshot import QueryState, Snapshot
 from harness.triggers import TRIGGERS
 from tests import folders
 from tests import sample_runs as sample
@@ -233,7 +234,9 @@ def stored(path: Path, *, rows: int, committed: int | None, position: dict[int, 
     other = QueryState(checkpoint="a", ours=False, offsets=(0, 1, 2), commits=())
     queries = () if committed is None else (other, query)
     snapshot = Snapshot(step=1, moment="restart", attempt=1, at_s=1.0, queries=queries, position=position)
-    (room / "snapshot.json").write_text(json.dumps(plain(snapshot)))
+    read = SinkRead(step=1, moment="restart", seconds=0.1, rows=rows, stood=snapshot)
+    with (folder / "history.jsonl").open("a", encoding="utf-8") as file:
+        file.write(f"{text(Line(0, 1.0, read))}\n")
     return folder
 
 
@@ -408,7 +411,7 @@ def test_a_right_run_leaves_no_folder_and_a_damaged_snapshot_is_wrong(tmp_path: 
     assert not soak.Soak(options).add(drawn(UPSERT), Run.read(folder.path))
     assert not folder.path.exists()
     torn = sample.stored(tmp_path, held(), run_id="r2")
-    (torn.path / "snapshots" / "1-restart").mkdir(parents=True)
+    torn.history.write_text("torn\n")
     assert soak.Soak(options).add(drawn(UPSERT), Run.read(torn.path))
     assert torn.path.exists()
 

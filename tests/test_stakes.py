@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +19,23 @@ from harness.judge.progress_at_hit import Reach
 from harness.judge.stakes.sink_state import named_by, sink_state
 from harness.judge.stakes.weigh import weigh
 from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN, Known, Weighed
-from harness.run_folder.snapshot import RESTART, QueryState
 from harness.scenario import Evidence, Guarantee, Harm, Word
 from harness.sinks.table import SinkTable
-from tests.folders import BEFORE, HIT, PER_RECORD, TOTALS, TYPES, Folder, Injected, at_point, payments, values
+from harness.snapshot import RESTART, Position, QueryState
+from tests.folders import (
+    BEFORE,
+    HIT,
+    PER_RECORD,
+    TOTALS,
+    TYPES,
+    Folder,
+    Injected,
+    at_point,
+    edited,
+    payments,
+    recorded,
+    values,
+)
 from tests.scales import COUNTED, GRAND, PEAKS, Bench, Make, batch, benches, hit, injection, reach, upto
 
 
@@ -690,10 +702,10 @@ def test_a_run_whose_only_hit_met_an_empty_batch_is_void(folder: Folder) -> None
     folder.steps = [replace(HIT, batch=0, evidence=Evidence(signalled={"driver 1": "SIGKILL"}, driver_status=-9))]
     path = folder.write()
     assert judge(path).word is Word.HELD
-    text = (path / "checkpoint.json").read_text()
-    moved = text.replace('"batch": 0, "ranges": {"0": [0, 10]}', '"batch": 0, "ranges": {"0": [10, 10]}')
-    assert moved != text
-    (path / "checkpoint.json").write_text(moved)
+    said = recorded(path, "progress")
+    for batches in (said["batches"], said["queries"][0]["batches"]):
+        batches[0]["ranges"] = {"0": [10, 10]}
+    edited(path, "progress", **said)
     verdict = judge(path)
     assert (verdict.word, verdict.reasons) == (Word.VOID, (f"{INCONSEQUENTIAL}: batch 0 held no record",))
 
@@ -725,8 +737,7 @@ def test_a_hit_that_no_program_could_break_the_guarantee_by_is_void(
 @pytest.mark.parametrize("other", [{"step": 2}, {"attempt": 7}])
 def test_a_snapshot_of_another_step_or_attempt_shows_nothing(folder: Folder, other: dict[str, int]) -> None:
     path = folder.write()
-    snapshot = path / "snapshots" / "1-injection" / "snapshot.json"
-    snapshot.write_text(json.dumps({**json.loads(snapshot.read_text()), **other}))
+    edited(path, "1-injection", **other)
     where = f"step {other.get('step', 1)} in attempt {other.get('attempt', 1)}"
     verdict = judge(path)
     assert (verdict.word, verdict.reasons) == (
@@ -749,9 +760,9 @@ def test_held_lists_what_was_at_stake_and_what_was_not_tried(folder: Folder) -> 
 def test_a_sink_whose_offsets_are_kept_by_hand_has_one_crash_point_more(folder: Folder) -> None:
     folder.injections = [Injected(position={0: 20}, holds=10, again=None)]
     folder.positions = [
-        {"attempt": 1, "at_s": 1.0, "next": {"0": 10}},
-        {"attempt": 1, "at_s": 2.0, "next": {"0": 20}},
-        {"attempt": 2, "at_s": 4.0, "next": {"0": 20}},
+        Position(attempt=1, at_s=1.0, next={0: 10}),
+        Position(attempt=1, at_s=2.0, next={0: 20}),
+        Position(attempt=2, at_s=4.0, next={0: 20}),
     ]
     folder.steps = [replace(at_point(BEFORE, ""), batch=None, checkpoint="")]
     folder.tables = [[row for row in payments(folder.records) if not 10 <= int(row[0] or 0) < 20]]

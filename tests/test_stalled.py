@@ -12,8 +12,8 @@ from harness.judge.control import Control, Decided
 from harness.judge.injections import Injection, Seen
 from harness.judge.read_folder import Run, read_run
 from harness.judge.stalled import stalled
-from harness.run_folder.snapshot import Batch, Position, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Finding, Kind, Pipeline, StepOutcome
+from harness.snapshot import Batch, Position, Query, QueryState, Snapshot
 from tests.folders import HIT, Folder, payments
 
 LABEL = "kill driver at sink-committed of batch 1, attempt 2"

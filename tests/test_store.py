@@ -31,7 +31,7 @@ def test_a_run_folder_has_its_rooms_and_is_private(tmp_path: Path) -> None:
         made = RunFolder.create(tmp_path / "reports", "Driver dies!", "r1", need_bytes=0)
         made.save(0, run={"seed": 1}, scenario="name: x\n")
         made.history.write_text("{}\n")
-        made.save(1, checkpoint={})
+        made.save(1)
     finally:
         os.umask(before)
     assert made.path.parent == tmp_path / "reports" / "driver-dies"

@@ -74,14 +74,14 @@ def test_check_of_an_error_repeats_the_scenario_and_not_the_plan(
 def test_check_names_what_was_altered_and_judges_nothing(stored: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     made = Folder(stored.path)
     save(stored.path, 0, made._table(0, payments(made.records[1:])))
-    stored.checkpoint_json.unlink()
+    stored.history.unlink()
     (stored.path / "snapshots" / "0-injection.json").write_text("{}")
     with pytest.raises(HarnessError) as refusal:
         suite.check(stored.path)
     assert (refusal.value.exit_code, capsys.readouterr()) == (4, ("", ""))
     assert str(refusal.value).splitlines() == [
         f"asked for the run in {stored.path}; 4 files in it are not as the run left them, so nothing is said of it:",
-        "  checkpoint.json: missing",
+        "  history.jsonl: missing",
         "  sink/0.json: altered",
         "  sink/0.parquet: altered",
         "  snapshots/0-injection.json: not of the run",
@@ -129,7 +129,7 @@ def test_check_of_a_run_that_ended_early_says_why(tmp_path: Path, capsys: pytest
 
 def test_a_replay_looks_at_the_plan_alone(stored: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "run_all", lambda work, options: 0)
-    for path in (stored.verdict_json, stored.checkpoint_json):
+    for path in (stored.verdict_json, stored.history):
         path.write_text("{")
     assert suite.replay(stored.path, Options()) == 0
     plan = stored.plan_json.read_text()

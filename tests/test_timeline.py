@@ -28,6 +28,7 @@ from harness.history import (
     Line,
     OfBatch,
     Phase,
+    ProgressRead,
     Sent,
     SinkCommitted,
     SinkRead,
@@ -45,8 +46,8 @@ from harness.report.timeline.curves import MOST_POINTS, curves, thinned, value
 from harness.report.timeline.happened import Happened, happened
 from harness.report.timeline.lanes import Cast
 from harness.report.timeline.picture import LEVELS, levels, picture
-from harness.run_folder.snapshot import Batch, Position, Progressed, Query
-from harness.scenario import Evidence, Impact, StepOutcome, plain
+from harness.scenario import Evidence, Impact, StepOutcome
+from harness.snapshot import Batch, Position, Progressed, Query
 from tests import histories
 from tests import sample_runs as sample
 
@@ -285,9 +286,13 @@ def test_slices_have_one_numbering_and_the_program_s_batch_stands_beside_it(tmp_
     assert slices.saved_at(positions, 2) == slices.saved_at(positions, 0) == ""
     assert slices.saved_at([positions[0], replace(positions[0], attempt=2)], 1) == "no slice had been saved"
     folder = sample.stored(tmp_path, sample.verdict())
-    folder.save(1, checkpoint=plain(Progressed(positions=positions)))
+    progress = (3.0, ProgressRead(progressed=Progressed(positions=positions)))
     with folder.history.open("a", encoding="utf-8") as out:
-        out.write(sample.written(histories.lines((1.1, AttemptStarted(attempt=1)), (2.2, AttemptStarted(attempt=2)))))
+        out.write(
+            sample.written(
+                histories.lines((1.1, AttemptStarted(attempt=1)), (2.2, AttemptStarted(attempt=2)), progress)
+            )
+        )
     one, other = drawn_twice(folder.path)
     page = one.decode()
     assert one == other

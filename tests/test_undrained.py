@@ -23,6 +23,7 @@ from harness.history import (
     Line,
     OfBatch,
     Phase,
+    ProgressRead,
     RestartsEnded,
     Sent,
 )
@@ -31,8 +32,8 @@ from harness.report.causes.sentences import MOST_WORDS, words
 from harness.report.causes.undrained import Undrained, ran, undrained
 from harness.report.ci import told
 from harness.report.timeline.counts import Counts
-from harness.run_folder.snapshot import Batch, Position, Progressed, Query
-from harness.scenario import Verdict, Word, plain
+from harness.scenario import Verdict, Word
+from harness.snapshot import Batch, Position, Progressed, Query
 from tests import histories
 from tests import sample_runs as sample
 
@@ -266,12 +267,13 @@ STARVED = (
 
 def test_page_and_terminal_say_it_of_a_stored_run(tmp_path: Path) -> None:
     folder = sample.stored(tmp_path, UNKNOWN, asked=replace(sample.scenario(), timeout_s=120.0))
-    folder.history.write_text(sample.written(HISTORY), encoding="utf-8")
+    read = histories.lines((200.0, ProgressRead(progressed=PROGRESSED)))
+    folder.history.write_text(sample.written([*HISTORY, *read]), encoding="utf-8")
     places = [(partition, offset) for partition, end in PROGRESSED.end.items() for offset in range(end)]
     folder.source.parent.mkdir(exist_ok=True)
     columns = {"partition": [p for p, _ in places], "offset": [o for _, o in places]}
     pq.write_table(pa.table(columns), folder.source)
-    folder.save(1, run=RUN, checkpoint=plain(PROGRESSED))
+    folder.save(1, run=RUN)
     (folder.logs / "driver-2.log").write_text(STARVED * 2)
     (folder.logs / "driver-3.log").symlink_to(folder.logs / "driver-2.log")
     left = "160 of 400 records in the source were not committed when the sinks were last read."

@@ -3,20 +3,19 @@ an implementation of its own, to hold the judge against."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from harness.checkers.cells import Row
-from harness.run_folder.snapshot import Batch, Query
 from harness.run_folder.store import RunFolder
 from harness.scenario import Sink
 from harness.scenario.watermark import OutputMode, Watermark
+from harness.snapshot import Batch, Query
 from tests.corpus.case import Right, look
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder
-from tests.folders import COLUMNS, SCENARIO
+from tests.folders import COLUMNS, SCENARIO, edited, recorded
 
 WINDOW_MS = 10_000
 DELAY_MS = 2_000
@@ -194,11 +193,10 @@ class WindowRun(RunBuilder):
         calm.write()
 
     def edit(self, name: str, change: Callable[[dict[str, Any]], None]) -> None:
-        """Change a file of the folder as it stands."""
-        path = self.path / name
-        said = json.loads(path.read_text())
+        """Change what the history of the folder says, by the names of `edited`."""
+        said = recorded(self.path, name)
         change(said)
-        path.write_text(json.dumps(said), encoding="utf-8")
+        edited(self.path, name, **said)
 
 
 TOLD = ((1_000, 4_000, 8_000), (12_000, 5_000), (9_500, 23_500), (31_000, 24_000), (45_000,), ())

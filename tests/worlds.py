@@ -104,6 +104,7 @@ class World:
     kept: Path
     holds: Path
     camera: Snapshots
+    lines: list[Line]
     children: list[psutil.Popen] = field(default_factory=list)
 
     def play(
@@ -172,7 +173,8 @@ def world(
     `agent` the pipeline reports its operations as the agent in Spark does."""
     folder = tmp_path / "run"
     folder.mkdir()
-    history = History(None)
+    history, lines = History(None), list[Line]()
+    history.listen(lines.append)
     stack: Any = FakeStack(folder, arguments, batches, step_s)
     own: Any = RunResources(folder)
     supervisor = Supervisor(stack, own, Pipeline(entry="fake"), history=history, logs=tmp_path)
@@ -212,7 +214,7 @@ def world(
     )
     world = replace(world, snapshots=camera) if snapshots else world
     state["world"] = World(
-        world, supervisor, observer, folder / "sink", batches, tmp_path / "kept", tmp_path / "holds", camera
+        world, supervisor, observer, folder / "sink", batches, tmp_path / "kept", tmp_path / "holds", camera, lines
     )
     history.listen(state["world"].let_go)
     try:

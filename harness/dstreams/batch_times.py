@@ -18,7 +18,7 @@ from harness.checkpoint import Offsets, Progress, fastest
 from harness.dstreams.java_stream import NoJavaStreamError
 from harness.dstreams.received import Connected, Numbered, Received
 from harness.dstreams.written import BLOCKS, LOG, Allocated, Block, Checkpoint, events, of_checkpoint, written
-from harness.run_folder.snapshot import Batch, Gone, Query, QueryState
+from harness.snapshot import Batch, Gone, Query, QueryState
 
 InFile = Callable[[str], tuple[int, int] | None]
 """The partition that a file's address stands for, and how many records it has; None for one of another folder."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 from harness.checkpoint import Offsets
 from harness.dstreams.written import Allocated, Block
 from harness.errors import HarnessError
-from harness.run_folder.snapshot import Gone
+from harness.snapshot import Gone
 
 Connected = Callable[[], Sequence[tuple[float, int, int]]]
 """Each connection of a receiver, in order: since when (ms since 1970), and which records were sent on it: from, and up

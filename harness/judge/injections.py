@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from harness.judge.read_folder import Run, read_json
-from harness.run_folder import store
-from harness.run_folder.snapshot import INJECTION, RESTART, Progressed, Snapshot
+from harness.judge.read_folder import Run
 from harness.scenario import Impact, StepOutcome
 from harness.scenario.impact import ENDS_DRIVER, ENDS_EXECUTOR
 from harness.sinks.table import SinkTable, load
+from harness.snapshot import INJECTION, RESTART, Progressed, Snapshot
 
 FREE = (Impact.DRIVER_CUT_OFF, Impact.SERVER_AWAY, Impact.NONE)
 """Under these a driver neither dies nor is paused, and is not frozen while the snapshot is taken."""
@@ -248,11 +247,10 @@ def _later(step: StepOutcome, snapshot: Snapshot, after: Mapping[str, Sequence[i
 
 
 def _seen(run: Run, number: int, moment: str) -> Seen | None:
-    folder = run.folder / "snapshots" / f"{number}-{moment}"
-    path = folder / "snapshot.json"
-    if not path.is_file():
+    snapshot = run.readings.get((number, moment))
+    if snapshot is None:
         return None
-    snapshot: Snapshot = store.noun(Snapshot, read_json(path), str(path))
+    folder = run.folder / "snapshots" / f"{number}-{moment}"
     return Seen(snapshot=snapshot, tables=tuple(load(folder, place) for place in range(len(run.scenario.sinks))))
 
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 from harness.checkers.offset_ranges import Offsets, Span, Spans, between, covers, highest, joined, lowest
 from harness.judge.injections import Injection, lasting
 from harness.judge.read_folder import done
-from harness.run_folder.snapshot import Batch, Progressed, Query, QueryState, Snapshot
 from harness.scenario import CrashPoint, Sink
+from harness.snapshot import Batch, Progressed, Query, QueryState, Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)

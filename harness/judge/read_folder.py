@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from harness import history
 from harness.checkers.offset_ranges import between
 from harness.errors import HarnessError, UsageError
 from harness.run_folder import store
-from harness.run_folder.snapshot import Offsets, Progressed, Query
 from harness.scenario import Scenario, StepOutcome
 from harness.scenario.progress import IN_CHECKPOINT
+from harness.snapshot import Offsets, Progressed, Query, Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,8 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a run folder holds, read. `outcome` and `checkpoint` are mappings of what was read as nouns."""
+    """What a run folder holds, read. `outcome` and `checkpoint` are mappings of what was read as nouns; `readings` is
+    where everything stood at each reading of the sinks, by step and moment."""
 
     folder: Path
     scenario: Scenario
@@ -41,6 +43,7 @@ class Run:
     progressed: Progressed
     checkpoint: Mapping[str, Any]
     steps: tuple[StepOutcome, ...]
+    readings: Mapping[tuple[int, str], Snapshot]
     short: bool = False
     """May the pipeline have taken records that the ledger has not?"""
 
@@ -85,10 +88,14 @@ def done(query: Query, end: Offsets) -> bool:
 
 def read_run(folder: Path) -> Run:
     """The run in `folder`. Raises UsageError if something that a verdict needs is not there or not readable."""
-    plan, run, checkpoint = (read_json(folder / name) for name in ("plan.json", "run.json", "checkpoint.json"))
+    plan, run = (read_json(folder / name) for name in ("plan.json", "run.json"))
+    lines = history.whole(folder / "history.jsonl")
     kept = run.get("outcome") or {}
     outcome = store.noun(Outcome, kept, str(folder / "run.json"))
-    progressed = store.noun(Progressed, checkpoint, str(folder / "checkpoint.json"))
+    progressed = history.progressed(lines)
+    if progressed is None:
+        words = "its history ends before its sinks were read. Was the run ended early?"
+        raise UsageError(f"asked to judge {folder}; {words}")
     return Run(
         folder=folder,
         scenario=store.noun(Scenario, plan.get("scenario"), str(folder / "plan.json")),
@@ -97,6 +104,7 @@ def read_run(folder: Path) -> Run:
         progressed=progressed,
         checkpoint=asdict(progressed),
         steps=outcome.steps,
+        readings=history.readings(lines),
         short=outcome.grew,
     )
 

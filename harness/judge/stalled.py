@@ -17,8 +17,8 @@ from harness.judge.control import CONTROLS_MAX, FAILED_MIN, SLOWER, Control, Dec
 from harness.judge.injections import Injection, moved
 from harness.judge.late_log import late_log
 from harness.judge.read_folder import Run
-from harness.run_folder.snapshot import Progressed
 from harness.scenario import Finding, Kind
+from harness.snapshot import Progressed
 
 GAVE_UP, ENDED_WELL = "gave up", "ended well"
 BEGUN_ANEW = "the program of DStreams was begun anew, and nobody knows which records it has passed over"

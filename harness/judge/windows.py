@@ -21,9 +21,9 @@ from harness.effect import Effects, Source
 from harness.judge.injections import Injection, Seen
 from harness.judge.progress_at_hit import may_feed
 from harness.judge.read_folder import Run
-from harness.run_folder.snapshot import Batch, Offsets, Query, QueryState
 from harness.scenario import Finding, Kind, Sink
 from harness.scenario.progress import CHECKPOINT
+from harness.snapshot import Batch, Offsets, Query, QueryState
 
 
 @dataclass(frozen=True, kw_only=True)

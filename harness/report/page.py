@@ -7,11 +7,11 @@ counted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness import __version__
-from harness.history import By, Line, Sent, flat
+from harness.history import By, Line, ProgressRead, Sent, SinkRead, flat
 from harness.report import claims, stakes
 from harness.report.budget import FULL, Budget
 from harness.report.causes.groups import cut, groups
@@ -30,8 +30,8 @@ from harness.report.timeline.lanes import Cast
 from harness.report.timeline.picture import Picture, picture
 from harness.report.timeline.slices import counted, saved_at
 from harness.run_folder import command
-from harness.run_folder.snapshot import Position, Progressed
 from harness.scenario import Impact, StepOutcome, Verdict, Word
+from harness.snapshot import Position, Progressed
 
 # The proof of a step stands with the step.
 UNTOLD = frozenset({"at_s", "evidence"})
@@ -365,15 +365,17 @@ def _named(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _telling(history: Sequence[Line]) -> list[Line]:
-    """Without what the agent reports, and without the counting events, of which only the last one tells anything."""
+    """Without what the agent reports, what stands elsewhere on the page, and the counting events but the last one."""
     last = next((line for line in reversed(history) if isinstance(line.event, Sent)), None)
-    return [
-        line for line in history if line.event.by is not By.SPARK and (not isinstance(line.event, Sent) or line is last)
-    ]
+    rest = (line for line in history if line.event.by is not By.SPARK and not isinstance(line.event, ProgressRead))
+    return [line for line in rest if not isinstance(line.event, Sent) or line is last]
 
 
 def _event(line: Line) -> EventText:
-    told = {name: part for name, part in flat(line.event).items() if name not in UNTOLD and part is not None}
+    event = line.event
+    # Where everything stood has a place of its own on the page.
+    event = replace(event, stood=None) if isinstance(event, SinkRead) else event
+    told = {name: part for name, part in flat(event).items() if name not in UNTOLD and part is not None}
     return EventText(
         at=f"{line.at_s:.2f}",
         what=str(line.event.what),

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from harness import __version__, history
-from harness.errors import UsageError
 from harness.history import Line
 from harness.report import budget, page, snapshots
 from harness.report.causes import table_file
@@ -29,7 +28,6 @@ from harness.report.many.seen import Seen
 from harness.report.summary import Run, verdict_of
 from harness.report.timeline.counts import read_counts
 from harness.run_folder import store
-from harness.run_folder.snapshot import Progressed
 from harness.scenario import Kind, Verdict, Word, plain
 
 if TYPE_CHECKING:
@@ -116,17 +114,18 @@ def parts(found: store.RunFolder) -> page.Parts:
     """What a page is made of, from a run folder. Raises UsageError for a damaged one."""
     stored = found.read()
     verdict, plan = verdict_of(found, stored["run"]), stored.get("plan", {}).get("scenario")
+    lines = _events(found.history)
     return page.Parts(
         folder=_place(found.path, stored["run"]),
         run=stored["run"],
         verdict=verdict,
         plan=plain(store.scenario_of(plan)) if plan else {},
         scenario_file=stored.get("scenario", ""),
-        history=_events(found.history),
+        history=lines,
         logs=[] if verdict.as_expected else _logs(found, verdict),
-        snapshots=snapshots.snapshots(found.path),
+        snapshots=snapshots.snapshots(found.path, history.readings(lines)),
         controls=snapshots.controls(found.path),
-        progressed=_progressed(stored.get("checkpoint")),
+        progressed=history.progressed(lines),
         counts=read_counts(found.source),
         starved=_starved(found) if verdict.word is Word.UNKNOWN else {},
     )
@@ -137,14 +136,6 @@ def _place(folder: Path, run: Mapping[str, Any]) -> str:
     whole path: the page travels, and says nothing of the machine that it was made on."""
     reports, near = Path(str(run.get("reports") or "")), folder.parts[-3:]
     return str(Path(reports, *near[1:]) if reports.name == near[0] and not reports.is_absolute() else Path(*near))
-
-
-def _progressed(checkpoint: Any) -> Progressed | None:
-    """What checkpoint.json says; None if it is not there, or of another version."""
-    try:
-        return None if checkpoint is None else store.noun(Progressed, checkpoint, "checkpoint.json")
-    except UsageError:
-        return None
 
 
 def _events(path: Path) -> list[Line]:

@@ -1,6 +1,6 @@
 """What a run folder keeps beside the verdict, as texts for its page: a snapshot a hit, and the control runs.
 
-    snapshots/<step>-injection/, snapshots/<step>-restart/    `snapshot.json` and `sink/<i>.json`
+    snapshots/<step>-injection/, snapshots/<step>-restart/    `sink/<i>.json`
     controls/<any name>/                                   a run folder of its own
 
 What is damaged is said where its text would stand; a page is written of any folder.
@@ -14,13 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.errors import HarnessError
 from harness.report.causes.sentences import short
 from harness.report.escape import plural
 from harness.report.failure_text import numbers
 from harness.report.stakes import few
-from harness.run_folder import store
-from harness.run_folder.snapshot import INJECTION, OFFSETS, RESTART, Offsets, QueryState, Snapshot
+from harness.snapshot import INJECTION, OFFSETS, RESTART, Offsets, QueryState, Snapshot
 
 MOST = 20
 """Snapshots and control runs that are shown."""
@@ -49,11 +47,10 @@ class ControlText:
     drained: str
 
 
-def snapshots(folder: Path) -> list[SnapshotText]:
+def snapshots(folder: Path, readings: Mapping[tuple[int, str], Snapshot]) -> list[SnapshotText]:
     """The snapshots of a run, by step."""
-    root = folder / "snapshots"
-    steps = sorted({number for each in _folders(root) if (number := _step(each.name)) is not None})
-    return [_snapshot(root, step) for step in steps[:MOST]]
+    steps = sorted({step for step, moment in readings if moment == INJECTION})
+    return [_snapshot(folder / "snapshots", step, readings) for step in steps[:MOST]]
 
 
 def controls(folder: Path) -> list[ControlText]:
@@ -68,17 +65,12 @@ def _folders(root: Path) -> Iterator[Path]:
         yield from (path for path in found if path.is_dir() and not path.is_symlink())
 
 
-def _step(name: str) -> int | None:
-    number, _, moment = name.partition("-")
-    return int(number) if moment == INJECTION and number.isascii() and number.isdigit() else None
-
-
-def _snapshot(root: Path, step: int) -> SnapshotText:
+def _snapshot(root: Path, step: int, readings: Mapping[tuple[int, str], Snapshot]) -> SnapshotText:
     folders = [root / f"{step}-{moment}" for moment in (INJECTION, RESTART)]
-    then, later = found = [_read(folder) for folder in folders]
+    then, later = found = [readings.get((step, moment)) for moment in (INJECTION, RESTART)]
     hit, restart = [_texts(each, folder) for each, folder in zip(found, folders, strict=True)]
     lines = [(name, hit.get(name, NOTHING), restart.get(name, NOTHING)) for name in dict.fromkeys([*hit, *restart])]
-    if not isinstance(then, Snapshot) or not isinstance(later, Snapshot):
+    if then is None or later is None:
         return SnapshotText(step=step, lines=lines)
     sinks = [{path.stem: _object(path) for path in _files(folder / "sink")} for folder in folders]
     told = (_rolled_back(then, later, place, [each.get(place, {}) for each in sinks]) for place in then.writing)
@@ -112,23 +104,9 @@ def _held(then: Snapshot, place: str, rows: int) -> int | None:
     return counted - rows if before <= rows < counted else None
 
 
-def _read(folder: Path) -> Snapshot | str | None:
-    """One snapshot; None if there is none, a text if it cannot be read."""
-    path = folder / "snapshot.json"
-    if not path.is_file():
-        return None
-    try:
-        found: Snapshot = store.noun(Snapshot, json.loads(path.read_text(encoding="utf-8")), path.name)
-    except (HarnessError, OSError, ValueError, RecursionError) as failure:
-        return f"not readable: {failure}"
-    return found
-
-
-def _texts(found: Snapshot | str | None, folder: Path) -> dict[str, str]:
+def _texts(found: Snapshot | None, folder: Path) -> dict[str, str]:
     """One snapshot as texts by their name; empty if there is none."""
-    if not isinstance(found, Snapshot):
-        return {"Snapshot": found} if found else {}
-    return _told(found, _names(folder / "sink")) | _sinks(folder / "sink")
+    return {} if found is None else _told(found, _names(folder / "sink")) | _sinks(folder / "sink")
 
 
 def _told(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, str]:

@@ -12,16 +12,16 @@ from typing import Any
 
 from harness.checkpoint import caught_up, count
 from harness.errors import UsageError
-from harness.history import Phase
+from harness.history import Phase, ProgressRead
 from harness.judge import judge
 from harness.run.live_run import Live
 from harness.run.progress.commit_gaps import unplanned
 from harness.run.progress.quiet_period import late_quiet_s, quiet_s
-from harness.run_folder.snapshot import Progressed
 from harness.scenario import Kind, Sink, plain
 from harness.sinks import SINKS
 from harness.sinks.reading import busy, mark, store
 from harness.sinks.table import load
+from harness.snapshot import Progressed
 from harness.wait import Deadline, pause
 
 TICK_S = 0.1
@@ -242,9 +242,10 @@ class Drain:
             live.observer.catch_up()
         for index, sink in enumerate(live.scenario.sinks):
             store(live.folder.path, index, sink, live.own.parts, after=live.since if last else None)
-        live.folder.save(1, checkpoint=self._checkpoint(ends), run={"outcome": self._outcome()})
+        live.history.write(ProgressRead(progressed=self._progressed(ends)))
+        live.folder.save(1, run={"outcome": self._outcome()})
 
-    def _checkpoint(self, ends: dict[int, int]) -> Progressed:
+    def _progressed(self, ends: dict[int, int]) -> Progressed:
         live = self._live
         known = live.observer.all()
         # Two checkpoints side by side number their batches each for itself: then no record has one batch.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from time import monotonic
-from typing import Any
 
 from harness.checkpoint import count
 from harness.errors import HarnessError
@@ -15,6 +14,7 @@ from harness.history import History, Sent
 from harness.run.progress.reported import Progress
 from harness.scenario import Pipeline, Step
 from harness.scenario.progress import ASYNC
+from harness.snapshot import Batch
 from harness.sources.producer import Producer
 from harness.workloads.base import ClosesWindows
 
@@ -82,10 +82,10 @@ def portions(total: int, seed: int, most: int = PORTIONS) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def portions_of(batches: Iterable[Mapping[str, Any]], total: int) -> tuple[int, ...]:
-    """The sizes that make a run's batches once more: the records of each batch that took any, in the order of
-    checkpoint.json's `batches`, and what is left of `total`. Empty if there are none to go by."""
-    took = [sum(end - start for start, end in batch["ranges"].values()) for batch in batches]
+def portions_of(batches: Iterable[Batch], total: int) -> tuple[int, ...]:
+    """The sizes that make a run's batches once more: the records of each batch that took any, in order, and what is
+    left of `total`. Empty if there are none to go by."""
+    took = [sum(end - start for start, end in batch.ranges.values()) for batch in batches]
     sizes = [size for size in took if size > 0]
     left = total - sum(sizes)
     return (*sizes, *([left] if sizes and left > 0 else ()))

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from harness.errors import HarnessError, Interrupted
-from harness.history import History, Judged, Listener, Phase
+from harness.history import History, Judged, Listener, Phase, progressed, whole
 from harness.judge import judge, judged, wants
 from harness.load import project_root
 from harness.run.controls.runs import controls
@@ -120,7 +120,8 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
         return len(kept) >= (wants(folder.path) if kept else first.wants)
 
     seed = int(folder.read()["run"]["seed"])
-    sizes = portions_of(folder.read()["checkpoint"].get("batches") or (), workload.count)
+    known = progressed(whole(folder.history))
+    sizes = portions_of(known.batches if known is not None else (), workload.count)
     found = controls(
         live.scenario,
         live.stack,

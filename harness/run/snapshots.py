@@ -24,13 +24,12 @@ from harness.history import History, SinkNotRead, SinkRead
 from harness.resources import RunResources
 from harness.run.progress.observer import Observer
 from harness.run.supervisor import Supervisor
-from harness.run_folder.snapshot import BACK, INJECTION, OFFSETS, RESTART, QueryState, Snapshot
-from harness.run_folder.store import save_snapshot
 from harness.scenario import CrashPoint, Sink, Victim
 from harness.sinks import SINKS
 from harness.sinks.base import ShowsWriters, Writer, statements
 from harness.sinks.reading import busy, keep, opened
 from harness.sinks.table import SinkTable, gone, save
+from harness.snapshot import BACK, INJECTION, OFFSETS, RESTART, QueryState, Snapshot
 from harness.wait import until
 
 Seen = TypeVar("Seen")
@@ -243,9 +242,10 @@ class Snapshots:
             left=None if late.failures else left,
             late_log=late_log,
         )
-        look.at(lambda: save_snapshot(folder, taken), None)
         seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
-        parts.history.write(SinkRead(step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said))
+        parts.history.write(
+            SinkRead(step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said, stood=taken)
+        )
 
     def _counted(self, look: _Look, before: int | None, blocked: BlockedWriter | None) -> tuple[int | None, int | None]:
         """How many rows the sink was handed, and the server's process that is held before its first one."""

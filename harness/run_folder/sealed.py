@@ -22,10 +22,10 @@ from harness.run_folder import command, store
 from harness.run_folder.store import RunFolder
 
 DIGESTS = "digests.json"
-FORM = 5
+FORM = 6
 PLANNED = ("plan.json", "run.json", "scenario.yaml")
 """What a run can be run again from."""
-FILES = (*PLANNED, "checkpoint.json", "history.jsonl", "verdict.json")
+FILES = (*PLANNED, "history.jsonl", "verdict.json")
 ROOMS = ("controls", "ledger", "sink", "snapshots")
 """Folders that are sealed whole, however deep, so that a file too many is told too."""
 

@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError, UsageError
-from harness.run_folder.snapshot import Snapshot
 from harness.scenario import Scenario, Verdict
 
 NEED_BYTES = 200 * 1024 * 1024
@@ -38,7 +37,6 @@ PARTS = {
     "run": "run.json",
     "scenario": "scenario.yaml",
     "plan": "plan.json",
-    "checkpoint": "checkpoint.json",
     "verdict": "verdict.json",
 }
 LATEST = "latest"
@@ -117,17 +115,13 @@ class RunFolder:
         return self.path / "history.jsonl"
 
     @property
-    def checkpoint_json(self) -> Path:
-        return self.path / PARTS["checkpoint"]
-
-    @property
     def sink(self) -> Path:
         """The folder of `<i>.parquet` and `<i>.json`, i being the sink's place in the scenario."""
         return self.path / "sink"
 
     @property
     def snapshots(self) -> Path:
-        """The folder of `<step>-<moment>/`, each with a snapshot.json and a `sink` of its own."""
+        """The folder of `<step>-<moment>/`, each with a `sink` of its own."""
         return self.path / "snapshots"
 
     @property
@@ -145,7 +139,7 @@ class RunFolder:
     def save(self, stage: int, **parts: Any) -> None:
         """Write the parts that are known now; each appears whole or not at all, `run.json` last.
 
-        `run` (merged into what is there), `plan`, `checkpoint` and `verdict` are dictionaries or nouns;
+        `run` (merged into what is there), `plan` and `verdict` are dictionaries or nouns;
         `scenario` is the text of the file. Raises HarnessError when the disk refuses."""
         known = _part(self.run_json) if self.run_json.is_file() else {}
         run = known | dict(parts.pop("run", {}))
@@ -182,13 +176,6 @@ class RunFolder:
         if link.is_symlink() and link.resolve() == self.path.resolve():
             link.unlink()
         shutil.rmtree(self.path)
-
-
-def save_snapshot(folder: Path, snapshot: Snapshot) -> None:
-    """Write snapshot.json into the folder of one snapshot. Raises HarnessError when the disk refuses."""
-    with disk("keep a snapshot", folder):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write(folder / "snapshot.json", _json(snapshot))
 
 
 def scenario_of(data: Mapping[str, Any]) -> Scenario:

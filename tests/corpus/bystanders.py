@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.run_folder.snapshot import RESTART, Query, QueryState
 from harness.scenario import Guarantee, Kind
+from harness.snapshot import RESTART, Query, QueryState
 from tests.corpus.case import adversary, error, held, unknown, violated, void
 from tests.corpus.counters import COUNTED, COUNTS, counting
 from tests.corpus.own_offsets import by_hand
@@ -96,7 +96,7 @@ def a_heartbeat_while_the_next_attempt_writes(run: RunBuilder) -> Iterator[str]:
     by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15, at_s=3.5))
     run.found(writing={"": ("update heartbeat set at = now()",)}, left={})
-    run.edits = {"snapshots/1-injection/snapshot.json": {"alive": []}}
+    run.edits = {"1-injection": {"alive": []}}
     yield "the transaction had written into the sink"
     run.found(writing={"0": ("insert into payments",)}, left={"0": ("insert into payments",)})
 
@@ -159,7 +159,7 @@ def two_controls_failed_and_one_did_not_get_done(run: RunBuilder) -> Iterator[st
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm("boom", "boom", [])
-    run.edits = {"controls/3/checkpoint.json": {"committed": {"0": 30}}}
+    run.edits = {"controls/3/progress": {"committed": {"0": 30}}}
     yield "the third one did"
     run.edits = {}
 

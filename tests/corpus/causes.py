@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.run_folder.snapshot import Batch
 from harness.scenario import Expect, Kind, Word
+from harness.snapshot import Batch, Position
 from tests.corpus.case import adversary, unknown, violated
 from tests.corpus.counters import counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
@@ -81,7 +81,7 @@ def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: RunBuilder) -> Ite
     for point, saved in (("after row 15", 10), ("after row 35", 30)):
         run.injection(None, point=point, position={0: saved}, again=None, holds=saved + 10)
     moves = [(1, 1.0, 0), (1, 2.0, 10), (2, 3.5, 10), (2, 4.0, 20), (2, 5.0, 30), (3, 6.5, 30), (3, 7.0, 40)]
-    run.positions = [{"attempt": a, "at_s": s, "next": {"0": n}} for a, s, n in moves]
+    run.positions = [Position(attempt=a, at_s=s, next={0: n}) for a, s, n in moves]
     run.tables = [run.rows((0, 40), again=[TWICE])]
     run.found(2, tables=[run.rows((0, 40), again=[TWICE])])
     yield "the second snapshot has every row once, and those that the second fault had in flight are twice in the end"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.run_folder.snapshot import RESTART, QueryState
+from harness.snapshot import RESTART, QueryState
 from tests.corpus.case import adversary, held, void
 from tests.corpus.run_builder import CHECKPOINT, Moment, RunBuilder
 

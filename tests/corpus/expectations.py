@@ -83,7 +83,7 @@ def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
     run.injection(1)
     run.injection(2, point="after 25 rows", holds=25)
     run.unread["2-injection/0"] = "a lock kept readers out"
-    run.edits = {"snapshots/2-injection/snapshot.json": {"alive": ["4712"], "left": {"0": ["insert into payments"]}}}
+    run.edits = {"2-injection": {"alive": ["4712"], "left": {"0": ["insert into payments"]}}}
     run.tables = [run.rows((0, 40), again=[(0, 3)])]
     run.calm()
     yield "the hit batch is twice"

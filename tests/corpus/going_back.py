@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Kind
+from harness.snapshot import Batch, Query
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query, state
 

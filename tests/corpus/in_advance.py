@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
+from harness.snapshot import Position
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import OPEN
 from tests.corpus.own_offsets import by_hand
@@ -95,7 +96,7 @@ def hit_twice(run: RunBuilder) -> None:
     there = run.rows((0, 10), (20, 25))
     run.injection(None, point="after 15 rows", checkpoint="", position={0: 20}, again=None, tables=[there])
     saved = [(1, 0.1, 0), (1, 0.2, 10), (1, 0.3, 20), (2, 4.0, 20), (3, 7.0, 20), (3, 8.0, 30), (3, 9.0, 40)]
-    run.positions = [{"attempt": attempt, "at_s": at_s, "next": {"0": next_}} for attempt, at_s, next_ in saved]
+    run.positions = [Position(attempt=attempt, at_s=at_s, next={0: next_}) for attempt, at_s, next_ in saved]
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
 

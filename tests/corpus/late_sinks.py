@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.run_folder.snapshot import RESTART
 from harness.scenario import Guarantee, Kind
+from harness.snapshot import RESTART
 from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.own_offsets import by_hand

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.faults import fault
-from harness.run_folder.snapshot import Query
 from harness.scenario import Evidence, Kind
+from harness.snapshot import Query
 from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.counters import COUNTED, COUNTS
 from tests.corpus.run_builder import RunBuilder, blame, query, state

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.run_folder.snapshot import RESTART
 from harness.scenario import Guarantee, Kind
+from harness.snapshot import RESTART, Position
 from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.counters import counting
 from tests.corpus.run_builder import RunBuilder, blame
@@ -23,8 +23,8 @@ def by_hand(run: RunBuilder, position: int, *moves: int, point: str = ROWS, hold
     run.batches = []
     before = [offset for offset in (0, 10, 20, 30) if offset <= position]
     run.positions = [
-        *({"attempt": 1, "at_s": 0.1 * place, "next": {"0": at}} for place, at in enumerate(before, 1)),
-        *({"attempt": 2, "at_s": 4.0 + place, "next": {"0": at}} for place, at in enumerate((position, *moves))),
+        *(Position(attempt=1, at_s=0.1 * place, next={0: at}) for place, at in enumerate(before, 1)),
+        *(Position(attempt=2, at_s=4.0 + place, next={0: at}) for place, at in enumerate((position, *moves))),
     ]
 
 
@@ -42,9 +42,9 @@ def by_hand_again(run: RunBuilder, position: int, *moves: int) -> None:
     """The same with other slices."""
     run.found(position={0: position}, holds=moves[0])
     run.positions = [
-        {"attempt": 1, "at_s": 0.1, "next": {"0": 0}},
-        {"attempt": 1, "at_s": 0.2, "next": {"0": position}},
-        *({"attempt": 2, "at_s": 4.0 + place, "next": {"0": at}} for place, at in enumerate((position, *moves))),
+        Position(attempt=1, at_s=0.1, next={0: 0}),
+        Position(attempt=1, at_s=0.2, next={0: position}),
+        *(Position(attempt=2, at_s=4.0 + place, next={0: at}) for place, at in enumerate((position, *moves))),
     ]
 
 
@@ -131,7 +131,7 @@ def a_heartbeat_under_at_most_once(run: RunBuilder) -> Iterator[str]:
     run.found(2, writing=beside, left=beside)
     run.batches = []
     saved = ((1, 0.1, 0), (2, 4.0, 0), (2, 4.5, 10), (2, 5.0, 20), (3, 7.0, 20), (3, 8.0, 30), (3, 9.0, 40))
-    run.positions = [{"attempt": each, "at_s": at_s, "next": {"0": at}} for each, at_s, at in saved]
+    run.positions = [Position(attempt=each, at_s=at_s, next={0: at}) for each, at_s, at in saved]
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
     yield "it had written into the sink"
@@ -145,9 +145,9 @@ def the_next_attempt_before_it_saves(run: RunBuilder) -> Iterator[str]:
     half of its first slice was in the sink: it writes from a process that shows nowhere else."""
     by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15, at_s=3.5))
-    run.edits = {"snapshots/1-injection/snapshot.json": {"alive": []}}
+    run.edits = {"1-injection": {"alive": []}}
     yield "an executor of the dead attempt was"
-    run.edits = {"snapshots/1-injection/snapshot.json": {"alive": ["4712"]}}
+    run.edits = {"1-injection": {"alive": ["4712"]}}
 
 
 @adversary(2, void("an orphan wrote it"), twin=held("1 repetition"))
@@ -155,12 +155,12 @@ def offsets_that_arrive_after_the_hit(run: RunBuilder) -> Iterator[str]:
     """The rows were in the sink, and the commit of their offsets was on its way: the next attempt began beyond them."""
     by_hand(run, 10, 20, 30, 40, holds=20)
     run.positions = [
-        {"attempt": attempt, "at_s": at_s, "next": {"0": at}}
+        Position(attempt=attempt, at_s=at_s, next={0: at})
         for attempt, at_s, at in ((1, 0.1, 0), (1, 0.2, 10), (2, 4.0, 20), (2, 5.0, 30), (2, 6.0, 40))
     ]
     yield "it did not arrive: they were taken again"
-    run.positions[2]["next"] = {"0": 10}
-    run.positions.insert(3, {"attempt": 2, "at_s": 4.5, "next": {"0": 20}})
+    run.positions[2] = replace(run.positions[2], next={0: 10})
+    run.positions.insert(3, Position(attempt=2, at_s=4.5, next={0: 20}))
 
 
 SAVED = blame(None, point="failpoint saved")
@@ -176,11 +176,11 @@ def an_attempt_that_saved_nothing(run: RunBuilder) -> Iterator[str]:
     run.injection(None, point="after 9.0 s", checkpoint="", position={0: 20}, tables=[run.rows((0, 10))], again=None)
     run.batches = []
     saved = ((1, 0.1, 0), (1, 0.2, 10), (1, 0.3, 20), (2, 4.0, 20), (3, 7.0, 20), (3, 8.0, 30), (3, 9.0, 40))
-    run.positions = [{"attempt": each, "at_s": at_s, "next": {"0": at}} for each, at_s, at in saved]
+    run.positions = [Position(attempt=each, at_s=at_s, next={0: at}) for each, at_s, at in saved]
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
     yield "it had moved them once more, and the first fault lost nothing"
     run.found(2, position={0: 30}, tables=[run.rows((0, 20))])
-    run.positions = [*run.positions[:4], {"attempt": 2, "at_s": 5.0, "next": {"0": 30}}, *run.positions[5:]]
+    run.positions = [*run.positions[:4], Position(attempt=2, at_s=5.0, next={0: 30}), *run.positions[5:]]
     run.found(1, holds=20)
     run.tables = [run.rows((0, 20), (30, 40))]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.run_folder.snapshot import Batch, Query
 from harness.scenario import Guarantee, Kind
+from harness.snapshot import Batch, Position, Query
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import COUNTED, COUNTS, OPEN, counting
 from tests.corpus.run_builder import RunBuilder, blame, query, state
@@ -27,7 +27,7 @@ def by_saved_offsets(run: RunBuilder, *sizes: int) -> None:
             None, point="failpoint saved", checkpoint="", position={0: one}, holds=holds, again=None, writing=writing
         )
     seen = [(1, 0.1, 0), (1, 0.2, one), (2, 4.0, one), (3, 7.0, one), (3, 8.0, two), (3, 8.5, three), (3, 9.0, four)]
-    run.positions = [{"attempt": attempt, "at_s": at_s, "next": {"0": place}} for attempt, at_s, place in seen]
+    run.positions = [Position(attempt=attempt, at_s=at_s, next={0: place}) for attempt, at_s, place in seen]
 
 
 @adversary(3, violated(WRONG, 2, fits=None), twin=unknown(OPEN, kinds={WRONG: 2}, faults=(SAVED,), fits=()))

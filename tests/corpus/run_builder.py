@@ -17,11 +17,11 @@ from harness.checkers.cells import Row
 from harness.checkers.offset_ranges import Cut, Span
 from harness.effect import Effects, Source
 from harness.run_folder import ledger
-from harness.run_folder.snapshot import INJECTION, Batch, Query, QueryState, Snapshot
 from harness.scenario import Evidence, Sink, StepOutcome, plain
 from harness.sinks import counted
 from harness.sinks.table import SinkTable, load, save
-from tests.folders import SCENARIO, STEP, Folder, Injected, crash_point
+from harness.snapshot import INJECTION, Batch, Progressed, Query, QueryState, Snapshot
+from tests.folders import SCENARIO, STEP, Folder, Injected, crash_point, edited
 
 CHECKPOINT = "checkpoint"
 EVERYTHING = 10**9
@@ -67,7 +67,7 @@ class Moment(Injected):
 class RunBuilder(Folder):
     """One run. `ends` are the next offsets after each batch; `unread` has words for sinks that could not be read, by
     room and place (`0` at the end, `1-injection/0` at a hit), `dropped` what their readers left out; `edits` are keys
-    of JSON files that are set in the end.
+    of JSON files, or of what `edited` knows, that are set in the end.
 
     `controls` without tables are honest."""
 
@@ -105,8 +105,11 @@ class RunBuilder(Folder):
             assert there is not None
             save(room, number, replace(there, dropped=rows))
         for name, keys in self.edits.items():
-            path = self.path / name
-            path.write_text(json.dumps({**json.loads(path.read_text()), **keys}), encoding="utf-8")
+            if name.endswith(".json"):
+                path = self.path / name
+                path.write_text(json.dumps({**json.loads(path.read_text()), **keys}), encoding="utf-8")
+            else:
+                edited(self.path, name, **keys)
 
     def _place(self, place: str) -> tuple[Path, int]:
         """The folder, and the number in it, of a sink by room and place."""
@@ -208,8 +211,7 @@ class RunBuilder(Folder):
         calm = replace(self, progress=None, queries=whole, moments=[], unread={}, dropped={}, edits={}, tamper=None)
         Folder._control(calm, number, tables)
         if not isinstance(tables, str):
-            path = self.path / "controls" / str(number) / "checkpoint.json"
-            path.write_text(json.dumps({**json.loads(path.read_text()), "gap_s": self.calm_gap_s}), encoding="utf-8")
+            edited(self.path, f"controls/{number}/progress", gap_s=self.calm_gap_s)
 
     def _snapshot(self, injected: Injected) -> None:
         assert isinstance(injected, Moment)
@@ -234,7 +236,7 @@ class RunBuilder(Folder):
             error=injected.error,
             late_log=injected.late_log,
         )
-        (room / "snapshot.json").write_text(json.dumps(plain(snapshot)), encoding="utf-8")
+        self._stood(snapshot)
         tables = injected.tables
         if tables is None:
             tables = self._honest(replace(injected, holds=planned if injected.holds is None else injected.holds))
@@ -242,17 +244,13 @@ class RunBuilder(Folder):
             if rows is not None and f"{injected.step}-{INJECTION}/{index}" not in self.unread:
                 save(room, index, self._table(index, rows))
 
-    def _checkpoint(self, drained: bool) -> dict[str, Any]:
-        said = super()._checkpoint(drained)
+    def _progressed(self, drained: bool) -> Progressed:
+        said = super()._progressed(drained)
         first = {1: 0, **{each.attempt + 1: each.again for each in self.moments if each.again is not None}}
         queries = self.queries
         if queries is None:
             queries = [] if self.positions else [query(CHECKPOINT, *self.ends, first=first)]
-        return {
-            **said,
-            "queries": [plain(each) for each in queries],
-            "batches": [plain(each) for each in self._batches()],
-        }
+        return replace(said, queries=tuple(queries), batches=tuple(self._batches()))
 
 
 def run_builder(path: Path) -> RunBuilder:

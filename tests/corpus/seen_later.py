@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.checkers.cells import Row
-from harness.run_folder.snapshot import RESTART, Batch, Query, QueryState
 from harness.scenario import Expect, Guarantee, Kind, Word
+from harness.snapshot import RESTART, Batch, Query, QueryState
 from tests.corpus.case import adversary, held, unknown, violated, void
 from tests.corpus.counters import COUNTED, COUNTS, OPEN, counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
@@ -59,7 +59,7 @@ def controls_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
-    run.edits = {f"controls/{number}/checkpoint.json": {"drained": False} for number in (1, 2, 3)}
+    run.edits = {f"controls/{number}/progress": {"drained": False} for number in (1, 2, 3)}
     yield "they got done"
     run.edits = {}
 
@@ -234,8 +234,8 @@ def a_row_of_the_batch_in_flight(run: RunBuilder) -> Iterator[str]:
     run.injection(1, point=ROWS, holds=10, writing={"0": ("insert into payments",)}, left={})
     run.moments.append(replace(run.moments[0], moment=RESTART, writing={}))
     there = {"1-injection": ["executor 0"], "1-restart": ["driver 2"]}
-    run.edits = {f"snapshots/{moment}/snapshot.json": {"alive": alive} for moment, alive in there.items()}
+    run.edits = {f"{moment}": {"alive": alive} for moment, alive in there.items()}
     run.tables = [run.rows((0, 40), again=[(12, 13)])]
     run.calm()
     yield "a process of that attempt lived on"
-    run.edits["snapshots/1-restart/snapshot.json"] = {"alive": ["driver 2", "executor 0"]}
+    run.edits["1-restart"] = {"alive": ["driver 2", "executor 0"]}

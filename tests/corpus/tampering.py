@@ -11,19 +11,19 @@ BESIDE = 16
 """The sixteenth item: the last line of the issue's "Shown by"."""
 
 
-@adversary(BESIDE, error("snapshot.json"), twin=held("1 repetition"))
+@adversary(BESIDE, error("history.jsonl is damaged"), twin=held("1 repetition"))
 def torn_snapshot(run: RunBuilder) -> Iterator[str]:
     """The run itself is whole, and the snapshot that says what was at stake holds something else."""
     run.injection(1)
-    run.edits["snapshots/1-injection/snapshot.json"] = {"queries": "none"}
+    run.edits["1-injection"] = {"queries": "none"}
     yield "the snapshot is whole"
     run.edits.clear()
 
 
-@adversary(BESIDE, error("checkpoint.json"), twin=held("1 repetition"))
+@adversary(BESIDE, error("history.jsonl is damaged"), twin=held("1 repetition"))
 def torn_progress(run: RunBuilder) -> Iterator[str]:
-    """checkpoint.json says of its queries what no run would write."""
+    """The history says of its queries what no run would write."""
     run.injection(1)
-    run.edits["checkpoint.json"] = {"queries": [{"checkpoint": "checkpoint", "first": {"one": 0}}]}
+    run.edits["progress"] = {"queries": [{"checkpoint": "checkpoint", "first": {"one": 0}}]}
     yield "it is whole"
     run.edits.clear()

@@ -142,7 +142,7 @@ def lived(run: RunBuilder, step: Step) -> None:
     run.claim(schedule=(run.scenario.schedule[0], step))
     touched = {"5000": "SIGKILL"} if step is EXECUTOR else {}
     run.steps[1] = replace(run.steps[1], name=step.name, evidence=Evidence(signalled=touched, note="cut off"))
-    run.edits = {"snapshots/2-injection/snapshot.json": {"alive": ["driver 2"]}}
+    run.edits = {"2-injection": {"alive": ["driver 2"]}}
     run.tables = [run.rows((0, 15), (20, 40))]
     run.calm()
 
@@ -216,7 +216,7 @@ def totals_of_a_batch_that_was_committed_by_then(run: RunBuilder) -> Iterator[st
     killed = run.steps[0]
     run.claim(schedule=(EXECUTOR,))
     run.steps[0] = replace(killed, name="kill executor", evidence=Evidence(signalled={"5000": "SIGKILL"}))
-    run.edits = {"snapshots/1-injection/snapshot.json": {"alive": ["driver 1"]}}
+    run.edits = {"1-injection": {"alive": ["driver 1"]}}
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
     yield "the driver was killed"

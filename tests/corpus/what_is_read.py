@@ -147,12 +147,12 @@ def a_row_put_right_by_hand(run: RunBuilder) -> Iterator[str]:
     run.tables = [honest]
 
 
-@adversary(16, error("snapshot.json: altered"), twin=void("held no record"))
+@adversary(16, error("history.jsonl: altered"), twin=void("held no record"))
 def a_snapshot_that_says_more(run: RunBuilder) -> Iterator[str]:
     """The fault hit an empty batch, and somebody made its snapshot say that ten records were in flight."""
     run.batch_sizes(0, 10, 10, 10)
     run.injection(0)
-    run.tamper = lambda folder: rewrite(folder / "snapshots" / "1-injection" / "snapshot.json", '"0": 0', '"0": 10')
+    run.tamper = lambda folder: rewrite(folder / "history.jsonl", '"0": 0', '"0": 10')
     yield "nobody did"
     run.tamper = lambda folder: None
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.faults import fault
-from harness.run_folder.snapshot import Query
 from harness.scenario import Evidence, Guarantee, Kind
+from harness.snapshot import Query
 from tests.corpus.case import adversary, error, held, unknown, violated, void
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.run_builder import RunBuilder, blame, query, state
@@ -83,7 +83,7 @@ def controls_that_did_not_reach_the_end_of_the_topic(run: RunBuilder) -> Iterato
     run.injection(1, point=HALF, tables=[left_out[:19]])
     run.tables = [left_out]
     run.calm([left_out], [left_out], [left_out])
-    run.edits = {f"controls/{number}/checkpoint.json": {"committed": {"0": 30}} for number in (1, 2, 3)}
+    run.edits = {f"controls/{number}/progress": {"committed": {"0": 30}} for number in (1, 2, 3)}
     yield "they had committed all of it"
     run.edits = {}
 

@@ -15,8 +15,8 @@ from harness.report.causes.sentences import listed, sentences, short
 from harness.report.causes.shares import shares, whole_or_none
 from harness.report.escape import plural, visible
 from harness.report.timeline.counts import Counts
-from harness.run_folder.snapshot import Progressed, Query
 from harness.scenario import Guarantee, Harm, Impact, Kind, Stake, StepOutcome, Verdict, Word
+from harness.snapshot import Progressed, Query
 
 MOST_CAUSES = 3
 """Causes that the verdict tells; the others stand below it."""

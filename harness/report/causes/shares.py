@@ -9,8 +9,8 @@ from __future__ import annotations
 from harness.report.causes.groups import Group, cut
 from harness.report.causes.sentences import listed
 from harness.report.timeline.counts import Counts
-from harness.run_folder.snapshot import Progressed
 from harness.scenario import Kind, Verdict
+from harness.snapshot import Progressed
 
 Shares = dict[int, tuple[int, int]]
 """By partition: records that the findings name, and records that the batch took."""

@@ -21,8 +21,8 @@ from harness.report.timeline.counts import Counts
 from harness.report.timeline.curves import Curve, curves, value
 from harness.report.timeline.happened import Attempt, Happened, Work, happened
 from harness.run_folder import command
-from harness.run_folder.snapshot import Progressed
 from harness.scenario import Verdict, Word
+from harness.snapshot import Progressed
 
 MOST = 8
 SHUFFLE = "spark.sql.shuffle.partitions"

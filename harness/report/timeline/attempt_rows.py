@@ -10,7 +10,7 @@ from harness.report.failure_text import numbers
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.happened import Attempt, Happened
 from harness.report.timeline.slices import named, slices
-from harness.run_folder.snapshot import Progressed, Query
+from harness.snapshot import Progressed, Query
 
 MOST = 40
 PARTITIONS = 12

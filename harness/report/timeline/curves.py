@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.happened import Happened
-from harness.run_folder.snapshot import Progressed, Query
+from harness.snapshot import Progressed, Query
 
 Curve = Sequence[tuple[float, int]]
 MOST_POINTS = 400

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from harness.report.escape import plural
 from harness.report.failure_text import numbers
-from harness.run_folder.snapshot import Position
+from harness.snapshot import Position
 
 
 def slices(positions: Sequence[Position]) -> dict[int, list[int]]:

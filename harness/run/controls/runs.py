@@ -177,7 +177,7 @@ def without_faults(
     run_id = f"r{secrets.token_hex(4)}"
     known = planned(alone, workload, stack, seed=seed, run_id=run_id)
     run_folder.save(0, plan=known["plan"], run={**known["run"], "portions": list(portions)})
-    history = History(None)
+    history = History(run_folder.history)
     live = Live(alone, stack, run_folder, history, run_id=run_id, root=root, seed=seed, portions=portions)
     error = ""
     try:

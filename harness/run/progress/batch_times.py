@@ -21,8 +21,8 @@ from harness.dstreams.written import BLOCKS, CHECKPOINT, LOG, of_checkpoint, wri
 from harness.history import History
 from harness.run.progress.checkpoint_watch import CheckpointWatch
 from harness.run.progress.observer import Observer
-from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
+from harness.snapshot import Query, QueryState
 from harness.sources.base import OpenSource, TellsFiles, TellsNumbers, TellsReceived
 
 Told = set[tuple[CrashPoint, int]]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.checkpoint import listing
 from harness.history import AttemptStarted, BatchCommitted, Line, OfBatch
-from harness.run_folder.snapshot import QueryState
+from harness.snapshot import QueryState
 
 DEEPEST = 6
 """As deep below the run's folder as checkpoints are watched for."""

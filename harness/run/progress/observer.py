@@ -27,8 +27,8 @@ from harness.remote import checkpoint as remote
 from harness.remote.mirror import Mirror
 from harness.run.progress import agent
 from harness.run.progress.checkpoint_watch import CheckpointWatch
-from harness.run_folder.snapshot import Query, QueryState
 from harness.scenario import CrashPoint
+from harness.snapshot import Query, QueryState
 
 HELD_S = 3600.0
 BEHIND_S = 2.0

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from harness.checkpoint import Offsets
 from harness.errors import HarnessError
 from harness.history import History, OffsetsSaved
-from harness.run_folder.snapshot import Position
+from harness.snapshot import Position
 
 LOOK_EVERY_S = 0.025
 

@@ -1,11 +1,12 @@
-"""What is kept of where a run stood: at each hit, before each restart, and at the end. Data only.
+"""Where a run stood: at each hit, before each restart, and at the end. Data only, for events of `harness.history`.
 
-    snapshots/<step>-injection/     after the victim died or was paused, before anything was started again
-    snapshots/<step>-restart/    what the dead attempt still did: before the next one has touched anything
-        snapshot.json            a `Snapshot`
-    snapshots/<step>-back/       the sinks of a server once it was back, before anybody wrote there again
-        sink/<i>.json, .parquet  each sink as it stood, as `harness.sinks.table` writes it
-    checkpoint.json              a `Progressed`: every query of the run, its batches, who worked on them
+A `Snapshot` has a folder for the sinks as they stood, `snapshots/<step>-<moment>/sink/` (`harness.sinks.table`):
+
+    injection  after the victim died or was paused, before anything was started again
+    restart    what the dead attempt still did: before the next one has touched anything
+    back       the sinks of a server once it was back, before anybody wrote there again
+
+A `Progressed` is how far the pipeline was at the end: every query of the run, its batches, who worked on them.
 
 Offsets are next offsets by partition; an attempt is one start of the driver and what it does until it ends, counted
 from 1.
@@ -124,7 +125,7 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class Progressed:
-    """checkpoint.json. `batches` name the batch of each record, where only one query at a time has read the source;
+    """`batches` name the batch of each record, where only one query at a time has read the source;
     `gap_s` is the longest time that a query went without a commit within one attempt, its start included."""
 
     queries: tuple[Query, ...] = ()
