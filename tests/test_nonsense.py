@@ -76,5 +76,5 @@ def test_a_loop_in_a_column_is_stopped(folder: Folder, monkeypatch: pytest.Monke
 def test_batches_that_are_no_batches_are_a_clear_error() -> None:
     """Also where somebody else than a run folder gives them."""
     for batches in ([{"batch": 1}], [{"batch": 1, "ranges": 7}], [{"batch": 2**70, "ranges": {"0": [0, 1]}}]):
-        with pytest.raises(HarnessError, match=r"the batches of checkpoint\.json are damaged"):
+        with pytest.raises(HarnessError, match=r"the batches in the history are damaged"):
             Effects(Source(parquet=None, columns=(), batches=batches), where="x")

@@ -21,6 +21,7 @@ from harness.run.controls import runs as controls
 from harness.run.loop import Result
 from harness.scenario import Scenario, Word
 from harness.stack import Stack
+from tests.folders import recorded
 
 pytestmark = pytest.mark.stack
 HOUSE = Path(__file__).parents[1]
@@ -81,13 +82,13 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
     assert run["outcome"]["drained"] and run["outcome"]["error"] is None and run["outcome"]["deaths"] == []
     assert 0 < run["outcome"]["gap_s"] < run["outcome"]["seconds"]
     assert checkpoint["end"] == checkpoint["committed"]
-    batches = json.loads((first.folder / "checkpoint.json").read_text())["batches"]
+    batches = recorded(first.folder, "progress")["batches"]
     assert sum(run["portions"]) == 600
     assert run["portions"] == [size for size in map(taken, batches) if size]
     for folder in (first.folder, second.folder):
         assert sorted(path.name for path in (folder / "controls").iterdir()) == ["1"]
         names = {path.name for path in (folder / "controls" / "1").iterdir()}
-        assert names == {"plan.json", "run.json", "checkpoint.json", "ledger", "sink"}
+        assert names == {"plan.json", "run.json", "history.jsonl", "ledger", "sink"}
         told_of = [line.event for line in read(folder / "history.jsonl")]
         states = [event.state for event in told_of if isinstance(event, Control)]
         assert states == ["begins", "ended" if folder == first.folder else "cached"]
@@ -112,7 +113,7 @@ def test_a_program_that_does_not_work_without_faults_is_an_outcome(tmp_path: Pat
 
 
 def parts(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    return json.loads((folder / "run.json").read_text()), json.loads((folder / "checkpoint.json").read_text())
+    return json.loads((folder / "run.json").read_text()), recorded(folder, "progress")
 
 
 def taken(batch: dict[str, Any]) -> int:

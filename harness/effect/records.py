@@ -30,9 +30,9 @@ RESERVED = frozenset({"_partition", "_offset", "_batch", "_committed"})
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """What the view `ledger` is made of; `parquet` None means no record at all. `columns` are (name, type, expression
-    over `value` and `key`), `batches` the entries of checkpoint.json, `committed` the next offsets by partition; None
-    means that all records count. `places`: the records in the order in which windows were written, and `batches` are
-    stretches of that order; None where batches write what they took."""
+    over `value` and `key`), `batches` those of the run as the history has them, `committed` the next offsets by
+    partition; None means that all records count. `places`: the records in the order in which windows were written, and
+    `batches` are stretches of that order; None where batches write what they took."""
 
     parquet: Path | None
     columns: tuple[tuple[str, str, str], ...]
@@ -103,7 +103,7 @@ def ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
             {name: [row[at] for row in rows] for at, name in enumerate(("batch", "partition", "start", "end"))}
         )
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException) as failure:
-        words = f"the batches of checkpoint.json are damaged: {failure!r}"
+        words = f"the batches in the history are damaged: {failure!r}"
         raise HarnessError(f"{words}. Run the scenario again") from failure
 
 
@@ -127,5 +127,5 @@ def _next_offsets(committed: Mapping[int, int] | None, source: pa.Table) -> pa.T
     try:
         return _numbers({"partition": partitions, "next": ends})
     except (ArithmeticError, TypeError, ValueError, pa.ArrowException) as failure:
-        words = f"`committed` of checkpoint.json is damaged: {failure!r}"
+        words = f"`committed` in the history is damaged: {failure!r}"
         raise HarnessError(f"{words}. Run the scenario again") from failure

@@ -1,10 +1,11 @@
 """From a run folder alone to its verdict: the ledger, the effect, the sinks, the checkers.
 
 `plan.json` says what was claimed and what the ledger's columns are, `run.json` what became of the schedule,
-`checkpoint.json` which batch took which offsets, `snapshots/` where everything stood at each hit. For each sink the
-effect is run over the ledger, compared with the rows that were read back, and the self-tests are planted; each hit is
-weighed by what it put at stake there. Findings that no snapshot explains are held against `controls/`. While records
-are not committed by the pipeline nothing that is missing is called lost: it is `unseen`, and the verdict is unknown.
+`history.jsonl` which batch took which offsets and where everything stood at each hit, `snapshots/` what the sinks held
+then. For each sink the effect is run over the ledger, compared with the rows that were read back, and the self-tests
+are planted; each hit is weighed by what it put at stake there. Findings that no snapshot explains are held against
+`controls/`. While records are not committed by the pipeline nothing that is missing is called lost: it is `unseen`, and
+the verdict is unknown.
 """
 
 from __future__ import annotations

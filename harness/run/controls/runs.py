@@ -33,7 +33,7 @@ from harness.run.controls.digest import files, inherited
 from harness.run.last_words import tail
 from harness.run.live_run import Live
 from harness.run.run_or_control import ended, planned, play
-from harness.run_folder.redact import Redactor, redact_folder
+from harness.run_folder.redact import Redactor, redact_file, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.run_folder.store import digest as file_sum
 from harness.scenario import Scenario, plain
@@ -187,6 +187,8 @@ def without_faults(
         error = str(failure)
     finally:
         ended(live, history)
+        history.close()
+        redact_file(run_folder.history, live.own.secrets)
         if error:
             redact_folder(run_folder.logs, live.own.secrets)
         else:
