@@ -83,8 +83,8 @@ class HeldOperation:
 class TriggerHit:
     """The trigger was met: in which checkpoint, where the protocol stood, who was frozen there, which writer was held
     at which row, which commit of the sink was being written, which operation on the checkpoint, or request to its
-    store, was held. `watched`: a folder was watched for it, so it may be told too late. `step` counts the schedule's
-    steps from 1."""
+    store, was held. `late`: it may have been met too late, as in a folder that is watched; the next batch is tried
+    then. `step` counts the schedule's steps from 1."""
 
     batch: int | None
     folder: Path | None = None
@@ -95,7 +95,7 @@ class TriggerHit:
     commit: SinkCommit | None = None
     request: HeldRequest | None = None
     operation: HeldOperation | None = None
-    watched: bool = False
+    late: bool = False
 
     def with_sink(self, listing: Listing) -> Listing:
         """A listing, and whether the sink's commit that was met is being written right now."""

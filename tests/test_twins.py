@@ -65,6 +65,11 @@ MEANT = {
         "guarantees/sink_at_most_once",
         "at most once is less than the repair that autocommit.py names: a claim that loses the rest of its partition",
     ),
+    "sinks/postgres_away_unlogged": Meant(
+        "sinks/postgres_away_between_batches",
+        "a logged table loses nothing there, and nobody notices: what is repaired is the table",
+        word=Word.VOID,
+    ),
     "sources/files_written_in_place": Meant("sources/files_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place"})),
     "sources/files_torn_kept_by_id": Meant(
         "sources/files_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place", "torn"})

@@ -81,7 +81,7 @@ class CrashPointTrigger:
                 signals.thaw(hit.frozen)
                 return None
             hit.batch, hit.folder = seen.batch, seen.folder
-            hit.watched = not run.observer.reported(seen.folder)
+            hit.late = not run.observer.reported(seen.folder)
             hit.before = run.observer.settled(seen.folder) if hit.frozen else run.observer.listing(seen.folder)
             return met.set
 

@@ -57,7 +57,7 @@ class Request:
 
         def held(lowest: int) -> TriggerHit:
             request = _held(run, requests, when, lowest)
-            return TriggerHit(request.batch, folder=run.own.checkpoint / request.place, request=request)
+            return TriggerHit(request.batch, folder=run.own.checkpoint / request.place, request=request, late=True)
 
         return first(run, held, (when.batch or 0) + later, freeze=freeze)
 

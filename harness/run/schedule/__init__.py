@@ -1,7 +1,8 @@
 """Carries out the schedule: waits for each step's trigger, does its fault, and keeps the proof.
 
-Steps go in order, one armed at a time. A watched folder may tell of a crash point once it is over: then the victim goes
-on and the step tries the next batch, `TRIES` times in all; the outcome says which batch it was in the end.
+Steps go in order, one armed at a time. A watched folder may tell of a crash point once it is over, and a held request
+may go on by itself. Then the victim goes on and the step tries the next batch, `TRIES` times in all; the outcome says
+which batch it was in the end.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Schedule:
             self._injecting.set()
             outcome = injected(self._run, step, hit)
             self._injecting.clear()
-            if outcome.hit or outcome.evidence.signalled or not hit.watched:
+            if outcome.hit or outcome.evidence.signalled or not hit.late:
                 break
             self._run.history.write(FaultMissed(outcome=outcome))
         return outcome

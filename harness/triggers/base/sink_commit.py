@@ -43,7 +43,7 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
         if found is None:
             signals.thaw(hit.frozen)
             return
-        hit.folder, hit.batch, hit.commit, hit.watched = *found, commit, True
+        hit.folder, hit.batch, hit.commit, hit.late = *found, commit, True
         seen = run.observer.settled(hit.folder) if hit.frozen else run.observer.listing(hit.folder)
         hit.before = hit.with_sink(seen)
         met.set()
