@@ -14,7 +14,7 @@ import pytest
 
 from harness.checkers.cells import Row
 from harness.errors import Interrupted, UsageError
-from harness.history import History, Line, SourceBegun
+from harness.history import Event, History, Line, ProgressRead, SourceBegun
 from harness.run import drain
 from harness.run.drain import Drain
 from harness.run.progress.commit_gaps import Rhythm
@@ -22,7 +22,7 @@ from harness.scenario import Kind, Pipeline, Restart, Scenario, Sink
 from harness.sinks import reading
 from harness.sinks.base import Missing, Reading
 from harness.sinks.table import SinkColumn, SinkTable, load, save
-from harness.snapshot import QueryState
+from harness.snapshot import Progressed, QueryState
 from harness.wait import Deadline, ended_by, pause
 from tests.windows import TOLD, windowed
 
@@ -429,20 +429,21 @@ class Large:
 def stored(large: Large, monkeypatch: pytest.MonkeyPatch, folder: Path) -> SinkTable:
     """What the drain leaves of such a sink."""
     monkeypatch.setattr(reading, "SINKS", {"large": SimpleNamespace(unread="", open=lambda sink, own: large)})
-    saved: dict[str, object] = {}
+    told = list[Event]()
     live = SimpleNamespace(
         scenario=SimpleNamespace(sinks=[Sink(kind="large", target="rows")]),
         own=SimpleNamespace(parts={}),
         since={},
         observer=SimpleNamespace(catch_up=lambda: None),
-        folder=SimpleNamespace(path=folder, save=lambda number, **more: saved.update(more)),
+        folder=SimpleNamespace(path=folder, save=lambda number, **more: None),
+        history=SimpleNamespace(write=told.append),
     )
     draining = Drain(live)  # type: ignore[arg-type]
-    monkeypatch.setattr(draining, "_checkpoint", lambda ends: None)
+    monkeypatch.setattr(draining, "_progressed", lambda ends: Progressed())
     monkeypatch.setattr(draining, "_outcome", dict)
     draining._read({}, last=True)
     found = load(folder, 0)
-    assert found is not None and "checkpoint" in saved
+    assert found is not None and told == [ProgressRead(progressed=Progressed())]
     return found
 
 
