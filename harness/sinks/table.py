@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 
 from harness.checkers.cells import FAMILIES, Row
 from harness.errors import HarnessError
+from harness.run_folder.database import connection
 from harness.run_folder.store import noun
 
 _WRITTEN = {
@@ -172,8 +174,7 @@ def load(folder: Path, index: int) -> SinkTable | None:
 
 def gone(before: Path, after: Path, index: int) -> tuple[int, int]:
     """Return how many rows of the sink with place `index`, as saved in `before`, are gone or changed as saved in
-    `after`, and how many there were; none of a sink that could not be read. In bounded memory. Raises HarnessError for
-    damage."""
+    `after`, and how many there were; none of a sink that could not be read. Raises HarnessError for damage."""
     files = [folder / "sink" / f"{index}.json" for folder in (before, after)]
     try:
         was, now = (noun(_About, json.loads(file.read_text(encoding="utf-8")), str(file)) for file in files)
@@ -182,11 +183,11 @@ def gone(before: Path, after: Path, index: int) -> tuple[int, int]:
         if now.absent or was.form != now.form:
             # Fingerprints and whole rows have nothing but their number to be compared by.
             return max(0, was.rows - (0 if now.absent else now.rows)), was.rows
-        rows = [str(file.with_suffix(".parquet")) for file in files]
-        asked = "select count(*) from (from read_parquet(?) except all from read_parquet(?))"
-        with duckdb.connect() as engine:
-            found = engine.execute(asked, rows).fetchone()
-    except (OSError, ValueError, RecursionError, duckdb.Error) as failure:
+        with closing(connection()) as engine:
+            for name, file in zip(("was", "now"), files, strict=True):
+                engine.register(name, _table(file.with_suffix(".parquet")))
+            found = engine.execute("select count(*) from (from was except all from now)").fetchone()
+    except (OSError, ValueError, RecursionError, pa.ArrowException, duckdb.Error) as failure:
         raise HarnessError(f"{files[0]} or {files[1]} is damaged: {failure}. Run the scenario again") from failure
     assert found is not None
     return int(found[0]), was.rows

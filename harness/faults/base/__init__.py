@@ -30,7 +30,7 @@ class Proof(Enum):
     AFTER = auto()
     """The one after the fault: of a driver that was killed the checkpoint still says where it stood."""
     SINK = auto()
-    """None: rows of a sink went with it, whatever was in flight."""
+    """The one at the trigger, and rows of a sink went with it, so nothing else has to be in flight."""
     IN_PROGRESS = auto()
     """The one after the fault has the batch planned and not committed, wherever the trigger stood; with no checkpoint
     to look at, the trigger's own word counts."""

@@ -126,7 +126,7 @@ class KillServer:
             without = committed_by_now(run)
         finally:
             gone = self.bring_back(run, hit, server, handed)
-        note = "; ".join([*([f"connected to it: {', '.join(lost)}"] if lost else []), *gone])
+        note = "; ".join(filter(None, (f"connected to it: {', '.join(lost)}" if lost else "", *gone)))
         alone = self.component == run.only_checkpoint
         felt = bool(gone) or self.died(run, driver) or bool(lost and self.missed_at_once and not alone)
         # Whose query has failed needs some seconds to end.

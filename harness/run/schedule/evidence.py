@@ -127,8 +127,6 @@ def proved(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> bool
     flight?"""
     if done.lived:
         return False
-    if done.proof is Proof.SINK:
-        return True
     if done.proof is Proof.IN_PROGRESS and after:
         return running(hit.batch, after)
     listing = after if done.proof is Proof.AFTER else hit.before

@@ -230,13 +230,12 @@ class ContainersStack(StartingStack):
 def _with_agent() -> jars.Jars:
     """The jars for Spark, with the agent's among them where this machine has a Java that can compile it. Raises
     StackError."""
-    there = jars.resolve()
     try:
         found = java.find()
     except StackError as failure:
         print(f"onceproof: {failure}; no agent in Spark reports: checkpoints are watched", file=sys.stderr)
-        return there
-    return agent.added(there, found, jars.spark_home())
+        return jars.resolve()
+    return agent.resolve(found)
 
 
 def _defaults(session: Session, found: jars.Jars, made: Path) -> containers.ContainerDefaults:
