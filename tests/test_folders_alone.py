@@ -3,6 +3,7 @@ scenarios that do not name it, type-checks, and passes the tests that read scena
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from harness.cli.kinds import SECTIONS
 from harness.scenario import Input
 from tests.not_of import VARIABLE
 
@@ -113,23 +115,32 @@ def test_the_rest_is_imported_and_loads_its_scenarios(tmp_path: Path) -> None:
     assert {folder: each["named"] for folder, each in left.items()} == rest
 
 
+def named(gone: set[str]) -> set[str]:
+    """Return the folders, and the kinds that go with them: `rotate key` with `eventhubs`."""
+    kinds = [(type(kind).__module__.split("."), kind.about.name) for section in SECTIONS for kind in section.registry]
+    lost = {name for words, name in kinds if words[:2] == COMPONENTS.split("/") and words[2] in gone}
+    return gone | lost - {name for words, name in kinds if words[:2] != COMPONENTS.split("/") or words[2] not in gone}
+
+
 def imports(path: Path) -> set[str]:
-    """The components' folders and the helpers of the tests that a test file imports."""
-    text = path.read_text(encoding="utf-8")
-    helpers = re.findall(r"^from tests\.(\w+) import", text, re.MULTILINE)
-    for names in re.findall(r"^from tests import (.+)", text, re.MULTILINE):
-        helpers += re.findall(r"\w+", names)
-    return {*re.findall(r"\bharness\.components\.(\w+)", text), *helpers}
+    """The names that a file imports, by their modules and with the packages that these are in."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{each.name}" for each in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {each.name for each in node.names}
+    return {".".join(words[:n]) for words in (name.split(".") for name in found) for n in range(1, len(words) + 1)}
 
 
 def without_tests(copy: Path, gone: set[str]) -> None:
     """Delete the files that import a folder that is gone, by themselves or by a helper."""
-    lost = set(gone)
+    lost = {f"{COMPONENTS.replace('/', '.')}.{folder}" for folder in gone}
     files = {path: imports(path) for path in (copy / "tests").rglob("*.py")}
     while more := {path for path, names in files.items() if path.exists() and lost & names}:
         for path in more:
             path.unlink()
-            lost.add(path.stem)
+            lost.add(".".join(path.relative_to(copy).with_suffix("").parts))
 
 
 @pytest.fixture(scope="session")
@@ -168,7 +179,7 @@ def test_the_rest_is_of_right_types_and_passes_its_tests(folder: str, tmp_path: 
 
 def ran(copy: Path, gone: set[str], *words: str) -> str:
     """What a module says that runs in a copy, and does not fail."""
-    environment = {**os.environ, "PYTHONPATH": str(copy), VARIABLE: ",".join(gone)}
+    environment = {**os.environ, "PYTHONPATH": str(copy), VARIABLE: ",".join(sorted(named(gone)))}
     command = [sys.executable, "-m", *words]
     done = subprocess.run(
         command, cwd=copy, env=environment, capture_output=True, text=True, timeout=TOOL_S, check=False

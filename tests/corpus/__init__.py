@@ -2,70 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from types import ModuleType
 
-from tests.corpus import (
-    also_without_faults,
-    at_most_once,
-    bystanders,
-    cancelling,
-    causes,
-    counters,
-    dropped,
-    empty_batch,
-    expectations,
-    going_back,
-    in_advance,
-    late_log,
-    late_sinks,
-    names,
-    nothing_written,
-    own_offsets,
-    rivals,
-    seen_later,
-    settling,
-    stalled,
-    tampering,
-    two_sources,
-    unconfirmed,
-    unrounded,
-    vague,
-    what_is_read,
-    witnesses,
-    wrong_effects,
-)
 from tests.corpus.case import Adversary
 
-ROOMS = (
-    empty_batch,
-    nothing_written,
-    counters,
-    cancelling,
-    causes,
-    wrong_effects,
-    expectations,
-    stalled,
-    at_most_once,
-    own_offsets,
-    settling,
-    names,
-    two_sources,
-    tampering,
-    what_is_read,
-    rivals,
-    also_without_faults,
-    late_sinks,
-    late_log,
-    seen_later,
-    unconfirmed,
-    unrounded,
-    vague,
-    witnesses,
-    in_advance,
-    bystanders,
-    going_back,
-    dropped,
-)
+# By what is there: where a component's folder is deleted, so are the cases that need it (`test_folders_alone.py`).
+ROOMS = tuple(importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
 
 
 def cases_of(*rooms: ModuleType) -> tuple[Adversary, ...]:
