@@ -13,6 +13,7 @@ import pytest
 
 import harness.judge
 import harness.judge.windows
+import harness.rules.sinks
 from harness.checkers.cells import Row
 from harness.checkers.offset_ranges import Cut, Spans
 from harness.effect import WHOLE, Effects, Shape, Source, Table
@@ -104,6 +105,6 @@ def asked_once() -> Iterator[None]:
     """The judge's ledgers are such ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AskedOnce, "known", {}, raising=False)
-        for room in (harness.judge, harness.judge.windows):
+        for room in (harness.judge, harness.judge.windows, harness.rules.sinks):
             patch.setattr(room, "Effects", AskedOnce)
         yield

@@ -646,6 +646,13 @@ CASES = [
         GOOD + "expect: {without_faults: true}\n",
         ["4:26: expect.without_faults belongs to violated: {violated: [KIND], without_faults: true}"],
     ),
+    Case(
+        "expect of every run what says that the effect is wrong",
+        GOOD + "expect: {violated: [lost, wrong aggregate], without_faults: true}\n",
+        [
+            "4:27: wrong aggregate without faults too is an error, never violated: the effect does not fit the pipeline",
+        ],
+    ),
     Case("expect a word in a mapping", GOOD + "expect: {word: held}\n", ["4:10: unknown key 'expect.word'"]),
     Case(
         "expect a kind twice", GOOD + "expect: {violated: [lost, lost]}\n", ["4:27: expect.violated names lost twice"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from harness import history
 from harness.checkers.offset_ranges import between
 from harness.errors import HarnessError, UsageError
+from harness.history import Line
 from harness.run_folder import store
 from harness.scenario import Scenario, StepOutcome
 from harness.scenario.progress import IN_CHECKPOINT
@@ -46,6 +47,8 @@ class Run:
     readings: Mapping[tuple[int, str], Snapshot]
     short: bool = False
     """May the pipeline have taken records that the ledger has not?"""
+    lines: Sequence[Line] = ()
+    """The history."""
 
     @property
     def source(self) -> Path:
@@ -106,6 +109,7 @@ def read_run(folder: Path) -> Run:
         steps=outcome.steps,
         readings=history.readings(lines),
         short=outcome.grew,
+        lines=lines,
     )
 
 

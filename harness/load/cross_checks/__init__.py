@@ -37,6 +37,8 @@ from harness.stacks.needed_parts import asked, grouped, relayed
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
 
+MISFITS = (Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE, Kind.MISORDERED)
+"""Findings that say of every run alike that the effect does not fit the pipeline."""
 TIMEOUT_S = Scenario(name="", pipeline=Pipeline(entry="")).timeout_s
 
 
@@ -190,9 +192,8 @@ def outcome(claim: Claim) -> None:
     kinds = expect.get("violated", ())
     if expect.get("violated") == []:
         expect.wrong("expect.violated names no kind of finding", "violated")
+    # What at-most-once loses without faults too is a violation of it.
     allowed = {Guarantee.AT_LEAST_ONCE: Kind.DUPLICATED}
-    if claim.whole and not claim.get("together"):
-        allowed[Guarantee.AT_MOST_ONCE] = Kind.LOST
     guarantee = claim.top.get("guarantee", Guarantee.EXACTLY_ONCE)
     before: set[Kind] = set()
     for index, kind in enumerate(kinds):
@@ -200,6 +201,9 @@ def outcome(claim: Claim) -> None:
             expect.wrong(f"expect.violated names {kind} twice", "violated", index)
         elif kind is allowed.get(guarantee) and (claim.top.get("guarantee") or not claim.top.has("guarantee")):
             expect.wrong(f"{kind} is no violation of {guarantee}", "violated", index)
+        elif kind in MISFITS and expect.get("without_faults"):
+            words = "without faults too is an error, never violated: the effect does not fit the pipeline"
+            expect.wrong(f"{kind} {words}", "violated", index)
         elif kind is Kind.MISORDERED and claim.sinks_are_known and not any(s.has("order") for s in claim.sinks):
             expect.wrong("misordered is never found: no sink has an order", "violated", index)
         before.add(kind)

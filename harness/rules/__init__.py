@@ -1,0 +1,203 @@
+"""The judge: from the history of a run, its sinks and its baseline runs to a verdict, by seven rules.
+
+1. Interrupted. A step interrupts the executions that ran on its victims when it struck: driver, all of the attempt;
+   executor, its tasks; server, those that had work with it open.
+2. Reprocessed, skipped. An interrupted execution is reprocessed if its offsets ran again afterwards, skipped if they
+   never did though the query went on beyond them. If neither, it was not a test of anything.
+3. A step counts where a naive pipeline would have been caught. Reprocessed records count if the interrupted execution
+   may have left something in the sink and a pipeline that added its rows or amounts again would differ from the
+   expected rows. Interrupted records whose effect was not complete count for a loss if the expected rows differ
+   without them. A repetition that the sink's reader removes does not count.
+4. Cause. Let rows(m) be the expected rows if record r takes effect m(r) times. A finding is explained by multiplicities
+   that differ from 1 only for records that a step interrupted. One step explains it and no other does: cause. Several:
+   candidates. None: where baseline runs are clean, it is attributed to the only step, or to those that touched it.
+5. Baseline. Up to three runs without faults; what they show alike is "also without faults". No violated without one.
+6. The guarantee is read once: at-least-once drops reprocessing, at-most-once drops loss, exactly-once none.
+7. The word. Per sink, then the worst of them. An error of one sink never hides a violation of another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.judge.control import read_controls, signature
+from harness.judge.examine import FINDINGS_MAX, Examined, hidden
+from harness.judge.injections import read_injections
+from harness.judge.late_log import declared, undeclared
+from harness.judge.producer import Producer, examine_producer
+from harness.judge.read_folder import Run, read_run
+from harness.judge.stalled import stalled
+from harness.rules import word as words
+from harness.rules.attribution import Attributed, Held, against, attributed
+from harness.rules.baseline import Baseline, Shown
+from harness.rules.sinks import Compared, compared
+from harness.scenario import Finding, Kind, Stake, Verdict, Word
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict, and how many baseline runs in all it needs: more than there are, or 0."""
+
+    verdict: Verdict
+    wants: int = 0
+
+
+def judged(folder: Path) -> Judged:
+    """Return the verdict on the run in `folder`. Raises UsageError for a folder that holds no whole run, or expected
+    rows that are no query; HarnessError for damage."""
+    run = read_run(folder)
+    hits = read_injections(run)
+    producer = examine_producer(run)
+    run = replace(run, short=run.short or producer.short)
+    sinks = compared(run, hits)
+    marks = frozenset(signature(finding) for sink in sinks for finding in sink.examined.findings)
+    baseline = Baseline(runs=read_controls(run, _findings), marks=marks)
+    labels = {hit.number: hit.label for hit in hits}
+    findings = [each for sink in sinks for each in attributed(sink, baseline, run.scenario.guarantee, labels)]
+    held, hung = against(baseline, findings), stalled(run, hits, baseline.runs)
+    needed = [each.finding for each in findings if each.needs_baseline]
+    asked = not any(sink.examined.error for sink in sinks)
+    errors = [*producer.error, *_own_error(run)]
+    violating = [] if errors else [*hung.stand, *_of_sound(sinks, held.violating)]
+    late, skips = declared(run), undeclared(run, hits)
+    stakes = () if late or skips else tuple(stake for sink in sinks for step in sink.steps for stake in step.stakes)
+    open_ = _open(run, sinks)
+    counts = _counts(sinks, producer, held.stand)
+    untested = (
+        *_untested(run, sinks, producer, findings),
+        *(words.Untested(why) for why in [skips] if why),
+        *(words.Untested(why, partial=True) for why in [late] if why),
+        *words.missed(run.steps, len(run.scenario.schedule)),
+        *([] if late else _nothing_counts(run, sinks, stakes)),
+        *words.uncompared(counts, _planted(sinks), compared=any(sink.effect for sink in run.scenario.sinks)),
+    )
+    noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
+    unclear = [*held.inconclusive, *filter(None, (hidden(sink.examined, run.scenario.guarantee) for sink in sinks))]
+    reasons = words.Reasons(
+        error=[*errors, *(why for sink in sinks for why in sink.examined.error), *hung.error, *held.error],
+        untested=untested,
+        inconclusive=[*open_, *hung.unknown, *unclear, *noted],
+        gone=hung.gone and not (unclear or _moved(run) or any(sink.examined.unknown for sink in sinks)),
+    )
+    found = words.word(violating, reasons)
+    sound = not any(step.unknown for sink in sinks for step in sink.steps) and all(each.meant for each in untested)
+    sound = sound and not (reasons.inconclusive and any(sink.effect for sink in run.scenario.sinks))
+    amiss = words.unexpected(found, violating, reasons, run.scenario.expect, sound=sound)
+    verdict = Verdict(
+        word=found,
+        as_expected=not amiss,
+        expect=str(run.scenario.expect),
+        reasons=(*reasons.error, *(each.words for each in untested), *reasons.inconclusive, *_amiss(amiss, run, found)),
+        findings=(*hung.stand, *held.stand, *producer.recovered, *held.doubtful),
+        steps=run.steps,
+        self_tests=_planted(sinks),
+        counts=counts,
+        stakes=stakes,
+        points_hit=tuple(dict.fromkeys((stake.sink, stake.point) for stake in stakes if stake.counts)),
+        notes=tuple(_notes(sinks, held)),
+    )
+    return Judged(verdict, max(hung.wants, baseline.wanted(needed) if asked else 0))
+
+
+def _amiss(amiss: str, run: Run, found: Word) -> list[str]:
+    return [amiss] if amiss and found is run.scenario.expect.word else []
+
+
+def _findings(run: Run) -> list[Finding] | None:
+    """Return the findings of a baseline run; None if it did not get done, or not every sink could be compared."""
+    sinks = [sink.examined for sink in compared(run, (), baseline=True)]
+    if not all(sink.drained and sink.case is not None for sink in sinks):
+        return None
+    return [finding for sink in sinks for finding in sink.findings]
+
+
+def _open(run: Run, sinks: Sequence[Compared]) -> list[str]:
+    """Return why not all is committed by the pipeline, by the word of the run loop or by the ledger."""
+    examined = [sink.examined for sink in sinks]
+    drained = run.drained and all(each.drained for each in examined)
+    open_ = [reason for each in examined for reason in (*each.waiting, *each.unknown)]
+    if run.drained and not all(each.drained or each.behind for each in examined):
+        open_.append("not drained: not all records of the source are committed, though the run says otherwise")
+    if not drained and not open_ and not run.outcome.get("reasons"):
+        open_.append("not drained: records lie beyond what the pipeline has committed")
+    return open_
+
+
+def _moved(run: Run) -> bool:
+    return bool(run.outcome.get("grew") or run.outcome.get("unsettled"))
+
+
+def _own_error(run: Run) -> list[str]:
+    return [str(run.outcome["error"])] if run.outcome.get("error") else []
+
+
+def _of_sound(sinks: Sequence[Compared], violating: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of sinks whose expected rows are right."""
+    wrong = {sink.examined.position for sink in sinks if sink.examined.error}
+    return [finding for finding in violating if finding.position not in wrong]
+
+
+def _untested(
+    run: Run, sinks: Sequence[Compared], producer: Producer, findings: Sequence[Attributed]
+) -> Iterator[words.Untested]:
+    yield from (words.Untested(why, meant=True) for sink in sinks for why in sink.examined.unread)
+    yield from map(words.Untested, producer.void)
+    for sink in sinks:
+        yield from map(words.Untested, sink.examined.void)
+        if sink.examined.unmatched and _never_matches(sink.examined, findings):
+            name = sink.examined.name
+            yield words.Untested(f"{name} holds not one of the keys expected of it: is it the right table?")
+
+
+def _never_matches(sink: Examined, findings: Sequence[Attributed]) -> bool:
+    """Return whether a sink that holds nothing expected is so without faults too, as far as is known."""
+    mine = [each.shown for each in findings if each.finding.position == sink.position]
+    return all(shown in (Shown.ALIKE, Shown.NONE) for shown in mine)
+
+
+def _nothing_counts(run: Run, sinks: Sequence[Compared], stakes: Sequence[Stake]) -> Iterator[words.Untested]:
+    """Yield why no step counts; nothing if one does."""
+    if not run.scenario.schedule or any(stake.counts for stake in stakes):
+        return
+    out: dict[str, None] = {}
+    for sink in sinks:
+        for step in sink.steps:
+            head = f"step {step.hit.number} (`{step.hit.outcome.name}`) does not count for {sink.examined.name}"
+            for stake in step.stakes:
+                allowed = f": {run.scenario.guarantee} allows it" if stake.allowed else ""
+                out[f"{head}: {stake.note}{allowed}"] = None
+            if step.why:
+                out[f"{head}: {step.why}"] = None
+    yield from (words.Untested(why, meant=True) for why in out or ["no step is known to have exposed anything"])
+
+
+def _counts(sinks: Sequence[Compared], producer: Producer, stand: Sequence[Finding]) -> dict[str, int]:
+    examined = [sink.examined for sink in sinks]
+    kinds = sum((each.kinds for each in examined), Counter({Kind.RECOVERED: producer.counts["recovered"]}))
+    return {
+        **{name: count for name, count in producer.counts.items() if name != "recovered"},
+        "expected_rows": sum(each.expected_rows for each in examined),
+        "sink_rows": sum(each.sink_rows for each in examined),
+        "unseen": sum(each.unseen for each in examined),
+        **{kind.value: count for kind, count in sorted(kinds.items()) if count > FINDINGS_MAX},
+    }
+
+
+def _planted(sinks: Sequence[Compared]) -> dict[str, bool]:
+    """By planted fault, whether the comparison found it in every sink."""
+    out: dict[str, bool] = {}
+    for test in (test for sink in sinks for test in sink.examined.self_tests):
+        out[test.name] = out.get(test.name, True) and test.found
+    return out
+
+
+def _notes(sinks: Sequence[Compared], held: Held) -> Iterator[str]:
+    yield from (note for sink in sinks for note in sink.examined.notes)
+    yield from held.notes
+    counting = {sink.examined.name: any(step.counting for step in sink.steps) for sink in sinks if sink.examined.case}
+    if any(counting.values()):
+        left = [name for name, counts in counting.items() if not counts]
+        yield from (f"{name} was not put to the test: no step counts there" for name in left)

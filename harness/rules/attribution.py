@@ -1,0 +1,118 @@
+"""Each finding with its cause, by rules 4 to 6: what explains it, what baseline runs show, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.checkers.origin import joined
+from harness.judge.control import MISMATCHES
+from harness.rules.baseline import Baseline, Shown
+from harness.rules.cause import Explained
+from harness.rules.exposure import Exposed
+from harness.rules.guarantee import violates
+from harness.rules.sinks import Compared
+from harness.scenario import Finding, Guarantee, Kind
+
+ONLY_WITH = "only in runs with this fault"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attributed:
+    """A finding with its cause. `violating` is None if the evidence does not tell."""
+
+    finding: Finding
+    shown: Shown
+    violating: bool | None
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Return whether the verdict rests on what baseline runs show of it: a violation, or a loss that is allowed."""
+        return self.violating is not False or self.finding.kind is Kind.LOST
+
+
+def attributed(sink: Compared, baseline: Baseline, guarantee: Guarantee, labels: Mapping[int, str]) -> list[Attributed]:
+    """Return the findings of one sink with their causes; `labels` are what steps are called."""
+    out = []
+    for place, finding in enumerate(sink.examined.findings):
+        ways, within = sink.explained.get(place, []), sink.within.get(place, [])
+        options = sink.options[place] if place < len(sink.options) else ()
+        shown = baseline.shown(finding)
+        harms = {harm for way in ways for harm in way.harms} or {*finding.harms}
+        answer = violates(finding, guarantee, harms=harms, options=options, shown=shown, hit=bool(within))
+        found = _caused(finding, ways, within, shown, labels)
+        out.append(Attributed(finding=found, shown=shown, violating=answer))
+    return out
+
+
+def _caused(
+    finding: Finding,
+    ways: Sequence[Explained],
+    within: Sequence[Exposed],
+    shown: Shown,
+    labels: Mapping[int, str],
+) -> Finding:
+    if shown is Shown.ALIKE:
+        return replace(finding, without_faults=True)
+    if shown is Shown.OTHERS:
+        return replace(finding, without_faults=True, note=joined(finding.note, "of other records in each baseline run"))
+    sets = {way.steps for way in ways}
+    steps = next(iter(sets)) if len(sets) == 1 else ()
+    if shown is Shown.CLEAN and steps:
+        return replace(finding, faults=tuple(labels[step] for step in steps), calm=True)
+    candidates = sorted({step for steps in sets for step in steps} or {step.hit.number for step in within})
+    if shown is Shown.CLEAN and len(candidates) == 1:
+        note = joined(finding.note, ONLY_WITH)
+        return replace(finding, faults=(labels[candidates[0]],), note=note, calm=True)
+    return replace(finding, fits=tuple(labels[step] for step in candidates), calm=shown is Shown.CLEAN)
+
+
+@dataclass(kw_only=True)
+class Held:
+    """The findings held against the baseline runs: those that stand, those of them that break the guarantee, those that
+    may be there without faults; and reasons."""
+
+    stand: list[Finding] = field(default_factory=list)
+    violating: list[Finding] = field(default_factory=list)
+    doubtful: list[Finding] = field(default_factory=list)
+    inconclusive: list[str] = field(default_factory=list)
+    error: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def against(baseline: Baseline, findings: Sequence[Attributed]) -> Held:
+    """Return the findings held against the baseline runs."""
+    out, untold, unasked = Held(), 0, 0
+    for each in findings:
+        if each.needs_baseline and each.shown is Shown.NONE:
+            unasked += 1
+            out.doubtful.append(each.finding)
+        elif each.violating and each.shown is Shown.DIFFERS:
+            out.doubtful.append(each.finding)
+        else:
+            out.stand.append(each.finding)
+            out.violating += [each.finding] if each.violating else []
+            untold += each.violating is None
+    if unasked and baseline.failed:
+        out.error.append(f"the pipeline does not work without faults either: {baseline.failed}")
+    elif unasked:
+        made = f"none of {len(baseline.runs)} baseline runs got done" if baseline.runs else "no baseline run was made"
+        out.inconclusive.append(f"{unasked} findings may be there without faults too: {made}")
+    if differing := len(out.doubtful) - unasked:
+        out.inconclusive.append(f"not deterministic without faults: baseline runs differ in {differing} findings")
+    if untold:
+        out.inconclusive.append(f"{untold} findings may hide what the guarantee forbids, or be what it allows")
+    out.notes += [f"baseline run {each.number} did not work: {each.error}" for each in baseline.runs if each.error]
+    _also_without_faults(out)
+    return out
+
+
+def _also_without_faults(out: Held) -> None:
+    also = [finding for finding in out.stand if finding.without_faults]
+    if wrong := [finding for finding in also if finding.kind in MISMATCHES]:
+        words = f"expected rows and pipeline do not fit: {len(wrong)} rows are {wrong[0].kind} in every baseline run"
+        out.error.append(f"{words}. Mend the expected rows, or the pipeline")
+        sinks = {finding.position for finding in wrong}
+        out.violating = [each for each in out.violating if each.position not in sinks]
+    elif also:
+        out.notes.append(f"also without faults: {len(also)} findings show in every baseline run")

@@ -1,0 +1,72 @@
+"""Rule 5: what baseline runs show of the findings. They have the same pipeline, input and sinks, and no fault.
+
+What all of them show alike is "also without faults". No finding violates before one baseline run got done. Where none
+shows a finding, and none shows another one of its kind in its sink, a fault did it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from harness.judge.control import CONTROLS_MAX, FAILED_MIN, MISMATCHES, Control, Signature, signature
+from harness.scenario import Finding, Kind
+
+
+class Shown(Enum):
+    """What baseline runs show of a finding: of its kind, in its sink.
+
+    `CLEAN`: they agree, the run has all that they show, and none shows this one. `ALIKE`: all show it. `OTHERS`: each
+    shows others, which differ from run to run. `DIFFERS`: some show that kind, some do not. `NONE`: none got done."""
+
+    NONE = auto()
+    CLEAN = auto()
+    OTHERS = auto()
+    ALIKE = auto()
+    DIFFERS = auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """The baseline runs of a run."""
+
+    runs: Sequence[Control] = ()
+    marks: frozenset[Signature] = frozenset()
+    """What the findings of the run are about."""
+
+    @property
+    def usable(self) -> list[Control]:
+        """Those that got done."""
+        return [control for control in self.runs if control.usable]
+
+    @property
+    def failed(self) -> str:
+        """Why the pipeline does not work without faults either; empty if it does, or one may have failed by chance."""
+        failed = [control.error for control in self.runs if control.error]
+        return failed[0] if not self.usable and len(failed) >= FAILED_MIN else ""
+
+    def shown(self, finding: Finding) -> Shown:
+        """Return what the baseline runs show of a finding."""
+        mark, usable = signature(finding), self.usable
+        if not usable:
+            return Shown.NONE
+        sets = [{m: f.found for m, f in control.findings.items() if m[:2] == mark[:2]} for control in usable]
+        if all(each == sets[0] for each in sets) and self.marks.issuperset(sets[0]):
+            more = [control.findings[mark].copies < finding.copies for control in usable if mark in control.findings]
+            counted = finding.kind in (Kind.LOST, Kind.DUPLICATED)
+            return Shown.ALIKE if mark in sets[0] and not (counted and all(more)) else Shown.CLEAN
+        if all(mark in each for each in sets) and mark[1] not in MISMATCHES:
+            return Shown.ALIKE
+        return Shown.OTHERS if all(sets) else Shown.DIFFERS
+
+    def wanted(self, findings: Sequence[Finding]) -> int:
+        """Return how many baseline runs these findings need in all: one that is clean, else three; 0 if no more."""
+        if not findings or len(self.runs) >= CONTROLS_MAX:
+            return 0
+        kinds = {(position, kind) for control in self.usable for position, kind, _ in control.findings}
+        if self.usable and kinds.isdisjoint((finding.position, finding.kind) for finding in findings):
+            return 0
+        if any(self.shown(finding) is Shown.DIFFERS for finding in findings):
+            return 0
+        return len(self.runs) + 1

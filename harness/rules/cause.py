@@ -1,0 +1,283 @@
+"""Rule 4: the cause of a finding.
+
+Let `rows(m)` be the expected rows if record r takes effect m(r) times. A step explains a finding at a key if some m
+that differs from 1 only for records that the step interrupted gives the rows that the sink has there. Reprocessing is
+m = 2 for what is processed again, loss is m = 0 for what was not whole in the sink. What the interrupted execution had
+left in the sink is known from the reading at the fault, so a part of a batch needs no guess.
+
+The readings at later faults say when a finding came about: a step after which the key was still right, at the reading
+of a later one, did not do it; nor did a step at whose reading it was wrong already.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from harness.checkers.cells import Row
+from harness.checkers.compare import Key
+from harness.checkers.offset_ranges import Cut, Spans, between, joined
+from harness.checkers.wrong_total import decimal
+from harness.judge.cause.mismatch import _partial as between_ends
+from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.sink_state import RowsByKey, held, named_by, same, whole
+from harness.rules.exposure import WRITING, WRITTEN, Exposed
+from harness.scenario import Finding, Harm
+
+PARTS_MAX = 4
+"""Of an offset range with more partitions, the whole and each partition are tried, and no combinations."""
+STEPS_MAX = 5
+"""Up to so many steps are tried together."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The steps that explain a finding together, and the harms that they did."""
+
+    steps: tuple[int, ...]
+    harms: frozenset[Harm]
+
+
+class Causes:
+    """The findings of one sink, and the steps that explain them."""
+
+    def __init__(self, scale: Scale, steps: Sequence[Exposed]) -> None:
+        self.scale = scale
+        self.steps = [step for step in steps if step.last is not None and step.reach is not None]
+        self._rows: dict[Cut, RowsByKey] = {}
+        self._keys: dict[Spans, set[Key]] = {}
+        self.end = whole(scale.case, scale.case.found)
+        self.right = whole(scale.case, scale.case.expected)
+
+    def key(self, finding: Finding) -> Key:
+        """Return the key by which the sink's rows are told apart."""
+        return tuple(finding.key.values()) if named_by(self.scale.case) else ()
+
+    def explained(self, finding: Finding) -> list[Explained]:
+        """Return each way in which steps explain a finding, of the fewest steps that do."""
+        key = self.key(finding)
+        steps = self.within(key)
+        alone = [Explained((step.hit.number,), frozenset({harm})) for step in steps for harm in self._by(step, key)]
+        if alone or len(steps) > STEPS_MAX or not self.scale.case.aggregate:
+            return alone
+        for count in range(1, len(steps) + 1):
+            if found := [each for some in combinations(steps, count) for each in self._together(some, key)]:
+                return found
+        return []
+
+    def before(self, step: Exposed, key: Key) -> list[Explained]:
+        """Return the steps before one whose reprocessing gives a key its rows again."""
+        found = (each for each in self.steps if each.hit.number < step.hit.number and key in self.keys(each.again))
+        return [Explained((each.hit.number,), frozenset({Harm.REPETITION})) for each in found]
+
+    def touching(self, finding: Finding) -> list[Exposed]:
+        """Return the steps that interrupted records of a finding, or all that may have done it if none did."""
+        key = self.key(finding)
+        within = self.within(key)
+        return [step for step in within if key in self.keys(step.struck)] or within
+
+    def within(self, key: Key) -> list[Exposed]:
+        """Return the steps between the last reading that shows the key right and the first that shows it wrong. A row
+        that is missing at a reading may be lost by that very step: the driver had it in memory."""
+        lost = not self.scale.case.aggregate and not self.end[key] - self.right[key]
+        states = [self._state(step, key) for step in self.steps]
+        first = next((place for place, right in enumerate(states) if right is False), len(states))
+        last = max((place for place, right in enumerate(states[:first]) if right), default=0)
+        return self.steps[last : first + lost]
+
+    def _state(self, step: Exposed, key: Key) -> bool | None:
+        """Return whether the key was right when the fault was injected; None if the reading does not tell. An attempt
+        that had not worked left the sink as it was."""
+        assert step.at is not None and step.reach is not None
+        if not step.hit.worked or key in self.keys(step.reach.partial):
+            return None
+        low, high = (step.at.of(rows.elements())[key] for rows in self._ends(step, key))
+        state = self._state_of_total if self.scale.case.aggregate else self._state_of_rows
+        return state(step, key, low, high)
+
+    def _state_of_total(self, step: Exposed, key: Key, low: Counter[Any], high: Counter[Any]) -> bool | None:
+        assert step.at is not None and step.reach is not None
+        now = step.at.rows[key]
+        if now == low or (now == high and step.reach.after):
+            # Before its first record nothing is known of a key.
+            return True if now else None
+        if now == high or between_ends(self.scale, step.at, now, (low, high)):
+            return None
+        # What of the batch was written by then is not known.
+        if step.point == WRITING and not step.reach.after:
+            return None
+        # Another error than in the end: a later step did the rest.
+        then = high if step.reach.after or step.point == WRITTEN else low
+        return False if self._as_in_the_end(key, now, then) else None
+
+    def _as_in_the_end(self, key: Key, now: Counter[Any], then: Counter[Any]) -> bool:
+        rows = [_one(each) for each in (self.end[key], self.right[key], now, then)]
+        end, right, was, due = rows
+        if end is None or right is None or was is None or due is None or isinstance(was, str):
+            return True
+        return all(
+            _gap(end, right, place) == _gap(was, due, place) for place in self._sums if end[place] != right[place]
+        )
+
+    def _state_of_rows(self, step: Exposed, key: Key, low: Counter[Any], high: Counter[Any]) -> bool | None:
+        assert step.at is not None
+        now, right, end = step.at.rows[key], self.right[key], self.end[key]
+        surplus, missing = (step.at.of(rows.elements())[key] for rows in (end - right, right - end))
+        wanted = step.at.of(right.elements())[key]
+        if surplus:
+            there = [now[mark] - wanted[mark] >= count for mark, count in surplus.items()]
+            return False if all(there) else None if any(there) else True
+        # What is still planned is not lost yet.
+        if missing and (key in self.keys(step.missing) or all(now[mark] >= wanted[mark] for mark in missing)):
+            return True
+        return False if missing and all(low[mark] > now[mark] for mark in missing) else None
+
+    def keys(self, spans: Spans) -> set[Key]:
+        """Return the keys to which the records of these offsets give a row."""
+        if spans not in self._keys:
+            self._keys[spans] = set(self.rows(Cut(only=spans))) if spans else set()
+        return self._keys[spans]
+
+    def rows(self, cut: Cut) -> RowsByKey:
+        """Return the expected rows over a cut of the ledger, by key."""
+        if cut not in self._rows:
+            self._rows[cut] = whole(self.scale.case, self.scale.rows(cut))
+        return self._rows[cut]
+
+    def _gives(self, cut: Cut, key: Key) -> bool:
+        return same(self.scale.case, key, self.rows(cut)[key], self.end[key])
+
+    def _by(self, step: Exposed, key: Key) -> Iterator[Harm]:
+        if step.again and key in self.keys(step.again) and self._repeated(step, key):
+            yield Harm.REPETITION
+        elif step.missing and key in self.keys(step.missing) and self._lost(step, key):
+            yield Harm.LOSS
+
+    def _repeated(self, step: Exposed, key: Key) -> bool:
+        surplus = self.end[key] - self.right[key]
+        part = self.rows(Cut(only=step.again))[key]
+        if not self.scale.case.aggregate and surplus and set(surplus) <= set(part):
+            return all(_saw(step, key, row) for row in surplus) or not self._readable(step)
+        if surplus and surplus == part and self.scale.case.aggregate and not self.right[key] - self.end[key]:
+            return True
+        if any(self._gives(Cut(again=(spans,)), key) for spans in parts(step.again)):
+            return True
+        return self._adds_up(key, self._then(step, key), _one(self._ends(step, key)[0]))
+
+    def _lost(self, step: Exposed, key: Key) -> bool:
+        missing = self.right[key] - self.end[key]
+        if not self.scale.case.aggregate and missing and not self.end[key] - self.right[key]:
+            part = self.rows(Cut(only=step.missing))[key]
+            return set(missing) <= set(part) and not any(_saw(step, key, row) for row in missing)
+        if any(self._gives(Cut(without=spans), key) for spans in parts(step.missing)):
+            return True
+        return self._adds_up(key, self._then(step, key), _one(self._ends(step, key)[1]))
+
+    def _adds_up(self, key: Key, then: Row | None, other: Row | None) -> bool:
+        """Return whether the total is wrong by just what lay between these two rows: what the interrupted execution had
+        left, or had not."""
+        wanted, found = _one(self.right[key]), _one(self.end[key])
+        if then is None or wanted is None or found is None or wanted == found:
+            return False
+        places = self.scale.case.payload_places()
+        return all(
+            place in self._sums and _gap(found, wanted, place) == _gap(then, other, place)
+            for place in places
+            if found[place] != wanted[place]
+        )
+
+    @cached_property
+    def _sums(self) -> set[int]:
+        return set(self.scale.growing)
+
+    def _then(self, step: Exposed, key: Key) -> Row | None:
+        """Return the total before the next attempt, if it was one of what was committed and a part of what was not."""
+        assert step.last is not None
+        now, ends = step.last.rows[key], self._ends(step, key)
+        if step.last.places is not None or not (now in ends or between_ends(self.scale, step.last, now, ends)):
+            return None
+        return _one(now)
+
+    def _ends(self, step: Exposed, key: Key) -> tuple[Counter[Row], Counter[Row]]:
+        """Return the rows of a key with what was committed, and with all that was planned."""
+        assert step.reach is not None
+        low, high = (self.rows(Cut(only=between({}, ends)))[key] for ends in (step.reach.low, step.reach.high))
+        return low, high
+
+    def _readable(self, step: Exposed) -> bool:
+        return step.last is not None and step.last.places is None and bool(step.last.rows)
+
+    def _together(self, steps: Sequence[Exposed], key: Key) -> Iterator[Explained]:
+        """Several steps that each did harm to one total, or one that did both."""
+        choices = [
+            [(step.hit.number, harm, part) for harm, spans in _harms(step) for part in parts(spans)] for step in steps
+        ]
+        for chosen in _products(choices):
+            again = tuple(part for _, harm, part in chosen if harm is Harm.REPETITION)
+            without = joined(*(part for _, harm, part in chosen if harm is Harm.LOSS))
+            if self._gives(Cut(again=again, without=without), key):
+                yield Explained(tuple(sorted({step for step, _, _ in chosen})), frozenset(h for _, h, _ in chosen))
+                return
+
+
+def _harms(step: Exposed) -> Iterator[tuple[Harm, Spans]]:
+    yield Harm.REPETITION, step.again
+    yield Harm.LOSS, step.missing
+
+
+def _products(choices: Sequence[Sequence[tuple[int, Harm, Spans]]]) -> Iterator[tuple[tuple[int, Harm, Spans], ...]]:
+    """Each way to take one or two parts of every step."""
+    if not choices:
+        yield ()
+        return
+    for rest in _products(choices[1:]):
+        for count in (1, 2):
+            for some in combinations(choices[0], count):
+                yield (*some, *rest)
+
+
+def parts(spans: Spans) -> Iterator[Spans]:
+    """Yield the offset ranges together, each alone, and their combinations where they are few."""
+    if not spans:
+        return
+    yield spans
+    for count in range(1, len(spans)) if len(spans) <= PARTS_MAX else (1,):
+        yield from combinations(spans, count)
+
+
+def _saw(step: Exposed, key: Key, row: Row) -> int:
+    """Return how many copies of a row were there when the fault was injected, or before the next attempt."""
+    looks = (look for look in (step.at, step.last) if look is not None)
+    return max(sum(look.rows[key][mark] for mark in look.of([row])[key]) for look in looks)
+
+
+def _one(rows: Counter[Row]) -> Row | None:
+    return next(iter(rows)) if rows.total() == 1 else None
+
+
+def _gap(one: Row, other: Row | None, place: int) -> Decimal | None:
+    left, right = decimal(one[place]), decimal(other[place] if other is not None else None)
+    return left - right if left is not None and right is not None else None
+
+
+def seen_twice(scale: Scale, steps: Sequence[Exposed]) -> Iterator[tuple[Exposed, Key, int]]:
+    """Yield the steps at whose reading the sink held rows of committed batches more often than expected, the keys, and
+    how many. A later restart may repair them; they were there all the same."""
+    if scale.case.aggregate or not scale.effects.plain(scale.sql):
+        return
+    right, end, known = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found, ()))
+    for step in steps:
+        if step.at is None or step.reach is None:
+            continue
+        committed = scale.keys(between({}, step.reach.low))
+        for key in committed & step.at.rows.keys():
+            wanted = step.at.of(right[key].elements())[key]
+            more = (step.at.rows[key] - wanted).total()
+            if more and key not in known and (end[key] - right[key]).total() == 0 and wanted:
+                known[key] = Counter([more])
+                yield step, key, more

@@ -1,0 +1,380 @@
+"""Rules 1 to 3: what a step interrupted of the query that feeds a sink, and whether a naive pipeline would have been
+caught by it.
+
+A step strikes one query at one place: everything before `saved` is committed, everything before `planned` is planned.
+What the sink holds then says how much of what lies between had taken effect. Where the query began again says what of
+it is processed again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness.checkers.cells import Row
+from harness.checkers.compare import Key
+from harness.checkers.offset_ranges import Cut, Offsets, Span, Spans, between, covers, joined
+from harness.errors import UsageError
+from harness.history import Line
+from harness.judge.injections import Injection, lasting
+from harness.judge.progress_at_hit import Reach
+from harness.judge.stakes.in_flight import _bounded as bounded
+from harness.judge.stakes.in_flight import feeding, handed, has
+from harness.judge.stakes.looks import dropped_since, look
+from harness.judge.stakes.scale import Scale, changed
+from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, whole
+from harness.judge.stakes.traces import Traces
+from harness.rules.ran_again import ran_again
+from harness.scenario import Harm, Stake
+
+EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
+    "offsets committed, sink not written",
+    "batch planned, sink not written",
+    "sink written in part",
+    "sink written, batch not committed",
+    "batch committed",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposed:
+    """One step and one sink. `why` says why nothing was exposed, `unknown` that the evidence does not tell. `again` was
+    in the sink, as far as is known, and is processed again; `missing` was not whole there; `struck` is all that the
+    step interrupted. `at` is what the sink held when the fault was injected, `last` before the next attempt wrote."""
+
+    hit: Injection
+    why: str = ""
+    unknown: bool = False
+    reach: Reach | None = None
+    again: Spans = ()
+    missing: Spans = ()
+    struck: Spans = ()
+    point: str = ""
+    at: SinkState | None = None
+    last: SinkState | None = None
+    stakes: tuple[Stake, ...] = ()
+    wrote_first: bool = False
+    """The sink held rows beyond the saved offsets."""
+
+    @property
+    def counting(self) -> tuple[Stake, ...]:
+        """The exposures that count for the guarantee."""
+        return tuple(stake for stake in self.stakes if stake.counts)
+
+
+def exposed(
+    scale: Scale, hit: Injection, found: Sequence[Reach], *, many: int, until: Injection | None, lines: Sequence[Line]
+) -> Exposed:
+    """Return what a step exposed in one sink. `found` are the queries at work that may feed it, of `many` in all;
+    `until` is the next step, `lines` the history."""
+    if hit.at is None:
+        return Exposed(hit=hit, why=hit.why, unknown=True)
+    at = look(scale, hit.at)
+    last = (look(scale, hit.restart) if hit.restart else None) or at
+    if at is None or last is None:
+        return Exposed(hit=hit, why=f"{scale.case.sink} could not be read when the fault was injected", unknown=True)
+    if not found:
+        return _nothing_at_work(hit, at, last)
+    try:
+        reach = feeding(scale, found, many, last if hit.restart and lasting(hit) is hit.restart else at)
+        if reach is None:
+            words = f"{max(many, len(found))} queries read the source, and the evidence does not tell which one feeds"
+            return Exposed(hit=hit, why=f"{words} {scale.case.sink}: name it in the sink (`query`)", unknown=True)
+        if reach.own and not handed(scale, hit):
+            reach = bounded(scale, reach, last)
+        return _Struck(scale, hit, reach, (at, last), until=until, ran_again=_again(lines, hit, reach)).exposed()
+    except UsageError as failure:
+        return Exposed(hit=hit, why=scale.refused(failure), unknown=True)
+
+
+def _nothing_at_work(hit: Injection, at: SinkState, last: SinkState) -> Exposed:
+    assert hit.at is not None
+    seen = hit.at.snapshot
+    idle = not (seen.queries or seen.error) and seen.position is None
+    words = "no query that reads the source was at work when the fault was injected"
+    if hit.only is None:
+        words = "several queries were at work, and the evidence does not tell whose executor was killed"
+    elif hit.only:
+        words = f"only an executor at work for {hit.only} is known to have been killed"
+    return Exposed(hit=hit, why=words, unknown=not idle, at=at, last=last)
+
+
+def _again(lines: Sequence[Line], hit: Injection, reach: Reach) -> bool:
+    """Whether a batch in flight ran again though the driver lived. Without an agent nothing tells; tasks of an executor
+    that was killed are tried again."""
+    step = hit.outcome
+    seen = ran_again(lines, since_s=step.at_s or 0.0, attempt=step.attempt, query=reach.checkpoint, batch=reach.batch)
+    return hit.retried if seen is None else seen
+
+
+class _Struck:
+    """One step, one sink, one query."""
+
+    def __init__(
+        self,
+        scale: Scale,
+        hit: Injection,
+        reach: Reach,
+        looks: tuple[SinkState, SinkState],
+        *,
+        until: Injection | None,
+        ran_again: bool,
+    ) -> None:
+        self.scale, self.hit, self.reach, self.until = scale, hit, reach, until
+        self.at, self.last = looks
+        self.ran_again = ran_again
+        self.partial = scale.keys(reach.partial)
+
+    def exposed(self) -> Exposed:
+        again, missing = self.again, self.missing
+        stakes = (*self._of(Harm.REPETITION, again), *self._of(Harm.LOSS, missing))
+        return Exposed(
+            hit=self.hit,
+            why="" if stakes else self._why(),
+            reach=self.reach,
+            again=again,
+            missing=missing,
+            struck=joined(self.reach.taken, self.reach.again, self.reach.skipped, missing),
+            point=self.point,
+            at=self.at,
+            last=self.last,
+            stakes=stakes,
+            wrote_first=self.reach.own and bool(self.touched),
+        )
+
+    @cached_property
+    def units(self) -> list[Span]:
+        """The offset ranges of what was planned and not committed, each of one batch and partition."""
+        taken = self.reach.taken
+        inner = [_overlap(span, other) for span in taken for _, spans in self.scale.slices for other in spans]
+        known = sorted({each for each in inner if each is not None})
+        return known if joined(tuple(known)) == joined(taken) else list(taken)
+
+    @cached_property
+    def saved_unwritten(self) -> Spans:
+        """What a program that manages its own offsets has saved, and its sink does not hold whole."""
+        if not self.reach.own or self.reach.first or (self.scale.late and not self.handed):
+            return ()
+        return tuple(span for span in self.reach.last if self._lacks(span))
+
+    @cached_property
+    def in_flight(self) -> bool:
+        """Spark's log says what is planned; of a program that manages its own offsets, only what it has begun does: in
+        this sink, in another one, or where it saves them."""
+        assert self.hit.at is not None
+        elsewhere = any(words for place, words in self.hit.at.snapshot.writing.items() if place)
+        return not self.reach.own or bool(self.left) or elsewhere or bool(self.saved_unwritten)
+
+    @cached_property
+    def handed(self) -> str:
+        return handed(self.scale, self.hit)
+
+    @cached_property
+    def base(self) -> RowsByKey:
+        return self.scale.upto(self.reach.low, self.last)
+
+    @cached_property
+    def full(self) -> RowsByKey:
+        return self.scale.upto(self.reach.high, self.last)
+
+    def _changed(self, unit: Spans) -> tuple[list[Key], RowsByKey]:
+        with_it = self.last.of(self.scale.rows(Cut(only=joined(between({}, self.reach.low), unit))))
+        return [key for key in changed(self.base, with_it) if key not in self.partial], with_it
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        return [key for key in changed(self.base, self.full) if key not in self.partial]
+
+    @cached_property
+    def touched(self) -> list[Key]:
+        """The keys under which records that were not committed have left something."""
+        traces = Traces(self.scale, self.last, self.base, self.full)
+        return [key for key in self.keys if key not in self._late and traces.of(key)]
+
+    @cached_property
+    def _late(self) -> set[Key]:
+        """The keys that the sink shows as they were after an earlier batch."""
+        rows = self.last.rows
+        late = {key for key in self.keys if not rows[key] and key in self.base and key in self.full}
+        odd = [key for key in self.keys if rows[key] not in (self.base[key], self.full[key])]
+        for end, then in self.scale.steps(self.last) if odd else ():
+            if between(end, self.reach.low):
+                late |= {key for key in odd if rows[key] == then[key]}
+        return late
+
+    def _whole_unit(self, unit: Span) -> bool:
+        keys, with_it = self._changed((unit,))
+        return bool(keys) and all(
+            has(self.last.rows[key], with_it[key]) or has(self.last.rows[key], self.full[key]) for key in keys
+        )
+
+    def _lacks(self, span: Span) -> bool:
+        """Return whether the sink lacks something of records that the program calls done."""
+        without = self.last.of(self.scale.rows(Cut(only=between({}, self.reach.low), without=(span,))))
+        return any(not has(self.last.rows[key], self.base[key]) for key in changed(without, self.base))
+
+    @cached_property
+    def unseen(self) -> bool:
+        """The sink does not tell whether it has what was in flight: it changes nothing but sums of floating point
+        numbers. Either harm may show, so that it counts where neither is allowed."""
+        low, high = (self.scale.rows(Cut(only=between({}, end))) for end in (self.reach.low, self.reach.high))
+        case = self.scale.case
+        floats = not self.keys and bool(changed(whole(case, low), whole(case, high)))
+        return (blind(case) or floats) and self.in_flight and self.scale.allows is None
+
+    @cached_property
+    def whole(self) -> bool:
+        """The sink holds all that was planned."""
+        rows = self.last.rows
+        return bool(self.keys) and all(has(rows[key], self.full[key]) for key in self.keys)
+
+    @cached_property
+    def left(self) -> str:
+        """What shows that the interrupted execution may have left something in the sink; empty if nothing does."""
+        if self.touched:
+            return f"{len(self.touched)} keys in the sink"
+        said = "Spark says that its sink is committed" if self.reach.after else ""
+        return said or ("" if self._rolled_back else self.handed)
+
+    @property
+    def _rolled_back(self) -> bool:
+        """The server had no open transaction on the sink when all had been read: what was handed to it is gone."""
+        assert self.hit.at is not None
+        left = self.hit.restart.snapshot.writing if self.hit.restart else self.hit.at.snapshot.left
+        return left is not None and not left.get(str(self.scale.position))
+
+    @cached_property
+    def finished(self) -> bool:
+        """The next attempt began beyond all that was in flight, and the sink is right there in the end: a process of
+        the interrupted attempt finished it, so that it was not interrupted."""
+        if self.reach.next is None or self.reach.other or not self.reach.taken:
+            return False
+        beyond = between(self.reach.low, self.reach.next)
+        if not covers(beyond, self.reach.taken):
+            return False
+        end, right = (whole(self.scale.case, rows) for rows in (self.scale.case.found, self.scale.case.expected))
+        return all(same(self.scale.case, key, end[key], right[key]) for key in self.scale.keys(beyond))
+
+    @property
+    def died(self) -> bool:
+        return self.hit.died or self.reach.restarted
+
+    def reprocessed(self, spans: Spans) -> Spans:
+        """What of these offsets ran again: beyond where the next attempt began, or all where the same attempt ran its
+        batch again."""
+        start = self.reach.next if self.hit.died else self.reach.resumed
+        if start is not None and self.died:
+            return _beyond(spans, start)
+        if self.died:
+            return ()
+        return spans if self.ran_again else ()
+
+    @cached_property
+    def again(self) -> Spans:
+        before = () if self.reach.other else self.reach.again
+        if self.finished or not (self.left or self.unseen):
+            return before
+        mine = self.units
+        if not self.died and not self.scale.case.aggregate:
+            # A task that had finished is not tried again, and one that has left nothing adds nothing.
+            mine = [unit for unit in mine if self.scale.keys((unit,)) & {*self.touched} and not self._whole_unit(unit)]
+        elif not self.died and self.whole:
+            mine = []
+        return joined(self.reprocessed(tuple(mine)), before)
+
+    @cached_property
+    def missing(self) -> Spans:
+        lost = joined(self.reach.gone, self.reach.stored)
+        if not self.died and self.hit.paused and not self.ran_again:
+            return lost
+        complete = not self.unseen and (self.reach.after or not self.keys or self.whole or self.finished)
+        skipped = () if self.reach.other or self.whole or self.finished else self.reach.skipped
+        units = () if complete or not self.in_flight else tuple(u for u in self.units if not self._whole_unit(u))
+        return joined(units, skipped, self.saved_unwritten, lost)
+
+    @property
+    def point(self) -> str:
+        if not self.reach.taken:
+            return EARLY if self.saved_unwritten else COMMITTED
+        if self.saved_unwritten and not self.left:
+            return EARLY
+        if self.whole or (self.reach.after and not self.keys):
+            return WRITTEN
+        return WRITING if self.left else PLANNED
+
+    def _of(self, harm: Harm, spans: Spans) -> Iterator[Stake]:
+        if not spans:
+            return
+        scale = self.scale
+        rows = scale.rows(Cut(only=spans))
+        why, note, came = "", "", False
+        if not rows:
+            why = f"none of its {scale.effects.size(cut=Cut(only=spans))} records has an expected row"
+        elif harm is Harm.LOSS and not _differs(scale, Cut(without=spans)):
+            why = "the expected rows are the same without it"
+        elif harm is Harm.REPETITION:
+            came = self._came(rows)
+            why = "" if came else _removed(scale)
+            if not why and not _differs(scale, Cut(again=(spans,))):
+                note = "reprocessing cannot change these expected rows"
+        words = "reprocessing" if harm is Harm.REPETITION else "loss"
+        told = "; ".join(filter(None, (f"{words} of {self._named()}", note)))
+        yield Stake(
+            step=self.hit.number,
+            position=scale.position,
+            sink=scale.case.sink,
+            harm=harm,
+            point=self.point,
+            shown=not why,
+            came=came,
+            note=f"{told}: does not count, {why}" if why else told,
+            records=scale.effects.size(cut=Cut(only=spans)),
+            attempt=self.hit.outcome.attempt,
+            checkpoint=self.reach.checkpoint,
+            batch=self.reach.batch,
+            allowed=harm is scale.allows,
+            why=why,
+        )
+
+    def _came(self, rows: Sequence[Row]) -> bool:
+        """Return whether the sink's reader has left out all of these rows as repetitions since the fault."""
+        if not self.scale.table.folds or self.scale.case.aggregate:
+            return False
+        return Counter(rows) <= dropped_since(self.scale, self.hit, self.until)
+
+    def _named(self) -> str:
+        if self.reach.batch is not None:
+            return f"batch {self.reach.batch}"
+        return "the records after the saved offsets"
+
+    def _why(self) -> str:
+        if not self.reach.taken:
+            return "every planned batch was committed: nothing was in flight"
+        if not self.died:
+            return "the driver lived, and nothing shows that it ran what was in flight again"
+        return "nothing that was in flight is in the sink, or ran again"
+
+
+def _removed(scale: Scale) -> str:
+    """Why a repetition would not be seen in the sink; empty if it would."""
+    if scale.table.folds:
+        return "the sink's query folds equal rows"
+    if scale.table.folds is None and scale.table.folding:
+        return f"the sink's query may fold equal rows: {scale.table.folding}"
+    return ""
+
+
+def _differs(scale: Scale, cut: Cut) -> bool:
+    return Counter(scale.rows(cut)) != Counter(scale.case.expected)
+
+
+def _overlap(one: Span, other: Span) -> Span | None:
+    start, end = max(one.start, other.start), min(one.end, other.end)
+    return Span(one.partition, start, end) if one.partition == other.partition and start < end else None
+
+
+def _beyond(spans: Spans, start: Offsets) -> Spans:
+    cut = (span._replace(start=max(span.start, start.get(span.partition, 0))) for span in spans)
+    return tuple(span for span in cut if span.start < span.end)

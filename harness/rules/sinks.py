@@ -1,0 +1,165 @@
+"""One sink: its rows compared with the expected ones, what each step exposed there, and what explains each finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.checkers.compare import Key, key_of, named
+from harness.checkers.origin import Options, attribute, explanations, together
+from harness.effect import Effects, Source
+from harness.errors import UsageError
+from harness.judge.cause.certain import certainly
+from harness.judge.cause.mismatch import mismatched
+from harness.judge.examine import Examined, examine
+from harness.judge.injections import Injection, numbered
+from harness.judge.overlapping import overlapping
+from harness.judge.progress_at_hit import feeders, reaches, taken
+from harness.judge.read_folder import Run
+from harness.judge.stakes.scale import Scale
+from harness.judge.stakes.weighed import Known
+from harness.judge.windows import by_writing, unclear
+from harness.rules.cause import Causes, Explained, seen_twice
+from harness.rules.exposure import Exposed, exposed
+from harness.scenario import Finding, Kind
+from harness.sinks.names import sink_names
+from harness.sinks.table import load
+
+
+@dataclass(kw_only=True)
+class Compared:
+    """One sink. `steps` is what each step exposed there. By the place of a finding: `explained` is what explains it,
+    `within` the steps that may have done it, `options` the whole batches that come to the same total."""
+
+    examined: Examined
+    steps: list[Exposed] = field(default_factory=list)
+    explained: dict[int, list[Explained]] = field(default_factory=dict)
+    within: dict[int, list[Exposed]] = field(default_factory=dict)
+    options: Options = ()
+
+
+def compared(run: Run, hits: tuple[Injection, ...], *, baseline: bool = False) -> list[Compared]:
+    """Return each sink compared. Of a `baseline` run only the findings are wanted. Raises UsageError for expected rows
+    that are no query, HarnessError for damage."""
+    source = Source(
+        parquet=run.source,
+        columns=run.columns,
+        batches=run.checkpoint.get("batches") or (),
+        committed=run.committed,
+    )
+    with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
+        drained = run.drained and run.reached and effects.size(committed=True) == effects.size()
+        out = [
+            _sink(run, hits, effects, place, drained=drained)
+            if sink.watermark is None
+            else _windows(run, hits, source, place, drained=drained, baseline=baseline)
+            for place, sink in enumerate(run.scenario.sinks)
+        ]
+    if run.scenario.together:
+        holders, names = {each.examined.position: each.examined.holds for each in out}, sink_names(run.scenario.sinks)
+        for each in out:
+            each.examined.findings = together(each.examined.findings, holders, names=names)
+    return out
+
+
+def _sink(run: Run, hits: tuple[Injection, ...], effects: Effects, place: int, *, drained: bool) -> Compared:
+    name, numbering = sink_names(run.scenario.sinks)[place], numbered(run.progressed)
+    sink, table = run.scenario.sinks[place], load(run.folder, place)
+    examined = examine(effects, sink, table, drained=drained, short=run.short, position=place, name=name)
+    clues = examined.clues(effects)
+    options = explanations(examined.findings, clues.totals)
+    found = attribute(examined.findings, clues, options)
+    examined.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
+    return _exposed(run, Compared(examined=examined, options=options), effects, hits)
+
+
+def _windows(
+    run: Run, hits: tuple[Injection, ...], source: Source, place: int, *, drained: bool, baseline: bool
+) -> Compared:
+    """A sink of windows, by the batches that wrote them."""
+    sink, name = run.scenario.sinks[place], sink_names(run.scenario.sinks)[place]
+    if why := unclear(run, sink):
+        return Compared(examined=Examined(sink=sink, name=name, position=place, drained=drained, void=[why]))
+    order = by_writing(run, hits, source, place)
+    with Effects(order.source, where=f"scenario `{run.scenario.name}`") as written:
+        # What a batch has yet to write may be missing, or be there already: that is no finding.
+        out = _sink(order.run, order.injections, written, place, drained=drained and not order.unknown)
+        # A baseline run has the same expected rows, and to ask again takes as long as the rest.
+        out.examined.error += [] if baseline else overlapping(written, sink, name)
+    out.examined.behind = drained and not out.examined.drained
+    out.examined.unknown += order.unknown
+    out.examined.error += order.error
+    out.examined.notes += order.notes
+    out.examined.findings += [each for each in order.findings if out.examined.counted(each.kind)]
+    return out
+
+
+def _exposed(run: Run, out: Compared, effects: Effects, hits: tuple[Injection, ...]) -> Compared:
+    examined = out.examined
+    read = taken(run.progressed, examined.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
+    queries = [[each for each in query if each[1]] for query in read]
+    late = run.scenario.quiet_period_s is not None
+    scale = examined.scale(effects, run.scenario.guarantee.allows, queries, late=late, alone=False)
+    if scale is None or not hits:
+        return out
+    out.steps = _steps(run, scale, hits, writes_first=False)
+    if any(step.wrote_first for step in out.steps):
+        out.steps = _steps(run, scale, hits, writes_first=True)
+    try:
+        _explained(out, scale)
+        examined.unknown += _odd_totals(scale, out.steps)
+    except UsageError as failure:
+        examined.unknown.append(scale.refused(failure))
+    return out
+
+
+def _steps(run: Run, scale: Scale, hits: Sequence[Injection], *, writes_first: bool) -> list[Exposed]:
+    """What each step exposed. `writes_first`: a reading shows that the program saves its offsets after it has written;
+    what one reading shows of the program holds for all."""
+    out, many = [], feeders(run.progressed, scale.sink)
+    for number, (hit, until) in enumerate(zip(hits, [*hits[1:], None], strict=True), 1):
+        found = reaches(hit, run.progressed, scale.sink, later=hits[number:]) if hit.at is not None else []
+        found = [replace(reach, first=writes_first and reach.own) for reach in found]
+        out.append(exposed(scale, hit, found, many=many, until=until, lines=run.lines))
+    return out
+
+
+def _explained(out: Compared, scale: Scale) -> None:
+    causes, examined = Causes(scale, out.steps), out.examined
+    examined.findings = [replace(each, staked=None) for each in certainly(scale, examined.findings, ())]
+    for place, finding in enumerate(examined.findings):
+        out.explained[place] = causes.explained(finding)
+        out.within[place] = causes.touching(finding)
+    for step, key, copies in seen_twice(scale, out.steps):
+        if examined.counted(Kind.DUPLICATED):
+            place = len(examined.findings)
+            out.explained[place] = causes.before(step, key)
+            out.within[place] = [each for each in causes.steps if each.hit.number < step.hit.number]
+            examined.findings.append(_repaired(scale, step, key, copies))
+
+
+def _repaired(scale: Scale, step: Exposed, key: Key, copies: int) -> Finding:
+    """Rows that were there too often at the reading of a step, and are right in the end."""
+    case = scale.case
+    rows = tuple(named(case.columns, row) for row in case.expected if key_of(row, case.key_places()) == key)
+    return Finding(
+        kind=Kind.DUPLICATED,
+        sink=case.sink,
+        position=case.position,
+        key=named(case.key or case.columns, key),
+        expected=rows,
+        copies=copies,
+        note=f"there at the reading of step {step.hit.number}, and gone in the end",
+    )
+
+
+def _odd_totals(scale: Scale, steps: Sequence[Exposed]) -> Iterator[str]:
+    """Yield words for totals that were wrong at the reading of a step, and are right in the end."""
+    for step in steps:
+        if step.reach is None or step.at is None or step.last is None:
+            continue
+        known = Known(injection=step.hit, reach=step.reach, at=step.at, last=step.last)
+        if count := mismatched(scale, known):
+            words = f"at step {step.hit.number}, {count} totals of {scale.case.sink} were not those of the committed"
+            late = "" if scale.late else "the sink shows them late (then say `quiet_period`), or "
+            yield f"{words} batches: {late}two errors cancel"

@@ -1,0 +1,269 @@
+"""The seven rules: each point that the judge before them got wrong, with a twin that differs in one fact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.history import Line, QueryStarted, TaskStarted
+from harness.rules import Judged, judged
+from harness.rules.ran_again import ran_again
+from harness.scenario import Expect, Guarantee, Kind, Sink, Word
+from tests.corpus.run_builder import RunBuilder, blame, run_builder
+from tests.folders import PER_RECORD, TOTALS, TYPES
+
+pytestmark = pytest.mark.usefixtures("asked_once")
+
+Build = Callable[[RunBuilder], None]
+AUDIT = Sink(kind="postgres", target="audit", effect="select id, account, amount from ledger", key=("id",))
+TWO = [TYPES["payments"], TYPES["payments"]]
+DUPLICATED, LOST, WRONG = Kind.DUPLICATED, Kind.LOST, Kind.WRONG_AGGREGATE
+
+
+@pytest.fixture
+def ruled(tmp_path: Path) -> Iterator[Callable[[Build], Judged]]:
+    """Judge a run of four batches of ten records, killed when batch 1 was in the sink, with three clean baseline runs,
+    as changed."""
+    yield lambda build: judged(_built(tmp_path / "run", build).write())
+
+
+def _built(path: Path, build: Build) -> RunBuilder:
+    run = run_builder(path)
+    run.injection(1)
+    run.calm()
+    build(run)
+    return run
+
+
+def told(found: Judged) -> tuple[Word, dict[str, int], set[str]]:
+    """The word, the findings by kind, the steps that caused them."""
+    verdict = found.verdict
+    return verdict.word, verdict.kinds(), {fault for finding in verdict.findings for fault in finding.faults}
+
+
+def words(found: Judged) -> str:
+    """All that a verdict says."""
+    verdict = found.verdict
+    notes = [finding.note for finding in verdict.findings] + [stake.note for stake in verdict.stakes]
+    return "\n".join([*verdict.reasons, *verdict.notes, *notes])
+
+
+def test_expected_rows_that_reprocessing_cannot_change_are_tested(ruled: Callable[[Build], Judged]) -> None:
+    found = ruled(lambda run: run.sink(replace(PER_RECORD, effect="select distinct id, account, amount from ledger")))
+    assert told(found) == (Word.HELD, {}, set())
+    assert "reprocessing cannot change these expected rows" in words(found)
+
+
+def test_records_without_expected_rows_are_not_tested(ruled: Callable[[Build], Judged]) -> None:
+    found = ruled(lambda run: run.sink(replace(PER_RECORD, effect=f"{PER_RECORD.effect} where id < 10")))
+    assert told(found)[0] is Word.VOID
+    assert "none of its 10 records has an expected row" in words(found)
+
+
+def empty_beside_a_whole_one(run: RunBuilder, *, baseline: bool) -> None:
+    run.sink(PER_RECORD, AUDIT, types=TWO)
+    run.tables = [run.rows((0, 40)), []]
+    run.calm(*[[] if baseline else run.tables] * 3)
+
+
+def test_a_sink_that_got_nothing_has_lost_all_of_it(ruled: Callable[[Build], Judged]) -> None:
+    found = ruled(lambda run: empty_beside_a_whole_one(run, baseline=True))
+    assert told(found) == (Word.VIOLATED, {LOST: 40}, {blame(1)})
+
+
+def test_a_sink_that_gets_nothing_without_faults_either_may_be_the_wrong_table(
+    ruled: Callable[[Build], Judged],
+) -> None:
+    found = ruled(lambda run: empty_beside_a_whole_one(run, baseline=False))
+    assert "is it the right table?" in words(found)
+    assert told(found)[2] == set()
+
+
+def staged_rows(run: RunBuilder) -> None:
+    """Batch 0 was committed, and its rows come again out of a staging table."""
+    run.found(holds=20)
+    run.tables = [run.rows((0, 40), again=[(0, 10)])]
+
+
+def test_what_only_runs_with_the_fault_show_is_its_doing(ruled: Callable[[Build], Judged]) -> None:
+    found = ruled(staged_rows)
+    assert told(found) == (Word.VIOLATED, {DUPLICATED: 10}, {blame(1)})
+    assert "only in runs with this fault" in words(found)
+
+
+def test_what_baseline_runs_show_too_is_not(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        staged_rows(run)
+        run.calm(*[run.tables] * 3)
+
+    found = ruled(build)
+    assert told(found) == (Word.VIOLATED, {DUPLICATED: 10}, set())
+    assert all(finding.without_faults for finding in found.verdict.findings)
+
+
+def test_kinds_may_agree_where_rows_differ(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.claim(expect=Expect(word=Word.VIOLATED, kinds=(DUPLICATED,), without_faults=True))
+        run.tables = [run.rows((0, 40), again=[(30, 31)])]
+        run.calm(*[[run.rows((0, 40), again=[(n, n + 1)])] for n in (3, 5, 7)])
+
+    found = ruled(build)
+    assert told(found) == (Word.VIOLATED, {DUPLICATED: 1}, set())
+    assert found.verdict.as_expected
+    assert "of other records in each baseline run" in words(found)
+
+
+def test_no_violation_without_a_baseline_run(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.tables = [run.rows((0, 40), again=[(10, 20)])]
+        run.controls = []
+
+    found = ruled(build)
+    assert (found.verdict.word, found.wants) == (Word.UNKNOWN, 1)
+
+
+def two_sinks(run: RunBuilder, effect: str) -> None:
+    run.sink(PER_RECORD, replace(AUDIT, effect=effect), types=TWO)
+    run.tables = [run.rows((0, 40), again=[(10, 20)]), run.rows((0, 40))]
+
+
+IN_ANY_ORDER = "select id, account, first_value(amount) over () as amount from ledger"
+
+
+def test_an_error_of_one_sink_does_not_hide_the_violation_of_another(ruled: Callable[[Build], Judged]) -> None:
+    found = ruled(lambda run: two_sinks(run, IN_ANY_ORDER))
+    assert told(found)[0] is Word.VIOLATED
+    assert "gives other rows when the ledger lies in another order" in words(found)
+
+
+def test_a_sink_whose_expected_rows_are_wrong_has_no_violation(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        two_sinks(run, IN_ANY_ORDER)
+        run.tables = [run.rows((0, 40)), run.rows((0, 30))]
+
+    assert told(ruled(build))[0] is Word.ERROR
+
+
+def emptied(run: RunBuilder, *rest: tuple[int, int]) -> None:
+    """The rows of the first two batches were there at the fault, and are gone in the end."""
+    run.found(holds=20)
+    run.tables = [run.rows(*rest)]
+
+
+@pytest.mark.parametrize("rest", [[], [(20, 40)]])
+def test_a_sink_that_a_fault_emptied_is_the_right_table(
+    ruled: Callable[[Build], Judged], rest: list[tuple[int, int]]
+) -> None:
+    found = ruled(lambda run: emptied(run, *rest))
+    assert told(found) == (Word.VIOLATED, {LOST: 40 if not rest else 20}, {blame(1)})
+
+
+def test_at_most_once_allows_what_the_driver_held_in_memory(ruled: Callable[[Build], Judged]) -> None:
+    """Three batches are flushed at once: rows of committed batches die with the driver."""
+
+    def build(run: RunBuilder) -> None:
+        run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+        run.found(holds=5)
+        run.tables = [run.rows((0, 5), (20, 40))]
+
+    assert told(ruled(build))[0] is not Word.VIOLATED
+
+
+def test_exactly_once_does_not(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.found(holds=10)
+        run.tables = [run.rows((0, 10), (20, 40))]
+
+    assert told(ruled(build)) == (Word.VIOLATED, {LOST: 10}, {blame(1)})
+
+
+def test_at_most_once_does_not_allow_a_loss_without_faults(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+        run.tables = [run.rows((0, 30))]
+        run.calm(*[run.tables] * 3)
+
+    assert told(ruled(build)) == (Word.VIOLATED, {LOST: 10}, set())
+
+
+def repaired(run: RunBuilder, *, again: bool) -> None:
+    """The first restart doubles batch 1, the second one cleans up."""
+    run.injection(2)
+    run.found(2, tables=[run.rows((0, 30), again=[(10, 20)] if again else [])])
+
+
+def test_what_a_later_restart_repairs_was_broken(ruled: Callable[[Build], Judged]) -> None:
+    found = ruled(lambda run: repaired(run, again=True))
+    assert told(found) == (Word.VIOLATED, {DUPLICATED: 10}, {blame(1)})
+    assert "there at the reading of step 2, and gone in the end" in words(found)
+
+
+def test_what_was_never_broken_is_held(ruled: Callable[[Build], Judged]) -> None:
+    assert told(ruled(lambda run: repaired(run, again=False))) == (Word.HELD, {}, set())
+
+
+def test_the_readings_say_which_of_two_steps_did_it(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.injection(1)
+        run.tables = [run.rows((0, 40), again=[(10, 20)])]
+
+    assert told(ruled(build)) == (Word.VIOLATED, {DUPLICATED: 10}, {blame(1, attempt=2)})
+
+
+def test_a_total_that_two_steps_doubled_names_both(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.sink(replace(TOTALS, effect="select 'all' as account, count(*) as n, sum(amount) as total from ledger"))
+        run.injection(2)
+        run.found(1, tables=[run.rows((0, 20))])
+        run.found(2, tables=[run.rows((0, 30), again=[(10, 20)])])
+        run.tables = [run.rows((0, 40), again=[(10, 20), (20, 30)])]
+
+    assert told(ruled(build)) == (Word.VIOLATED, {WRONG: 1}, {blame(1), blame(2, attempt=2)})
+
+
+def test_at_least_once_allows_a_total_that_only_reprocessing_explains(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
+        run.sink(TOTALS)
+        run.injection(2, point="batch-planned", holds=20)
+        run.tables = [run.rows((0, 40), again=[(10, 20)])]
+
+    assert told(ruled(build))[0] is Word.HELD
+
+
+def test_at_least_once_does_not_allow_one_that_lacks_a_batch(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
+        run.sink(TOTALS)
+        run.injection(2, point="batch-planned", holds=20)
+        run.tables = [run.rows((0, 20), (30, 40))]
+
+    assert told(ruled(build)) == (Word.VIOLATED, {WRONG: 4}, {blame(2, point="batch-planned", attempt=2)})
+
+
+def started(at_s: float, batch: int, *, number: int = 0) -> Line:
+    task = TaskStarted(
+        attempt=1, query="q", batch=batch, stage=3, stage_attempt=0, partition=0, attempt_number=number, executor="1"
+    )
+    return Line(0, at_s, task)
+
+
+@pytest.mark.parametrize(
+    ("lines", "again"),
+    [
+        ([], None),
+        ([started(1.0, 4)], False),
+        ([started(1.0, 4), started(3.0, 4)], False),
+        ([started(1.0, 4), started(3.0, 4, number=1)], True),
+        ([started(1.0, 4), Line(0, 2.5, QueryStarted(attempt=1, query="q", query_run="b")), started(3.0, 4)], True),
+        ([Line(0, 0.5, QueryStarted(attempt=1, query="q", query_run="a")), started(1.0, 4), started(3.0, 4)], False),
+        ([started(1.0, 4), started(3.0, 5, number=1)], False),
+    ],
+)
+def test_a_batch_ran_again_by_a_retry_or_since_its_query_was_started_again(
+    lines: list[Line], again: bool | None
+) -> None:
+    assert ran_again(lines, since_s=2.0, attempt=1, query="q", batch=4) is again
