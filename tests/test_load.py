@@ -23,7 +23,7 @@ from harness.fields.placeholders import known, label
 from harness.load import dump, filled, find, load, project_root, schema
 from harness.load.models import shapes
 from harness.load.yaml_tree import BYTES_MAX, VALUES_MAX, Node
-from harness.scenario import Scenario
+from harness.scenario import Expect, Kind, Scenario, Word
 from tests.limits import PROCESS_S, examples
 from tests.shipped import scenario as shipped
 from tests.strategies import ENTRY, project, scenarios, texts
@@ -241,6 +241,13 @@ timeout: 120s
 def test_a_step_in_its_own_words(home: Path, step: str, name: str, when: str, options: dict[str, Any]) -> None:
     found = load(written(home, f"{GOOD}schedule: [{step}]\n")).schedule[0]
     assert (found.name, str(found.when), found.do.options) == (name, when, options)
+
+
+def test_a_loss_may_be_expected_under_at_most_once(home: Path) -> None:
+    claim = "guarantee: at-most-once\nexpect: {violated: [lost], without_faults: true}\n"
+    assert load(written(home, GOOD + claim)).expect == Expect(
+        word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=True
+    )
 
 
 def test_a_header_gives_defaults_and_the_scenario_wins(headed: Path) -> None:

@@ -154,10 +154,12 @@ class _Struck:
 
     @cached_property
     def saved_unwritten(self) -> Spans:
-        """What a program that manages its own offsets has saved, and its sink does not hold whole."""
+        """What a program that manages its own offsets has saved, and its sink does not hold whole; nothing where it
+        comes though no attempt reads it again: the sink shows it late."""
         if not self.reach.own or self.reach.first or (self.scale.late and not self.handed):
             return ()
-        return tuple(span for span in self.reach.last if self._lacks(span))
+        lacking = tuple(span for span in self.reach.last if self._lacks(span))
+        return () if self._right(lacking) else lacking
 
     @cached_property
     def in_flight(self) -> bool:
@@ -252,10 +254,12 @@ class _Struck:
         if self.reach.next is None or self.reach.other or not self.reach.taken:
             return False
         beyond = between(self.reach.low, self.reach.next)
-        if not covers(beyond, self.reach.taken):
-            return False
+        return covers(beyond, self.reach.taken) and self._right(beyond)
+
+    def _right(self, spans: Spans) -> bool:
+        """Return whether the sink holds these records rightly in the end."""
         end, right = (whole(self.scale.case, rows) for rows in (self.scale.case.found, self.scale.case.expected))
-        return all(same(self.scale.case, key, end[key], right[key]) for key in self.scale.keys(beyond))
+        return all(same(self.scale.case, key, end[key], right[key]) for key in self.scale.keys(spans))
 
     @property
     def died(self) -> bool:
