@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.errors import OnceproofError
+from harness.errors import HarnessError
 from harness.rules import judged
 from harness.scenario import Word, plain
 
@@ -57,7 +57,7 @@ def main(roots: list[str]) -> int:
         old = answer(json.loads((folder / "verdict.json").read_text(encoding="utf-8")))
         try:
             found = judged(folder)
-        except OnceproofError as failure:
+        except HarnessError as failure:
             new = Answer(f"{Word.ERROR}: {failure}", (), ())
         else:
             new = answer(plain(found.verdict), unasked=found.wants > 0)

@@ -157,7 +157,12 @@ def emptied(run: RunBuilder, *rest: tuple[int, int]) -> None:
 def test_a_sink_that_a_fault_emptied_is_the_right_table(
     ruled: Callable[[Build], Judged], rest: list[tuple[int, int]]
 ) -> None:
-    found = ruled(lambda run: emptied(run, *rest))
+    def build(run: RunBuilder) -> None:
+        emptied(run, *rest)
+        run.claim(expect=Expect(word=Word.VIOLATED, kinds=(LOST,)))
+
+    found = ruled(build)
+    assert found.verdict.as_expected, found.verdict.reasons
     assert told(found) == (Word.VIOLATED, {LOST: 40 if not rest else 20}, {blame(1)})
 
 

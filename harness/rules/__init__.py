@@ -65,14 +65,16 @@ def judged(folder: Path) -> Judged:
     late, skips = declared(run), undeclared(run, hits)
     stakes = () if late or skips else tuple(stake for sink in sinks for step in sink.steps for stake in step.stakes)
     open_ = _open(run, sinks)
-    counts = _counts(sinks, producer, held.stand)
+    counts = _counts(sinks, producer)
+    compared_any = any(sink.effect for sink in run.scenario.sinks)
+    lost = any(finding.kind is Kind.LOST for finding in violating)
     untested = (
         *_untested(run, sinks, producer, findings),
         *(words.Untested(why) for why in [skips] if why),
         *(words.Untested(why, partial=True) for why in [late] if why),
         *words.missed(run.steps, len(run.scenario.schedule)),
         *([] if late else _nothing_counts(run, sinks, stakes)),
-        *words.uncompared(counts, _planted(sinks), compared=any(sink.effect for sink in run.scenario.sinks)),
+        *words.uncompared(counts, _planted(sinks), compared=compared_any, lost=lost),
     )
     noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
     unclear = [*held.inconclusive, *filter(None, (hidden(sink.examined, run.scenario.guarantee) for sink in sinks))]
@@ -84,7 +86,7 @@ def judged(folder: Path) -> Judged:
     )
     found = words.word(violating, reasons)
     sound = not any(step.unknown for sink in sinks for step in sink.steps) and all(each.meant for each in untested)
-    sound = sound and not (reasons.inconclusive and any(sink.effect for sink in run.scenario.sinks))
+    sound = sound and not (reasons.inconclusive and compared_any)
     amiss = words.unexpected(found, violating, reasons, run.scenario.expect, sound=sound)
     verdict = Verdict(
         word=found,
@@ -174,7 +176,7 @@ def _nothing_counts(run: Run, sinks: Sequence[Compared], stakes: Sequence[Stake]
     yield from (words.Untested(why, meant=True) for why in out or ["no step is known to have exposed anything"])
 
 
-def _counts(sinks: Sequence[Compared], producer: Producer, stand: Sequence[Finding]) -> dict[str, int]:
+def _counts(sinks: Sequence[Compared], producer: Producer) -> dict[str, int]:
     examined = [sink.examined for sink in sinks]
     kinds = sum((each.kinds for each in examined), Counter({Kind.RECOVERED: producer.counts["recovered"]}))
     return {

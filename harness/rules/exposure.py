@@ -1,7 +1,7 @@
 """Rules 1 to 3: what a step interrupted of the query that feeds a sink, and whether a naive pipeline would have been
 caught by it.
 
-A step strikes one query at one place: everything before `saved` is committed, everything before `planned` is planned.
+A step strikes one query at one place (`Reach`): everything before `low` is committed, everything before `high` planned.
 What the sink holds then says how much of what lies between had taken effect. Where the query began again says what of
 it is processed again.
 """
@@ -20,22 +20,14 @@ from harness.errors import UsageError
 from harness.history import Line
 from harness.judge.injections import Injection, lasting
 from harness.judge.progress_at_hit import Reach
-from harness.judge.stakes.in_flight import _bounded as bounded
-from harness.judge.stakes.in_flight import feeding, handed, has
+from harness.judge.stakes.in_flight import bounded, feeding, handed, has
 from harness.judge.stakes.looks import dropped_since, look
 from harness.judge.stakes.scale import Scale, changed
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, whole
 from harness.judge.stakes.traces import Traces
+from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN
 from harness.rules.ran_again import ran_again
 from harness.scenario import Harm, Stake
-
-EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
-    "offsets committed, sink not written",
-    "batch planned, sink not written",
-    "sink written in part",
-    "sink written, batch not committed",
-    "batch committed",
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.scenario import COMMITTING, CrashPoint, Evidence, Expect, Finding, Kind, StepOutcome, Word
+from harness.scenario import COMMITTING, CrashPoint, Evidence, Expect, Finding, StepOutcome, Word
 
 SEVERITY = (Word.VIOLATED, Word.ERROR, Word.VOID, Word.UNKNOWN, Word.HELD)
 IN_BATCH = (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTING, CrashPoint.SINK_COMMITTED)
@@ -114,14 +114,17 @@ def _stood(evidence: Evidence) -> Mapping[str, tuple[int, ...]]:
     return evidence.checkpoint_after if killed else evidence.checkpoint_before
 
 
-def uncompared(counts: Mapping[str, int], planted: Mapping[str, bool], *, compared: bool) -> Iterator[Untested]:
-    """Yield why the comparison says nothing. `compared`: the scenario has a sink that can be read."""
+def uncompared(
+    counts: Mapping[str, int], planted: Mapping[str, bool], *, compared: bool, lost: bool
+) -> Iterator[Untested]:
+    """Yield why the comparison says nothing. `compared`: the scenario has a sink that can be read; `lost`: what the
+    sinks lack is a finding."""
     if not counts.get("records"):
         yield Untested("the source holds no record")
     if not counts.get("acknowledged"):
         yield Untested("no record was acknowledged")
     expected, found = counts.get("expected_rows", 0), counts.get("sink_rows", 0)
-    if not expected or (not found and not counts.get(Kind.LOST)):
+    if not expected or not (found or lost):
         yield Untested(f"nothing to compare: {expected} rows expected, {found} found", meant=not compared)
     if unseen := [name for name, seen in planted.items() if not seen]:
         yield Untested(f"the comparison missed planted faults: {', '.join(unseen)}")

@@ -37,13 +37,13 @@ def mismatched(scale: Scale, hit: Weighed) -> int:
         if key in partial:
             continue
         ends = base[key], full[key]
-        open_ = rows in ends or (key in partly and _partial(scale, sink_state, rows, ends))
+        open_ = rows in ends or (key in partly and between_ends(scale, sink_state, rows, ends))
         open_ = open_ or _earlier(scale, sink_state, rows, list(_totals(steps, key, full[key])))
         wrong += not open_ and right[key] == end[key]
     return wrong
 
 
-def _partial(scale: Scale, at: SinkState, rows: Counter[Any], ends: Sequence[Counter[Any]]) -> bool:
+def between_ends(scale: Scale, at: SinkState, rows: Counter[Any], ends: Sequence[Counter[Any]]) -> bool:
     """May these be rows of a batch that was written in part? One row of numbers then lies between its two ends."""
     known = [list(each.elements()) for each in (rows, *ends)]
     if at.places is not None or any(len(each) != 1 for each in known):
@@ -55,7 +55,7 @@ def _partial(scale: Scale, at: SinkState, rows: Counter[Any], ends: Sequence[Cou
 
 def _earlier(scale: Scale, at: SinkState, rows: Counter[Any], totals: Sequence[Counter[Any]]) -> bool:
     """May a sink that is late have shown this total: one after any batch, or between two of them?"""
-    return rows in totals or any(ends[0] and _partial(scale, at, rows, ends) for ends in pairwise(totals))
+    return rows in totals or any(ends[0] and between_ends(scale, at, rows, ends) for ends in pairwise(totals))
 
 
 def _totals(steps: Sequence[RowsByKey], key: Key, last: Counter[Any]) -> Iterator[Counter[Any]]:

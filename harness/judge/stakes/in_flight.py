@@ -71,7 +71,7 @@ def in_flight(scale: Scale, injection: Injection, reach: Reach, now: SinkState) 
     if reach.first or _beyond(scale, reach, now):
         # It writes before it saves: it was done with the slice that the saved offsets call done.
         reach = replace(reach, last=(), first=True)
-    return _early(scale, reach, now, writing=writing) or (reach if writing else _bounded(scale, reach, now))
+    return _early(scale, reach, now, writing=writing) or (reach if writing else bounded(scale, reach, now))
 
 
 def lived(injection: Injection, reach: Reach) -> bool:
@@ -152,7 +152,7 @@ def _ends(scale: Scale, spans: Spans, keys: set[Key]) -> Spans:
     return tuple(tail(span, lambda part: scale.keys((part,)) <= keys) for span in spans)
 
 
-def _bounded(scale: Scale, reach: Reach, now: SinkState) -> Reach:
+def bounded(scale: Scale, reach: Reach, now: SinkState) -> Reach:
     """What it took next is more than it had in flight, as a rule: the producer went on. In flight was what has left
     something in the sink, up to the last record of it."""
     if scale.case.aggregate or not reach.taken:
