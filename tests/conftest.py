@@ -39,8 +39,8 @@ SLOWEST = """
     azure_account brief cause causes_and_stakes certain control controls corpus crash_points delta_sink dependencies
     examine explain feed file_source hdfs_faults house iceberg_sink judge judged_updates judged_windows kinds ledger
     load_effects many nightly nightly_command nightly_draw outage page_causes plan plugin producer record_log_source
-    relay remote request_trigger s3 session setup side_by_side sink_commits soak socket_source stakes starts
-    timeline torn workload yarn_attempts yarn_hits
+    relay remote request_trigger rules rules_corpus s3 session setup side_by_side sink_commits soak socket_source stakes
+    starts timeline torn workload yarn_attempts yarn_hits
 """
 LEFT_OUT = re.compile(r"not \((\w+ or )*slow( or \w+)*\)")
 """An expression of marks that no slow test meets, whatever else it is marked."""
