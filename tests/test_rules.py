@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.faults import fault
 from harness.history import Line, QueryStarted, TaskStarted
 from harness.rules import Judged, judged
-from harness.rules.ran_again import ran_again
+from harness.rules.ran_again import Ran, ran_again
 from harness.scenario import Expect, Guarantee, Kind, Sink, Word
 from tests.corpus.run_builder import RunBuilder, blame, run_builder
-from tests.folders import PER_RECORD, TOTALS, TYPES
+from tests.folders import PER_RECORD, STEP, TOTALS, TYPES
 
 pytestmark = pytest.mark.usefixtures("asked_once")
 
@@ -249,6 +250,142 @@ def test_at_least_once_does_not_allow_one_that_lacks_a_batch(ruled: Callable[[Bu
     assert told(ruled(build)) == (Word.VIOLATED, {WRONG: 4}, {blame(2, point="batch-planned", attempt=2)})
 
 
+def at_most_once(run: RunBuilder) -> None:
+    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
+
+
+def test_at_most_once_allows_no_low_total_without_a_baseline_run(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        at_most_once(run)
+        run.sink(TOTALS)
+        run.tables = [run.rows((0, 30))]
+        run.controls = []
+
+    found = ruled(build)
+    assert (found.verdict.word, found.wants) == (Word.UNKNOWN, 1)
+
+
+def test_nor_one_that_baseline_runs_differ_in(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        at_most_once(run)
+        run.sink(TOTALS)
+        run.tables = [run.rows((0, 30))]
+        run.calm(run.tables, [], [])
+
+    assert told(ruled(build))[0] is Word.UNKNOWN
+
+
+@pytest.mark.parametrize("guarantee", Guarantee)
+def test_no_guarantee_allows_a_row_with_another_amount(ruled: Callable[[Build], Judged], guarantee: Guarantee) -> None:
+    def build(run: RunBuilder) -> None:
+        run.claim(guarantee=guarantee)
+        rows = run.rows((0, 40))
+        run.tables = [[(row[0], row[1], "7") if row[0] == "33" else row for row in rows]]
+
+    assert told(ruled(build))[:2] == (Word.VIOLATED, {Kind.CORRUPTED: 1})
+
+
+def test_a_reading_that_failed_neither_allows_a_loss_nor_forbids_it(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        at_most_once(run)
+        run.unread = {"1-injection/0": "server gone"}
+        run.tables = [run.rows((0, 10), (20, 40))]
+
+    word, _, _ = told(ruled(build))
+    assert word not in (Word.VIOLATED, Word.HELD)
+
+
+def test_a_step_that_was_not_read_stays_a_candidate(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.injection(2)
+        run.unread = {"1-injection/0": "server gone"}
+        run.found(2, tables=[run.rows((0, 10), (20, 30))])
+        run.tables = [run.rows((0, 10), (20, 40))]
+
+    found = ruled(build)
+    assert told(found) == (Word.VIOLATED, {LOST: 10}, set())
+    assert {step for finding in found.verdict.findings for step in finding.fits} == {blame(1), blame(2, attempt=2)}
+
+
+def test_another_payload_at_a_reading_is_no_repetition(ruled: Callable[[Build], Judged]) -> None:
+    """The program puts rows right later."""
+
+    def build(run: RunBuilder) -> None:
+        run.injection(2)
+        run.found(2, tables=[[(key, account, "7") for key, account, _ in run.rows((0, 30))]])
+
+    assert told(ruled(build))[0] is not Word.VIOLATED
+
+
+def test_what_was_there_twice_before_any_fault_is_no_fault_s_doing(ruled: Callable[[Build], Judged]) -> None:
+    found = ruled(lambda run: run.found(1, tables=[run.rows((0, 20), again=[(0, 10)])]))
+    assert told(found)[0] is not Word.VIOLATED
+
+
+def test_two_steps_may_each_add_a_copy(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.injection(1)
+        run.found(2, tables=[run.rows((0, 20), again=[(10, 20)])])
+        run.tables = [run.rows((0, 40), again=[(10, 20), (10, 20)])]
+
+    assert told(ruled(build)) == (Word.VIOLATED, {DUPLICATED: 10}, {blame(1), blame(1, attempt=2)})
+
+
+def test_readings_do_not_tell_when_a_sum_of_doubles_went_wrong(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        effect = "select account, sum(amount::double) as total from ledger group by account"
+        run.sink(replace(TOTALS, effect=effect), types=[[TYPES["totals"][0], ("total", "double precision", "float")]])
+        run.injection(2)
+        run.found(2, tables=[run.rows((0, 30), again=[(10, 20)])])
+        run.tables = [run.rows((0, 40), again=[(10, 20)])]
+
+    word, _, causes = told(ruled(build))
+    assert word is Word.VIOLATED
+    assert causes != {blame(2, attempt=2)}
+
+
+def test_a_console_beside_a_sink_does_not_spoil_baseline_runs(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.sink(PER_RECORD, Sink(kind="console", target="", effect=None))
+        run.tables = [run.rows((0, 40), again=[(10, 20)]), None]
+        run.calm(*[[run.rows((0, 40)), None]] * 3)
+
+    word, kinds, causes = told(ruled(build))
+    assert (word, kinds, causes) == (Word.VIOLATED, {DUPLICATED: 10}, {blame(1)})
+
+
+def test_an_error_of_one_sink_keeps_no_baseline_run_from_being_made(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        two_sinks(run, IN_ANY_ORDER)
+        run.controls = []
+
+    assert ruled(build).wants == 1
+
+
+def lived(run: RunBuilder, fault_name: str, **evidence: object) -> None:
+    """The fault of step 1 spares the driver."""
+    step = run.steps[0]
+    alive = replace(step.evidence, driver_status=None, signalled={"kafka": "SIGKILL"}, **evidence)  # type: ignore[arg-type]
+    run.steps[0] = replace(step, name=fault_name, point="batch-planned", crash_point=None, evidence=alive)
+    run.claim(schedule=(replace(STEP, do=fault(fault_name)),))
+
+
+def test_a_batch_that_was_committed_without_the_server_was_not_interrupted(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.found(1, holds=10, again=None)
+        lived(run, "kill kafka", committed_meanwhile={"checkpoint": 1})
+
+    assert told(ruled(build))[0] is Word.VOID
+
+
+def test_one_that_was_not_is_exposed_to_a_loss(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.found(1, holds=10, again=None)
+        lived(run, "kill kafka")
+
+    assert told(ruled(build))[0] is Word.HELD
+
+
 def started(at_s: float, batch: int, *, number: int = 0) -> Line:
     task = TaskStarted(
         attempt=1, query="q", batch=batch, stage=3, stage_attempt=0, partition=0, attempt_number=number, executor="1"
@@ -256,19 +393,20 @@ def started(at_s: float, batch: int, *, number: int = 0) -> Line:
     return Line(0, at_s, task)
 
 
+QUERY_AT_2_5 = Line(0, 2.5, QueryStarted(attempt=1, query="q", query_run="b"))
+
+
 @pytest.mark.parametrize(
     ("lines", "again"),
     [
-        ([], None),
-        ([started(1.0, 4)], False),
-        ([started(1.0, 4), started(3.0, 4)], False),
-        ([started(1.0, 4), started(3.0, 4, number=1)], True),
-        ([started(1.0, 4), Line(0, 2.5, QueryStarted(attempt=1, query="q", query_run="b")), started(3.0, 4)], True),
-        ([Line(0, 0.5, QueryStarted(attempt=1, query="q", query_run="a")), started(1.0, 4), started(3.0, 4)], False),
-        ([started(1.0, 4), started(3.0, 5, number=1)], False),
+        ([], Ran.UNKNOWN),
+        ([started(1.0, 4)], Ran.NO),
+        ([started(1.0, 4), started(3.0, 4)], Ran.NO),
+        ([started(1.0, 4), started(3.0, 4, number=1)], Ran.RETRIED),
+        ([started(1.0, 4), QUERY_AT_2_5, started(3.0, 4)], Ran.RESTARTED),
+        ([Line(0, 0.5, QUERY_AT_2_5.event), started(1.0, 4), started(3.0, 4)], Ran.NO),
+        ([started(1.0, 4), started(3.0, 5, number=1)], Ran.NO),
     ],
 )
-def test_a_batch_ran_again_by_a_retry_or_since_its_query_was_started_again(
-    lines: list[Line], again: bool | None
-) -> None:
+def test_a_batch_ran_again_by_a_retry_or_since_its_query_was_started_again(lines: list[Line], again: Ran) -> None:
     assert ran_again(lines, since_s=2.0, attempt=1, query="q", batch=4) is again

@@ -59,9 +59,10 @@ def judged(folder: Path) -> Judged:
     findings = [each for sink in sinks for each in attributed(sink, baseline, run.scenario.guarantee, labels)]
     held, hung = against(baseline, findings), stalled(run, hits, baseline.runs)
     needed = [each.finding for each in findings if each.needs_baseline]
-    asked = not any(sink.examined.error for sink in sinks)
     errors = [*producer.error, *_own_error(run)]
-    violating = [] if errors else [*hung.stand, *_of_sound(sinks, held.violating)]
+    # A stall too needs a baseline run.
+    stall = [] if hung.wants else hung.stand
+    violating = [] if errors else [*stall, *held.violating]
     late, skips = declared(run), undeclared(run, hits)
     stakes = () if late or skips else tuple(stake for sink in sinks for step in sink.steps for stake in step.stakes)
     open_ = _open(run, sinks)
@@ -81,7 +82,7 @@ def judged(folder: Path) -> Judged:
     reasons = words.Reasons(
         error=[*errors, *(why for sink in sinks for why in sink.examined.error), *hung.error, *held.error],
         untested=untested,
-        inconclusive=[*open_, *hung.unknown, *unclear, *noted],
+        inconclusive=[*open_, *hung.unknown, *(each.note for each in hung.stand if hung.wants), *unclear, *noted],
         gone=hung.gone and not (unclear or _moved(run) or any(sink.examined.unknown for sink in sinks)),
     )
     found = words.word(violating, reasons)
@@ -101,7 +102,7 @@ def judged(folder: Path) -> Judged:
         points_hit=tuple(dict.fromkeys((stake.sink, stake.point) for stake in stakes if stake.counts)),
         notes=tuple(_notes(sinks, held)),
     )
-    return Judged(verdict, max(hung.wants, baseline.wanted(needed) if asked else 0))
+    return Judged(verdict, max(hung.wants, baseline.wanted(needed)))
 
 
 def _amiss(amiss: str, run: Run, found: Word) -> list[str]:
@@ -111,7 +112,7 @@ def _amiss(amiss: str, run: Run, found: Word) -> list[str]:
 def _findings(run: Run) -> list[Finding] | None:
     """Return the findings of a baseline run; None if it did not get done, or not every sink could be compared."""
     sinks = [sink.examined for sink in compared(run, (), baseline=True)]
-    if not all(sink.drained and sink.case is not None for sink in sinks):
+    if not all(sink.drained and (sink.case is not None or sink.sink.effect is None) for sink in sinks):
         return None
     return [finding for sink in sinks for finding in sink.findings]
 
@@ -134,12 +135,6 @@ def _moved(run: Run) -> bool:
 
 def _own_error(run: Run) -> list[str]:
     return [str(run.outcome["error"])] if run.outcome.get("error") else []
-
-
-def _of_sound(sinks: Sequence[Compared], violating: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of sinks whose expected rows are right."""
-    wrong = {sink.examined.position for sink in sinks if sink.examined.error}
-    return [finding for finding in violating if finding.position not in wrong]
 
 
 def _untested(

@@ -12,7 +12,7 @@ from harness.rules.cause import Explained
 from harness.rules.exposure import Exposed
 from harness.rules.guarantee import violates
 from harness.rules.sinks import Compared
-from harness.scenario import Finding, Guarantee, Kind
+from harness.scenario import Finding, Guarantee, Harm
 
 ONLY_WITH = "only in runs with this fault"
 
@@ -24,24 +24,25 @@ class Attributed:
     finding: Finding
     shown: Shown
     violating: bool | None
-
-    @property
-    def needs_baseline(self) -> bool:
-        """Return whether the verdict rests on what baseline runs show of it: a violation, or a loss that is allowed."""
-        return self.violating is not False or self.finding.kind is Kind.LOST
+    needs_baseline: bool
+    """The verdict rests on what baseline runs show of it: a violation, or what a loss that is allowed may have done."""
 
 
 def attributed(sink: Compared, baseline: Baseline, guarantee: Guarantee, labels: Mapping[int, str]) -> list[Attributed]:
     """Return the findings of one sink with their causes; `labels` are what steps are called."""
-    out = []
+    out, unknown = [], any(step.unknown for step in sink.steps)
     for place, finding in enumerate(sink.examined.findings):
         ways, within = sink.explained.get(place, []), sink.within.get(place, [])
         options = sink.options[place] if place < len(sink.options) else ()
         shown = baseline.shown(finding)
         harms = {harm for way in ways for harm in way.harms} or {*finding.harms}
-        answer = violates(finding, guarantee, harms=harms, options=options, shown=shown, hit=bool(within))
+        hit = None if unknown and not ways else bool(within)
+        answer = violates(finding, guarantee, harms=harms, options=options, shown=shown, hit=hit)
+        # Where the expected rows are wrong, what differs from them is no violation.
+        answer = False if sink.examined.error else answer
+        needed = not sink.examined.error and (answer is not False or guarantee.allows is Harm.LOSS)
         found = _caused(finding, ways, within, shown, labels)
-        out.append(Attributed(finding=found, shown=shown, violating=answer))
+        out.append(Attributed(finding=found, shown=shown, violating=answer, needs_baseline=needed))
     return out
 
 
@@ -115,4 +116,6 @@ def _also_without_faults(out: Held) -> None:
         sinks = {finding.position for finding in wrong}
         out.violating = [each for each in out.violating if each.position not in sinks]
     elif also:
-        out.notes.append(f"also without faults: {len(also)} findings show in every baseline run")
+        out.notes.append(
+            f"also without faults: {len(also)} findings, or others of their kind, show in every baseline run"
+        )

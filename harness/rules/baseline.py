@@ -1,7 +1,7 @@
 """Rule 5: what baseline runs show of the findings. They have the same pipeline, input and sinks, and no fault.
 
-What all of them show alike is "also without faults". No finding violates before one baseline run got done. Where none
-shows a finding, and none shows another one of its kind in its sink, a fault did it.
+What all of them show alike is "also without faults". No finding violates before one baseline run got done. Where they
+agree in its kind in its sink, and none shows a finding, a fault did it.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from harness.checkers.cells import Row
@@ -47,9 +47,12 @@ class Explained:
 class Causes:
     """The findings of one sink, and the steps that explain them."""
 
-    def __init__(self, scale: Scale, steps: Sequence[Exposed]) -> None:
+    def __init__(self, scale: Scale, steps: Sequence[Exposed], findings: Sequence[Finding]) -> None:
         self.scale = scale
         self.steps = [step for step in steps if step.last is not None and step.reach is not None]
+        self.unknown = [step for step in steps if step.unknown]
+        """Steps of which no reading tells what they exposed."""
+        self._about = {self.key(finding) for finding in findings}
         self._rows: dict[Cut, RowsByKey] = {}
         self._keys: dict[Spans, set[Key]] = {}
         self.end = whole(scale.case, scale.case.found)
@@ -64,8 +67,10 @@ class Causes:
         key = self.key(finding)
         steps = self.within(key)
         alone = [Explained((step.hit.number,), frozenset({harm})) for step in steps for harm in self._by(step, key)]
-        if alone or len(steps) > STEPS_MAX or not self.scale.case.aggregate:
+        if alone or len(steps) > STEPS_MAX:
             return alone
+        if not self.scale.case.aggregate:
+            return list(self._added(steps, key))
         for count in range(1, len(steps) + 1):
             if found := [each for some in combinations(steps, count) for each in self._together(some, key)]:
                 return found
@@ -73,14 +78,16 @@ class Causes:
 
     def before(self, step: Exposed, key: Key) -> list[Explained]:
         """Return the steps before one whose reprocessing gives a key its rows again."""
-        found = (each for each in self.steps if each.hit.number < step.hit.number and key in self.keys(each.again))
+        before = (each for each in self.steps if each.hit.number < step.hit.number)
+        found = (each for each in before if key in self.scale.keys(each.again))
         return [Explained((each.hit.number,), frozenset({Harm.REPETITION})) for each in found]
 
     def touching(self, finding: Finding) -> list[Exposed]:
-        """Return the steps that interrupted records of a finding, or all that may have done it if none did."""
+        """Return the steps that interrupted records of a finding, or all that may have done it if none did; and those
+        of which nothing is known."""
         key = self.key(finding)
         within = self.within(key)
-        return [step for step in within if key in self.keys(step.struck)] or within
+        return [*([step for step in within if key in self.keys(step.struck)] or within), *self.unknown]
 
     def within(self, key: Key) -> list[Exposed]:
         """Return the steps between the last reading that shows the key right and the first that shows it wrong. A row
@@ -95,11 +102,19 @@ class Causes:
         """Return whether the key was right when the fault was injected; None if the reading does not tell. An attempt
         that had not worked left the sink as it was."""
         assert step.at is not None and step.reach is not None
-        if not step.hit.worked or key in self.keys(step.reach.partial):
+        if not step.hit.worked or key in self.keys(step.reach.partial) or self._masked(key):
             return None
         low, high = (step.at.of(rows.elements())[key] for rows in self._ends(step, key))
         state = self._state_of_total if self.scale.case.aggregate else self._state_of_rows
         return state(step, key, low, high)
+
+    def _masked(self, key: Key) -> bool:
+        """Return whether a total is wrong in sums of floating point numbers alone, which readings leave out."""
+        end, right = _one(self.end[key]), _one(self.right[key])
+        if end is None or right is None:
+            return False
+        wrong = {place for place in self.scale.case.payload_places() if end[place] != right[place]}
+        return bool(wrong) and all(self.scale.case.rounds[place] for place in wrong)
 
     def _state_of_total(self, step: Exposed, key: Key, low: Counter[Any], high: Counter[Any]) -> bool | None:
         assert step.at is not None and step.reach is not None
@@ -131,8 +146,10 @@ class Causes:
         surplus, missing = (step.at.of(rows.elements())[key] for rows in (end - right, right - end))
         wanted = step.at.of(right.elements())[key]
         if surplus:
-            there = [now[mark] - wanted[mark] >= count for mark, count in surplus.items()]
-            return False if all(there) else None if any(there) else True
+            there = [(now[mark] - wanted[mark], count) for mark, count in surplus.items()]
+            if not any(more > 0 for more, _ in there):
+                return True
+            return False if all(more >= count for more, count in there) else None
         # What is still planned is not lost yet.
         if missing and (key in self.keys(step.missing) or all(now[mark] >= wanted[mark] for mark in missing)):
             return True
@@ -141,13 +158,14 @@ class Causes:
     def keys(self, spans: Spans) -> set[Key]:
         """Return the keys to which the records of these offsets give a row."""
         if spans not in self._keys:
-            self._keys[spans] = set(self.rows(Cut(only=spans))) if spans else set()
+            self._keys[spans] = {*self.rows(Cut(only=spans))} if spans else set()
         return self._keys[spans]
 
     def rows(self, cut: Cut) -> RowsByKey:
-        """Return the expected rows over a cut of the ledger, by key."""
+        """Return the expected rows over a cut of the ledger, by key: those of findings."""
         if cut not in self._rows:
-            self._rows[cut] = whole(self.scale.case, self.scale.rows(cut))
+            found = whole(self.scale.case, self.scale.rows(cut))
+            self._rows[cut] = RowsByKey({key: found[key] for key in found.keys() & self._about})
         return self._rows[cut]
 
     def _gives(self, cut: Cut, key: Key) -> bool:
@@ -162,13 +180,21 @@ class Causes:
     def _repeated(self, step: Exposed, key: Key) -> bool:
         surplus = self.end[key] - self.right[key]
         part = self.rows(Cut(only=step.again))[key]
-        if not self.scale.case.aggregate and surplus and set(surplus) <= set(part):
+        if not self.scale.case.aggregate and surplus and surplus <= part:
             return all(_saw(step, key, row) for row in surplus) or not self._readable(step)
         if surplus and surplus == part and self.scale.case.aggregate and not self.right[key] - self.end[key]:
             return True
         if any(self._gives(Cut(again=(spans,)), key) for spans in parts(step.again)):
             return True
         return self._adds_up(key, self._then(step, key), _one(self._ends(step, key)[0]))
+
+    def _added(self, steps: Sequence[Exposed], key: Key) -> Iterator[Explained]:
+        """Rows that several steps gave again, each its own."""
+        surplus = self.end[key] - self.right[key]
+        again = [step for step in steps if step.again and self.rows(Cut(only=step.again))[key]]
+        given = sum((self.rows(Cut(only=step.again))[key] for step in again), Counter[Row]())
+        if surplus and surplus <= given:
+            yield Explained(tuple(step.hit.number for step in again), frozenset({Harm.REPETITION}))
 
     def _lost(self, step: Exposed, key: Key) -> bool:
         missing = self.right[key] - self.end[key]
@@ -215,31 +241,17 @@ class Causes:
 
     def _together(self, steps: Sequence[Exposed], key: Key) -> Iterator[Explained]:
         """Several steps that each did harm to one total, or one that did both."""
-        choices = [
-            [(step.hit.number, harm, part) for harm, spans in _harms(step) for part in parts(spans)] for step in steps
-        ]
-        for chosen in _products(choices):
-            again = tuple(part for _, harm, part in chosen if harm is Harm.REPETITION)
-            without = joined(*(part for _, harm, part in chosen if harm is Harm.LOSS))
+        for chosen in product(*(_harms(step) for step in steps)):
+            again = tuple(step.again for step, harms in zip(steps, chosen, strict=True) if Harm.REPETITION in harms)
+            without = joined(*(step.missing for step, harms in zip(steps, chosen, strict=True) if Harm.LOSS in harms))
             if self._gives(Cut(again=again, without=without), key):
-                yield Explained(tuple(sorted({step for step, _, _ in chosen})), frozenset(h for _, h, _ in chosen))
-                return
+                yield Explained(tuple(step.hit.number for step in steps), frozenset().union(*chosen))
 
 
-def _harms(step: Exposed) -> Iterator[tuple[Harm, Spans]]:
-    yield Harm.REPETITION, step.again
-    yield Harm.LOSS, step.missing
-
-
-def _products(choices: Sequence[Sequence[tuple[int, Harm, Spans]]]) -> Iterator[tuple[tuple[int, Harm, Spans], ...]]:
-    """Each way to take one or two parts of every step."""
-    if not choices:
-        yield ()
-        return
-    for rest in _products(choices[1:]):
-        for count in (1, 2):
-            for some in combinations(choices[0], count):
-                yield (*some, *rest)
+def _harms(step: Exposed) -> Sequence[frozenset[Harm]]:
+    """Return what a step may have done: either harm, or both."""
+    known = [harm for harm, spans in ((Harm.REPETITION, step.again), (Harm.LOSS, step.missing)) if spans]
+    return [frozenset(some) for count in range(1, len(known) + 1) for some in combinations(known, count)]
 
 
 def parts(spans: Spans) -> Iterator[Spans]:
@@ -268,17 +280,17 @@ def _gap(one: Row, other: Row | None, place: int) -> Decimal | None:
 
 def seen_twice(scale: Scale, steps: Sequence[Exposed]) -> Iterator[tuple[Exposed, Key, int]]:
     """Yield the steps at whose reading the sink held rows of committed batches more often than expected, the keys, and
-    how many. A later restart may repair them; they were there all the same."""
+    how many. A later restart may repair them; they were there all the same. What the first step found was there before
+    any fault."""
     if scale.case.aggregate or not scale.effects.plain(scale.sql):
         return
     right, end, known = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found, ()))
-    for step in steps:
+    for step in steps[1:]:
         if step.at is None or step.reach is None:
             continue
-        committed = scale.keys(between({}, step.reach.low))
-        for key in committed & step.at.rows.keys():
-            wanted = step.at.of(right[key].elements())[key]
-            more = (step.at.rows[key] - wanted).total()
-            if more and key not in known and (end[key] - right[key]).total() == 0 and wanted:
+        for key in scale.keys(between({}, step.reach.low)) & step.at.rows.keys():
+            wanted, now = step.at.of(right[key].elements())[key], step.at.rows[key]
+            more = sum(max(0, now[mark] - count) for mark, count in wanted.items())
+            if more and key not in known and not end[key] - right[key]:
                 known[key] = Counter([more])
                 yield step, key, more

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.offset_ranges import Cut, Offsets, Span, Spans, between, covers, joined
+from harness.checkers.offset_ranges import Cut, Offsets, Span, Spans, between, covers, highest, joined
 from harness.errors import UsageError
 from harness.history import Line
 from harness.judge.injections import Injection, lasting
@@ -26,7 +26,7 @@ from harness.judge.stakes.scale import Scale, changed
 from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, whole
 from harness.judge.stakes.traces import Traces
 from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN
-from harness.rules.ran_again import ran_again
+from harness.rules.ran_again import Ran, ran_again
 from harness.scenario import Harm, Stake
 
 
@@ -93,12 +93,12 @@ def _nothing_at_work(hit: Injection, at: SinkState, last: SinkState) -> Exposed:
     return Exposed(hit=hit, why=words, unknown=not idle, at=at, last=last)
 
 
-def _again(lines: Sequence[Line], hit: Injection, reach: Reach) -> bool:
-    """Whether a batch in flight ran again though the driver lived. Without an agent nothing tells; tasks of an executor
-    that was killed are tried again."""
+def _again(lines: Sequence[Line], hit: Injection, reach: Reach) -> Ran:
+    """Return how the batch in flight ran again though the driver lived. Without an agent nothing tells; tasks of an
+    executor that was killed are tried again."""
     step = hit.outcome
     seen = ran_again(lines, since_s=step.at_s or 0.0, attempt=step.attempt, query=reach.checkpoint, batch=reach.batch)
-    return hit.retried if seen is None else seen
+    return Ran.RETRIED if seen is Ran.UNKNOWN and hit.retried else seen
 
 
 class _Struck:
@@ -112,7 +112,7 @@ class _Struck:
         looks: tuple[SinkState, SinkState],
         *,
         until: Injection | None,
-        ran_again: bool,
+        ran_again: Ran,
     ) -> None:
         self.scale, self.hit, self.reach, self.until = scale, hit, reach, until
         self.at, self.last = looks
@@ -193,8 +193,13 @@ class _Struck:
         rows = self.last.rows
         late = {key for key in self.keys if not rows[key] and key in self.base and key in self.full}
         odd = [key for key in self.keys if rows[key] not in (self.base[key], self.full[key])]
-        for end, then in self.scale.steps(self.last) if odd else ():
-            if between(end, self.reach.low):
+        for query in self.scale.queries if odd else ():
+            end: Offsets = {}
+            for _, spans in query:
+                end = highest([end, {span.partition: span.end for span in spans}])
+                if not between(end, self.reach.low) or late.issuperset(odd):
+                    break
+                then = self.scale.upto(end, self.last)
                 late |= {key for key in odd if rows[key] == then[key]}
         return late
 
@@ -265,7 +270,7 @@ class _Struck:
             return _beyond(spans, start)
         if self.died:
             return ()
-        return spans if self.ran_again else ()
+        return spans if self.ran_again in (Ran.RETRIED, Ran.RESTARTED) else ()
 
     @cached_property
     def again(self) -> Spans:
@@ -273,22 +278,32 @@ class _Struck:
         if self.finished or not (self.left or self.unseen):
             return before
         mine = self.units
-        if not self.died and not self.scale.case.aggregate:
+        retried = not self.died and self.ran_again is not Ran.RESTARTED
+        if retried and not self.scale.case.aggregate:
             # A task that had finished is not tried again, and one that has left nothing adds nothing.
             mine = [unit for unit in mine if self.scale.keys((unit,)) & {*self.touched} and not self._whole_unit(unit)]
-        elif not self.died and self.whole:
+        elif retried and self.whole:
             mine = []
         return joined(self.reprocessed(tuple(mine)), before)
 
     @cached_property
     def missing(self) -> Spans:
         lost = joined(self.reach.gone, self.reach.stored)
-        if not self.died and self.hit.paused and not self.ran_again:
+        if self._went_on:
             return lost
         complete = not self.unseen and (self.reach.after or not self.keys or self.whole or self.finished)
         skipped = () if self.reach.other or self.whole or self.finished else self.reach.skipped
         units = () if complete or not self.in_flight else tuple(u for u in self.units if not self._whole_unit(u))
         return joined(units, skipped, self.saved_unwritten, lost)
+
+    @property
+    def _went_on(self) -> bool:
+        """The driver lived and nothing interrupted the batch: it was paused, or its tasks were not those of the
+        executor that was killed, or it was committed before the server was back."""
+        if self.died or self.ran_again in (Ran.RETRIED, Ran.RESTARTED):
+            return False
+        meanwhile = self.hit.outcome.evidence.committed_meanwhile.get(self.reach.checkpoint, -1)
+        return self.hit.paused or self.hit.retried or (self.reach.batch is not None and self.reach.batch <= meanwhile)
 
     @property
     def point(self) -> str:

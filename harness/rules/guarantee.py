@@ -30,34 +30,39 @@ def violates(
     harms: Collection[Harm],
     options: Sequence[Option] = (),
     shown: Shown,
-    hit: bool,
+    hit: bool | None,
 ) -> bool | None:
     """Return whether a finding breaks the guarantee; None if the evidence does not tell. `harms` are those of the steps
     that explain it, or those that it cannot be without; `options` the whole batches that come to the same total; `hit`:
-    a fault was injected that may have done it."""
+    a fault was injected that may have done it, None if its readings do not tell."""
     if finding.kind is Kind.RECOVERED:
         return False
     allowed = guarantee.allows
     if allowed is None or finding.torn:
         return True
-    if finding.kind is Kind.LOST:
-        return _loss_violates(finding, allowed, shown, hit=hit)
-    if finding.vague:
+    if finding.kind is Kind.LOST and allowed is Harm.REPETITION:
+        return None if finding.vague else True
+    if finding.vague and finding.kind is not Kind.LOST:
         return None
+    if finding.kind is Kind.LOST:
+        return _loss_violates(finding, shown, hit=hit)
     if finding.kind is Kind.DUPLICATED:
         return allowed is Harm.LOSS or finding.altered
     if finding.kind in EXPLAINED and not finding.altered:
         if {*harms} - {allowed}:
             return True
+        if not harms:
+            # No multiplicity of a plain record gives another row.
+            return True if finding.kind is Kind.CORRUPTED else None
         signs = {sign for option in options for sign, _ in option}
-        tied = (-1 if allowed is Harm.REPETITION else 1) in signs
-        return False if harms and not tied and finding.staked is not False else None
+        if (-1 if allowed is Harm.REPETITION else 1) in signs:
+            return None
+        return _loss_violates(finding, shown, hit=hit) if allowed is Harm.LOSS else False
     return True
 
 
-def _loss_violates(finding: Finding, allowed: Harm, shown: Shown, *, hit: bool) -> bool | None:
-    if allowed is not Harm.LOSS:
-        return None if finding.vague else True
-    if shown is Shown.ALIKE or not hit:
+def _loss_violates(finding: Finding, shown: Shown, *, hit: bool | None) -> bool | None:
+    """Return whether at-most-once forbids a loss: one that baseline runs show too, or that no fault can have done."""
+    if shown in (Shown.ALIKE, Shown.OTHERS) or hit is False:
         return True
-    return False if shown is Shown.CLEAN and not finding.vague else None
+    return False if shown is Shown.CLEAN and hit and not finding.vague else None
