@@ -63,7 +63,6 @@ REASONS: dict[str, dict[Word, list[str]]] = {
             TWIN + "vague/a_driver_that_died_later",
             TWIN + "vague/an_attempt_that_died_by_itself",
             "two_sources/what_one_half_had_in_flight_is_lost",
-            "unconfirmed/a_hit_of_which_nothing_is_known",
             "unconfirmed/rows_that_share_a_key_and_were_there",
             "vague/a_cut_that_lasts",
             "vague/a_driver_that_died_later",
@@ -90,7 +89,6 @@ REASONS: dict[str, dict[Word, list[str]]] = {
     "other whole batches come to the same totals, or the expected rows are joined: the evidence does not tell": {
         UNKNOWN: [
             "counters/a_doubled_and_a_lost_batch_read_as_one_less",
-            TWIN + "vague/an_order_without_its_payment",
         ],
     },
     "baseline runs are without it, so that the step is named that may have done it, where none was": {
@@ -106,7 +104,6 @@ REASONS: dict[str, dict[Word, list[str]]] = {
             "causes/ties_between_two_hit_batches",
             "causes/ties_with_batches_that_were_not_hit",
             "dropped/dropped_and_one_lost",
-            "expectations/a_hit_of_which_nothing_is_known",
             "expectations/a_loss_beside_the_fault",
             "expectations/rows_of_a_batch_that_was_not_hit",
             "going_back/a_second_fault_hits_while_it_goes_back",
@@ -127,6 +124,7 @@ REASONS: dict[str, dict[Word, list[str]]] = {
             TWIN + "counters/a_total_that_repetition_makes_smaller",
             TWIN + "counters/two_doubled_and_one_lost_read_as_one_twice_more",
             TWIN + "going_back/old_records_beside_new_ones",
+            TWIN + "in_advance/an_update_that_never_came",
             TWIN + "late_sinks/saved_offsets_of_a_late_sink",
             TWIN + "rivals/an_average_beside_the_totals",
             TWIN + "seen_later/a_row_of_the_batch_in_flight",
@@ -157,6 +155,7 @@ REASONS: dict[str, dict[Word, list[str]]] = {
             "seen_later/a_control_that_lost_another_batch",
             "stalled/nothing_to_hold_it_against",
             TWIN + "stalled/trigger_interval_of_two_minutes",
+            "unconfirmed/each_control_lost_other_rows",
         ],
     },
     "the readings leave more than one step, and all of them are named": {
@@ -176,7 +175,6 @@ REASONS: dict[str, dict[Word, list[str]]] = {
         VOID: [
             "at_most_once/more_than_was_offered_meanwhile",
             TWIN + "at_most_once/more_than_was_offered_meanwhile",
-            TWIN + "in_advance/an_update_that_never_came",
             TWIN + "vague/totals_of_a_batch_that_was_committed_by_then",
         ],
     },

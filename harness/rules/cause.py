@@ -145,13 +145,15 @@ class Causes:
         now, right, end = step.at.rows[key], self.right[key], self.end[key]
         surplus, missing = (step.at.of(rows.elements())[key] for rows in (end - right, right - end))
         wanted = step.at.of(right.elements())[key]
+        # What is still planned is not lost yet, and a row that it will change is not wrong yet.
+        if missing and key in self.keys(step.missing):
+            return True
         if surplus:
             there = [(now[mark] - wanted[mark], count) for mark, count in surplus.items()]
             if not any(more > 0 for more, _ in there):
                 return True
             return False if all(more >= count for more, count in there) else None
-        # What is still planned is not lost yet.
-        if missing and (key in self.keys(step.missing) or all(now[mark] >= wanted[mark] for mark in missing)):
+        if missing and all(now[mark] >= wanted[mark] for mark in missing):
             return True
         return False if missing and all(low[mark] > now[mark] for mark in missing) else None
 
@@ -203,7 +205,14 @@ class Causes:
             return set(missing) <= set(part) and not any(_saw(step, key, row) for row in missing)
         if any(self._gives(Cut(without=spans), key) for spans in parts(step.missing)):
             return True
+        if not self.scale.case.aggregate:
+            # The row is as the program had made it before: what was to change it never came.
+            return bool(self.end[key]) and self._then_there(step, key) == self.end[key]
         return self._adds_up(key, self._then(step, key), _one(self._ends(step, key)[1]))
+
+    def _then_there(self, step: Exposed, key: Key) -> Counter[Any]:
+        assert step.last is not None
+        return step.last.rows[key] if step.last.places is None else Counter()
 
     def _adds_up(self, key: Key, then: Row | None, other: Row | None) -> bool:
         """Return whether the total is wrong by just what lay between these two rows: what the interrupted execution had
