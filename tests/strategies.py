@@ -16,6 +16,7 @@ from harness.load.models import BATCH_MAX
 from harness.machine import spark_lines
 from harness.operation import Side
 from harness.scenario import (
+    MISFITS,
     CrashPoint,
     Expect,
     Guarantee,
@@ -228,10 +229,6 @@ def implied(kind: FaultKind, when: Trigger) -> Trigger | None:
     """The trigger that a fault stands for, at the same batch."""
     stood = kind.trigger(when.batch, when.query) if isinstance(kind, Implies) else None
     return stood if isinstance(stood, Trigger) else None
-
-
-MISFITS = {Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE, Kind.MISORDERED}
-"""What no run shows without faults, but one whose effect is wrong."""
 
 
 @st.composite

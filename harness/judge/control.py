@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.errors import HarnessError, UsageError
 from harness.judge.read_folder import Run, read_json, read_run
-from harness.scenario import Finding, Kind
+from harness.scenario import MISFITS, Finding, Kind
 
 CONTROLS_MAX = 3
 FAILED_MIN = 2
@@ -22,8 +22,6 @@ FAILED_MIN = 2
 fail to come up on a machine that is busy."""
 SLOWER = 3.0
 """A pipeline may go that much longer without a commit than it did without faults."""
-MISMATCHES = (Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE, Kind.MISORDERED)
-"""Findings that say of every run alike that the effect does not fit the pipeline."""
 SHOWN = 5
 
 Signature = tuple[int, Kind, tuple[tuple[str, str | None], ...]]
@@ -207,7 +205,7 @@ def _held(findings: Sequence[Finding], doubtful: Sequence[Finding], controls: Se
         else:
             out.doubtful.append(replace(finding, faults=(), fits=finding.faults or finding.fits))
     without_faults = [finding for finding in out.stand if finding.without_faults]
-    if mismatches := [finding for finding in without_faults if finding.kind in MISMATCHES]:
+    if mismatches := [finding for finding in without_faults if finding.kind in MISFITS]:
         words = f"effect and pipeline do not fit: {len(mismatches)} rows are {mismatches[0].kind} in every control run"
         out.error.append(f"{words} without faults too. Mend the effect, or the pipeline")
     elif without_faults:
@@ -232,7 +230,7 @@ def _compared(finding: Finding, controls: Sequence[Control]) -> Finding:
 def _always(mark: Signature, controls: Sequence[Control]) -> bool:
     """Does every control show it, and where it is a wrong row, the same wrong row?"""
     shown = [control.findings[mark] for control in controls if mark in control.findings]
-    alike = mark[1] not in MISMATCHES or all(each.found == shown[0].found for each in shown)
+    alike = mark[1] not in MISFITS or all(each.found == shown[0].found for each in shown)
     return len(shown) == len(controls) and alike
 
 

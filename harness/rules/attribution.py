@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.checkers.origin import joined
-from harness.judge.control import MISMATCHES
 from harness.rules.baseline import Baseline, Shown
 from harness.rules.cause import Explained
 from harness.rules.exposure import Exposed
 from harness.rules.guarantee import violates
 from harness.rules.sinks import Compared
-from harness.scenario import Finding, Guarantee, Harm
+from harness.scenario import MISFITS, Finding, Guarantee, Harm
 
 ONLY_WITH = "only in runs with this fault"
 
@@ -110,7 +109,7 @@ def against(baseline: Baseline, findings: Sequence[Attributed]) -> Held:
 
 def _also_without_faults(out: Held) -> None:
     also = [finding for finding in out.stand if finding.without_faults]
-    if wrong := [finding for finding in also if finding.kind in MISMATCHES]:
+    if wrong := [finding for finding in also if finding.kind in MISFITS]:
         words = f"expected rows and pipeline do not fit: {len(wrong)} rows are {wrong[0].kind} in every baseline run"
         out.error.append(f"{words}. Mend the expected rows, or the pipeline")
         sinks = {finding.position for finding in wrong}

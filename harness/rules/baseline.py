@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from harness.judge.control import CONTROLS_MAX, FAILED_MIN, MISMATCHES, Control, Signature, signature
-from harness.scenario import Finding, Kind
+from harness.judge.control import CONTROLS_MAX, FAILED_MIN, Control, Signature, signature
+from harness.scenario import MISFITS, Finding, Kind
 
 
 class Shown(Enum):
@@ -56,7 +56,7 @@ class Baseline:
             more = [control.findings[mark].copies < finding.copies for control in usable if mark in control.findings]
             counted = finding.kind in (Kind.LOST, Kind.DUPLICATED)
             return Shown.ALIKE if mark in sets[0] and not (counted and all(more)) else Shown.CLEAN
-        if all(mark in each for each in sets) and mark[1] not in MISMATCHES:
+        if all(mark in each for each in sets) and mark[1] not in MISFITS:
             return Shown.ALIKE
         return Shown.OTHERS if all(sets) else Shown.DIFFERS
 

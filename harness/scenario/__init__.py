@@ -64,6 +64,10 @@ class Kind(StrEnum):
     STALLED = "stalled"
 
 
+MISFITS = frozenset({Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE, Kind.MISORDERED})
+"""Findings that say, where every run without faults shows them, that the effect does not fit the pipeline."""
+
+
 class Victim(StrEnum):
     """Which processes of the driver die: all of them, only the Python program, only its JVM."""
 

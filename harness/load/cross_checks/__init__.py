@@ -26,7 +26,7 @@ from harness.load.models import EffectShape, View, keys, own, unsaid
 from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.machine import spark_lines
-from harness.scenario import Guarantee, Kind, Pipeline, Scenario
+from harness.scenario import MISFITS, Guarantee, Kind, Pipeline, Scenario
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS
 from harness.sinks.base import CallsCode, CommitsByRename, CountsRows, DropsRows, MakesPart, Queries, SinkKind
@@ -37,8 +37,6 @@ from harness.stacks.needed_parts import asked, grouped, relayed
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
 
-MISFITS = (Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE, Kind.MISORDERED)
-"""Findings that say of every run alike that the effect does not fit the pipeline."""
 TIMEOUT_S = Scenario(name="", pipeline=Pipeline(entry="")).timeout_s
 
 
