@@ -269,6 +269,11 @@ def _missed(step: StepOutcome) -> str:
         return f"did not hit: {step.evidence.note}" if step.evidence.note else "did not hit"
     if step.evidence == Evidence():
         return "says that it hit and has no evidence"
+    return misplaced(step)
+
+
+def misplaced(step: StepOutcome) -> str:
+    """Return why the checkpoint did not stand at the crash point of a step; empty if nothing says so."""
     logs = _stood(step.evidence)
     planned = step.batch in logs.get("offsets", ())
     if step.crash_point in (CrashPoint.BATCH_PLANNING, CrashPoint.BLOCK_RECEIVED) and planned:

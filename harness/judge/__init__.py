@@ -151,12 +151,7 @@ def _cut(run: Run, examined: list[Examined]) -> list[str]:
 
 def _examine(run: Run, injections: tuple[Injection, ...], *, control: bool = False) -> list[Examined]:
     """Every sink on its own; then, where they must agree, side by side. Of a `control` only the findings are wanted."""
-    source = Source(
-        parquet=run.source,
-        columns=run.columns,
-        batches=run.checkpoint.get("batches") or (),
-        committed=run.committed,
-    )
+    source = run.ledger
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
         drained = run.drained and run.reached and effects.size(committed=True) == effects.size()
         out = [

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness import history
 from harness.checkers.offset_ranges import between
+from harness.effect import Source
 from harness.errors import HarnessError, UsageError
 from harness.history import Line
 from harness.run_folder import store
@@ -53,6 +54,16 @@ class Run:
     @property
     def source(self) -> Path:
         return self.folder / "ledger" / "source.parquet"
+
+    @property
+    def ledger(self) -> Source:
+        """What the effects are asked of: the source as read back, by the run's batches."""
+        return Source(
+            parquet=self.source,
+            columns=self.columns,
+            batches=self.checkpoint.get("batches") or (),
+            committed=self.committed,
+        )
 
     @property
     def drained(self) -> bool:

@@ -293,7 +293,8 @@ def seen_twice(scale: Scale, steps: Sequence[Exposed]) -> Iterator[tuple[Exposed
     any fault."""
     if scale.case.aggregate or not scale.effects.plain(scale.sql):
         return
-    right, end, known = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found, ()))
+    right, end = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found))
+    known = set[Key]()
     for step in steps[1:]:
         if step.at is None or step.reach is None:
             continue
@@ -301,5 +302,5 @@ def seen_twice(scale: Scale, steps: Sequence[Exposed]) -> Iterator[tuple[Exposed
             wanted, now = step.at.of(right[key].elements())[key], step.at.rows[key]
             more = sum(max(0, now[mark] - count) for mark, count in wanted.items())
             if more and key not in known and not end[key] - right[key]:
-                known[key] = Counter([more])
+                known.add(key)
                 yield step, key, more

@@ -64,9 +64,9 @@ def exposed(
     if hit.at is None:
         return Exposed(hit=hit, why=hit.why, unknown=True)
     at = look(scale, hit.at)
-    last = (look(scale, hit.restart) if hit.restart else None) or at
-    if at is None or last is None:
+    if at is None:
         return Exposed(hit=hit, why=f"{scale.case.sink} could not be read when the fault was injected", unknown=True)
+    last = (look(scale, hit.restart) if hit.restart else None) or at
     if not found:
         return _nothing_at_work(hit, at, last)
     try:

@@ -41,12 +41,7 @@ class Compared:
 def compared(run: Run, hits: tuple[Injection, ...], *, baseline: bool = False) -> list[Compared]:
     """Return each sink compared. Of a `baseline` run only the findings are wanted. Raises UsageError for expected rows
     that are no query, HarnessError for damage."""
-    source = Source(
-        parquet=run.source,
-        columns=run.columns,
-        batches=run.checkpoint.get("batches") or (),
-        committed=run.committed,
-    )
+    source = run.ledger
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
         drained = run.drained and run.reached and effects.size(committed=True) == effects.size()
         out = [
