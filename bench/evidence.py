@@ -20,7 +20,7 @@ from statistics import median
 from time import monotonic
 
 from harness.history import SinkRead, read
-from harness.judge import judge
+from harness.judge import judged
 from harness.run.loop import run
 from harness.snapshot import INJECTION, RESTART
 from harness.stacks.processes.stack import ProcessesStack
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(table(found))
         if options.rows:
             began = monotonic()
-            word = judge(folders[-1]).word
+            word = judged(folders[-1]).verdict.word
             print(f"judged in {monotonic() - began:.1f} s: {word}")
     return 0
 

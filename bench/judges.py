@@ -1,4 +1,4 @@
-"""What the seven rules (`harness.rules`) say of stored runs, beside what the judge said when they were made.
+"""What the seven rules (`harness.judge`) say of stored runs, beside what the judge said when they were made.
 
     PYTHONPATH=. .venv/bin/python bench/judges.py REPORTS...        each run folder below these
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.errors import HarnessError
-from harness.rules import judged
+from harness.judge import judged
 from harness.scenario import Word, plain
 
 

@@ -23,8 +23,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness import judge
 from harness.errors import HarnessError
-from harness.judge import judge, wants
 from harness.load import find, load_all
 from harness.run.loop import run
 from harness.scenario import Scenario, Verdict, Word
@@ -144,9 +144,10 @@ def judged(line: Line, kept: Path) -> Line:
     if line.raised or line.word == Word.ERROR:
         return line
     try:
-        if more := wants(kept / line.folder):
-            return replace(line, raised=True, said=f"asks for control run {more}, which was not made")
-        return replace(line, **_said(judge(kept / line.folder)))
+        found = judge.judged(kept / line.folder)
+        if found.wants:
+            return replace(line, raised=True, said=f"needs baseline run {found.wants}, which was not made")
+        return replace(line, **_said(found.verdict))
     except HarnessError as failure:
         return replace(line, raised=True, said=str(failure))
 

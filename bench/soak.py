@@ -26,9 +26,8 @@ from typing import Any
 
 from bench.truth import Seen, Truth, ahead, truth, wrong
 from bench.twins import Drawn, draw, named
-from harness import suite
+from harness import judge, suite
 from harness.errors import HarnessError
-from harness.judge import judge, wants
 from harness.load import dump
 from harness.report.summary import Run
 from harness.run_folder import store
@@ -126,7 +125,7 @@ def again(folder: Path) -> dict[str, Any]:
 
 def _judged(folder: Path) -> Verdict:
     try:
-        return judge(folder)
+        return judge.judged(folder).verdict
     except HarnessError as failure:
         return Verdict(word=Word.ERROR, as_expected=False, expect="", reasons=(str(failure),))
 
@@ -146,7 +145,7 @@ def judged(where: Path) -> list[dict[str, Any]]:
 
 def _wants(folder: Path) -> int:
     try:
-        return wants(folder)
+        return judge.judged(folder).wants
     except (HarnessError, ValueError):
         return 0
 

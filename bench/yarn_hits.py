@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from harness import history
-from harness.judge.stakes.weighed import PLANNED, WRITING, WRITTEN
+from harness.judge.exposure import PLANNED, WRITING, WRITTEN
 
 ROOT = Path(__file__).parents[1]
 RECORD = Path("bench", "records", "yarn-hits.txt")

@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-import harness.judge
+import harness.judge.sinks
 import harness.judge.windows
-import harness.rules.sinks
 from harness.checkers.cells import Row
 from harness.checkers.offset_ranges import Cut, Spans
 from harness.effect import WHOLE, Effects, Shape, Source, Table
@@ -105,6 +104,6 @@ def asked_once() -> Iterator[None]:
     """The judge's ledgers are such ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AskedOnce, "known", {}, raising=False)
-        for room in (harness.judge, harness.judge.windows, harness.rules.sinks):
+        for room in (harness.judge.windows, harness.judge.sinks):
             patch.setattr(room, "Effects", AskedOnce)
         yield

@@ -16,10 +16,10 @@ from harness.checkers.offset_ranges import Cut, Span
 from harness.effect import Effects, Source, Table
 from harness.faults import fault
 from harness.history import Event, Line, Phase, ProgressRead, SinkRead, text
-from harness.judge import judge
+from harness.judge import Judged, judged
 from harness.run_folder import ledger, sealed
 from harness.run_folder.store import RunFolder
-from harness.scenario import CrashPoint, Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, plain
+from harness.scenario import CrashPoint, Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, Verdict, plain
 from harness.sinks import counted
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.snapshot import INJECTION, Batch, Position, Progressed, Query, QueryState, Snapshot
@@ -337,3 +337,22 @@ class Folder:
     def claim(self, **changes: Any) -> None:
         """Change the scenario."""
         self.scenario = replace(self.scenario, **changes)
+
+    def write_baseline(self) -> Path:
+        """Write a baseline run that shows no finding; the run's folder."""
+        replace(self, progress=None)._control(1, self._honest(Injected(holds=len(self.records))))
+        return self.path
+
+
+def judge(run: Folder | Path) -> Verdict:
+    """Return the verdict on a run, as `asked` does."""
+    return asked(run).verdict
+
+
+def asked(run: Folder | Path) -> Judged:
+    """Return what the judge says of a run folder. One that is not written yet is, with a clean baseline run where the
+    judge needs some and it has none, as the loop makes it."""
+    found = judged(run if isinstance(run, Path) else run.write())
+    if found.wants and isinstance(run, Folder) and not run.controls:
+        found = judged(run.write_baseline())
+    return found

@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from harness.judge.cause.causes import caused
+from harness.judge.readings.weigh import weigh
+from harness.judge.readings.weighed import Weighed
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, compare, finding, key_of
 from harness.checkers.offset_ranges import Cut, Span, Spans, between
 from harness.checkers.origin import attribute, explanations
 from harness.effect import WHOLE, Effects, Source, Table
-from harness.judge.cause.causes import caused
-from harness.judge.cause.certain import certainly
+from harness.judge.certain import certainly
 from harness.judge.examine import Examined
 from harness.judge.injections import Injection, Seen
 from harness.judge.progress_at_hit import Reach
-from harness.judge.stakes.scale import Scale
-from harness.judge.stakes.weigh import weigh
-from harness.judge.stakes.weighed import Weighed
+from harness.judge.readings.scale import Scale
 from harness.run_folder import ledger
 from harness.scenario import Finding, Sink, StepOutcome
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint

@@ -11,11 +11,10 @@ import pytest
 
 from harness.context import TriggerHit
 from harness.faults import disconnect_driver, fault
-from harness.judge import judge
 from harness.scenario import Evidence, Guarantee, Word
 from harness.snapshot import QueryState
 from tests.corpus.run_builder import query, run_builder, state
-from tests.folders import BEFORE, PER_RECORD, STEP, Folder, Injected
+from tests.folders import BEFORE, PER_RECORD, STEP, Folder, Injected, judge
 from tests.test_outage import STEP as KILL
 from tests.test_outage import undisturbed, world
 from tests.test_schedule import Boxed
@@ -39,7 +38,7 @@ def test_a_pause_puts_nothing_at_stake_whoever_kills_the_driver_later(tmp_path: 
     folder.steps[0] = replace(folder.steps[0], name="pause driver", evidence=paused)
     folder.injection(1, attempt=1)
     folder.claim(schedule=(replace(STEP, do=fault("pause driver", for_s=2.0)), STEP))
-    assert judge(folder.write()).word is Word.VOID
+    assert judge(folder).word is Word.VOID
 
 
 @pytest.mark.parametrize(
@@ -58,7 +57,7 @@ def test_a_batch_of_another_query_that_was_committed_says_nothing_of_this_one(
     folder.moments[0].again = None
     folder.steps[0] = replace(folder.steps[0], name="kill kafka", evidence=away(**newest))
     folder.claim(schedule=(KAFKA,))
-    assert judge(folder.write()).word is word
+    assert judge(folder).word is word
 
 
 def test_what_was_planned_after_the_server_was_back_was_not_at_stake(folder: Folder) -> None:
@@ -67,7 +66,7 @@ def test_what_was_planned_after_the_server_was_back_was_not_at_stake(folder: Fol
     evidence = Evidence(signalled={"redis 7": "gone"}, in_flight="b", checkpoint_before=then, checkpoint_after=now)
     folder.steps = [replace(BEFORE, name="restart redis", evidence=evidence)]
     folder.injections = [Injected(planned=3, committed=2, holds=20, again=None)]
-    assert judge(folder.write()).word is Word.VOID
+    assert judge(folder).word is Word.VOID
 
 
 def test_what_a_later_step_repeats_and_the_guarantee_allows_is_right(tmp_path: Path) -> None:
@@ -81,7 +80,7 @@ def test_what_a_later_step_repeats_and_the_guarantee_allows_is_right(tmp_path: P
     folder.moments[2].again = 1
     folder.claim(schedule=(KAFKA, STEP, STEP))
     folder.tables = [folder.rows((0, 40), again=[(10, 40)])]
-    assert judge(folder.write()).word is Word.VOID
+    assert judge(folder).word is Word.VOID
 
 
 def test_what_is_committed_off_the_network_is_told() -> None:

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.checkers.verdict import violates
+from harness.judge.readings.weighed import Weighed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.checkers.cells import Row
 from harness.checkers.offset_ranges import Span, Spans
-from harness.checkers.verdict import violates
-from harness.judge.cause.certain import certainly
+from harness.judge.certain import certainly
 from harness.judge.injections import Injection
 from harness.judge.progress_at_hit import Reach
-from harness.judge.stakes.weighed import Weighed
 from harness.scenario import Finding, Guarantee, Harm, Kind
 from tests.folders import HIT, PER_RECORD, TOTALS, values
 from tests.limits import examples

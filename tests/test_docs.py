@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge.stakes.weighed import COMMITTED, EARLY, POINTS, RECEIVED
+from harness.judge.exposure import COMMITTED, EARLY, POINTS, RECEIVED
 from harness.scenario import CrashPoint, Guarantee, Harm, Kind, Word
 from tests.shipped import scenario as shipped
 

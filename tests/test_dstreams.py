@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from harness.judge.readings.weigh import weigh
+from harness.judge.readings.weighed import PLANNED, RECEIVED
 
 from harness.checkers.offset_ranges import Span, between, joined
 from harness.dstreams.batch_times import Stream
@@ -16,17 +18,14 @@ from harness.dstreams.java_stream import NoJavaStreamError
 from harness.dstreams.written import Allocated, Block, events, of_checkpoint, written
 from harness.errors import HarnessError, ScenarioError
 from harness.history import History
-from harness.judge import judge
 from harness.judge.progress_at_hit import Reach, reaches
-from harness.judge.stakes.weigh import weigh
-from harness.judge.stakes.weighed import PLANNED, RECEIVED
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
 from harness.scenario import Evidence, Harm, Word
 from harness.snapshot import Batch, Gone, Progressed, Query, QueryState
 from harness.sources.base import OpenSource
 from harness.wait import until
-from tests.folders import HIT, PER_RECORD, TOTALS, Folder, edited, payments, recorded, totals
+from tests.folders import HIT, PER_RECORD, TOTALS, Folder, edited, judge, payments, recorded, totals
 from tests.java_objects import Java, added, allocated, checkpoint, checkpoint_of, graph, pair, record, time
 from tests.java_objects import stream as stream_of
 from tests.scales import PEAKS, Make, batch, benches, hit, injection, reach, upto

@@ -11,12 +11,11 @@ import pytest
 
 from harness.checkers.cells import Row
 from harness.effect import WHOLE, Effects, Table
-from harness.judge import judge
 from harness.judge.examine import SHUFFLES
 from harness.scenario import Guarantee, Kind, Sink, Word
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.run_builder import RunBuilder, run_builder
-from tests.folders import COLUMNS, PER_RECORD, TOTALS, TYPES, Folder, Injected, payments, totals
+from tests.folders import COLUMNS, PER_RECORD, TOTALS, TYPES, Folder, Injected, judge, payments, totals
 
 COUNTS = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
 HONEST: list[Row] = [("a0", "20"), ("a1", "20")]
@@ -36,23 +35,23 @@ def test_a_sink_that_no_hit_put_to_the_test_is_named_beside_one_that_was(folder:
     folder.claim(sinks=(PER_RECORD, COUNTS))
     folder.types = [TYPES["payments"], TYPES["totals"][:2]]
     folder.tables = [payments(folder.records), HONEST]
-    verdict = judge(folder.write())
+    verdict = judge(folder)
     assert (verdict.word, verdict.notes) == (Word.HELD, (NOT_TRIED,))
 
 
 def test_neither_of_two_sinks_that_were_tried_is_named_nor_one_that_nobody_could_read(folder: Folder) -> None:
     folder.claim(sinks=(PER_RECORD, TOTALS))
     folder.tables = [payments(folder.records), totals(folder.records)]
-    assert judge(folder.write()).notes == ()
+    assert judge(folder).notes == ()
     other = Folder(folder.path.parent / "other", scenario=folder.scenario, tables=[payments(folder.records), None])
-    assert not any("not put to the test" in note for note in judge(other.write()).notes)
+    assert not any("not put to the test" in note for note in judge(other).notes)
 
 
 def test_a_single_total_under_another_key_is_another_table_s(folder: Folder) -> None:
     """Where its value is all the key that it has, it is a wrong total; with a key of its own it is apart."""
     folder.claim(sinks=(replace(TOTALS, effect="select 'all' as account, count(*) as n, 1.5 as total from ledger"),))
     folder.tables = [[("other", "40", "1.5")]]
-    verdict = judge(folder.write())
+    verdict = judge(folder)
     assert (verdict.word, any("holds not one of the keys" in each for each in verdict.reasons)) == (Word.VOID, True)
 
 
@@ -70,7 +69,7 @@ def test_a_long_ledger_is_tried_in_one_other_order(
     monkeypatch.setattr(import_module("harness.judge.examine"), "SHUFFLED_MAX", most)
     folder.claim(sinks=(TOTALS,))
     folder.tables = [totals(folder.records)]
-    judge(folder.write())
+    judge(folder)
     assert [order for order in tried if order] == orders
 
 
@@ -82,7 +81,7 @@ def test_an_infinite_total_hides_no_error_of_another_one(folder: Folder) -> None
     folder.types = [[("account", "text", "text"), ("mean", "double precision", "float")]]
     means = {f"a{n}": sum(float(r["amount"]) for r in folder.records if r["account"] == f"a{n}") / 10 for n in range(4)}
     folder.tables = [[("a0", "inf"), ("a1", "7.0"), ("a2", str(means["a2"])), ("a3", str(means["a3"]))]]
-    verdict = judge(folder.write())
+    verdict = judge(folder)
     assert [finding.key for finding in verdict.findings] == [{"account": "a1"}]
 
 
@@ -91,7 +90,7 @@ def test_a_shared_key_is_named_with_all_its_columns(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, key=("account", "amount")),))
     folder.tables = [payments(folder.records)]
     words = "postgres payments: 40 rows share 39 keys (account, amount): a finding speaks of all rows of its key"
-    assert judge(folder.write()).notes == (words,)
+    assert judge(folder).notes == (words,)
 
 
 def test_a_tiny_total_has_no_room_for_an_error(folder: Folder) -> None:
@@ -101,7 +100,7 @@ def test_a_tiny_total_has_no_room_for_an_error(folder: Folder) -> None:
     folder.types = [[("account", "text", "text"), ("total", "double precision", "float")]]
     sums = {f"a{n}": sum(r["id"] * 1e-13 for r in folder.records if r["account"] == f"a{n}") for n in range(4)}
     folder.tables = [[*((account, repr(total)) for account, total in sums.items() if account != "a1"), ("a1", "1e-13")]]
-    assert [finding.key for finding in judge(folder.write()).findings] == [{"account": "a1"}]
+    assert [finding.key for finding in judge(folder).findings] == [{"account": "a1"}]
 
 
 @pytest.mark.parametrize("large", ["-1000000000", "1000000000"])
@@ -114,7 +113,7 @@ def test_a_sum_rounds_by_a_part_of_the_largest_number_that_went_in(folder: Folde
     folder.types = [[("account", "text", "text"), ("total", "double precision", "float")]]
     sums = {f"a{n}": sum(float(r["amount"]) for r in folder.records if r["account"] == f"a{n}") for n in range(4)}
     folder.tables = [[("a0", repr(sums["a0"] + 0.5)), *((f"a{n}", repr(sums[f"a{n}"])) for n in (1, 2, 3))]]
-    verdict = judge(folder.write())
+    verdict = judge(folder)
     assert (verdict.word, verdict.findings) == (Word.UNKNOWN, ())
     assert verdict.reasons[0].startswith("1 totals of postgres totals differ only by rounding")
 
@@ -127,9 +126,9 @@ def test_every_kind_that_was_cut_is_named_under_a_weaker_guarantee(
     rows = payments(folder.records)
     folder.tables = [[*rows[4:], *rows[10:14]]]
     words = "too many findings in postgres payments to look at each under at-most-once: duplicated (4), lost (4)"
-    assert words in judge(folder.write()).reasons
+    assert words in judge(folder).reasons
     other = Folder(folder.path.parent / "other", scenario=folder.scenario, tables=[[*rows[3:], *rows[10:13]]])
-    assert not any("too many" in reason for reason in judge(other.write()).reasons)
+    assert not any("too many" in reason for reason in judge(other).reasons)
 
 
 def test_what_would_be_hidden_is_not_called_allowed(folder: Folder) -> None:
@@ -137,7 +136,7 @@ def test_what_would_be_hidden_is_not_called_allowed(folder: Folder) -> None:
     folder.claim(sinks=(COUNTS,))
     folder.types = [TYPES["totals"][:2]]
     folder.tables = [HONEST]
-    verdict = judge(folder.write())
+    verdict = judge(folder)
     hidden = "not shown, batch 2 gives the same totals, and one lost would hide it"
     assert verdict.reasons[-1].endswith(hidden), verdict.reasons
 
@@ -154,7 +153,7 @@ def test_of_an_effect_that_hides_what_happened_the_note_says_why_nobody_can_tell
     folder.claim(guarantee=Guarantee.AT_MOST_ONCE, sinks=(replace(TOTALS, effect=few),))
     folder.types = [TYPES["totals"][:2]]
     folder.tables = [[("a0", "9"), ("a1", "9"), ("a2", "10"), ("a3", "10")]]
-    verdict = judge(folder.write())
+    verdict = judge(folder)
     assert VAGUE in verdict.notes
     assert (
         "2 findings, and nothing shows which explanation is the right one: at-most-once may allow it" in verdict.reasons
@@ -166,7 +165,7 @@ def test_rows_that_several_records_give_are_vague_and_their_effect_is_not(folder
     folder.claim(guarantee=Guarantee.AT_MOST_ONCE, sinks=(alike,))
     folder.types = [TYPES["payments"][1:2]]
     folder.tables = [[(record["account"],) for record in folder.records[1:]]]
-    verdict = judge(folder.write())
+    verdict = judge(folder)
     assert [finding.vague for finding in verdict.findings] == [True]
     assert not any("nobody can tell what a wrong row" in note for note in verdict.notes)
     assert (
@@ -180,7 +179,7 @@ def test_an_effect_that_cannot_be_run_over_a_part_puts_nothing_at_stake(folder: 
     folder.types = [TYPES["totals"][:2]]
     folder.tables = [[("a0", "11"), *((f"a{n}", "10") for n in (1, 2, 3))]]
     folder.injections = [Injected(tables=[[("a0", "5"), ("a1", "5")]])]
-    verdict = judge(folder.write())
+    verdict = judge(folder)
     (reason,) = [each for each in verdict.reasons if "too few" in each]
     assert "the effect of postgres totals cannot be run with records left out or counted twice" in reason
     assert (verdict.word, [each.key for each in verdict.findings]) == (Word.VOID, [{"account": "a0"}])
@@ -190,7 +189,7 @@ def test_one_that_keeps_its_offsets_itself_may_be_hit_where_it_has_saved_them_ea
     own = run_builder(tmp_path / "own")
     by_hand(own, 10, 20, 30, 40, holds=15)
     early = ("postgres payments", "offsets committed, sink not written")
-    assert early in judge(own.write()).untried
+    assert early in judge(own).untried
     assert early not in judge(Folder(tmp_path / "run", tables=[payments(own.records)]).write()).untried
 
 
@@ -205,7 +204,7 @@ def twins(path: Path, sink: Sink = PER_RECORD) -> RunBuilder:
 def test_of_two_sinks_of_one_name_the_place_says_which_does_not_fit(tmp_path: Path) -> None:
     run = twins(tmp_path / "run")
     run.types = [TYPES["payments"], [*TYPES["payments"][:2], ("amount", "text", "text")]]
-    (reason,) = [each for each in judge(run.write()).reasons if "amount" in each]
+    (reason,) = [each for each in judge(run).reasons if "amount" in each]
     assert "(sink 2)" in reason and "(sink 1)" not in reason
 
 
@@ -213,7 +212,7 @@ def test_of_two_sinks_of_one_name_the_place_says_which_does_not_fit(tmp_path: Pa
 def test_of_two_sinks_of_one_name_the_place_says_which_folds_equal_rows(tmp_path: Path, said: bool) -> None:
     run = twins(tmp_path / "run", replace(PER_RECORD, folds=True) if said else PER_RECORD)
     run.edits = {"sink/1.json": {"folds": True, "folding": "it says distinct"}, "sink/0.json": {"folds": False}}
-    verdict = judge(run.write())
+    verdict = judge(run)
     told = [each for each in (*verdict.reasons, *verdict.notes) if "folds equal rows" in each]
     assert any("(sink 2)" in each for each in told) and not any("(sink 1)" in each for each in told)
 
@@ -223,8 +222,8 @@ def test_a_key_whose_ledger_column_has_no_exact_text_still_names_its_finding(fol
     listed = {"name": "id", "type": "INTEGER[]", "expression": "[(value ->> '$.id')::integer]"}
     folder.columns = [listed, *COLUMNS[1:]]
     folder.claim(sinks=(replace(PER_RECORD, effect="select id[1] as id, account, amount from ledger"),))
-    assert judge(folder.write()).word is Word.HELD
+    assert judge(folder).word is Word.HELD
     folder.path = folder.path.with_name("short")
     folder.tables = [payments(folder.records)[:-1]]
-    (lost,) = judge(folder.write()).findings
+    (lost,) = judge(folder).findings
     assert (lost.kind, dict(lost.key), lost.records) == (Kind.LOST, {"id": "39"}, ())

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.judge.readings.weigh import weigh
+from harness.judge.readings.weighed import PLANNED, WRITING, WRITTEN, Known
 
 from harness.checkers.cells import Row
 from harness.checkers.offset_ranges import Span
 from harness.judge.progress_at_hit import Reach
-from harness.judge.stakes.in_flight import in_flight
-from harness.judge.stakes.sink_state import sink_state
-from harness.judge.stakes.weigh import weigh
-from harness.judge.stakes.weighed import PLANNED, WRITING, WRITTEN, Known
+from harness.judge.readings.in_flight import in_flight
+from harness.judge.readings.sink_state import sink_state
 from harness.scenario import Harm
 from tests.folders import TOTALS
 from tests.scales import Bench, Make, batch, benches, hit, injection, reach, upto
@@ -177,9 +177,9 @@ def test_a_tie_is_looked_for_among_all_slices_if_there_are_not_too_many(
     unread = hit(bench, bench.first(2), scale=replace(scale, queries=[()]))
     words = "nothing tells in which slices the source was read, and another one may give the same totals"
     assert [(stake.shown, stake.note.endswith(f"not shown, {words}")) for stake in unread.stakes] == [(False, True)]
-    monkeypatch.setattr("harness.judge.stakes.visible.SLICES_MAX", 3)
+    monkeypatch.setattr("harness.judge.readings.visible.SLICES_MAX", 3)
     assert hit(bench, bench.first(2), scale=scale).counting
-    monkeypatch.setattr("harness.judge.stakes.visible.SLICES_MAX", 2)
+    monkeypatch.setattr("harness.judge.readings.visible.SLICES_MAX", 2)
     words = "the source was read in more than 2 slices, and another one may give the same totals"
     assert [stake.note.endswith(f"not shown, {words}") for stake in hit(bench, bench.first(2), scale=scale).stakes] == [
         True

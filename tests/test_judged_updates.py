@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from harness.judge import judge
 from harness.scenario import Kind, Word
 from tests.corpus.case import error, held, unknown, violated, void
 from tests.corpus.run_builder import blame
+from tests.folders import judge
 from tests.limits import examples
 from tests.windows import SINK, TOLD, UPDATED, WindowRun, marked, says, windowed
 

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.judge import judge
 from harness.scenario import Kind, Word
 from harness.scenario.watermark import Watermark
 from harness.snapshot import Query
 from tests.corpus.case import error, held, look, unknown, violated, void
 from tests.corpus.run_builder import CHECKPOINT, blame
+from tests.folders import judge
 from tests.limits import examples
 from tests.windows import SINK, TOLD, WindowRun, marked, says, windowed
 

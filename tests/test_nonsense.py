@@ -10,8 +10,7 @@ import pytest
 from harness import effect
 from harness.effect import Effects, Source
 from harness.errors import HarnessError, UsageError
-from harness.judge import judge
-from tests.folders import Folder, edited, recorded
+from tests.folders import Folder, edited, judge, recorded
 
 
 @pytest.mark.slow
@@ -70,7 +69,7 @@ def test_a_loop_in_a_column_is_stopped(folder: Folder, monkeypatch: pytest.Monke
     endless = "(with recursive r as (select 1 as n union all select n + 1 from r where n > 0) select max(n) from r)"
     folder.columns = [{"name": "id", "type": "BIGINT", "expression": endless}]
     with pytest.raises(UsageError, match="for the columns id; DuckDB said: INTERRUPT"):
-        judge(folder.write())
+        judge(folder)
 
 
 def test_batches_that_are_no_batches_are_a_clear_error() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from harness.faults import fault
 from harness.history import Line, QueryStarted, TaskStarted
-from harness.rules import Judged, judged
-from harness.rules.ran_again import Ran, ran_again
+from harness.judge import Judged, judged
+from harness.judge.ran_again import Ran, ran_again
 from harness.scenario import Expect, Guarantee, Kind, Sink, Word
 from tests.corpus.run_builder import RunBuilder, blame, run_builder
 from tests.folders import PER_RECORD, STEP, TOTALS, TYPES

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from harness.checkers.verdict import verdict
+
 from harness.components.delta.sink import becomes as of_delta
 from harness.components.files.sink import becomes as of_files
 from harness.components.iceberg.sink import becomes as of_iceberg

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.judge.control import Control, Decided
+from harness.judge.baseline_runs import Control, Decided
 from harness.judge.injections import Injection, Seen
 from harness.judge.read_folder import Run, read_run
 from harness.judge.stalled import stalled

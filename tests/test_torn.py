@@ -17,12 +17,11 @@ import pytest
 
 from harness import suite
 from harness.errors import HarnessError
-from harness.judge import judge
-from harness.judge.control import read_controls
+from harness.judge.baseline_runs import read_controls
 from harness.judge.read_folder import read_run
 from harness.scenario import Word
 from tests import torn
-from tests.folders import PER_RECORD, TOTALS, Folder, payments
+from tests.folders import PER_RECORD, TOTALS, Folder, judge, payments
 from tests.torn import Files
 
 COUNT = int(os.environ.get("ONCEPROOF_TORN", "300"))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.checkers.cells import Row
-from harness.judge.stakes.sink_state import sink_state
-from harness.judge.stakes.traces import Traces
+from harness.judge.readings.sink_state import sink_state
+from harness.judge.readings.traces import Traces
 from harness.sinks.table import SinkTable
 from tests.folders import PER_RECORD, TOTALS, values
 from tests.scales import COUNTED, PEAKS, Bench, Make, batch, benches, hit, reach, upto

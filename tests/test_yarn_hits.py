@@ -14,7 +14,7 @@ import pytest
 from bench import yarn_hits
 from bench.yarn_hits import AIMS, KILLS, Aim, Tally, finished, line, read, shown, table, tally
 from harness.components.yarn import policy
-from harness.judge.stakes.weighed import PLANNED, WRITING, WRITTEN
+from harness.judge.exposure import PLANNED, WRITING, WRITTEN
 from harness.load import load
 from harness.report import summary
 from harness.scenario import Evidence, Harm, Kind, Scenario, Stake, StepOutcome, Verdict, Word

@@ -17,8 +17,7 @@ from harness.checkers.self_tests import SelfTest, self_tests
 from harness.checkers.wrong_total import Totals, only_rounding, single
 from harness.effect import Effects, Table
 from harness.errors import UsageError
-from harness.judge.stakes.scale import Scale, Slice
-from harness.judge.stakes.weighed import Weighed
+from harness.judge.readings.scale import Scale, Slice
 from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
 from harness.sinks.table import SinkTable
 
@@ -54,7 +53,6 @@ class Examined:
     waiting: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    weighed: list[Weighed] = field(default_factory=list)
     unmatched: bool = False
     plain: bool = False
     behind: bool = False
@@ -80,7 +78,6 @@ class Examined:
         queries: Sequence[Sequence[Slice]],
         *,
         late: bool,
-        alone: bool,
     ) -> Scale | None:
         """What hits are weighed with under a guarantee that allows this harm; None if the sink could not be
         compared."""
@@ -95,7 +92,6 @@ class Examined:
             allows=allows,
             queries=queries,
             late=late,
-            alone=alone,
         )
 
     def clues(self, effects: Effects) -> Clues:

@@ -38,44 +38,41 @@ class Injection:
     at: Seen | None = None
     restart: Seen | None = None
     why: str = ""
-    moving: bool = False
-    """The driver went on after the trigger was met."""
-    running: bool = False
-    """It went on while the snapshot was taken, too."""
+    impact: Impact | None = None
+    """What the fault does; None where the schedule has no such step."""
     only: str | None = ""
     """The checkpoint whose query alone is known to have been hit; empty if all of them were, None if nobody knows."""
     worked: bool = True
     """Its attempt had been seen at work."""
-    spared: bool = False
-    """The driver did not die of it, and was not to."""
-    paused: bool = False
-    """It stood still for a while: it does nothing again."""
-    waited: bool = False
-    """A server was away whose clients wait for it: nobody is known to do anything again."""
-    retried: bool = False
-    """An executor died: the driver retries the tasks that had not finished, and no others."""
     swept: bool = False
     """No executor of the driver was left."""
-    lasts: bool = False
-    """It went on to do harm when the snapshot had been taken."""
     beside: bool = False
     """There are several checkpoints, each with batches of its own."""
+
+    @property
+    def went_on(self) -> bool:
+        """Return whether the driver worked on after the trigger was met."""
+        return self.impact in SPARES
+
+    @property
+    def running(self) -> bool:
+        """Return whether it worked on while the sinks were read, too."""
+        return self.impact in FREE
+
+    @property
+    def paused(self) -> bool:
+        """Return whether the driver was paused: it does nothing again."""
+        return self.impact is Impact.DRIVER_PAUSED
+
+    @property
+    def retried(self) -> bool:
+        """Return whether executors died: the driver retries their tasks that had not finished, and no others."""
+        return self.impact in ENDS_EXECUTOR
 
     @property
     def died(self) -> bool:
         """Did the driver die of it? Where the attempt after one that lived began says nothing of this hit."""
         return died(self.outcome)
-
-    @property
-    def writing(self) -> bool:
-        """Could somebody who was at work when the fault hit write on after the last look? A driver that lived, another
-        process of the attempt, or a transaction that the server still had."""
-        if self.at is None:
-            return False
-        first, last = self.at.snapshot, (self.restart or self.at).snapshot
-        # The next attempt is there by then, and was not at work when the fault hit.
-        stayed = set(first.alive or ()) & set(last.alive or ())
-        return bool(not self.died or stayed or _open(last.writing if last.left is None else last.left))
 
     @property
     def label(self) -> str:
@@ -100,16 +97,10 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
     return tuple(
         replace(
             injection,
-            moving=_impact(run, number) in SPARES,
-            running=_impact(run, number) in FREE,
+            impact=_impact(run, number),
             only=_only(run, number, step, injection.at),
             worked=step.attempt in worked,
-            spared=_impact(run, number) in (*SPARES, Impact.DRIVER_PAUSED) and not died(step),
-            paused=_impact(run, number) is Impact.DRIVER_PAUSED,
-            waited=_impact(run, number) is Impact.SERVER_AWAY,
-            retried=_impact(run, number) in ENDS_EXECUTOR,
             swept=_swept(run, number),
-            lasts=_impact(run, number) is Impact.DRIVER_CUT_OFF,
             beside=beside,
         )
         for number, step, injection in made

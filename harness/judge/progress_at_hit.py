@@ -8,7 +8,7 @@ itself has planned what it was seen to take next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 from harness.checkers.offset_ranges import Offsets, Span, Spans, between, covers, highest, joined, lowest
@@ -20,39 +20,31 @@ from harness.snapshot import Batch, Progressed, Query, QueryState, Snapshot
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """How far one query was when a fault hit. `next` is where the next attempt began, None if the driver lived, which
-    may have ended by itself later: then the next one began at `resumed`;
-    `last` what was committed last, `since` what of that a driver that went on had committed after the trigger. `after`
-    says that the sink was committed by Spark's own word; `own` that the pipeline keeps its offsets itself; `early` that
-    it had saved those of the slice in flight, which then lies before `high`. `partial` is what only some of a query's
-    sources had committed, or planned: it lies neither before `low` nor between the two, and nothing is said of it;
-    `anew` what of that its source had gone back over, and comes again whatever hits.
-    `other` says that `next` may be that of another query, for this one had no more to do; `first` that the pipeline was
-    seen to write a slice before it saves its offsets. `by_time`: the batches are of DStreams. `gone` is what a receiver
-    of the attempt had not stored when it died; `volatile`: what it had stored went with its driver, and comes to
-    nobody; `stored`: what it had stored then, and no batch had; `done`: up to where batches of DStreams were done by
-    the checkpoint's word, which a restart does again all the same."""
+    """How far one query was when a fault was injected."""
 
     low: Offsets
+    """Everything before was committed."""
     high: Offsets
+    """Everything before was planned."""
     next: Offsets | None = None
+    """Where the next attempt began; None if the driver lived."""
     resumed: Offsets | None = None
+    """Where the next attempt began, if the driver lived and ended later."""
     last: Spans = ()
-    since: Spans = ()
+    """What was committed last."""
     batch: int | None = None
+    """The batch in flight; None if there was none, or the pipeline manages its own offsets."""
     checkpoint: str = ""
     after: bool = False
+    """The sink of the batch in flight was committed, as Spark says."""
     own: bool = False
-    early: bool = False
+    """The pipeline manages its own offsets."""
     partial: Spans = ()
-    anew: Spans = ()
+    """What only some of a query's sources had committed, or planned: nothing is said of it."""
     other: bool = False
-    first: bool = False
-    by_time: bool = False
-    gone: Spans = ()
-    volatile: bool = False
-    stored: Spans = ()
-    done: Offsets = field(default_factory=dict)
+    """`next` may be that of another query, for this one had no more to do."""
+    received: Spans = ()
+    """What a receiver lost that died: it had not stored it, or stored it in no batch."""
 
     @property
     def taken(self) -> Spans:
@@ -75,11 +67,6 @@ class Reach:
         if self.resumed is None or not self.taken:
             return False
         return not covers(between(self.low, self.resumed), self.taken)
-
-    @property
-    def passed(self) -> Spans:
-        """Not even planned, and the next attempt began beyond it."""
-        return between(self.high, self.next) if self.next is not None else ()
 
 
 def reaches(
@@ -185,27 +172,21 @@ def _reach(
     planned = max(state.offsets, default=None)
     batch = planned if planned not in state.commits else None
     last = _spans(newest.ranges) if newest else ()
-    own = injection.moving and step.checkpoint == state.checkpoint
-    committed = own and max(state.commits, default=-1) not in step.evidence.checkpoint_before.get("commits", ())
+    dead = injection.died or injection.swept
+    stored = between(high, highest([high, state.stored])) if dead else ()
     return Reach(
         low=low,
         high=high,
         next=low if next_ is not None and _same(next_, slowest) else next_,
         resumed=None if injection.died or other or ends else began,
         partial=joined(between(slowest, low), between(high, most)),
-        anew=between(slowest, highest([at, *done_once])),
         other=other and injection.died,
         last=last,
-        since=last if committed else (),
         batch=batch,
         checkpoint=state.checkpoint,
         after=step.crash_point is CrashPoint.SINK_COMMITTED
         and (step.checkpoint, step.batch) == (state.checkpoint, batch),
-        by_time=query.by_time,
-        gone=_gone(query, injection, state, before),
-        volatile=query.volatile and injection.died,
-        done={p: min(end, high.get(p, 0)) for p, end in state.completed.items()},
-        stored=between(high, highest([high, state.stored])) if injection.died or injection.swept else (),
+        received=joined(_gone(query, injection, state, before), stored),
     )
 
 

@@ -11,9 +11,9 @@ program of DStreams that was begun anew, and may have passed over for good what 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from harness.judge.control import CONTROLS_MAX, FAILED_MIN, SLOWER, Control, Decided
+from harness.judge.baseline_runs import CONTROLS_MAX, FAILED_MIN, SLOWER, Control
 from harness.judge.injections import Injection, moved
 from harness.judge.late_log import late_log
 from harness.judge.read_folder import Run
@@ -25,18 +25,30 @@ BEGUN_ANEW = "the program of DStreams was begun anew, and nobody knows which rec
 NO_SCHEDULER = "who ends well is not started again there, so nobody knows what another attempt would have done"
 
 
-def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Control]) -> Decided:
+@dataclass(frozen=True, kw_only=True)
+class Stall:
+    """What is said of a stall. `stand` is the finding, if it is one; `wants` counts the baseline runs that it needs in
+    all; `gone`: a fault took away for good what every pipeline needs."""
+
+    stand: Sequence[Finding] = ()
+    unknown: Sequence[str] = ()
+    error: Sequence[str] = ()
+    wants: int = 0
+    gone: bool = False
+
+
+def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Control]) -> Stall:
     """What the run's outcome says of a stall, held against the declared interval and the controls."""
     said = run.outcome.get("stalled")
     if not said:
-        return Decided()
+        return Stall()
     words = str(said.get("words", "")) if isinstance(said, dict) else str(said)
     dead = isinstance(said, dict) and said.get("kind") == GAVE_UP
     idle_s = _number(said, "idle_s")
     if isinstance(said, dict) and said.get("kind") == ENDED_WELL:
-        return _failed(words, controls) or Decided(unknown=[f"{words}; {NO_SCHEDULER}"])
+        return _failed(words, controls) or Stall(unknown=[f"{words}; {NO_SCHEDULER}"])
     if not dead and _anew(run.progressed):
-        return _failed(words, controls) or Decided(unknown=[f"{words}; {BEGUN_ANEW}"])
+        return _failed(words, controls) or Stall(unknown=[f"{words}; {BEGUN_ANEW}"])
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
     since, interval = _since(run, injections), run.scenario.pipeline.interval_s
     longest = max((control.gap_s for control in controls), default=0.0)
@@ -51,27 +63,27 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
         return _failed(words, controls) or _gone(words, gone[0])
     labels = tuple(injection.label for injection in since)
     if not dead and (late := late_log(run, injections)):
-        return Decided(unknown=[f"{words}; {late}"])
+        return Stall(unknown=[f"{words}; {late}"])
     sure = len(since) == 1 and (since[0].died or _planned(since[0]) is not None)
     blamed = replace(finding, faults=labels) if sure else replace(finding, fits=labels)
     declared = interval is not None and not dead
     if interval is not None and declared and idle_s <= SLOWER * interval:
-        return Decided(unknown=[f"{words}; that is no stall for an interval of {interval:g} s"])
+        return Stall(unknown=[f"{words}; that is no stall for an interval of {interval:g} s"])
     if failed := _failed(words, controls):
         return failed
     if any(control.open for control in controls):
-        return Decided(unknown=[f"{words}; a control run without faults did not get done either"])
+        return Stall(unknown=[f"{words}; a control run without faults did not get done either"])
     if controls and not dead and idle_s <= SLOWER * longest:
-        return Decided(unknown=[f"{words}; without faults it went {longest:g} s without a commit"])
+        return Stall(unknown=[f"{words}; without faults it went {longest:g} s without a commit"])
     # Whoever dies or hangs may do so now and then, with or without faults.
     wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
     if wants and declared:
-        return Decided(stand=[finding], wants=wants)
+        return Stall(stand=[finding], wants=wants)
     if wants:
         why = "no control run shows how long it takes without faults: name `pipeline.interval`, or run it again"
         made = f"only {len(controls)} of {CONTROLS_MAX} control runs were made" if controls else why
-        return Decided(unknown=[f"{words}; {made}"], wants=wants)
-    return Decided(stand=[blamed])
+        return Stall(unknown=[f"{words}; {made}"], wants=wants)
+    return Stall(stand=[blamed])
 
 
 def _anew(progressed: Progressed) -> bool:
@@ -80,24 +92,24 @@ def _anew(progressed: Progressed) -> bool:
     return any(query.anew and newest in query.first for query in progressed.queries)
 
 
-def _gone(words: str, label: str) -> Decided:
+def _gone(words: str, label: str) -> Stall:
     lasting = f"what {label} took away did not come back, so no pipeline could go on"
-    return Decided(unknown=[f"{words}; {lasting}"], gone=True)
+    return Stall(unknown=[f"{words}; {lasting}"], gone=True)
 
 
-def _failed(words: str, controls: Sequence[Control]) -> Decided | None:
+def _failed(words: str, controls: Sequence[Control]) -> Stall | None:
     """What control runs that failed say of it; None if none did."""
     failed = [control for control in controls if control.error]
     usable = any(control.usable for control in controls)
     if failed and not usable and len(failed) < FAILED_MIN:
         again = f"without faults it failed in {len(failed)} of {len(controls)} control runs"
         wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
-        return Decided(unknown=[f"{words}; {again}: {failed[0].error}"], wants=wants)
+        return Stall(unknown=[f"{words}; {again}: {failed[0].error}"], wants=wants)
     if failed and not usable:
-        return Decided(error=[f"the pipeline does not work without faults either: {failed[0].error}"])
+        return Stall(error=[f"the pipeline does not work without faults either: {failed[0].error}"])
     if failed:
         often = f"without faults it failed in {len(failed)} of {len(controls)} control runs too"
-        return Decided(unknown=[f"{words}; {often}: {failed[0].error}"])
+        return Stall(unknown=[f"{words}; {often}: {failed[0].error}"])
     return None
 
 

@@ -13,11 +13,11 @@ from typing import Any
 from harness.checkpoint import caught_up, count
 from harness.errors import UsageError
 from harness.history import Phase, ProgressRead
-from harness.judge import judge
+from harness.judge import behind
 from harness.run.live_run import Live
 from harness.run.progress.commit_gaps import unplanned
 from harness.run.progress.quiet_period import late_quiet_s, quiet_s
-from harness.scenario import Kind, Sink, plain
+from harness.scenario import Sink, plain
 from harness.sinks import SINKS
 from harness.sinks.reading import busy, mark, store
 from harness.sinks.table import load
@@ -32,8 +32,6 @@ READ_BACK_S = 120.0
 SERVER_IDLE_S = 75.0
 """Longer than a broker leaves a dead producer's transaction open (a minute) and takes to look for it (ten seconds): no
 committed record behind it can be read before."""
-LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
-"""What a sink that shows its rows, or their last version, late can look like for a while."""
 READ_BACK_PER_S = 2000.0
 LAST_DEATH = "when the driver had died for the last time"
 
@@ -233,8 +231,7 @@ class Drain:
         tables = [load(folder, place) for place, sink in enumerate(sinks) if not SINKS[sink.kind].unread]
         if any(table is not None and table.unreadable for table in tables):
             return True
-        verdict = judge(folder)
-        return bool(verdict.counts.get("unseen")) or any(finding.kind in LATE for finding in verdict.findings)
+        return behind(folder)
 
     def _read(self, ends: dict[int, int], *, last: bool = False) -> None:
         live = self._live

@@ -15,7 +15,7 @@ from time import monotonic
 
 from harness.errors import HarnessError, Interrupted
 from harness.history import History, Judged, Listener, Phase, progressed, whole
-from harness.judge import judge, judged, wants
+from harness.judge import judged
 from harness.load import project_root
 from harness.run.controls.runs import controls
 from harness.run.feed import portions_of
@@ -113,16 +113,17 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
     """Judge; while the answer hangs on what the program does without faults, run controls and judge again."""
     folder, history = live.folder, live.history
     history.write(Phase(name="judging"))
-    first = judged(folder.path)
+    found = judged(folder.path)
 
     def enough(kept: Sequence[Path]) -> bool:
-        # Nothing has changed yet: a run that wants no control is judged once.
-        return len(kept) >= (wants(folder.path) if kept else first.wants)
+        nonlocal found
+        found = judged(folder.path) if kept else found
+        return len(kept) >= found.wants
 
     seed = int(folder.read()["run"]["seed"])
     known = progressed(whole(folder.history))
     sizes = portions_of(known.batches if known is not None else (), workload.count)
-    found = controls(
+    controls(
         live.scenario,
         live.stack,
         folder=folder.path,
@@ -132,4 +133,4 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
         history=history,
         enough=enough,
     )
-    return judge(folder.path) if found else first.verdict
+    return found.verdict

@@ -327,13 +327,13 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def check(folder: Path) -> int:
     """Judge a stored run again from its folder alone. Raises HarnessError for one that is not as the run left it, of
     which nothing is said."""
-    from harness.judge import judge
+    from harness.judge import judged
     from harness.report import failure_text
     from harness.report.ci import told
     from harness.report.escape import visible
 
     found = sealed.opened(folder)
-    verdict, stored = judge(found.path), Run.read(found.path)
+    verdict, stored = judged(found.path).verdict, Run.read(found.path)
     now = replace(stored, verdict=verdict)
     print(told.failure(now))
     if now.known:

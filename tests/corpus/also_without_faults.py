@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Expect, Guarantee, Kind, Word
-from tests.corpus.case import adversary, error, held, unknown, violated
-from tests.corpus.counters import COUNTED, COUNTS, OPEN
+from tests.corpus.case import adversary, error, held, violated
+from tests.corpus.counters import COUNTED, COUNTS
 from tests.corpus.run_builder import RunBuilder, blame
 from tests.corpus.stalled import stall
 
@@ -16,9 +16,11 @@ ROWS = "after row 1"
 FIRST = blame(0, point="batch-planned")
 
 
-@adversary(5, violated(LOST, 10, batches=(0,), without_faults=True, fits=()), twin=violated(
-    LOST, 10, FIRST, batches=(0,), as_expected=True
-))  # fmt: skip
+@adversary(
+    5,
+    violated(LOST, 10, batches=(0,), without_faults=True, fits=()),
+    twin=violated(LOST, 10, FIRST, batches=(0,), as_expected=True),
+)
 def a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[str]:
     """The program drops what it takes for done: batch 0, with or without faults. The driver was killed before that one
     wrote."""
@@ -30,9 +32,11 @@ def a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(5, violated(DUPLICATED, 1, batches=(1,), without_faults=True, fits=()), twin=violated(
-    DUPLICATED, 1, blame(1), batches=(1,), as_expected=True
-))  # fmt: skip
+@adversary(
+    5,
+    violated(DUPLICATED, 1, batches=(1,), without_faults=True, fits=()),
+    twin=violated(DUPLICATED, 1, blame(1), batches=(1,), as_expected=True),
+)
 def a_record_that_is_written_again_later(run: RunBuilder) -> Iterator[str]:
     """A queue of retries writes one record of the hit batch once more, with or without faults."""
     run.injection(1)
@@ -43,9 +47,11 @@ def a_record_that_is_written_again_later(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(6, error("do not fit", kinds={Kind.CORRUPTED: 1}, without_faults=True, batches=(1,)), twin=violated(
-    Kind.CORRUPTED, 1, blame(1), batches=(1,)
-))  # fmt: skip
+@adversary(
+    6,
+    error("do not fit", kinds={Kind.CORRUPTED: 1}, without_faults=True, batches=(1,)),
+    twin=violated(Kind.CORRUPTED, 1, blame(1), batches=(1,)),
+)
 def a_record_that_is_overwritten_later(run: RunBuilder) -> Iterator[str]:
     """A later pass sets the amount of one payment of the hit batch to zero, with or without faults."""
     run.injection(1)
@@ -55,9 +61,7 @@ def a_record_that_is_overwritten_later(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(8, error("does not work without faults either"), twin=violated(
-    Kind.STALLED, 1, blame(1)
-))  # fmt: skip
+@adversary(8, error("does not work without faults either"), twin=violated(Kind.STALLED, 1, blame(1)))
 def a_pipeline_that_hangs_by_itself(run: RunBuilder) -> Iterator[str]:
     """It stops at the same record, with or without faults, and says how long it may go without a commit."""
     stall(run)
@@ -67,9 +71,11 @@ def a_pipeline_that_hangs_by_itself(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(9, violated(LOST, 5, batches=(1,), without_faults=True, fits=()), twin=held(
-    "1 repetition", "2 loss", kinds={LOST: 5}, faults=None, fits=None, batches=(1,)
-))  # fmt: skip
+@adversary(
+    9,
+    violated(LOST, 5, batches=(1,), without_faults=True, fits=()),
+    twin=held("1 repetition", "2 loss", kinds={LOST: 5}, faults=None, fits=None, batches=(1,)),
+)
 def at_most_once_of_what_never_arrives(run: RunBuilder) -> Iterator[str]:
     """Five records of the batch that was at stake are lost, with or without faults: at-most-once allows what a fault
     does."""
@@ -83,9 +89,11 @@ def at_most_once_of_what_never_arrives(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(9, violated(LOST, 10, batches=(1,), without_faults=True, fits=()), twin=held(
-    "1 loss", "1 repetition", kinds={LOST: 10}, faults=(blame(1, point=ROWS),), batches=(1,)
-))  # fmt: skip
+@adversary(
+    9,
+    violated(LOST, 10, batches=(1,), without_faults=True, fits=()),
+    twin=held("1 loss", "1 repetition", kinds={LOST: 10}, faults=(blame(1, point=ROWS),), batches=(1,)),
+)
 def at_most_once_of_a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[str]:
     """The whole batch that was in flight is lost, with or without faults."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
@@ -97,9 +105,18 @@ def at_most_once_of_a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[
     run.calm()
 
 
-@adversary(9, unknown(OPEN, kinds={Kind.WRONG_AGGREGATE: 2}, faults=None, batches=(1,), fits=None), twin=held(
-    "1 loss", "1 repetition"
-))  # fmt: skip
+@adversary(
+    9,
+    held(
+        "1 loss",
+        "1 repetition",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=("kill driver at after row 1 of batch 1, attempt 1",),
+        fits=None,
+        batches=(1,),
+    ),
+    twin=held("1 loss", "1 repetition"),
+)
 def a_total_that_had_it_and_has_not(run: RunBuilder) -> Iterator[str]:
     """At-most-once allows the loss of what never was in the sink. One total had the hit batch when the fault hit,
     and is overwritten without it; no sum tells."""
@@ -114,9 +131,11 @@ def a_total_that_had_it_and_has_not(run: RunBuilder) -> Iterator[str]:
     run.tables = []
 
 
-@adversary(6, violated(Kind.DUPLICATED, 10, batches=(1,), without_faults=True), twin=violated(
-    Kind.DUPLICATED, 10, blame(1), batches=(1,)
-))  # fmt: skip
+@adversary(
+    6,
+    violated(Kind.DUPLICATED, 10, batches=(1,), without_faults=True),
+    twin=violated(Kind.DUPLICATED, 10, blame(1), batches=(1,)),
+)
 def twice_without_faults_and_twice_after_the_fault(run: RunBuilder) -> Iterator[str]:
     """The program writes each row of batch 1 twice, with or without faults, and was killed when it had."""
     run.injection(1, tables=[run.rows((0, 20), again=[(10, 20)])])
@@ -126,9 +145,11 @@ def twice_without_faults_and_twice_after_the_fault(run: RunBuilder) -> Iterator[
     run.tables = [run.rows((0, 40), again=[(10, 20), (10, 20)])]
 
 
-@adversary(6, error("do not fit", kinds={Kind.WRONG_AGGREGATE: 2}, batches=(1,), without_faults=True), twin=violated(
-    Kind.WRONG_AGGREGATE, 2, blame(1), batches=(1,)
-))  # fmt: skip
+@adversary(
+    6,
+    error("do not fit", kinds={Kind.WRONG_AGGREGATE: 2}, batches=(1,), without_faults=True),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, blame(1), batches=(1,)),
+)
 def a_batch_that_always_counts_twice(run: RunBuilder) -> Iterator[str]:
     """The program counts its second batch twice, with or without faults. That batch was hit; it is another one in the
     control runs, which set their own pace, so that their totals are others."""

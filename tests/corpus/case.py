@@ -12,17 +12,17 @@ fact and has another.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
 from harness.judge import judged
+from harness.run_folder import sealed
 from harness.scenario import Kind, Verdict, Word
 from tests.corpus.run_builder import RunBuilder, run_builder
 
-Builder = Callable[[RunBuilder], Iterator[str]]
+Builder = Callable[[RunBuilder], Iterator[str] | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,22 +96,26 @@ class Adversary:
     title: str
     build: Builder
     right: Right
-    twin: Right
+    twin: Right | None = None
     guard: bool = False
 
     def case(self, path: Path) -> RunBuilder:
         """The case, to be written to `path`."""
         run = run_builder(path)
-        next(self.build(run))
+        facts = self.build(run)
+        if facts is not None:
+            next(facts)
         return run
 
     def other(self, path: Path) -> tuple[RunBuilder, list[str]]:
         """Its twin, and the facts in which it differs."""
         run = run_builder(path)
-        return run, list(self.build(run))
+        return run, list(self.build(run) or ())
 
 
-def adversary(item: int, right: Right, *, twin: Right, guard: bool = False) -> Callable[[Builder], Adversary]:
+def adversary(
+    item: int, right: Right, *, twin: Right | None = None, guard: bool = False
+) -> Callable[[Builder], Adversary]:
     """Makes a case of a builder."""
 
     def made(build: Builder) -> Adversary:
@@ -123,12 +127,16 @@ def adversary(item: int, right: Right, *, twin: Right, guard: bool = False) -> C
     return made
 
 
-def look(folder: Path) -> Seen:
-    """What this judge says of a run folder. A folder that it refuses to judge is an error, in its words."""
+def look(run: RunBuilder) -> Seen:
+    """What the judge says of a run, with a clean baseline run where it needs one and the run has none. A folder that it
+    refuses to judge is an error, in its words."""
+    folder = run.write()
     try:
         if (folder / "digests.json").is_file():
-            importlib.import_module("harness.run_folder.sealed").opened(folder)
+            sealed.opened(folder)
         told = judged(folder)
+        if told.wants and not run.controls:
+            told = judged(run.write_baseline())
     except (HarnessError, UsageError) as refusal:
         return Seen(word=Word.ERROR, reasons=(str(refusal),))
     return seen(told.verdict, told.wants)

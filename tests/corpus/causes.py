@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.scenario import Expect, Kind, Word
 from harness.snapshot import Batch, Position
-from tests.corpus.case import adversary, unknown, violated
+from tests.corpus.case import adversary, violated
 from tests.corpus.counters import counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.run_builder import RunBuilder, blame, query, state
@@ -19,10 +19,9 @@ TWICE = (10, 20)
 
 @adversary(
     5,
-    violated(WRONG, 2, fits=(blame(2, attempt=2),), batches=(0, 1, 2, 3)),
-    twin=violated(WRONG, 2, blame(2, attempt=2), batches=(2,)),
+    violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 2, attempt 2", batches=(0, 1, 2, 3)),
 )
-def ties_between_two_hit_batches(run: RunBuilder) -> Iterator[str]:
+def ties_between_two_hit_batches(run: RunBuilder) -> None:
     """Both hit batches come to the same, and one of them was counted twice, after the second fault. Nothing but
     their numbers tells them apart, and a number is no witness."""
     counting(run, 2, 3, 3, 5)
@@ -30,31 +29,25 @@ def ties_between_two_hit_batches(run: RunBuilder) -> Iterator[str]:
     run.injection(2)
     run.tables = [run.rows((0, 26), again=[(10, 16)])]
     run.calm()
-    yield "they come to different totals"
-    run.batch_sizes(4, 6, 14, 2)
-    run.tables = [run.rows((0, 26), again=[(10, 24)])]
 
 
 @adversary(
     5,
-    violated(WRONG, 2, fits=(blame(2),), batches=(0, 1, 2, 3)),
-    twin=violated(WRONG, 2, blame(2), batches=(2,)),
+    violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 2, attempt 1", batches=(0, 1, 2, 3)),
 )
-def ties_with_batches_that_were_not_hit(run: RunBuilder) -> Iterator[str]:
+def ties_with_batches_that_were_not_hit(run: RunBuilder) -> None:
     """All batches come to the same, so that the totals do not say which of them was counted twice."""
     counting(run, 3, 3, 3, 3)
     run.injection(2)
     run.tables = [run.rows((0, 24), again=[(12, 18)])]
     run.calm()
-    yield "they come to different totals"
-    run.batch_sizes(2, 4, 10, 8)
-    run.tables = [run.rows((0, 24), again=[(6, 16)])]
 
 
-@adversary(5, violated(DUPLICATED, 10, batches=(2,)), twin=violated(
-    DUPLICATED, 10, blame(2, of="checkpoints/1"), batches=(0,)
-))  # fmt: skip
-def second_checkpoint_counts_from_zero_again(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    5,
+    violated(Kind.DUPLICATED, 10, "kill driver at sink-committed of batch 2 of checkpoints/1, attempt 1", batches=(2,)),
+)
+def second_checkpoint_counts_from_zero_again(run: RunBuilder) -> None:
     """The fault hit batch 2 of the first checkpoint. The doubled rows are those of batch 2 of the second one, which
     the next attempt began, and which no fault touched."""
     run.queries = [
@@ -68,13 +61,13 @@ def second_checkpoint_counts_from_zero_again(run: RunBuilder) -> Iterator[str]:
     run.injection(2, checkpoint="checkpoints/1", again=None, holds=30, states=(first,))
     run.tables = [run.rows((0, 50), again=[(40, 50)])]
     run.calm()
-    yield "they are those of batch 2 of the first one"
-    run.tables = [run.rows((0, 50), again=[(20, 30)])]
 
 
-@adversary(5, violated(DUPLICATED, 10, blame(None, point="after row 15"), batches=(1,)), twin=violated(
-    DUPLICATED, 10, blame(None, point="after row 35", attempt=2), batches=(3,)
-))  # fmt: skip
+@adversary(
+    5,
+    violated(DUPLICATED, 10, blame(None, point="after row 15"), batches=(1,)),
+    twin=violated(DUPLICATED, 10, blame(None, point="after row 35", attempt=2), batches=(3,)),
+)
 def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: RunBuilder) -> Iterator[str]:
     """The pipeline keeps its offsets itself, so no fault names a batch. Two faults hit, and one did it."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
@@ -89,34 +82,31 @@ def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: RunBuilder) -> Ite
     run.tables = [run.rows((0, 40), again=[(30, 40)])]
 
 
-@adversary(5, violated(LOST, 10, batches=(2,)), twin=violated(LOST, 10, blame(1, point="batch-planned"), batches=(1,)))
-def the_batch_beside_the_hit_one(run: RunBuilder) -> Iterator[str]:
+@adversary(5, violated(Kind.LOST, 10, "kill driver at batch-planned of batch 1, attempt 1", batches=(2,)))
+def the_batch_beside_the_hit_one(run: RunBuilder) -> None:
     """The lost rows are those of the batch after the hit one, which was not even planned when the fault hit."""
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
-    yield "they are those of the hit batch"
-    run.tables = [run.rows((0, 10), (20, 40))]
 
 
 @adversary(
     5,
-    violated(LOST, 1, batches=(1,), fits=(blame(1, point="batch-planned"),)),
-    twin=violated(LOST, 10, blame(1, point="batch-planned"), batches=(1,)),
+    violated(Kind.LOST, 1, "kill driver at batch-planned of batch 1, attempt 1", batches=(1,)),
 )
-def one_row_of_the_hit_batch(run: RunBuilder) -> Iterator[str]:
+def one_row_of_the_hit_batch(run: RunBuilder) -> None:
     """One row of the hit batch is missing and nine came. A lost batch is lost as one: that fault may have done it,
     and nothing shows it."""
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 17), (18, 40))]
     run.calm()
-    yield "the whole batch is missing"
-    run.tables = [run.rows((0, 10), (20, 40))]
 
 
-@adversary(5, violated(DUPLICATED, 10, batches=(1,), without_faults=True, said="also without faults"), twin=violated(
-    DUPLICATED, 10, blame(1), batches=(1,)
-))  # fmt: skip
+@adversary(
+    5,
+    violated(DUPLICATED, 10, batches=(1,), without_faults=True, said="also without faults"),
+    twin=violated(DUPLICATED, 10, blame(1), batches=(1,)),
+)
 def twice_before_the_fault(run: RunBuilder) -> Iterator[str]:
     """The rows of the hit batch were there twice when the fault hit: the program doubles them by itself."""
     run.injection(1, tables=[run.rows((0, 20), again=[TWICE])])
@@ -127,9 +117,11 @@ def twice_before_the_fault(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(5, violated(DUPLICATED, 10, blame(1, attempt=2), batches=(1,)), twin=violated(
-    DUPLICATED, 10, blame(1, point="after row 20"), batches=(1,)
-))  # fmt: skip
+@adversary(
+    5,
+    violated(DUPLICATED, 10, blame(1, attempt=2), batches=(1,)),
+    twin=violated(DUPLICATED, 10, blame(1, point="after row 20"), batches=(1,)),
+)
 def one_batch_hit_twice(run: RunBuilder) -> Iterator[str]:
     """Two faults hit the same batch in two attempts; the snapshots say after which of them the rows came again."""
     run.injection(1, point="after row 20")
@@ -139,9 +131,11 @@ def one_batch_hit_twice(run: RunBuilder) -> Iterator[str]:
     run.found(2, tables=[run.rows((0, 20), again=[TWICE])])
 
 
-@adversary(5, violated(WRONG, 2, blame(1, attempt=2), batches=(1,)), twin=violated(
-    WRONG, 2, blame(1, point="after row 6"), batches=(1,)
-))  # fmt: skip
+@adversary(
+    5,
+    violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 1, attempt 2", batches=(0, 1, 2)),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at after row 6 of batch 1, attempt 1", batches=(0, 1, 2)),
+)
 def a_total_hit_twice(run: RunBuilder) -> Iterator[str]:
     """The same with totals: which of the two attempts counted the batch again is in the second snapshot."""
     counting(run, 2, 3, 5, 7)
@@ -152,10 +146,13 @@ def a_total_hit_twice(run: RunBuilder) -> Iterator[str]:
     run.found(2, tables=[run.rows((0, 10), again=[(4, 10)])])
 
 
-@adversary(5, violated(DUPLICATED, 10, batches=(1,)), twin=violated(
-    DUPLICATED, 10, blame(1, of=PAYMENTS), batches=(1,)
-))  # fmt: skip
-def batch_of_the_same_number_in_another_query(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    5,
+    violated(
+        Kind.DUPLICATED, 10, "kill driver at sink-committed of batch 1 of checkpoints/payments, attempt 1", batches=(1,)
+    ),
+)
+def batch_of_the_same_number_in_another_query(run: RunBuilder) -> None:
     """The fault hit batch 1 of the query that feeds the first sink. The doubled rows are in the second sink, whose
     own query had committed its batch 1."""
     run.sink(replace(PER_RECORD, query="payments"), replace(PER_RECORD, part="second", query="audit"))
@@ -165,8 +162,6 @@ def batch_of_the_same_number_in_another_query(run: RunBuilder) -> Iterator[str]:
     run.injection(1, checkpoint=PAYMENTS, holds=20, states=(payments, audit))
     run.tables = [run.rows((0, 40)), run.rows((0, 40), again=[TWICE])]
     run.calm()
-    yield "that query had not committed it"
-    run.found(states=(payments, state(AUDIT, **busy)))
 
 
 @adversary(
@@ -195,9 +190,11 @@ def cleared(run: RunBuilder, *kept: tuple[int, int]) -> None:
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(LOST,)))
 
 
-@adversary(5, violated(LOST, 20, batches=(0, 1), without_faults=True, said="also without faults"), twin=violated(
-    LOST, 20, PLANNED, batches=(0, 1), as_expected=True
-))  # fmt: skip
+@adversary(
+    5,
+    violated(LOST, 20, batches=(0, 1), without_faults=True, said="also without faults"),
+    twin=violated(LOST, 20, PLANNED, batches=(0, 1), as_expected=True),
+)
 def cleared_without_faults_too(run: RunBuilder) -> Iterator[str]:
     """All that was in the sink when the fault hit is gone: the program clears its output. It does so without faults."""
     cleared(run, (20, 40))
@@ -206,9 +203,18 @@ def cleared_without_faults_too(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(5, unknown("not deterministic", kinds={LOST: 20}, batches=(0, 1), fits=None), twin=violated(
-    LOST, 20, PLANNED, batches=(0, 1), as_expected=True
-))  # fmt: skip
+@adversary(
+    5,
+    violated(
+        Kind.LOST,
+        20,
+        said="also without faults: 20 findings, or others of their kind, show",
+        fits=None,
+        batches=(0, 1),
+        without_faults=True,
+    ),
+    twin=violated(LOST, 20, PLANNED, batches=(0, 1), as_expected=True),
+)
 def cleared_now_and_then(run: RunBuilder) -> Iterator[str]:
     """The same, of a program that clears its output when its disk is full: each control run lost other rows."""
     cleared(run, (20, 40))
@@ -217,18 +223,28 @@ def cleared_now_and_then(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(5, violated(LOST, 1, batches=(0,)), twin=violated(LOST, 2, PLANNED, batches=(0,), as_expected=True))
-def one_row_that_was_there(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    5, violated(Kind.LOST, 1, "kill driver at batch-planned of batch 2, attempt 1", as_expected=True, batches=(0,))
+)
+def one_row_that_was_there(run: RunBuilder) -> None:
     """One row was there when the fault hit, and is not in the end. It may have gone for any reason."""
     cleared(run, (0, 4), (5, 40))
     run.calm()
-    yield "two have gone"
-    run.tables = [run.rows((0, 4), (6, 40))]
 
 
-@adversary(5, violated(LOST, 10, blame(3, attempt=2), batches=(0,)), twin=violated(
-    LOST, 10, PLANNED, batches=(0,)
-))  # fmt: skip
+@adversary(
+    5,
+    violated(LOST, 10, blame(3, attempt=2), batches=(0,)),
+    twin=violated(
+        Kind.LOST,
+        10,
+        fits=(
+            "kill driver at batch-planned of batch 2, attempt 1",
+            "kill driver at sink-committed of batch 3, attempt 2",
+        ),
+        batches=(0,),
+    ),
+)
 def cleared_after_the_second_fault(run: RunBuilder) -> Iterator[str]:
     """Two faults hit, and batch 0 was there at both of them: the first one did not clear it."""
     cleared(run, (10, 40))

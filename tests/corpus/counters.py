@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
-from tests.corpus.case import adversary, held, unknown, violated, void
+from tests.corpus.case import adversary, held, unknown, violated
 from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import TOTALS
 
@@ -27,7 +27,16 @@ def counting(run: RunBuilder, *contributions: int) -> None:
     run.batch_sizes(*(2 * each for each in contributions))
 
 
-@adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=violated(WRONG, 2, fits=None))
+@adversary(
+    3,
+    unknown(
+        "2 findings may hide what the guarantee forbids, or be what it",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=("kill driver at sink-committed of batch 2, attempt 2",),
+        fits=None,
+    ),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 2, attempt 2", fits=None),
+)
 def a_lost_and_a_doubled_batch_read_as_one_more(run: RunBuilder) -> Iterator[str]:
     """Contributions 2, 3, 5, 7; one batch is lost and another doubled. "Too high by exactly batch 0" acquits a program
     that lost records."""
@@ -41,7 +50,22 @@ def a_lost_and_a_doubled_batch_read_as_one_more(run: RunBuilder) -> Iterator[str
     run.tables = [run.rows((0, 4), (10, 34))]
 
 
-@adversary(3, violated(WRONG, 2, fits=None), twin=unknown(OPEN, kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)))
+@adversary(
+    3,
+    unknown(
+        "2 findings may hide what the guarantee forbids, or be what it",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=("kill driver at batch-planned of batch 1, attempt 2",),
+        fits=None,
+    ),
+    twin=held(
+        "1 repetition",
+        "2 loss",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=("kill driver at batch-planned of batch 1, attempt 2",),
+        batches=(1,),
+    ),
+)
 def a_doubled_and_a_lost_batch_read_as_one_less(run: RunBuilder) -> Iterator[str]:
     """The same the other way round: "too low by exactly batch 2" acquits a program that doubled records, though the
     fault hit batch 1."""
@@ -55,7 +79,17 @@ def a_doubled_and_a_lost_batch_read_as_one_less(run: RunBuilder) -> Iterator[str
     run.tables = [run.rows((0, 4), (12, 36))]
 
 
-@adversary(3, unknown(OPEN, kinds={WRONG: 2}, fits=None), twin=violated(WRONG, 2, fits=None))
+@adversary(
+    3,
+    held(
+        "1 loss",
+        "2 repetition",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=("kill driver at sink-committed of batch 2, attempt 2",),
+        fits=None,
+    ),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 2, attempt 2", fits=None),
+)
 def two_doubled_and_one_lost_read_as_one_twice_more(run: RunBuilder) -> Iterator[str]:
     """Batches 1 and 2 doubled, batch 0 lost: just what batch 1 counted three times would come to."""
     counting(run, 2, 3, 5, 7)
@@ -68,27 +102,18 @@ def two_doubled_and_one_lost_read_as_one_twice_more(run: RunBuilder) -> Iterator
     run.tables = [run.rows((4, 34))]
 
 
-@adversary(3, void("gives the same totals", kinds={WRONG: 2}, fits=None), twin=unknown(
-    OPEN, kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
-))  # fmt: skip
-def any_batch_may_be_the_missing_one(run: RunBuilder) -> Iterator[str]:
-    """All batches come to the same, one is missing, and at-most-once allows only that it is the hit one."""
-    counting(run, 3, 3, 3, 3)
-    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    run.injection(0)
-    run.injection(1, point="batch-planned", holds=6)
-    run.tables = [run.rows((0, 6), (12, 24))]
-    yield "the batches are of unequal sizes"
-    run.records = [{**run.records[0], "id": i, "account": f"a{i % 2}"} for i in range(40)]
-    run.batch_sizes(6, 8, 10, 12)
-    run.tables = [run.rows((0, 6), (14, 36))]
-    run.calm()
-
-
-@adversary(3, violated(WRONG, 2, batches=(2,), fits=None), twin=unknown(
-    OPEN, kinds={WRONG: 2}, faults=(EARLY,), batches=(1,)
-))  # fmt: skip
-def another_batch_is_missing(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    3,
+    held(
+        "1 repetition",
+        "2 loss",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=("kill driver at batch-planned of batch 1, attempt 2",),
+        fits=None,
+        batches=(2,),
+    ),
+)
+def another_batch_is_missing(run: RunBuilder) -> None:
     """At-most-once allows the loss of what was at stake. A total that misses more than that has lost something else."""
     counting(run, 3, 5, 6, 4)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
@@ -96,11 +121,18 @@ def another_batch_is_missing(run: RunBuilder) -> Iterator[str]:
     run.injection(1, point="batch-planned", holds=6)
     run.tables = [run.rows((0, 16), (28, 36))]
     run.calm()
-    yield "the missing batch is the hit one"
-    run.tables = [run.rows((0, 6), (16, 36))]
 
 
-@adversary(3, unknown(OPEN, kinds={WRONG: 2}, faults=(LATE1,), batches=(1,)), twin=held("1 loss", "2 repetition"))
+@adversary(
+    3,
+    unknown(
+        "2 findings may hide what the guarantee forbids, or be what it",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=("kill driver at sink-committed of batch 1, attempt 2",),
+        batches=(0, 1, 2, 3),
+    ),
+    twin=held("1 loss", "2 repetition"),
+)
 def a_lost_and_a_doubled_batch_come_to_the_hit_one(run: RunBuilder) -> Iterator[str]:
     """The hit batch came once; of the later ones, which no snapshot has seen, one is lost and one doubled. Together
     that is just what the hit one would have added."""
@@ -116,7 +148,16 @@ def a_lost_and_a_doubled_batch_come_to_the_hit_one(run: RunBuilder) -> Iterator[
 NET = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
 
 
-@adversary(3, unknown(OPEN, kinds={WRONG: 2}, faults=(LATE1,)), twin=violated(WRONG, 2, fits=None))
+@adversary(
+    3,
+    held(
+        "1 loss",
+        "2 repetition",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=("kill driver at sink-committed of batch 1, attempt 2",),
+    ),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 1, attempt 2", fits=None),
+)
 def a_total_that_repetition_makes_smaller(run: RunBuilder) -> Iterator[str]:
     """The hit batch is counted twice, as at-least-once allows, and it only takes money off the accounts."""
     run.sink(NET, types=[[("account", "text", "text"), ("total", "numeric", "number")]])

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.checkers.cells import Row
-from harness.scenario import Kind, Word
-from tests.corpus.case import Right, adversary, held, void
+from harness.scenario import Kind
+from tests.corpus.case import adversary, held, violated, void
 from tests.corpus.run_builder import RunBuilder
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
@@ -124,9 +124,12 @@ def totals_that_were_dropped(run: RunBuilder) -> Iterator[str]:
     run.dropped = {AT_THE_HIT: [], IN_THE_END: run.rows(BATCH)}
 
 
-@adversary(14, Right(
-    word=Word.VIOLATED, kinds={Kind.LOST: 1}, fits=None, shown=None,
-), twin=held("1 repetition"), guard=True)  # fmt: skip
+@adversary(
+    14,
+    violated(Kind.LOST, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
+    twin=held("1 repetition"),
+    guard=True,
+)
 def dropped_and_one_lost(run: RunBuilder) -> Iterator[str]:
     """The batch came again and was dropped, but for one record that is in the topic under no identity of its own."""
     reader(run, before=[], after=run.rows(BATCH))

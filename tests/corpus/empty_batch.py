@@ -9,7 +9,7 @@ from tests.corpus.case import adversary, held, void
 from tests.corpus.run_builder import CHECKPOINT, Moment, RunBuilder
 
 
-@adversary(1, void("batch 0 held no record"), twin=held("1 repetition"))
+@adversary(1, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def first_batch_is_empty(run: RunBuilder) -> Iterator[str]:
     """The producer starts when the query has begun, so batch 0 is empty. A program that appends and is killed between
     its sink and the commit of that batch repeats nothing."""
@@ -19,7 +19,7 @@ def first_batch_is_empty(run: RunBuilder) -> Iterator[str]:
     run.batch_sizes(10, 10, 10)
 
 
-@adversary(1, void("batch 3 held no record"), twin=held("1 repetition"))
+@adversary(1, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def predecessor_was_purged(run: RunBuilder) -> Iterator[str]:
     """A batch that only moves a watermark, hit when `minBatchesToRetain` had purged the one before it: nothing is
     left beside it to see by that it is empty."""
@@ -33,7 +33,7 @@ def predecessor_was_purged(run: RunBuilder) -> Iterator[str]:
     )
 
 
-@adversary(1, void("batch 0 held no record"), twin=held("1 loss"))
+@adversary(1, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
 def after_the_first_record(run: RunBuilder) -> Iterator[str]:
     """`{records: 1}`: a record is acknowledged and not committed, a batch is planned and not committed. One is
     not in the other."""
@@ -59,7 +59,7 @@ def between_two_batches(run: RunBuilder) -> Iterator[str]:
     run.found(again=0)
 
 
-@adversary(1, void("held no record"), twin=held("2 repetition"))
+@adversary(1, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("2 repetition"))
 def every_step_in_an_empty_batch(run: RunBuilder) -> Iterator[str]:
     """Two faults, two hits with evidence; hit 2/2 says nothing where both batches are empty."""
     run.batch_sizes(0, 10, 0, 10, 20)

@@ -19,22 +19,27 @@ def expected(run: RunBuilder, *kinds: Kind, **more: Any) -> None:
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=kinds, **more))
 
 
-@adversary(7, violated(DUPLICATED, 10, batches=(3,), said="nothing shows that a hit did it"), twin=violated(
-    DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
-))  # fmt: skip
-def rows_of_a_batch_that_was_not_hit(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    7,
+    violated(
+        Kind.DUPLICATED, 10, "kill driver at sink-committed of batch 1, attempt 1", as_expected=True, batches=(3,)
+    ),
+)
+def rows_of_a_batch_that_was_not_hit(run: RunBuilder) -> None:
     """Duplicates were expected and there are some: of a batch that no fault touched."""
     expected(run, DUPLICATED)
     run.injection(1)
     run.tables = [run.rows((0, 40), again=[OTHER])]
     run.calm()
-    yield "they are of the hit batch"
-    run.tables = [run.rows((0, 40), again=[INJECTED])]
 
 
-@adversary(7, violated(DUPLICATED, 10, without_faults=True, said="nothing shows that a hit did it"), twin=violated(
-    DUPLICATED, 10, without_faults=True, as_expected=True
-))  # fmt: skip
+@adversary(
+    7,
+    violated(
+        Kind.DUPLICATED, 10, said="no step of the schedule is known to have caused the violation", without_faults=True
+    ),
+    twin=violated(DUPLICATED, 10, without_faults=True, as_expected=True),
+)
 def also_without_faults(run: RunBuilder) -> Iterator[str]:
     """The rows of the last batch are twice in every control run too: the program needs no fault to double them."""
     expected(run, DUPLICATED)
@@ -45,9 +50,11 @@ def also_without_faults(run: RunBuilder) -> Iterator[str]:
     expected(run, DUPLICATED, without_faults=True)
 
 
-@adversary(7, violated(DUPLICATED, 10, blame(1), said="expected without faults too"), twin=violated(
-    DUPLICATED, 10, without_faults=True, as_expected=True
-))  # fmt: skip
+@adversary(
+    7,
+    violated(DUPLICATED, 10, blame(1), said="expected without faults too"),
+    twin=violated(DUPLICATED, 10, without_faults=True, as_expected=True),
+)
 def not_without_faults(run: RunBuilder) -> Iterator[str]:
     """A program that doubles rows by itself was expected (`without_faults: true`), and it took a fault to double
     them."""
@@ -59,9 +66,11 @@ def not_without_faults(run: RunBuilder) -> Iterator[str]:
     run.calm(*[run.tables] * 3)
 
 
-@adversary(7, violated(DUPLICATED, 10, batches=(1,), said="nothing shows that a hit did it"), twin=violated(
-    DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
-))  # fmt: skip
+@adversary(
+    7,
+    violated(Kind.DUPLICATED, 10, said="no step of the schedule is known to have caused the violation", batches=(1,)),
+    twin=violated(DUPLICATED, 10, blame(1), batches=(1,), as_expected=True),
+)
 def of_the_hit_batch_and_before_the_fault(run: RunBuilder) -> Iterator[str]:
     """The rows of the hit batch are twice, as expected; the snapshot shows them twice before anything was started
     again. No control run shows them, and that fault did not do it."""
@@ -73,9 +82,17 @@ def of_the_hit_batch_and_before_the_fault(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[run.rows((0, 20))])
 
 
-@adversary(7, violated(DUPLICATED, 3, batches=(0,), fits=None, said="nothing shows that a hit did it"), twin=violated(
-    DUPLICATED, 10, blame(1), batches=(1,), as_expected=True
-))  # fmt: skip
+@adversary(
+    7,
+    violated(
+        Kind.DUPLICATED,
+        3,
+        said="no step of the schedule is known to have caused the violation",
+        fits=None,
+        batches=(0,),
+    ),
+    twin=violated(DUPLICATED, 10, blame(1), batches=(1,), as_expected=True),
+)
 def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
     """Duplicates were expected. The sink could not be read when the second fault hit, after which the driver lived;
     rows of batch 0 are twice, which no fault touched. What nobody knows is no cause."""
@@ -90,20 +107,22 @@ def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
     run.tables = [run.rows((0, 40), again=[INJECTED])]
 
 
-@adversary(7, violated(LOST, 10, batches=(2,), said="nothing shows that a hit did it"), twin=violated(
-    LOST, 10, blame(1, point="batch-planned"), batches=(1,), as_expected=True
-))  # fmt: skip
-def a_loss_beside_the_fault(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    7, violated(Kind.LOST, 10, "kill driver at batch-planned of batch 1, attempt 1", as_expected=True, batches=(2,))
+)
+def a_loss_beside_the_fault(run: RunBuilder) -> None:
     """Lost rows were expected of the batch that was hit before it was written; those of the next one are lost."""
     expected(run, LOST)
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
-    yield "they are those of the hit batch"
-    run.tables = [run.rows((0, 10), (20, 40))]
 
 
-@adversary(7, void("held no record", as_expected=True), twin=held("1 repetition", as_expected=False))
+@adversary(
+    7,
+    void("step 1 (`kill driver`) does not count for postgres payments:", as_expected=True),
+    twin=held("1 repetition", as_expected=False),
+)
 def void_on_purpose(run: RunBuilder) -> Iterator[str]:
     """A scenario that shows that a fault in an empty batch tests nothing expects void, and got held."""
     run.claim(expect=Expect(word=Word.VOID))
@@ -124,7 +143,11 @@ def void_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
     run.steps = [step]
 
 
-@adversary(7, void("could not be read when the fault hit"), twin=void("nothing was in flight", as_expected=True))
+@adversary(
+    7,
+    void("step 1 (`kill driver`) does not count for postgres payments:"),
+    twin=void("nothing was in flight", as_expected=True),
+)
 def void_because_nobody_could_look(run: RunBuilder) -> Iterator[str]:
     """The sink could not be read when the fault hit: that nothing was at stake nobody knows."""
     run.claim(expect=Expect(word=Word.VOID))

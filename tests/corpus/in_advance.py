@@ -9,9 +9,8 @@ from dataclasses import replace
 from harness.scenario import Guarantee, Kind
 from harness.snapshot import Position
 from tests.corpus.case import adversary, held, unknown, violated, void
-from tests.corpus.counters import OPEN
 from tests.corpus.own_offsets import by_hand
-from tests.corpus.run_builder import RunBuilder, blame
+from tests.corpus.run_builder import RunBuilder
 from tests.corpus.stalled import STALLED, stall
 from tests.folders import PER_RECORD, TOTALS
 
@@ -29,7 +28,7 @@ def accounts(run: RunBuilder) -> None:
         record["account"] = "b" if record["id"] >= 10 and record["id"] % 3 else "a"
 
 
-@adversary(2, void(IDLE), twin=held("1 repetition"))
+@adversary(2, void("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition"))
 def a_counter_made_in_advance(run: RunBuilder) -> Iterator[str]:
     """Killed between two slices. The program makes a counter at zero for each account before it is needed."""
     accounts(run)
@@ -39,7 +38,7 @@ def a_counter_made_in_advance(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[run.rows((0, 12))])
 
 
-@adversary(2, void(IDLE), twin=held("1 repetition"))
+@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def rows_made_in_advance(run: RunBuilder) -> Iterator[str]:
     """The table has a row for each payment that is due, and the program fills in the amounts. It was killed between two
     slices."""
@@ -62,9 +61,16 @@ def a_counter_made_in_advance_at_a_kill_before_the_sink(run: RunBuilder) -> Iter
     run.found(tables=[run.rows((0, 20))])
 
 
-@adversary(9, void(OPEN, shown=("1 loss",), kinds={CORRUPTED: 10}), twin=violated(
-    CORRUPTED, 10, fits=(blame(1, point="batch-planned"),)
-))  # fmt: skip
+@adversary(
+    9,
+    void(
+        "step 1 (`kill driver`) does not count for postgres payments:",
+        shown=("1 loss",),
+        kinds={Kind.CORRUPTED: 10},
+        faults=("kill driver at batch-planned of batch 1, attempt 1",),
+    ),
+    twin=violated(Kind.CORRUPTED, 10, "kill driver at batch-planned of batch 1, attempt 1"),
+)
 def an_update_that_never_came(run: RunBuilder) -> Iterator[str]:
     """Under at-most-once the hit batch was to fill in ten amounts, and they stay as they were made."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
@@ -76,7 +82,7 @@ def an_update_that_never_came(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[[*run.rows((0, 10)), *due[10:]]])
 
 
-@adversary(2, void(IDLE), twin=held("1 repetition"))
+@adversary(2, void("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition"))
 def totals_of_a_hop_with_slices_of_its_own(run: RunBuilder) -> Iterator[str]:
     """A second program writes the totals in portions of its own, and has come to thirteen records of twenty. The first
     one was killed between two slices."""
@@ -106,18 +112,18 @@ def hit_again(run: RunBuilder) -> None:
     run.found(2, tables=[run.rows((0, 10))])
 
 
-@adversary(5, violated(LOST, 10), twin=violated(LOST, 10, blame(None, point=TIMED)))
-def a_habit_that_another_snapshot_shows(run: RunBuilder) -> Iterator[str]:
+@adversary(5, violated(Kind.LOST, 10, "kill driver at after 5.0 s, attempt 1"))
+def a_habit_that_another_snapshot_shows(run: RunBuilder) -> None:
     """Seen alone, the first snapshot is that of a program which saves its offsets before it writes. The second one has
     rows beyond the saved offsets: it writes first, and had lost the slice before any fault was injected."""
     hit_twice(run)
-    yield "the second one has none"
-    hit_again(run)
 
 
-@adversary(9, violated(LOST, 10), twin=void(
-    "at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None
-))  # fmt: skip
+@adversary(
+    9,
+    held("2 repetition", kinds={Kind.LOST: 10}, faults=("kill driver at after 5.0 s, attempt 1",)),
+    twin=void("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
+)
 def a_loss_that_is_acquitted_by_a_habit(run: RunBuilder) -> Iterator[str]:
     """The same under at-most-once: the lost slice was not in flight."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
@@ -126,8 +132,8 @@ def a_loss_that_is_acquitted_by_a_habit(run: RunBuilder) -> Iterator[str]:
     hit_again(run)
 
 
-@adversary(6, violated(DUPLICATED, 10, fits=(blame(1),), wants=1), twin=violated(DUPLICATED, 10, blame(1)))
-def other_events_of_the_same_keys(run: RunBuilder) -> Iterator[str]:
+@adversary(6, violated(Kind.DUPLICATED, 10, "kill driver at sink-committed of batch 1, attempt 1"))
+def other_events_of_the_same_keys(run: RunBuilder) -> None:
     """The effect counts insertions only. The payments of the hit batch are changed later, and the pipeline appends
     each change as a row. Without a control run nobody knows whose doing that is."""
     run.records = [{**record, "op": "insert"} for record in run.records[:30]]
@@ -137,8 +143,6 @@ def other_events_of_the_same_keys(run: RunBuilder) -> Iterator[str]:
     run.injection(1)
     inserted = run.rows((0, 30))
     run.tables = [[*inserted, *((id_, account, "5.55") for id_, account, _ in inserted[10:20])]]
-    yield "they are the same rows once more"
-    run.tables = [run.rows((0, 30), again=[(10, 20)])]
 
 
 @adversary(8, unknown("without faults it went 60 s without a commit"), twin=STALLED)

@@ -28,7 +28,7 @@ def side_by_side(run: RunBuilder) -> None:
     run.batches = []
 
 
-@adversary(2, void("nothing shows which of them feeds"), twin=held("1 loss"))
+@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 loss"))
 def a_late_sink_of_the_other_query(run: RunBuilder) -> Iterator[str]:
     """The payments were all committed and are shown late; only the audit had a batch in flight. As many rows as it had
     committed are there by chance."""
@@ -40,7 +40,7 @@ def a_late_sink_of_the_other_query(run: RunBuilder) -> Iterator[str]:
     run.sink(replace(PER_RECORD, query="audit"))
 
 
-@adversary(2, void("nothing shows which of them feeds"), twin=held("1 repetition"))
+@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 repetition"))
 def an_orphan_commits_before_the_next_attempt(run: RunBuilder) -> Iterator[str]:
     """The JVM outlived its program and committed the batch of the payments. When the next attempt began, only the audit
     had one in flight."""
@@ -57,7 +57,11 @@ def an_orphan_commits_before_the_next_attempt(run: RunBuilder) -> Iterator[str]:
 IDLE = blame(None, point="failpoint idle")
 
 
-@adversary(10, void("nothing shows that a slice was in flight"), twin=violated(Kind.LOST, 10, fits=None))
+@adversary(
+    10,
+    void("step 1 (`kill driver`) does not count for postgres payments:"),
+    twin=violated(Kind.LOST, 10, "kill driver at failpoint idle, attempt 1", fits=None),
+)
 def saved_offsets_of_a_late_sink(run: RunBuilder) -> Iterator[str]:
     """The offsets are saved after the rows were handed on, and the sink that is judged gets them later: so the scenario
     says. Killed between two slices."""
@@ -68,7 +72,11 @@ def saved_offsets_of_a_late_sink(run: RunBuilder) -> Iterator[str]:
     run.tables = [run.rows((0, 10), (20, 40))]
 
 
-@adversary(10, void("an orphan wrote it"), twin=violated(Kind.LOST, 10, IDLE, batches=(), fits=None))
+@adversary(
+    10,
+    void("step 1 (`kill driver`) does not count for postgres payments:"),
+    twin=violated(Kind.LOST, 10, IDLE, batches=(), fits=None),
+)
 def saved_offsets_of_a_sink_that_is_late_unsaid(run: RunBuilder) -> Iterator[str]:
     """The same, and the scenario does not say that rows come late. Nobody took that slice again, and it came."""
     by_hand(run, 20, 30, 40, point="failpoint idle", holds=10)
@@ -77,7 +85,7 @@ def saved_offsets_of_a_sink_that_is_late_unsaid(run: RunBuilder) -> Iterator[str
     run.tables = [run.rows((0, 10), (20, 40))]
 
 
-@adversary(2, void("an orphan wrote it"), twin=held("1 loss", "1 repetition"))
+@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition"))
 def an_orphan_finished_the_batch(run: RunBuilder) -> Iterator[str]:
     """Killed in the middle of batch 1. An orphan wrote the rest and committed it, the next attempt began with batch 2,
     and was too quick for a second snapshot: nothing was done again, and nothing was lost."""
@@ -86,7 +94,7 @@ def an_orphan_finished_the_batch(run: RunBuilder) -> Iterator[str]:
     run.found(again=1)
 
 
-@adversary(2, void("an orphan wrote it"), twin=held("1 loss", "1 repetition"))
+@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition"))
 def an_orphan_finished_after_the_second_snapshot(run: RunBuilder) -> Iterator[str]:
     """The same, and the second snapshot was taken before the orphan had committed."""
     run.injection(1, point=ROWS, holds=15, again=2)

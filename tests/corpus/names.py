@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.checkers.cells import Row
-from harness.scenario import Kind, Word
-from tests.corpus.case import Right, adversary, void
-from tests.corpus.run_builder import RunBuilder, blame
+from harness.scenario import Kind
+from tests.corpus.case import adversary, violated
+from tests.corpus.run_builder import RunBuilder
 from tests.folders import PER_RECORD, TYPES
 
 LONG = "select id, account, amount from a_table_of_payments_with_a_very_long_name where half = {}"
@@ -29,11 +28,17 @@ APART = "(sink 1) holds not one of the keys expected of it"
 STRAY = {Kind.LOST: 20, Kind.UNEXPECTED: 1}
 
 
-@adversary(11, Right(
-    word=Word.VIOLATED, said=APART, kinds={Kind.LOST: 25, Kind.UNEXPECTED: 1}, fits=None,
-    faults=(blame(1, point="batch-planned"),),
-), twin=void(APART, kinds=STRAY, fits=None, shown=None, faults=(blame(1, point="batch-planned"),)))  # fmt: skip
-def findings_of_a_namesake(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    11,
+    violated(
+        Kind.UNEXPECTED,
+        1,
+        "kill driver at batch-planned of batch 1, attempt 1",
+        kinds={Kind.UNEXPECTED: 1, Kind.LOST: 25},
+        fits=None,
+    ),
+)
+def findings_of_a_namesake(run: RunBuilder) -> None:
     """The first sink is the wrong table, so what is missing there says nothing. Its namesake lost a batch, and that is
     thrown away with it."""
     namesakes(run)
@@ -41,5 +46,3 @@ def findings_of_a_namesake(run: RunBuilder) -> Iterator[str]:
     stray: list[Row] = [("-1", "a", "1")]
     run.tables = [stray, run.rows((0, 10), (20, 40), sink=1)]
     run.calm()
-    yield "the namesake lost nothing"
-    run.tables = [stray, run.rows((0, 40), sink=1)]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
 from harness.snapshot import Batch, Position, Query
-from tests.corpus.case import adversary, held, unknown, violated, void
-from tests.corpus.counters import COUNTED, COUNTS, OPEN, counting
+from tests.corpus.case import adversary, held, violated
+from tests.corpus.counters import counting
 from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
@@ -30,7 +30,13 @@ def by_saved_offsets(run: RunBuilder, *sizes: int) -> None:
     run.positions = [Position(attempt=attempt, at_s=at_s, next={0: place}) for attempt, at_s, place in seen]
 
 
-@adversary(3, violated(WRONG, 2, fits=None), twin=unknown(OPEN, kinds={WRONG: 2}, faults=(SAVED,), fits=()))
+@adversary(
+    3,
+    violated(WRONG, 2, fits=None),
+    twin=held(
+        "1 loss", "2 repetition", kinds={Kind.WRONG_AGGREGATE: 2}, faults=("kill driver at failpoint saved, attempt 2",)
+    ),
+)
 def slices_of_saved_offsets(run: RunBuilder) -> Iterator[str]:
     """The hit slice came once, and a later one was lost."""
     by_saved_offsets(run, 2, 5, 3, 8)
@@ -62,8 +68,14 @@ def averaged(run: RunBuilder, *sizes: int) -> None:
 
 @adversary(
     3,
-    unknown(OPEN, kinds={WRONG: 2}, faults=(blame(1, attempt=2),), fits=(), batches=(1,)),
-    twin=violated(WRONG, 2, fits=None),
+    held(
+        "1 loss",
+        "2 repetition",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=("kill driver at sink-committed of batch 1, attempt 2",),
+        batches=(0, 1, 2, 3),
+    ),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 1, attempt 2", fits=None),
 )
 def an_average_beside_the_totals(run: RunBuilder) -> Iterator[str]:
     """An average is no sum of what the batches gave, so no batch explains it: that says nothing of the totals."""
@@ -89,53 +101,20 @@ def in_two_checkpoints(run: RunBuilder, *sizes: int) -> None:
     run.injection(1, point="after row 2", checkpoint="checkpoints/1", again=None, holds=ends[1], states=there)
 
 
-@adversary(4, void("gives the same totals"), twin=held("1 repetition"))
-def a_slice_of_another_checkpoint(run: RunBuilder) -> Iterator[str]:
-    """The hit slice is counted twice, and one of the same size, which the second checkpoint read, is lost."""
-    in_two_checkpoints(run, 2, 3, 3, 10)
-    run.tables = [run.rows((0, 10), (16, 36), again=[(4, 10)])]
-    yield "the slices are of unequal sizes, and nothing is wrong"
-    run.steps, run.moments = [], []
-    in_two_checkpoints(run, 2, 3, 4, 9)
-    run.tables = []
-
-
 MOVES = replace(PER_RECORD, target="moves", effect="select account, amount from ledger", key=())
 
 
-@adversary(4, void("gives the same totals"), twin=held("1 repetition"))
-def rows_without_an_identity(run: RunBuilder) -> Iterator[str]:
-    """The sink has account and amount and no number of the payment. The hit batch is there twice, and one that looks
-    the same is lost."""
-    run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
-    run.sink(MOVES, types=[[("account", "text", "text"), ("amount", "numeric", "number")]])
-    run.batch_sizes(6, 10, 10, 14)
-    run.injection(1)
-    run.tables = [run.rows((0, 16), (26, 40), again=[(6, 16)])]
-    yield "the batches are of unequal sizes, and nothing is wrong"
-    run.batch_sizes(6, 10, 12, 12)
-    run.tables = []
-
-
-@adversary(3, void("gives the same totals"), twin=held("1 repetition"))
-def totals_by_a_query_of_its_own(run: RunBuilder) -> Iterator[str]:
-    """Two queries side by side number their batches each for itself: the totals' slices are those of their own."""
-    counting(run, 2, 3, 3, 10)
-    run.sink(replace(COUNTS, query="totals"), types=[COUNTED])
-    run.queries = [query(f"checkpoints/{name}", *run.ends, first={1: 0, 2: 1}) for name in ("totals", "audit")]
-    run.batches = []
-    there = tuple(state(each.checkpoint, planned=(2, 10), committed=(1, 4)) for each in run.queries)
-    run.injection(1, checkpoint="checkpoints/totals", states=there)
-    yield "the batches are of unequal sizes"
-    counting(run, 2, 3, 4, 9)
-    run.sink(replace(COUNTS, query="totals"), types=[COUNTED])
-    run.queries = [query(f"checkpoints/{name}", *run.ends, first={1: 0, 2: 1}) for name in ("totals", "audit")]
-
-
-@adversary(5, violated(WRONG, 2, batches=(0, 1, 2, 3, 4), fits=(blame(1), blame(2, attempt=2))), twin=violated(
-    WRONG, 2, blame(1), blame(2, attempt=2), batches=(1, 2)
-))  # fmt: skip
-def a_batch_that_nobody_hit_was_doubled_beside_one(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    5,
+    violated(
+        Kind.WRONG_AGGREGATE,
+        2,
+        "kill driver at sink-committed of batch 1, attempt 1",
+        "kill driver at sink-committed of batch 2, attempt 2",
+        batches=(0, 1, 2, 3, 4),
+    ),
+)
+def a_batch_that_nobody_hit_was_doubled_beside_one(run: RunBuilder) -> None:
     """The first fault doubled its batch. The second one did nothing; later a batch came twice that nobody hit, as
     large as the second one."""
     counting(run, 2, 3, 4, 5, 4)
@@ -146,19 +125,13 @@ def a_batch_that_nobody_hit_was_doubled_beside_one(run: RunBuilder) -> Iterator[
     run.found(2, tables=[run.rows((0, ends[3]), again=[doubled])])
     run.tables = [run.rows((0, ends[5]), again=[doubled, (ends[4], ends[5])])]
     run.calm()
-    yield "it is of another size, and the second one was doubled"
-    run.batch_sizes(4, 6, 8, 10, 2)
-    run.found(2, tables=[run.rows((0, 18), again=[(4, 10)])])
-    run.tables = [run.rows((0, 30), again=[(4, 10), (10, 18)])]
 
 
 SALES = replace(PER_RECORD, effect="select account, amount from ledger", key=("account",))
 
 
-@adversary(5, violated(DUPLICATED, 1, batches=(0, 1, 2, 3), fits=(blame(1),)), twin=violated(
-    DUPLICATED, 1, blame(1), batches=(0, 1, 2, 3)
-))  # fmt: skip
-def sales_without_an_id(run: RunBuilder) -> Iterator[str]:
+@adversary(5, violated(Kind.DUPLICATED, 1, "kill driver at sink-committed of batch 1, attempt 1", batches=(0, 1, 2, 3)))
+def sales_without_an_id(run: RunBuilder) -> None:
     """Two prices, three accounts: each batch gives each row. The hit batch came once, and one record of another one
     twice."""
     run.sink(SALES, types=[TYPES["payments"][1:]])
@@ -168,7 +141,3 @@ def sales_without_an_id(run: RunBuilder) -> Iterator[str]:
     run.injection(1)
     run.tables = [run.rows((0, 36), again=[(30, 31)])]
     run.calm()
-    yield "it was a record of the hit batch, of a price that no other has"
-    run.records[10]["amount"] = "1.99"
-    run.found(tables=[run.rows((0, 15))])
-    run.tables = [run.rows((0, 36), again=[(10, 11)])]

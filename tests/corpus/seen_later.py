@@ -9,7 +9,7 @@ from harness.checkers.cells import Row
 from harness.scenario import Expect, Guarantee, Kind, Word
 from harness.snapshot import RESTART, Batch, Query, QueryState
 from tests.corpus.case import adversary, held, unknown, violated, void
-from tests.corpus.counters import COUNTED, COUNTS, OPEN, counting
+from tests.corpus.counters import COUNTED, COUNTS, counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD, TOTALS, at_point
@@ -19,9 +19,7 @@ PLANNED = blame(1, point="batch-planned")
 SECOND = blame(1, point="batch-planned", attempt=2)
 
 
-@adversary(5, violated(LOST, 10, blame(1, attempt=2), batches=(1,)), twin=violated(
-    LOST, 10, SECOND, batches=(1,)
-))  # fmt: skip
+@adversary(5, violated(LOST, 10, blame(1, attempt=2), batches=(1,)), twin=violated(LOST, 10, SECOND, batches=(1,)))
 def there_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
     """Killed before the batch wrote; the next attempt wrote all of it, and was killed as well. In the end it is not
     there: the first fault did not lose it."""
@@ -34,9 +32,17 @@ def there_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
     run.found(2, holds=10)
 
 
-@adversary(9, unknown(OPEN, kinds={WRONG: 2}, faults=None, fits=None), twin=violated(
-    WRONG, 2, batches=None, fits=None
-))  # fmt: skip
+@adversary(
+    9,
+    held(
+        "1 loss",
+        "2 repetition",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=("kill driver at batch-planned of batch 1, attempt 1",),
+        fits=None,
+    ),
+    twin=held("1 loss", "2 repetition", kinds={Kind.WRONG_AGGREGATE: 2}, fits=None),
+)
 def totals_that_had_it_later(run: RunBuilder) -> Iterator[str]:
     """At-most-once: the batch that was at stake in the first fault was in the totals when the second one hit."""
     counting(run, 2, 5, 4, 8)
@@ -49,9 +55,16 @@ def totals_that_had_it_later(run: RunBuilder) -> Iterator[str]:
     run.tables = [run.rows((0, 4), (30, 38))]
 
 
-@adversary(9, unknown("none of 3 control runs got done", kinds={LOST: 10}, batches=(1,), fits=(SECOND,)), twin=held(
-    "1 repetition", "2 loss", kinds={LOST: 10}, faults=(SECOND,), batches=(1,)
-))  # fmt: skip
+@adversary(
+    9,
+    unknown(
+        "10 findings may be there without faults too: none of 3 baseline",
+        kinds={Kind.LOST: 10},
+        fits=("kill driver at batch-planned of batch 1, attempt 2",),
+        batches=(1,),
+    ),
+    twin=held("1 repetition", "2 loss", kinds={LOST: 10}, faults=(SECOND,), batches=(1,)),
+)
 def controls_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
     """At-most-once allows a loss that is not there without faults, and no control run got so far that it could tell."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
@@ -64,8 +77,18 @@ def controls_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
     run.edits = {}
 
 
-@adversary(5, unknown("only 1 of 3 control runs got done", kinds={LOST: 10}, faults=(PLANNED,), batches=(1,), wants=2),
-           twin=violated(LOST, 10, PLANNED, batches=(1,)))  # fmt: skip
+@adversary(
+    5,
+    violated(
+        Kind.LOST,
+        10,
+        said="also without faults: 10 findings, or others of their kind, show",
+        batches=(1,),
+        without_faults=True,
+        wants=2,
+    ),
+    twin=violated(LOST, 10, PLANNED, batches=(1,)),
+)
 def a_control_that_lost_another_batch(run: RunBuilder) -> Iterator[str]:
     """The run lost the hit batch. The control lost another one, without a fault: a program that loses."""
     run.injection(1, point="batch-planned", holds=10)
@@ -77,7 +100,13 @@ def a_control_that_lost_another_batch(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     9,
-    void("at-most-once allows it", kinds={LOST: 10}, batches=(1,), fits=None, shown=("1 loss",)),
+    held(
+        "1 repetition",
+        kinds={Kind.LOST: 10},
+        faults=("kill driver at sink-committed of batch 1, attempt 1",),
+        fits=None,
+        batches=(1,),
+    ),
     twin=violated(LOST, 10, batches=(1,), fits=None, without_faults=True),
 )
 def sparks_word_of_rows_that_are_not_there(run: RunBuilder) -> Iterator[str]:
@@ -92,18 +121,9 @@ def sparks_word_of_rows_that_are_not_there(run: RunBuilder) -> Iterator[str]:
     run.calm(*[run.tables] * 3)
 
 
-@adversary(4, void("gives the same totals"), twin=held("1 repetition"))
-def a_batch_that_was_lost_before(run: RunBuilder) -> Iterator[str]:
-    """When the fault hit, the totals were those of one batch: batch 0, of the same size, was lost, and not batch 1,
-    which the next attempt counts twice. In the end they are right."""
-    counting(run, 5, 5, 6, 8)
-    run.claim(quiet_period_s=5.0)
-    run.injection(1, tables=[run.rows((10, 20))])
-    yield "the totals were those of both"
-    run.found(tables=[run.rows((0, 20))])
-
-
-@adversary(2, void("nothing shows which of them feeds"), twin=held("1 loss", "1 repetition"))
+@adversary(
+    2, void("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 loss", "1 repetition")
+)
 def a_late_sink_of_a_query_with_other_batches(run: RunBuilder) -> Iterator[str]:
     """The payments were committed and are shown late, as after their first batch. The audit, whose batch is larger, had
     that in flight."""
@@ -126,7 +146,7 @@ def a_late_sink_of_a_query_with_other_batches(run: RunBuilder) -> Iterator[str]:
 DOUBLES = replace(TOTALS, effect="select account, sum(cast(amount as double)) as total from ledger group by account")
 
 
-@adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
+@adversary(9, void("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition"))
 def nothing_but_a_sum_of_doubles(run: RunBuilder) -> Iterator[str]:
     """Whether the batch was written shows in the last digits as well: then nobody can tell, and only what the guarantee
     allows may have been at stake."""
@@ -138,9 +158,11 @@ def nothing_but_a_sum_of_doubles(run: RunBuilder) -> Iterator[str]:
     run.sink(COUNTS, types=[COUNTED])
 
 
-@adversary(5, violated(Kind.CORRUPTED, 10, batches=(1,)), twin=violated(
-    Kind.CORRUPTED, 10, blame(1), batches=(1,)
-))  # fmt: skip
+@adversary(
+    5,
+    violated(Kind.CORRUPTED, 10, "kill driver at sink-committed of batch 2, attempt 2", batches=(1,)),
+    twin=violated(Kind.CORRUPTED, 10, blame(1), batches=(1,)),
+)
 def right_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
     """The rows of batch 1 were right when the first fault hit, and when the second one did. Something wrote others
     later."""
@@ -160,7 +182,19 @@ def lettered(run: RunBuilder, *batches: str) -> None:
     run.batch_sizes(*map(len, batches))
 
 
-@adversary(5, violated(WRONG, 2, blame(1), batches=(1,)), twin=violated(WRONG, 2, batches=(1,), fits=()))
+@adversary(
+    5,
+    violated(
+        Kind.WRONG_AGGREGATE,
+        2,
+        fits=(
+            "kill driver at batch-planned of batch 2, attempt 2",
+            "kill driver at sink-committed of batch 1, attempt 1",
+        ),
+        batches=(1,),
+    ),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 2, attempt 2", batches=(1,)),
+)
 def as_much_in_the_next_batch(run: RunBuilder) -> Iterator[str]:
     """Batch 1 had come again when the second fault hit. The batch in flight gives the same accounts as much, and was
     not there: the totals of that moment look like those of an honest run with it."""
@@ -174,9 +208,31 @@ def as_much_in_the_next_batch(run: RunBuilder) -> Iterator[str]:
     run.steps[1] = at_point(run.steps[1], "sink-committed")
 
 
-@adversary(5, violated(WRONG, 4, blame(1), blame(2, attempt=2), batches=(1, 2)), twin=violated(
-    WRONG, 2, blame(2, attempt=2), batches=(2,)
-), guard=True)  # fmt: skip
+@adversary(
+    5,
+    violated(
+        Kind.WRONG_AGGREGATE,
+        4,
+        "kill driver at sink-committed of batch 1, attempt 1",
+        "kill driver at sink-committed of batch 2, attempt 2",
+        fits=(
+            "kill driver at batch-planned of batch 3, attempt 3",
+            "kill driver at sink-committed of batch 2, attempt 2",
+        ),
+        batches=(1, 2),
+    ),
+    twin=violated(
+        Kind.WRONG_AGGREGATE,
+        2,
+        "kill driver at sink-committed of batch 2, attempt 2",
+        fits=(
+            "kill driver at batch-planned of batch 3, attempt 3",
+            "kill driver at sink-committed of batch 2, attempt 2",
+        ),
+        batches=(2,),
+    ),
+    guard=True,
+)
 def two_hits_with_a_part_each(run: RunBuilder) -> Iterator[str]:
     """Batches 1 and 2 came again, each of which gives something to two of the accounts that are wrong."""
     lettered(run, "abcd", "ccdd", "abb", "acd")
@@ -194,9 +250,16 @@ def two_hits_with_a_part_each(run: RunBuilder) -> Iterator[str]:
 IDLE = blame(None, point="after 2.0 s", attempt=2)
 
 
-@adversary(5, violated(Kind.DUPLICATED, 10, IDLE, blame(1), batches=(1,)), twin=violated(
-    Kind.DUPLICATED, 10, IDLE, batches=(1,)
-))  # fmt: skip
+@adversary(
+    5,
+    violated(
+        Kind.DUPLICATED,
+        10,
+        fits=("kill driver at after 2.0 s, attempt 2", "kill driver at sink-committed of batch 1, attempt 1"),
+        batches=(1,),
+    ),
+    twin=violated(Kind.DUPLICATED, 10, IDLE, batches=(1,)),
+)
 def an_attempt_that_had_done_nothing(run: RunBuilder) -> Iterator[str]:
     """Killed when batch 1 was in the sink; the second attempt was killed while it started. The third one wrote the
     batch again: for either fault."""
@@ -207,27 +270,26 @@ def an_attempt_that_had_done_nothing(run: RunBuilder) -> Iterator[str]:
     run.found(1, again=1)
 
 
-@adversary(7, violated(Kind.DUPLICATED, 1, batches=(3,)), twin=violated(
-    Kind.DUPLICATED, 1, blame(1, attempt=2), batches=(1,), as_expected=True
-))  # fmt: skip
-def killed_before_any_query(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    7,
+    violated(Kind.DUPLICATED, 1, "kill driver at sink-committed of batch 1, attempt 2", as_expected=True, batches=(3,)),
+)
+def killed_before_any_query(run: RunBuilder) -> None:
     """Killed while the program started. Later a row of a batch that nobody hit came twice."""
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
     run.injection(None, point="after 1.0 s", states=(), tables=[[]], again=None)
     run.injection(1, again=1)
     run.tables = [run.rows((0, 40), again=[(30, 31)])]
     run.calm()
-    yield "it was of the batch that the second fault hit"
-    run.tables = [run.rows((0, 40), again=[(12, 13)])]
 
 
 ROWS = "after row 1"
 
 
-@adversary(7, violated(Kind.DUPLICATED, 1, batches=(1,), fits=(blame(1, point=ROWS),)), twin=violated(
-    Kind.DUPLICATED, 1, batches=(1,), fits=(blame(1, point=ROWS),), as_expected=True
-))  # fmt: skip
-def a_row_of_the_batch_in_flight(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    7, violated(Kind.DUPLICATED, 1, "kill driver at after row 1 of batch 1, attempt 1", as_expected=True, batches=(1,))
+)
+def a_row_of_the_batch_in_flight(run: RunBuilder) -> None:
     """Killed in the middle of a batch that had left nothing in the sink: all that had been written was rolled back, and
     nobody was left to write. A row of the batch came twice, and so it was expected."""
     run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
@@ -237,5 +299,3 @@ def a_row_of_the_batch_in_flight(run: RunBuilder) -> Iterator[str]:
     run.edits = {f"{moment}": {"alive": alive} for moment, alive in there.items()}
     run.tables = [run.rows((0, 40), again=[(12, 13)])]
     run.calm()
-    yield "a process of that attempt lived on"
-    run.edits["1-restart"] = {"alive": ["driver 2", "executor 0"]}

@@ -13,7 +13,7 @@ from tests.corpus.run_builder import RunBuilder
 LOST, UNEXPECTED = Kind.LOST, Kind.UNEXPECTED
 
 
-@adversary(10, void("could not be read when the fault hit"), twin=held("1 loss"))
+@adversary(10, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
 def table_was_not_there_yet(run: RunBuilder) -> Iterator[str]:
     """The program makes its table with its first batch. When the fault hit nothing could be read, so nothing shows
     what was at stake."""
@@ -31,7 +31,11 @@ def snapshot_failed(run: RunBuilder) -> Iterator[str]:
     run.found(error="", states=None, tables=None)
 
 
-@adversary(10, unknown("still at work", shown=("1 repetition",)), twin=violated(LOST, 20))
+@adversary(
+    10,
+    unknown("still at work", shown=("1 repetition",)),
+    twin=violated(Kind.LOST, 20, "kill driver at sink-committed of batch 1, attempt 1"),
+)
 def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
     """The last two batches are in the topic, behind the transaction of a producer that was killed: who reads committed
     records has them when the broker ends it. The harness saw the transaction, and called the rows lost."""
@@ -44,7 +48,11 @@ def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
     run.outcome = {}
 
 
-@adversary(10, unknown("may be of records that the source lacked", shown=None), twin=violated(UNEXPECTED, 1, fits=None))
+@adversary(
+    10,
+    unknown("may be of records that the source lacked", shown=None),
+    twin=violated(Kind.UNEXPECTED, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
+)
 def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[str]:
     """A send without an answer is there at last, when all records had been read back, and the pipeline takes it before
     it is ended. The ledger has no such record, and its row was called unexpected."""
@@ -56,7 +64,11 @@ def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[st
     run.outcome = {}
 
 
-@adversary(10, void("the source lost 1 acknowledged records", shown=None), twin=violated(UNEXPECTED, 1, fits=None))
+@adversary(
+    10,
+    void("the source lost 1 acknowledged records", shown=None),
+    twin=violated(Kind.UNEXPECTED, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
+)
 def the_source_lost_a_record_that_was_taken(run: RunBuilder) -> Iterator[str]:
     """The broker has acknowledged a record and lost it since. The pipeline had taken it by then, and its row is one
     that nobody expects."""
@@ -70,7 +82,7 @@ def the_source_lost_a_record_that_was_taken(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     10,
-    unknown("shown late (then say `quiet_period`)", shown=("1 loss", "1 repetition")),
+    unknown("at step 1, 2 totals of postgres totals were not those of the", shown=("1 repetition",)),
     twin=held(
         "1 repetition",
     ),

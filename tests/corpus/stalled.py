@@ -21,13 +21,11 @@ def stall(run: RunBuilder, *, kind: str = "idle") -> None:
     run.outcome = {"drained": False, "stalled": {"kind": kind, "idle_s": 91.0, "words": words}}
 
 
-@adversary(8, unknown("no stall for an interval of 120 s"), twin=violated(Kind.STALLED, 1, wants=1))
-def trigger_interval_of_two_minutes(run: RunBuilder) -> Iterator[str]:
+@adversary(8, unknown("no stall for an interval of 120 s"))
+def trigger_interval_of_two_minutes(run: RunBuilder) -> None:
     """The program's trigger fires every two minutes, and says so."""
     stall(run)
     run.claim(pipeline=replace(run.scenario.pipeline, interval_s=120.0))
-    yield "it fires every twenty seconds"
-    run.claim(pipeline=replace(run.scenario.pipeline, interval_s=20.0))
 
 
 @adversary(8, unknown("without faults it went 60 s without a commit"), twin=STALLED)
@@ -40,7 +38,7 @@ def as_slow_without_faults(run: RunBuilder) -> Iterator[str]:
     run.calm_gap_s = 5.0
 
 
-@adversary(8, unknown("no control run shows how long it takes without faults", wants=1), twin=STALLED)
+@adversary(8, unknown("nothing was committed in the last 91 s; only 1 of 3 control", wants=2), twin=STALLED)
 def nothing_to_hold_it_against(run: RunBuilder) -> Iterator[str]:
     """Nobody knows how long this pipeline may go without a commit."""
     stall(run)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.scenario import Guarantee, Kind
-from tests.corpus.cancelling import NOT_THEN
+from harness.scenario import Kind
 from tests.corpus.case import adversary, held, unknown, violated, void
-from tests.corpus.counters import OPEN, counting
+from tests.corpus.counters import counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query, state
 from tests.folders import PER_RECORD
@@ -16,7 +15,11 @@ from tests.folders import PER_RECORD
 EARLY = blame(1, point="batch-planned")
 
 
-@adversary(12, unknown("did not commit all records", kinds={}, shown=None), twin=violated(Kind.LOST, 10, fits=None))
+@adversary(
+    12,
+    unknown("not drained: not all records of the source are committed,"),
+    twin=violated(Kind.LOST, 10, "kill driver at batch-planned of batch 1, attempt 1", fits=None),
+)
 def drained_by_the_faster_half(run: RunBuilder) -> Iterator[str]:
     """A union of two readings of the topic: one of them was at its end, and the run calls all drained. The other one
     had ten records to go, and their rows are missing."""
@@ -28,7 +31,13 @@ def drained_by_the_faster_half(run: RunBuilder) -> Iterator[str]:
     run.queries = None
 
 
-@adversary(12, unknown("did not commit all records", kinds={}, shown=None), twin=violated(Kind.LOST, 10, fits=None))
+@adversary(
+    12,
+    unknown("not drained: not all records of the source are committed,"),
+    twin=violated(
+        Kind.LOST, 10, "kill driver at batch-planned of batch 1 of checkpoints/payments, attempt 1", fits=None
+    ),
+)
 def drained_by_the_faster_query(run: RunBuilder) -> Iterator[str]:
     """Two queries read the topic, and the run was called drained by the one that feeds another sink."""
     run.sink(replace(PER_RECORD, query="payments"))
@@ -43,7 +52,7 @@ def drained_by_the_faster_query(run: RunBuilder) -> Iterator[str]:
     run.queries = [query(name, *run.ends, first=first) for name in (AUDIT, PAYMENTS)]
 
 
-@adversary(12, void("no record was in flight of all of them"), twin=held("1 repetition"))
+@adversary(12, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def the_faster_half_had_it(run: RunBuilder) -> Iterator[str]:
     """A union of two readings of the topic. One of them had committed ten records more, whose rows are in the sink; the
     batch that was hit brought the other one there. None of these rows are the hit batch's."""
@@ -53,7 +62,7 @@ def the_faster_half_had_it(run: RunBuilder) -> Iterator[str]:
     run.found(states=(there,))
 
 
-@adversary(4, unknown(NOT_THEN), twin=held("1 repetition"))
+@adversary(4, unknown("at step 1, 2 totals of postgres totals were not those of the"), twin=held("1 repetition"))
 def errors_that_cancel_between_two_halves(run: RunBuilder) -> Iterator[str]:
     """One of two readings stood a record ahead. When the fault hit batch 2, batch 0 was in the totals twice; that
     batch 3, of the same size, was lost afterwards makes them right again."""
@@ -63,21 +72,3 @@ def errors_that_cancel_between_two_halves(run: RunBuilder) -> Iterator[str]:
     run.injection(2, states=(replace(there, committed_most={0: 11}),), tables=[run.rows((0, 20), again=[(0, 4)])])
     yield "the totals were right when the fault hit"
     run.found(tables=[run.rows((0, 20))])
-
-
-@adversary(9, unknown(OPEN, kinds={Kind.LOST: 10}, faults=None, fits=None), twin=held(
-    "1 loss", "1 repetition", kinds={Kind.LOST: 8}, faults=None, fits=None
-))  # fmt: skip
-def what_one_half_had_in_flight_is_lost(run: RunBuilder) -> Iterator[str]:
-    """At-most-once. One reading of the topic writes the even payments and stood two records ahead, the other one the
-    odd ones. All that they had in flight is lost, of which some only one had: nobody knows what that was."""
-    run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    there = state(CHECKPOINT, planned=(2, 20), committed=(1, 10))
-    ahead = replace(there, committed_most={0: 12}, planned_most={0: 22})
-    writing = {"0": ("insert into payments",)}
-    had = [row for row in run.rows((0, 12)) if row[0] != "11"]
-    run.injection(1, point="after row 1", states=(ahead,), tables=[had], writing=writing, left=writing)
-    run.tables = [[row for row in run.rows((0, 40)) if int(row[0] or 0) not in (11, *range(12, 20), 20)]]
-    run.calm()
-    yield "these arrived"
-    run.tables = [run.rows((0, 12), (20, 40))]

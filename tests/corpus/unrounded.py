@@ -28,7 +28,11 @@ def other(rows: list[Row], key: str, cell: str) -> list[Row]:
     return [(*row[:-1], cell) if row[0] == key else row for row in rows]
 
 
-@adversary(3, violated(WRONG, 1, shown=("1 repetition",)), twin=held("1 repetition"))
+@adversary(
+    3,
+    violated(Kind.WRONG_AGGREGATE, 1, "kill driver at sink-committed of batch 1, attempt 1", shown=("1 repetition",)),
+    twin=held("1 repetition"),
+)
 def a_record_of_a_distinct_effect_has_another_amount(run: RunBuilder) -> Iterator[str]:
     """Each record once, by DISTINCT, with its amount as a double. One amount is another, by less than a billionth part
     of the largest, and was called a sum that rounds."""
@@ -42,7 +46,13 @@ def a_record_of_a_distinct_effect_has_another_amount(run: RunBuilder) -> Iterato
     run.tables = [run.rows((0, 40))]
 
 
-@adversary(3, violated(WRONG, 1, shown=("1 loss",), fits=None), twin=held("1 loss"))
+@adversary(
+    3,
+    violated(
+        Kind.WRONG_AGGREGATE, 1, "kill driver at batch-planned of batch 3, attempt 1", shown=("1 loss",), fits=None
+    ),
+    twin=held("1 loss"),
+)
 def a_maximum_of_an_account_is_another(run: RunBuilder) -> Iterator[str]:
     """The greatest amount of each account as a double. One lost its cents, and was said to differ by rounding, since
     another account has a thousand million."""

@@ -32,9 +32,16 @@ def sole(run: RunBuilder) -> None:
     run.calm()
 
 
-@adversary(9, unknown(OPEN, kinds={LOST: 14}, faults=None, fits=None), twin=held(
-    "1 repetition", "2 loss", kinds={LOST: 14}, faults=(LATE,)
-))  # fmt: skip
+@adversary(
+    9,
+    unknown(
+        "14 findings may hide what the guarantee forbids, or be what it",
+        kinds={Kind.LOST: 14},
+        faults=("kill driver at batch-planned of batch 1, attempt 2",),
+        fits=None,
+    ),
+    twin=held("1 repetition", "2 loss", kinds={LOST: 14}, faults=(LATE,)),
+)
 def a_repetition_takes_rows_away(run: RunBuilder) -> Iterator[str]:
     """Accounts that were seen once. The hit batch was counted twice, so its accounts are gone: a repetition that
     looks like the loss which at-most-once allows."""
@@ -62,9 +69,16 @@ def logged(run: RunBuilder) -> None:
     run.calm()
 
 
-@adversary(3, unknown(OPEN, kinds={DUPLICATED: 2}, faults=None, fits=None), twin=violated(
-    LOST, 14, kinds={LOST: 14, DUPLICATED: 20}, faults=None, fits=None
-))  # fmt: skip
+@adversary(
+    3,
+    unknown(
+        "2 findings may hide what the guarantee forbids, or be what it",
+        kinds={Kind.DUPLICATED: 2},
+        faults=("kill driver at sink-committed of batch 3, attempt 3",),
+        fits=None,
+    ),
+    twin=violated(LOST, 14, kinds={LOST: 14, DUPLICATED: 20}, faults=None, fits=None),
+)
 def rows_without_identity(run: RunBuilder) -> Iterator[str]:
     """Batch 1 is lost, two larger ones came twice: of each row there are more than there should be."""
     run.sink(LOG, types=[LOGGED])
@@ -81,9 +95,11 @@ JOINED = replace(
 )
 
 
-@adversary(9, unknown(OPEN, kinds={CORRUPTED: 10}, faults=None, fits=None), twin=violated(
-    CORRUPTED, 10, faults=None, fits=None
-))  # fmt: skip
+@adversary(
+    9,
+    unknown("10 findings may hide what the guarantee forbids, or be what it", kinds={Kind.CORRUPTED: 10}, fits=None),
+    twin=violated(CORRUPTED, 10, faults=None, fits=None),
+)
 def an_order_without_its_payment(run: RunBuilder) -> Iterator[str]:
     """Orders joined with payments, which came later. At-most-once allows the loss of the hit batch of payments; the
     orders stay, with NULL in their place."""
@@ -111,7 +127,13 @@ GAPPED = [*COUNTED, ("gaps", "bigint", "number")]
 
 @adversary(
     9,
-    unknown(OPEN, kinds={WRONG: 4}, faults=None, fits=None),
+    held(
+        "1 repetition",
+        "2 loss",
+        kinds={Kind.WRONG_AGGREGATE: 4},
+        faults=("kill driver at batch-planned of batch 1, attempt 2",),
+        fits=None,
+    ),
     twin=violated(WRONG, 4, faults=None, fits=None),
     guard=True,
 )
@@ -147,22 +169,26 @@ def lived(run: RunBuilder, step: Step) -> None:
     run.calm()
 
 
-@adversary(9, unknown(OPEN, kinds={LOST: 10}, batches=(1, 2), faults=None, fits=None), twin=violated(
-    LOST, 10, batches=(1, 2), faults=None, fits=None
-))  # fmt: skip
-def a_driver_that_died_later(run: RunBuilder) -> Iterator[str]:
-    """An executor was killed; the program died of it after the snapshot, with half of the next batch written, and does
-    not repeat what it has begun. What it had in flight then, nobody saw."""
-    lived(run, EXECUTOR)
-    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 2})]
-    run.tables = [run.rows((0, 15), (20, 25), (30, 40))]
-    yield "it lived to the end"
-    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0})]
-
-
-@adversary(9, unknown(OPEN, kinds={LOST: 15}, batches=(1, 2), faults=None, fits=None), twin=violated(
-    LOST, 15, batches=(1, 2), faults=None, fits=None
-))  # fmt: skip
+@adversary(
+    9,
+    held(
+        "1 repetition",
+        "2 loss",
+        kinds={Kind.LOST: 15},
+        faults=("disconnect driver at after 15 rows of batch 1, attempt 2",),
+        fits=None,
+        batches=(1, 2),
+    ),
+    twin=held(
+        "1 repetition",
+        "2 loss",
+        "2 repetition",
+        kinds={Kind.LOST: 15},
+        faults=("kill executor at after 15 rows of batch 1, attempt 2",),
+        fits=None,
+        batches=(1, 2),
+    ),
+)
 def a_cut_that_lasts(run: RunBuilder) -> Iterator[str]:
     """The driver was cut off for longer than a batch takes, and the next one is lost as well: the snapshot is of the
     first moment."""
@@ -173,10 +199,17 @@ def a_cut_that_lasts(run: RunBuilder) -> Iterator[str]:
     run.tables = [run.rows((0, 15), (30, 40))]
 
 
-@adversary(9, unknown(OPEN, kinds={LOST: 5}, batches=(2,), faults=None, fits=None), twin=violated(
-    LOST, 5, batches=(2,), faults=None, fits=None
-))  # fmt: skip
-def an_attempt_that_died_by_itself(run: RunBuilder) -> Iterator[str]:
+@adversary(
+    9,
+    held(
+        "1 repetition",
+        kinds={Kind.LOST: 5},
+        faults=("kill driver at sink-committed of batch 0, attempt 1",),
+        fits=None,
+        batches=(2,),
+    ),
+)
+def an_attempt_that_died_by_itself(run: RunBuilder) -> None:
     """Killed in batch 0. The second attempt died by itself in the middle of batch 2, and the third one does not repeat
     what was begun."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
@@ -184,29 +217,13 @@ def an_attempt_that_died_by_itself(run: RunBuilder) -> Iterator[str]:
     run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 2})]
     run.tables = [run.rows((0, 25), (30, 40))]
     run.calm()
-    yield "there was no third one"
-    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0})]
 
 
 PAUSE = replace(STEP, do=fault("pause driver", for_s=60.0))
 
 
-@adversary(9, violated(LOST, 5, batches=(1,), faults=None, fits=None), twin=held(
-    "1 repetition", "2 loss", "2 repetition", kinds={LOST: 5}, batches=(1,), faults=None, fits=None
-))  # fmt: skip
-def a_driver_that_survived_its_pause(run: RunBuilder) -> Iterator[str]:
-    """Killed in batch 0, then paused for a minute in the middle of batch 1. It went on, and lost some of the batch."""
-    lived(run, PAUSE)
-    run.steps[1] = replace(run.steps[1], evidence=Evidence(signalled={"5000": "paused for 60 s"}))
-    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0})]
-    yield "it died when it woke, and the next attempt does not repeat what was begun"
-    run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 1})]
-
-
-@adversary(9, void("at-most-once allows it", shown=("1 loss",), kinds={WRONG: 4}, faults=None, fits=None), twin=(
-    violated(WRONG, 4, faults=None, fits=None)
-))  # fmt: skip
-def totals_of_a_batch_that_was_committed_by_then(run: RunBuilder) -> Iterator[str]:
+@adversary(9, void("at-most-once allows it", shown=("1 loss",), kinds={WRONG: 4}, faults=None, fits=None))
+def totals_of_a_batch_that_was_committed_by_then(run: RunBuilder) -> None:
     """An executor was killed in the middle of batch 1; the program swallows it, and the driver had committed the batch
     when the snapshot read its log. The totals lack what was left of it."""
     run.sink(counts(""), types=[COUNTED])
@@ -219,16 +236,14 @@ def totals_of_a_batch_that_was_committed_by_then(run: RunBuilder) -> Iterator[st
     run.edits = {"1-injection": {"alive": ["driver 1"]}}
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
-    yield "the driver was killed"
-    run.steps = [killed]
-    run.found(again=2)
-    run.claim(schedule=(STEP,))
-    run.edits = {}
 
 
-@adversary(9, violated(DUPLICATED, 3, batches=(2,), faults=None, fits=None, wants=1), twin=held(
-    "1 loss", "2 loss", "2 repetition", kinds={DUPLICATED: 3}, batches=(2,), faults=None, fits=None
-), guard=True)  # fmt: skip
+@adversary(
+    9,
+    violated(Kind.DUPLICATED, 3, "kill driver at after 25 rows of batch 2, attempt 2", fits=None, batches=(2,)),
+    twin=held("1 loss", "2 loss", "2 repetition", kinds={DUPLICATED: 3}, batches=(2,), faults=None, fits=None),
+    guard=True,
+)
 def a_few_rows_come_again(run: RunBuilder) -> Iterator[str]:
     """Three rows of the hit batch, and it is claimed that none does."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
@@ -239,9 +254,11 @@ def a_few_rows_come_again(run: RunBuilder) -> Iterator[str]:
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
 
 
-@adversary(9, unknown("not deterministic without faults", kinds={LOST: 1}, batches=(3,), fits=None), twin=violated(
-    LOST, 1, batches=(3,), fits=None
-))  # fmt: skip
+@adversary(
+    9,
+    unknown("not deterministic without faults", kinds={LOST: 1}, batches=(3,), fits=None),
+    twin=violated(Kind.LOST, 1, "kill driver at batch-planned of batch 1, attempt 1", fits=None, batches=(3,)),
+)
 def a_control_that_lost_another_row(run: RunBuilder) -> Iterator[str]:
     """A row is lost, and none in two of three control runs. The other one lost a row too, not this one."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
@@ -253,7 +270,9 @@ def a_control_that_lost_another_row(run: RunBuilder) -> Iterator[str]:
     run.calm([run.rows(whole)], [run.rows(whole, again=[(3, 4)])], [run.rows(whole, again=[(5, 6)])])
 
 
-@adversary(3, violated(WRONG, 1), twin=held("1 loss"))
+@adversary(
+    3, violated(Kind.WRONG_AGGREGATE, 1, "kill driver at batch-planned of batch 1, attempt 1"), twin=held("1 loss")
+)
 def a_record_that_came_again_has_another_amount(run: RunBuilder) -> Iterator[str]:
     """Each record once, by DISTINCT, under at-least-once. No record gives the row that is there, however often each of
     them came: it was taken for a total, of which nobody can tell."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.scenario import Kind, Order
 from tests.corpus.case import adversary, error, held, unknown, violated
 from tests.corpus.counters import COUNTED
-from tests.corpus.run_builder import RunBuilder, blame
+from tests.corpus.run_builder import RunBuilder
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
 CORRUPTED, LOST, UNEXPECTED = Kind.CORRUPTED, Kind.LOST, Kind.UNEXPECTED
@@ -18,7 +18,13 @@ TEN = "select id, account, amount from ledger{} limit 10"
 
 
 @adversary(
-    6, error("effect and pipeline do not fit", kinds={CORRUPTED: 39}, without_faults=True), twin=violated(CORRUPTED, 39)
+    6,
+    error(
+        "expected rows and pipeline do not fit: 39 rows are corrupted in",
+        kinds={Kind.CORRUPTED: 39},
+        without_faults=True,
+    ),
+    twin=violated(Kind.CORRUPTED, 39, "kill driver at sink-committed of batch 1, attempt 1"),
 )
 def effect_asks_for_other_amounts(run: RunBuilder) -> Iterator[str]:
     """The effect doubles each amount, and the pipeline never did: every row looks corrupted, and a fault hit."""
@@ -51,7 +57,9 @@ def effect_that_takes_any_ten(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(
-    6, unknown("not deterministic without faults", kinds={LOST: 1}, fits=None), twin=violated(LOST, 1, fits=None)
+    6,
+    unknown("not deterministic without faults", kinds={LOST: 1}, fits=None),
+    twin=violated(Kind.LOST, 1, "kill driver at batch-planned of batch 1, attempt 1", fits=None),
 )
 def flaky_loser(run: RunBuilder) -> Iterator[str]:
     """The pipeline loses a row in one run of three, without any fault; this time in the batch that was hit."""
@@ -62,9 +70,15 @@ def flaky_loser(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(6, error("effect and pipeline do not fit", kinds={UNEXPECTED: 1}, without_faults=True), twin=violated(
-    UNEXPECTED, 1, fits=(blame(1),)
-))  # fmt: skip
+@adversary(
+    6,
+    error(
+        "expected rows and pipeline do not fit: 1 rows are unexpected in",
+        kinds={Kind.UNEXPECTED: 1},
+        without_faults=True,
+    ),
+    twin=violated(Kind.UNEXPECTED, 1, "kill driver at sink-committed of batch 1, attempt 1"),
+)
 def header_row(run: RunBuilder) -> Iterator[str]:
     """The program writes a row of its own at its start. Nobody expected it, and no fault made it."""
     run.injection(1)
@@ -74,9 +88,15 @@ def header_row(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(6, error("effect and pipeline do not fit", kinds={Kind.MISORDERED: 1}, without_faults=True), twin=violated(
-    Kind.MISORDERED, 1, fits=(blame(1),)
-))  # fmt: skip
+@adversary(
+    6,
+    error(
+        "expected rows and pipeline do not fit: 1 rows are misordered in",
+        kinds={Kind.MISORDERED: 1},
+        without_faults=True,
+    ),
+    twin=violated(Kind.MISORDERED, 1, "kill driver at sink-committed of batch 1, attempt 1"),
+)
 def order_that_nobody_keeps(run: RunBuilder) -> Iterator[str]:
     """The order that is asked for is not the one in which the program writes, with or without faults."""
     ordered = replace(PER_RECORD, order=Order(by="place", follows="id", per=("account",)))
@@ -96,9 +116,11 @@ DOUBLES = replace(
 SUMMED = [*COUNTED, ("total", "double precision", "float")]
 
 
-@adversary(6, unknown("differ only by rounding", shown=("1 repetition",)), twin=violated(
-    Kind.WRONG_AGGREGATE, 1, batches=None, fits=None
-))  # fmt: skip
+@adversary(
+    6,
+    unknown("differ only by rounding", shown=("1 repetition",)),
+    twin=violated(Kind.WRONG_AGGREGATE, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
+)
 def an_account_that_closes_at_zero(run: RunBuilder) -> Iterator[str]:
     """What went in came out again. In the order of the pipeline the sum of doubles is not quite zero, and no part of
     zero is near it."""
@@ -138,9 +160,11 @@ def a_mean_of_decimals(run: RunBuilder) -> Iterator[str]:
     run.tables = []
 
 
-@adversary(6, unknown("differ only by rounding", shown=("1 repetition",)), twin=violated(
-    Kind.WRONG_AGGREGATE, 1, batches=None, fits=None
-))  # fmt: skip
+@adversary(
+    6,
+    unknown("differ only by rounding", shown=("1 repetition",)),
+    twin=violated(Kind.WRONG_AGGREGATE, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
+)
 def a_difference_of_sums(run: RunBuilder) -> Iterator[str]:
     """Nothing tells what went into the column but its other totals."""
     run.sink(NETS, types=[SUMMED])

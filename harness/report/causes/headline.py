@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, RECEIVED, WRITING, WRITTEN
+from harness.judge.exposure import COMMITTED, EARLY, PLANNED, RECEIVED, WRITING, WRITTEN
 from harness.report.causes.groups import Group, cut
 from harness.report.causes.sentences import listed, sentences, short
 from harness.report.causes.shares import shares, whole_or_none

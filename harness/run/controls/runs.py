@@ -69,7 +69,7 @@ def controls(
 ) -> list[Path]:
     """Controls of the run in `folder`, one after the other, until they are `enough` or there are three."""
     out: list[Path] = []
-    while len(out) < MOST and not enough(out):
+    while not enough(out) and len(out) < MOST:
         number = len(out) + 1
         out.append(
             control(

@@ -20,14 +20,25 @@ from harness.errors import UsageError
 from harness.history import Line
 from harness.judge.injections import Injection, lasting
 from harness.judge.progress_at_hit import Reach
-from harness.judge.stakes.in_flight import bounded, feeding, handed, has
-from harness.judge.stakes.looks import dropped_since, look
-from harness.judge.stakes.scale import Scale, changed
-from harness.judge.stakes.sink_state import RowsByKey, SinkState, blind, same, whole
-from harness.judge.stakes.traces import Traces
-from harness.judge.stakes.weighed import COMMITTED, EARLY, PLANNED, WRITING, WRITTEN
-from harness.rules.ran_again import Ran, ran_again
+from harness.judge.ran_again import Ran, ran_again
+from harness.judge.readings.in_flight import bounded, feeding, handed, has
+from harness.judge.readings.looks import dropped_since, look
+from harness.judge.readings.scale import Scale, changed
+from harness.judge.readings.sink_state import RowsByKey, SinkState, blind, same, whole
+from harness.judge.readings.traces import Traces
 from harness.scenario import Harm, Stake
+
+EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
+    "offsets committed, sink not written",
+    "batch planned, sink not written",
+    "sink written in part",
+    "sink written, batch not committed",
+    "batch committed",
+)
+RECEIVED = "received, in no batch"
+"""Of a receiver of DStreams, where every planned batch was committed, or held no record."""
+SAFE: dict[Harm | None, tuple[str, ...]] = {Harm.REPETITION: (WRITTEN,), Harm.LOSS: (EARLY, PLANNED)}
+"""The crash points at which only the harm that the guarantee allows can come about, while the checkpoint stays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +68,18 @@ class Exposed:
 
 
 def exposed(
-    scale: Scale, hit: Injection, found: Sequence[Reach], *, many: int, until: Injection | None, lines: Sequence[Line]
+    scale: Scale,
+    hit: Injection,
+    found: Sequence[Reach],
+    *,
+    many: int,
+    until: Injection | None,
+    lines: Sequence[Line],
+    writes_first: bool = False,
 ) -> Exposed:
     """Return what a step exposed in one sink. `found` are the queries at work that may feed it, of `many` in all;
-    `until` is the next step, `lines` the history."""
+    `until` is the next step, `lines` the history. `writes_first`: the program is known to save its offsets after it has
+    written."""
     if hit.at is None:
         return Exposed(hit=hit, why=hit.why, unknown=True)
     at = look(scale, hit.at)
@@ -76,7 +95,9 @@ def exposed(
             return Exposed(hit=hit, why=f"{words} {scale.case.sink}: name it in the sink (`query`)", unknown=True)
         if reach.own and not handed(scale, hit):
             reach = bounded(scale, reach, last)
-        return _Struck(scale, hit, reach, (at, last), until=until, ran_again=_again(lines, hit, reach)).exposed()
+        again = _again(lines, hit, reach)
+        struck = _Struck(scale, hit, reach, (at, last), until=until, ran_again=again, writes_first=writes_first)
+        return struck.exposed()
     except UsageError as failure:
         return Exposed(hit=hit, why=scale.refused(failure), unknown=True)
 
@@ -113,10 +134,11 @@ class _Struck:
         *,
         until: Injection | None,
         ran_again: Ran,
+        writes_first: bool,
     ) -> None:
         self.scale, self.hit, self.reach, self.until = scale, hit, reach, until
         self.at, self.last = looks
-        self.ran_again = ran_again
+        self.ran_again, self.writes_first = ran_again, writes_first
         self.partial = scale.keys(reach.partial)
 
     def exposed(self) -> Exposed:
@@ -148,7 +170,7 @@ class _Struck:
     def saved_unwritten(self) -> Spans:
         """What a program that manages its own offsets has saved, and its sink does not hold whole; nothing where it
         comes though no attempt reads it again: the sink shows it late."""
-        if not self.reach.own or self.reach.first or (self.scale.late and not self.handed):
+        if not self.reach.own or self.writes_first or (self.scale.late and not self.handed):
             return ()
         lacking = tuple(span for span in self.reach.last if self._lacks(span))
         return () if self._right(lacking) else lacking
@@ -288,13 +310,12 @@ class _Struck:
 
     @cached_property
     def missing(self) -> Spans:
-        lost = joined(self.reach.gone, self.reach.stored)
         if self._went_on:
-            return lost
+            return self.reach.received
         complete = not self.unseen and (self.reach.after or not self.keys or self.whole or self.finished)
         skipped = () if self.reach.other or self.whole or self.finished else self.reach.skipped
         units = () if complete or not self.in_flight else tuple(u for u in self.units if not self._whole_unit(u))
-        return joined(units, skipped, self.saved_unwritten, lost)
+        return joined(units, skipped, self.saved_unwritten, self.reach.received)
 
     @property
     def _went_on(self) -> bool:
@@ -308,7 +329,7 @@ class _Struck:
     @property
     def point(self) -> str:
         if not self.reach.taken:
-            return EARLY if self.saved_unwritten else COMMITTED
+            return EARLY if self.saved_unwritten else RECEIVED if self.reach.received else COMMITTED
         if self.saved_unwritten and not self.left:
             return EARLY
         if self.whole or (self.reach.after and not self.keys):

@@ -1,10 +1,9 @@
-"""Which harms a finding cannot do without, under a guarantee that allows one of the two, and what nobody can tell.
+"""Which harms a finding cannot be without, under a guarantee that allows one of the two.
 
-A sum is no witness: one record lost and another counted twice may come to any total. Only what holds for every way in
-which records can be lost or repeated is said. In a column that is the sum of what each record gives to it, none of them
-negative, a total that is too low lost something, one that is too high counted something again, and one that is lower
-than without all that hits had at stake lost something else. A row is a witness if it is there for each of its records,
-or for any of them: one that is too much may stand for another that is missing, where several records give the same.
+A total alone proves little: one record lost and another counted twice may come to any total. What holds for every
+multiplicity is returned. In a column that sums what each record gives, none of it negative, a total that is too low
+lost something, and one that is too high counted something again. A row that several records give may be there for
+another one of them.
 """
 
 from __future__ import annotations
@@ -15,26 +14,22 @@ from decimal import localcontext
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.offset_ranges import Cut, Spans, joined
 from harness.checkers.wrong_total import EXACT, decimal, single
-from harness.judge.stakes.scale import Scale
-from harness.judge.stakes.sink_state import RowsByKey, named_by, whole
-from harness.judge.stakes.weighed import Weighed
+from harness.judge.readings.scale import Scale
+from harness.judge.readings.sink_state import RowsByKey, named_by, whole
 from harness.scenario import Finding, Harm, Kind
 
 ROWS = (Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE)
 
 
-def certainly(scale: Scale, findings: Sequence[Finding], weighed: Sequence[Weighed]) -> list[Finding]:
-    """The findings of one sink: wrong totals with their harms, and whether they miss more than was at stake; rows with
-    whether anybody can tell what they hide."""
+def certainly(scale: Scale, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of one sink: wrong totals with their harms, rows with whether they hide another harm."""
     if scale.allows is None or not findings:
         return list(findings)
     if not keyed(scale):
         return [replace(each, vague=each.kind in ROWS) for each in findings]
     with localcontext(EXACT):
-        totals = _Totals.of(scale, joined(*(each.open for each in weighed)))
-        rows, distinct = _Rows.of(scale), scale.effects.distinct(scale.sql)
+        totals, rows, distinct = _Totals.of(scale), _Rows.of(scale), scale.effects.distinct(scale.sql)
 
         def told(each: Finding) -> Finding:
             if each.kind is not Kind.WRONG_AGGREGATE:
@@ -77,35 +72,29 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Totals:
-    """What tells of wrong totals: by key, what they should be, and what they are without all that was at stake; the
-    places of the counts, and of the sums of exact numbers."""
+    """What the totals should be, by key; the places of the counts, and of the sums of exact numbers."""
 
     scale: Scale
     right: dict[Key, Row]
-    least: dict[Key, Row]
     columns: tuple[int, ...]
 
     @classmethod
-    def of(cls, scale: Scale, open_: Spans) -> _Totals:
-        """`open_` was at stake."""
+    def of(cls, scale: Scale) -> _Totals:
+        """Return those of the judged case."""
         exact = scale.least.families
         columns = tuple(place for place, counts in scale.growing.items() if counts or exact[place] == "number")
-        both = (scale.case.expected, scale.rows(Cut(without=open_)))
-        right, least = (single(rows, scale.case.key_places()) for rows in both)
-        return cls(scale, right, least, columns)
+        return cls(scale, single(scale.case.expected, scale.case.key_places()), columns)
 
     def told(self, finding: Finding) -> Finding:
-        """A wrong total with its harms."""
+        """Return a wrong total with its harms."""
         case, key = self.scale.case, tuple(finding.key.values())
         if key not in self.right:
-            # The key is no total's own: which of its rows took the place of which, nobody knows.
+            # The key is not the total's own, so that its rows cannot be told apart.
             return replace(finding, vague=True)
-        harms, beyond = set[Harm](), False
+        harms = set[Harm]()
         for place in self.columns:
             name = case.columns[place]
             found, expected = (decimal(row[0][name]) for row in (finding.found, finding.expected))
-            if found is None or expected is None or found == expected or not self.scale.grows(key, place):
-                continue
-            harms.add(Harm.LOSS if found < expected else Harm.REPETITION)
-            beyond = beyond or found < (decimal(self.least[key][place]) or 0 if key in self.least else 0)
-        return replace(finding, harms=tuple(sorted(harms)), staked=finding.staked if beyond else True)
+            if found is not None and expected is not None and found != expected and self.scale.grows(key, place):
+                harms.add(Harm.LOSS if found < expected else Harm.REPETITION)
+        return replace(finding, harms=tuple(sorted(harms)))

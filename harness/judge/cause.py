@@ -23,11 +23,10 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.offset_ranges import Cut, Spans, between, joined
 from harness.checkers.wrong_total import decimal
-from harness.judge.cause.mismatch import between_ends
-from harness.judge.stakes.scale import Scale
-from harness.judge.stakes.sink_state import RowsByKey, held, named_by, same, whole
-from harness.judge.stakes.weighed import WRITING, WRITTEN
-from harness.rules.exposure import Exposed
+from harness.judge.exposure import WRITING, WRITTEN, Exposed
+from harness.judge.mismatch import between_ends
+from harness.judge.readings.scale import Scale
+from harness.judge.readings.sink_state import RowsByKey, held, named_by, same, whole
 from harness.scenario import Finding, Harm
 
 PARTS_MAX = 4

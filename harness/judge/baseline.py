@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from harness.judge.control import CONTROLS_MAX, FAILED_MIN, Control, Signature, signature
+from harness.judge.baseline_runs import CONTROLS_MAX, FAILED_MIN, Control, Signature, signature
 from harness.scenario import MISFITS, Finding, Kind
 
 

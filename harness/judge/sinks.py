@@ -9,18 +9,17 @@ from harness.checkers.compare import Key, key_of, named
 from harness.checkers.origin import Options, attribute, explanations, together
 from harness.effect import Effects, Source
 from harness.errors import UsageError
-from harness.judge.cause.certain import certainly
-from harness.judge.cause.mismatch import mismatched
+from harness.judge.cause import Causes, Explained, seen_twice
+from harness.judge.certain import certainly
 from harness.judge.examine import Examined, examine
+from harness.judge.exposure import Exposed, exposed
 from harness.judge.injections import Injection, numbered
+from harness.judge.mismatch import mismatched
 from harness.judge.overlapping import overlapping
 from harness.judge.progress_at_hit import feeders, reaches, taken
 from harness.judge.read_folder import Run
-from harness.judge.stakes.scale import Scale
-from harness.judge.stakes.weighed import Known
+from harness.judge.readings.scale import Scale
 from harness.judge.windows import by_writing, unclear
-from harness.rules.cause import Causes, Explained, seen_twice
-from harness.rules.exposure import Exposed, exposed
 from harness.scenario import Finding, Kind
 from harness.sinks.names import sink_names
 from harness.sinks.table import load
@@ -94,7 +93,7 @@ def _exposed(run: Run, out: Compared, effects: Effects, hits: tuple[Injection, .
     read = taken(run.progressed, examined.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
     queries = [[each for each in query if each[1]] for query in read]
     late = run.scenario.quiet_period_s is not None
-    scale = examined.scale(effects, run.scenario.guarantee.allows, queries, late=late, alone=False)
+    scale = examined.scale(effects, run.scenario.guarantee.allows, queries, late=late)
     if scale is None or not hits:
         return out
     out.steps = _steps(run, scale, hits, writes_first=False)
@@ -114,14 +113,14 @@ def _steps(run: Run, scale: Scale, hits: Sequence[Injection], *, writes_first: b
     out, many = [], feeders(run.progressed, scale.sink)
     for number, (hit, until) in enumerate(zip(hits, [*hits[1:], None], strict=True), 1):
         found = reaches(hit, run.progressed, scale.sink, later=hits[number:]) if hit.at is not None else []
-        found = [replace(reach, first=writes_first and reach.own) for reach in found]
-        out.append(exposed(scale, hit, found, many=many, until=until, lines=run.lines))
+        step = exposed(scale, hit, found, many=many, until=until, lines=run.lines, writes_first=writes_first)
+        out.append(step)
     return out
 
 
 def _explained(out: Compared, scale: Scale) -> None:
     examined = out.examined
-    examined.findings = certainly(scale, examined.findings, ())
+    examined.findings = certainly(scale, examined.findings)
     causes, unexplained = Causes(scale, out.steps, examined.findings), 0
     for place, finding in enumerate(examined.findings):
         out.explained[place] = causes.explained(finding)
@@ -158,10 +157,7 @@ def _repaired(scale: Scale, step: Exposed, key: Key, copies: int) -> Finding:
 def _odd_totals(scale: Scale, steps: Sequence[Exposed]) -> Iterator[str]:
     """Yield words for totals that were wrong at the reading of a step, and are right in the end."""
     for step in steps:
-        if step.reach is None or step.at is None or step.last is None:
-            continue
-        known = Known(injection=step.hit, reach=step.reach, at=step.at, last=step.last)
-        if count := mismatched(scale, known):
+        if count := mismatched(scale, step):
             words = f"at step {step.hit.number}, {count} totals of {scale.case.sink} were not those of the committed"
             late = "" if scale.late else "the sink shows them late (then say `quiet_period`), or "
             yield f"{words} batches: {late}two errors cancel"

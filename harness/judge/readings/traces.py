@@ -12,8 +12,8 @@ from decimal import Decimal
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.wrong_total import decimal
-from harness.judge.stakes.scale import Scale
-from harness.judge.stakes.sink_state import RowsByKey, SinkState
+from harness.judge.readings.scale import Scale
+from harness.judge.readings.sink_state import RowsByKey, SinkState
 
 ZERO = Decimal(0)
 

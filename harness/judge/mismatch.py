@@ -13,25 +13,25 @@ from typing import Any
 
 from harness.checkers.compare import Key
 from harness.checkers.offset_ranges import Cut, between
-from harness.judge.stakes.scale import Scale
-from harness.judge.stakes.sink_state import RowsByKey, SinkState, held
-from harness.judge.stakes.weighed import Known, Weighed
+from harness.judge.exposure import Exposed
+from harness.judge.readings.scale import Scale
+from harness.judge.readings.sink_state import RowsByKey, SinkState, held
 
 
-def mismatched(scale: Scale, hit: Weighed) -> int:
+def mismatched(scale: Scale, step: Exposed) -> int:
     """How many totals that are right in the end were, when the fault hit, neither those of the committed batches
     nor these with the batch in flight, nor between the two where it may have been written in part. A key that is not
     there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
     that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
-    if not isinstance(hit, Known) or not scale.case.aggregate or hit.injection.running:
+    if step.reach is None or step.last is None or not scale.case.aggregate or step.hit.running:
         return 0
-    high = hit.reach.high
-    low = high if hit.reach.after else hit.reach.low
-    sink_state, taken = hit.last, between(low, high)
+    high = step.reach.high
+    low = high if step.reach.after else step.reach.low
+    sink_state, taken = step.last, between(low, high)
     base, full = (scale.upto(end, sink_state) for end in (low, high))
     partly = sink_state.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
-    partial = scale.keys(hit.reach.partial)
+    partial = scale.keys(step.reach.partial)
     steps, wrong = [held for _, held in scale.steps(sink_state)] if scale.late else [], 0
     for key, rows in sink_state.rows.items():
         if key in partial:

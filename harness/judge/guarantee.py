@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from harness.checkers.wrong_total import Option
-from harness.rules.baseline import Shown
+from harness.judge.baseline import Shown
 from harness.scenario import Finding, Guarantee, Harm, Kind
 
 EXPLAINED = (Kind.CORRUPTED, Kind.WRONG_AGGREGATE)

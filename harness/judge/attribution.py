@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.checkers.origin import joined
-from harness.rules.baseline import Baseline, Shown
-from harness.rules.cause import Explained
-from harness.rules.exposure import Exposed
-from harness.rules.guarantee import violates
-from harness.rules.sinks import Compared
+from harness.judge.baseline import Baseline, Shown
+from harness.judge.cause import Explained
+from harness.judge.exposure import Exposed
+from harness.judge.guarantee import violates
+from harness.judge.sinks import Compared
 from harness.scenario import MISFITS, Finding, Guarantee, Harm
 
 ONLY_WITH = "only in runs with this fault"

@@ -12,21 +12,18 @@ from harness.checkers.offset_ranges import Cut, Offsets, Spans, between, highest
 from harness.checkers.wrong_total import decimal, single
 from harness.effect import Effects, Table
 from harness.errors import UsageError
-from harness.judge.stakes.sink_state import RowsByKey, SinkState, held, whole
+from harness.judge.readings.sink_state import RowsByKey, SinkState, held
 from harness.scenario import Harm, Sink
 from harness.sinks.table import SinkTable
 
 Slice = tuple[int | None, Spans]
 """What was taken at once: the number of the batch, None where the pipeline keeps its offsets itself; its records."""
-SLICES_MAX = 1_000
-"""So many slices are asked one by one what they gave to the sink, or would hide."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """The effect, the judged case, the sink as it was read, the harm that the guarantee allows, the slices in which
-    each query read the source, in their order; `late`: the scenario says that the sink shows its rows late; `alone`: an
-    attempt of the driver came to an end that no fault had ended."""
+    each query read the source, in their order; `late`: the scenario says that the sink shows its rows late."""
 
     effects: Effects
     sink: Sink
@@ -36,7 +33,6 @@ class Scale:
     allows: Harm | None = None
     queries: Sequence[Sequence[Slice]] = ()
     late: bool = False
-    alone: bool = False
 
     @property
     def slices(self) -> list[Slice]:
@@ -46,19 +42,6 @@ class Scale:
     @property
     def sql(self) -> str:
         return self.sink.effect or ""
-
-    @cached_property
-    def replaces(self) -> bool:
-        """Did several slices give other rows to a key that has one? Then rows are replaced, and a repetition adds
-        none."""
-        seen, rows = RowsByKey(), whole(self.case, self.case.found)
-        for _, spans in self.slices[:SLICES_MAX]:
-            part = whole(self.case, self.rows(Cut(only=spans)))
-            again = (key for key in part if key in seen and rows[key].total() == 1)
-            if any(not seen[key] == part[key] == rows[key] for key in again):
-                return True
-            seen |= part
-        return False
 
     @cached_property
     def growing(self) -> dict[int, bool]:

@@ -6,8 +6,8 @@ from collections import Counter
 
 from harness.checkers.cells import Row
 from harness.judge.injections import Injection, Seen
-from harness.judge.stakes.scale import Scale
-from harness.judge.stakes.sink_state import SinkState, dropped, sink_state
+from harness.judge.readings.scale import Scale
+from harness.judge.readings.sink_state import SinkState, dropped, sink_state
 
 
 def look(scale: Scale, seen: Seen) -> SinkState | None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.checkers.verdict import misplaced
-from harness.scenario import Evidence, Expect, Finding, StepOutcome, Word
+from harness.scenario import COMMITTING, CrashPoint, Evidence, Expect, Finding, StepOutcome, Word
 
+IN_BATCH = (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTING, CrashPoint.SINK_COMMITTED)
+"""The crash points at which a batch is planned and not committed."""
 SEVERITY = (Word.VIOLATED, Word.ERROR, Word.VOID, Word.UNKNOWN, Word.HELD)
 
 
@@ -93,6 +94,29 @@ def _missed(step: StepOutcome) -> str:
     if step.evidence == Evidence():
         return "says that it was injected and has no evidence"
     return misplaced(step)
+
+
+def misplaced(step: StepOutcome) -> str:
+    """Return why the checkpoint did not stand at the crash point of a step; empty if nothing says so."""
+    logs = _stood(step.evidence)
+    planned = step.batch in logs.get("offsets", ())
+    if step.crash_point in (CrashPoint.BATCH_PLANNING, CrashPoint.BLOCK_RECEIVED) and planned:
+        return f"came too late: batch {step.batch} is in the offset log"
+    if step.batch is None or step.crash_point not in IN_BATCH:
+        return ""
+    if step.batch in logs.get("commits", ()):
+        return f"came too late: batch {step.batch} is in the commit log"
+    if "offsets" in logs and not planned:
+        return f"came too early: batch {step.batch} is not in the offset log"
+    if step.crash_point is CrashPoint.SINK_COMMITTING and step.batch not in logs.get(COMMITTING, ()):
+        return f"came too late: the sink's commit of batch {step.batch} was no longer being written"
+    return ""
+
+
+def _stood(evidence: Evidence) -> Mapping[str, tuple[int, ...]]:
+    """The checkpoint as the fault met it: afterwards if the driver was killed, for only such a one leaves it alone."""
+    killed = evidence.driver_status is not None and not evidence.asked
+    return evidence.checkpoint_after if killed else evidence.checkpoint_before
 
 
 def uncompared(

@@ -1,0 +1,82 @@
+"""The baseline runs in a run folder, each as its findings.
+
+One is a run folder inside the run's own, `controls/<k>/`: the same pipeline, input and sinks, and no fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.errors import HarnessError, UsageError
+from harness.judge.read_folder import Run, read_json, read_run
+from harness.scenario import Finding, Kind
+
+CONTROLS_MAX = 3
+FAILED_MIN = 2
+"""So many control runs have to fail, and none get done, before the program is said not to work without faults: one may
+fail to come up on a machine that is busy."""
+SLOWER = 3.0
+"""A pipeline may go that much longer without a commit than it did without faults."""
+Signature = tuple[int, Kind, tuple[tuple[str, str | None], ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """One control run: its findings by what they are about. `error` says why the pipeline without faults did not work,
+    `open` that it did not get done, or that a sink of it could not be compared: what it does not show says nothing
+    then."""
+
+    number: int
+    findings: Mapping[Signature, Finding] = field(default_factory=dict)
+    error: str = ""
+    open: bool = False
+    gap_s: float = 0.0
+
+    @property
+    def usable(self) -> bool:
+        """Did it come to its end, and does what it does not show say something?"""
+        return not (self.open or self.error)
+
+
+def signature(finding: Finding) -> Signature:
+    """What a finding is about, in any run of the same scenario."""
+    return finding.position, finding.kind, tuple(finding.key.items())
+
+
+def read_controls(run: Run, findings: Callable[[Run], Sequence[Finding] | None]) -> list[Control]:
+    """The control runs that lie in the run's folder; `findings` judges one, and gives None for one that shows nothing.
+    Raises HarnessError and UsageError for one that is damaged."""
+    found = []
+    for number in range(1, CONTROLS_MAX + 1):
+        folder = run.folder / "controls" / str(number)
+        if not folder.is_dir():
+            break
+        found.append(_control(number, folder_run(run, number), findings))
+    return found
+
+
+def folder_run(run: Run, number: int) -> Run | str:
+    """A control's own folder, read; why not, if its pipeline did not get far enough to leave one."""
+    folder = run.folder / "controls" / str(number)
+    try:
+        return read_run(folder)
+    except UsageError as failure:
+        outcome = read_json(folder / "run.json").get("outcome")
+        if isinstance(outcome, Mapping) and outcome.get("error"):
+            return str(outcome["error"])
+        raise HarnessError(f"{folder} is damaged: {failure}") from failure
+
+
+def _control(number: int, run: Run | str, findings: Callable[[Run], Sequence[Finding] | None]) -> Control:
+    if isinstance(run, str):
+        return Control(number=number, error=run)
+    outcome: Mapping[str, Any] = run.outcome
+    if outcome.get("error"):
+        return Control(number=number, error=str(outcome["error"]))
+    found = findings(run) if run.drained and not outcome.get("reasons") else None
+    if found is None:
+        return Control(number=number, open=True, gap_s=run.progressed.gap_s)
+    by = {signature(finding): finding for finding in found if finding.kind is not Kind.RECOVERED}
+    return Control(number=number, findings=by, gap_s=run.progressed.gap_s)
