@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.judge import judge
+from harness.judge import judged
 from harness.load import load
 from harness.run.loop import Result
 from harness.run_folder import store
@@ -64,7 +64,7 @@ class Play:
         scenario: Scenario = store.noun(Scenario, plan["scenario"], "plan")
         scenario = replace(scenario, sinks=(replace(scenario.sinks[0], **changes),))
         path.write_text(json.dumps({**plan, "scenario": plain(scenario)}))
-        return judge(folder)
+        return judged(folder).verdict
 
 
 def said(verdict: Verdict) -> str:

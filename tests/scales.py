@@ -1,4 +1,4 @@
-"""One sink and its hits without a run folder: for the tests of what was at stake and what caused a finding.
+"""One sink and its steps without a run folder: for the tests of what a step exposed and what a finding hides.
 
 Forty records in two partitions, the even ones in the first; four batches of ten. With more partitions a batch takes
 five records of each. A reach, a sink's rows at the hit
@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from harness.judge.cause.causes import caused
-from harness.judge.readings.weigh import weigh
-from harness.judge.readings.weighed import Weighed
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, compare, finding, key_of
@@ -25,6 +22,7 @@ from harness.checkers.origin import attribute, explanations
 from harness.effect import WHOLE, Effects, Source, Table
 from harness.judge.certain import certainly
 from harness.judge.examine import Examined
+from harness.judge.exposure import Exposed, exposed
 from harness.judge.injections import Injection, Seen
 from harness.judge.progress_at_hit import Reach
 from harness.judge.readings.scale import Scale
@@ -195,15 +193,15 @@ class Bench:
             queries=[self.effects.ranges()],
         )
 
-    def findings(self, scale: Scale, weighed: Sequence[Weighed]) -> list[Finding]:
-        """The findings with their causes."""
+    def findings(self, scale: Scale) -> list[Finding]:
+        """The findings with their harms."""
         marks = list(compare(scale.case))
         examined = Examined(sink=self.sink, name="t", position=0, drained=True, table=scale.table, case=scale.case)
         examined.findings = [finding(scale.case, mark) for mark in marks]
         examined.bad = {mark.key for mark in marks}
         clues = examined.clues(self.effects)
         options = explanations(examined.findings, clues.totals)
-        return certainly(scale, caused(scale, attribute(examined.findings, clues, options), weighed), weighed)
+        return certainly(scale, attribute(examined.findings, clues, options))
 
 
 Make = Callable[..., Bench]
@@ -269,10 +267,11 @@ def hit(
     scale: Scale | None = None,
     restart: Sequence[Row] | None = None,
     **more: Any,
-) -> Weighed:
-    """One hit, weighed; of batch 1 planned and not committed if nothing else is said."""
+) -> Exposed:
+    """What one step exposed; of batch 1 planned and not committed if nothing else is said."""
     late = bench.held(restart) if restart is not None else None
-    return weigh(scale or bench.scale(), injection(bench.held(at), late, **more), reaches or (reach(),))
+    struck, found = injection(bench.held(at), late, **more), reaches or (reach(),)
+    return exposed(scale or bench.scale(), struck, found, many=len(found), until=None, lines=())
 
 
 COUNTED = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")

@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from harness.checkers.verdict import violates
-from harness.judge.readings.weighed import Weighed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.checkers.cells import Row
 from harness.checkers.offset_ranges import Span, Spans
+from harness.judge.baseline import Shown
 from harness.judge.certain import certainly
-from harness.judge.injections import Injection
-from harness.judge.progress_at_hit import Reach
+from harness.judge.guarantee import violates
 from harness.scenario import Finding, Guarantee, Harm, Kind
-from tests.folders import HIT, PER_RECORD, TOTALS, values
+from tests.folders import PER_RECORD, TOTALS, values
 from tests.limits import examples
-from tests.scales import Bench, Make, batch, benches, hit, reach, upto
+from tests.scales import Bench, Make, batch, benches
 
 AGAIN, GONE, NOTHING = (Harm.REPETITION,), (Harm.LOSS,), ()
 
@@ -31,43 +28,27 @@ def make(tmp_path: Path) -> Iterator[Make]:
     yield from benches(tmp_path)
 
 
-def told(bench: Bench, end: Sequence[Row], *weighed: Weighed, allows: Harm = Harm.LOSS) -> set[tuple[Any, ...]]:
-    out = bench.findings(replace(bench.scale(end), allows=allows), weighed)
+def told(bench: Bench, end: Sequence[Row], *, allows: Harm = Harm.LOSS) -> set[tuple[Harm, ...]]:
+    out = bench.findings(replace(bench.scale(end), allows=allows))
     assert {each.kind for each in out} == {Kind.WRONG_AGGREGATE}
-    return {(each.harms, each.staked) for each in out}
+    return {each.harms for each in out}
 
 
 def test_a_total_that_is_too_high_counted_something_again(make: Make) -> None:
     bench = make(TOTALS)
-    assert told(bench, bench.rows(again=(batch(1),))) == {(AGAIN, True)}
-    assert told(bench, bench.rows(again=(batch(1),)), allows=Harm.REPETITION) == {(AGAIN, True)}
+    assert told(bench, bench.rows(again=(batch(1),))) == {AGAIN}
+    assert told(bench, bench.rows(again=(batch(1),)), allows=Harm.REPETITION) == {AGAIN}
 
 
 def test_a_total_that_is_too_low_lost_something(make: Make) -> None:
     bench = make(TOTALS)
-    injected = hit(bench, bench.first(1))
-    assert told(bench, bench.rows(without=batch(1)), injected) == {(GONE, True)}, "no more than what was at stake"
-    assert told(bench, bench.rows(without=(Span(0, 5, 7), Span(1, 5, 7))), injected) == {(GONE, True)}
-    assert told(bench, bench.rows(without=batch(1))) == {(GONE, False)}
-    assert told(bench, bench.rows(without=batch(2)), injected) == {(GONE, False)}, "amounts are larger there"
-
-
-def test_what_saved_offsets_call_done_may_have_been_in_flight(make: Make) -> None:
-    bench = make(TOTALS)
-    own = Reach(low=upto(2), high=upto(2), last=batch(1), own=True)
-    injection = Injection(number=1, outcome=HIT)
-    assert told(bench, bench.rows(without=batch(1)), Weighed(injection=injection, reach=own, why="no snapshot")) == {
-        (GONE, True)
-    }
-    spark = replace(own, own=False)
-    assert told(bench, bench.rows(without=batch(1)), Weighed(injection=injection, reach=spark, why="no snapshot")) == {
-        (GONE, None)
-    }, "nobody knows what was at stake"
+    assert told(bench, bench.rows(without=batch(1))) == {GONE}
+    assert told(bench, bench.rows(without=(Span(0, 5, 7), Span(1, 5, 7)))) == {GONE}
 
 
 def test_under_exactly_once_nothing_is_asked(make: Make) -> None:
     bench = make(TOTALS)
-    out = bench.findings(bench.scale(bench.rows(without=batch(1))), [])
+    out = bench.findings(bench.scale(bench.rows(without=batch(1))))
     assert {each.harms for each in out} == {NOTHING}
 
 
@@ -79,58 +60,43 @@ ONES = replace(TOTALS, effect="select id as account, sum(amount) as total from l
 def test_of_a_column_that_records_make_smaller_nothing_is_said(make: Make) -> None:
     minus = [{**each, "amount": "-1.00" if each["id"] == 12 else each["amount"]} for each in values(40)]
     bench = make(NETS, records=minus)
-    out = bench.findings(replace(bench.scale(bench.rows(without=batch(2))), allows=Harm.LOSS), [])
+    out = bench.findings(replace(bench.scale(bench.rows(without=batch(2))), allows=Harm.LOSS))
     assert {(each.key["account"] == "a0", each.harms) for each in out} == {(True, NOTHING), (False, GONE)}
 
 
 def test_a_record_that_adds_nothing_makes_no_sum_smaller(make: Make) -> None:
     bench = make(NETS, records=[{**each, "amount": "0" if each["id"] < 4 else each["amount"]} for each in values(40)])
-    assert told(bench, bench.rows(without=batch(2))) == {(GONE, False)}
+    assert told(bench, bench.rows(without=batch(2))) == {GONE}
     half = [{**each, "amount": "0.50" if each["id"] < 4 else each["amount"]} for each in values(40)]
     bench = make(NETS, records=half)
-    assert told(bench, bench.rows(without=batch(2))) == {(GONE, False)}
+    assert told(bench, bench.rows(without=batch(2))) == {GONE}
 
 
 def test_each_column_tells_for_itself(make: Make) -> None:
     bench = make(TOTALS)
     first, *rest = bench.rows()
     lower = (first[0], first[1], "0.01")
-    assert told(bench, [lower, *rest]) == {(GONE, False)}, "the count is right"
-    assert told(bench, [(first[0], "1", first[2]), *rest]) == {(GONE, False)}, "the sum is right"
-    assert told(bench, [(first[0], first[1], None), *rest]) == {(GONE, False)}, "null is the sum of nothing"
-
-
-def test_a_total_that_may_be_zero_without_what_was_at_stake_misses_no_more(make: Make) -> None:
-    late = [{**each, "amount": "0" if each["id"] < 30 else each["amount"]} for each in values(40)]
-    bench = make(NETS, records=late)
-    injected = hit(bench, bench.first(3), reach(4, 3))
-    assert told(bench, bench.rows(without=batch(3)), injected) == {(GONE, True)}
-    assert told(bench, [(account, None) for account, _ in bench.rows()], injected) == {(GONE, True)}, (
-        "null is nothing too"
-    )
-    bench = make(NETS, records=[{**each, "account": "b" if each["id"] >= 30 else "a"} for each in values(40)])
-    (a,) = (row for row in bench.rows() if row[0] == "a")
-    injected = hit(bench, bench.first(3), reach(4, 3))
-    assert told(bench, [a, ("b", "0")], injected) == {(GONE, True)}, "all of its records were at stake"
-    assert told(bench, [a, ("b", "0")]) == {(GONE, False)}
+    assert told(bench, [lower, *rest]) == {GONE}, "the count is right"
+    assert told(bench, [(first[0], "1", first[2]), *rest]) == {GONE}, "the sum is right"
+    assert told(bench, [(first[0], first[1], None), *rest]) == {GONE}, "null is the sum of nothing"
 
 
 def test_of_what_is_no_number_nothing_is_said(make: Make) -> None:
     bench = make(NETS)
-    assert told(bench, [(account, "NaN") for account, _ in bench.rows()]) == {(NOTHING, True)}
+    assert told(bench, [(account, "NaN") for account, _ in bench.rows()]) == {NOTHING}
 
 
 def test_where_a_key_has_several_totals_nobody_can_tell_which_is_which(make: Make) -> None:
     bench = make(replace(TOTALS, effect="select account, id % 8 < 4 as low, count(*) as n from ledger group by all"))
     for allows in (Harm.LOSS, Harm.REPETITION):
-        out = bench.findings(replace(bench.scale(bench.rows(again=(batch(1),))), allows=allows), [])
+        out = bench.findings(replace(bench.scale(bench.rows(again=(batch(1),))), allows=allows))
         assert {(each.kind, each.vague, each.harms) for each in out} == {(Kind.WRONG_AGGREGATE, True, NOTHING)}
 
 
 def test_of_what_is_no_sum_nothing_is_said(make: Make) -> None:
     bench = make(PEAK)
     end: list[Row] = [(bench.rows()[0][0], "0.5"), *bench.rows()[1:]]
-    assert told(bench, end) == {(NOTHING, True)}
+    assert told(bench, end) == {NOTHING}
 
 
 def test_of_a_row_that_others_may_take_away_nobody_can_tell(make: Make) -> None:
@@ -141,7 +107,7 @@ def test_of_a_row_that_others_may_take_away_nobody_can_tell(make: Make) -> None:
 
 
 def row(bench: Bench, end: Sequence[Row], allows: Harm) -> set[tuple[Kind, bool]]:
-    return {(each.kind, each.vague) for each in bench.findings(replace(bench.scale(end), allows=allows), [])}
+    return {(each.kind, each.vague) for each in bench.findings(replace(bench.scale(end), allows=allows))}
 
 
 ALIKE = replace(PER_RECORD, effect="select account from ledger", key=())
@@ -182,7 +148,7 @@ def test_findings_of_no_row_are_never_vague(make: Make) -> None:
     bench = make(ONES)
     scale = replace(bench.scale(), allows=Harm.LOSS)
     late = Finding(kind=Kind.MISORDERED, sink="t")
-    assert certainly(scale, [late, replace(late, kind=Kind.LOST)], []) == [
+    assert certainly(scale, [late, replace(late, kind=Kind.LOST)]) == [
         late,
         replace(late, kind=Kind.LOST, vague=True),
     ]
@@ -218,30 +184,28 @@ def spans(ids: set[int]) -> Spans:
 @settings(max_examples=examples(200))
 @given(
     amounts=st.lists(st.integers(-2, 9), min_size=20, max_size=20),
-    some=st.tuples(SOME, SOME, SOME),
+    some=st.tuples(SOME, SOME),
     shape=st.sampled_from(sorted(SHAPES)),
     guarantee=st.sampled_from([Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE]),
 )
-def test_nothing_is_claimed_that_was_not_done_and_nothing_acquitted_that_was(
+def test_nothing_is_claimed_that_was_not_done(
     tmp_path_factory: pytest.TempPathFactory,
     amounts: list[int],
-    some: tuple[set[int], set[int], set[int]],
+    some: tuple[set[int], set[int]],
     shape: str,
     guarantee: Guarantee,
 ) -> None:
-    """Any records may be lost, and others counted twice; some were at stake."""
+    """Any records may be lost, and others counted twice."""
     records = [{"id": i, "account": f"a{i % 2}", "amount": str(amount)} for i, amount in enumerate(amounts)]
     sink = replace(TOTALS, effect=shape, key=tuple(filter(None, [SHAPES[shape]])))
     bench = Bench(tmp_path_factory.mktemp("ledger"), sink, records=records, partitions=1)
-    lost, again, staked = some[0], some[1] - some[0], some[2]
+    lost, again = some[0], some[1] - some[0]
     end = bench.rows(without=spans(lost), again=(spans(again),) if again else ())
-    hits = [Weighed(injection=Injection(number=1, outcome=HIT), missing=spans(staked))]
     least = guarantee is Guarantee.AT_LEAST_ONCE
-    for each in bench.findings(replace(bench.scale(end), allows=guarantee.allows), hits):
+    for each in bench.findings(replace(bench.scale(end), allows=guarantee.allows)):
         mine = {i for i in ALL if all(str(records[i].get(name, cell)) == cell for name, cell in each.key.items())}
         assert Harm.LOSS not in each.harms or lost & mine
         assert Harm.REPETITION not in each.harms or again & mine
-        answer = violates(replace(each, calm=True, staked=each.staked and lost <= staked), guarantee)
-        assert answer is not True or (lost if least else again or lost - staked)
-        assert answer is not False or not mine & (lost if least else again)
+        answer = violates(each, guarantee, harms=each.harms, shown=Shown.CLEAN, hit=True)
+        assert answer is not True or (lost if least else again)
     bench.effects.__exit__(None, None, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.judge.exposure import COMMITTED, EARLY, POINTS, RECEIVED
+from harness.judge.exposure import COMMITTED, EARLY, PLANNED, RECEIVED, WRITING, WRITTEN
 from harness.scenario import CrashPoint, Guarantee, Harm, Kind, Word
 from tests.shipped import scenario as shipped
 
@@ -110,7 +110,7 @@ def test_words_that_a_verdict_uses_are_in_the_glossary(named: type) -> None:
 
 
 def test_the_places_of_a_hit_are_in_the_glossary() -> None:
-    assert {EARLY, COMMITTED, RECEIVED, *POINTS} <= terms()
+    assert {EARLY, PLANNED, WRITING, WRITTEN, COMMITTED, RECEIVED} <= terms()
 
 
 ENGLISH = """

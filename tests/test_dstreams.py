@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from harness.judge.readings.weigh import weigh
-from harness.judge.readings.weighed import PLANNED, RECEIVED
 
-from harness.checkers.offset_ranges import Span, between, joined
+from harness.checkers.offset_ranges import Span
 from harness.dstreams.batch_times import Stream
 from harness.dstreams.java_stream import NoJavaStreamError
 from harness.dstreams.written import Allocated, Block, events, of_checkpoint, written
 from harness.errors import HarnessError, ScenarioError
 from harness.history import History
+from harness.judge.exposure import PLANNED, RECEIVED, exposed
 from harness.judge.progress_at_hit import Reach, reaches
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
-from harness.scenario import Evidence, Harm, Word
+from harness.scenario import Evidence, Harm
+from harness.scenario.impact import Impact
 from harness.snapshot import Batch, Gone, Progressed, Query, QueryState
 from harness.sources.base import OpenSource
 from harness.wait import until
-from tests.folders import HIT, PER_RECORD, TOTALS, Folder, edited, judge, payments, recorded, totals
+from tests.folders import HIT, PER_RECORD
 from tests.java_objects import Java, added, allocated, checkpoint, checkpoint_of, graph, pair, record, time
 from tests.java_objects import stream as stream_of
-from tests.scales import PEAKS, Make, batch, benches, hit, injection, reach, upto
+from tests.scales import Make, batch, benches, hit, injection, reach
 
 SENT = 100
 
@@ -391,46 +391,29 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
 def test_what_a_receiver_held_in_memory_cannot_come_twice(make: Make) -> None:
     bench = make()
-    there = hit(bench, bench.first(2), replace(reach(2, 1, again=2), batch=1, volatile=True))
+    there = hit(bench, bench.first(2), replace(reach(2, 1, again=2), batch=1))
     assert (there.again, there.missing, there.counting) == ((), (), ()), "all of it is in the sink"
     assert "is in the sink" in there.why
     ends = bench.scale(bench.rows(without=batch(1)))
-    half = hit(bench, bench.first(1), replace(reach(2, 1, again=2), batch=1, volatile=True), scale=ends)
+    half = hit(bench, bench.first(1), replace(reach(2, 1, again=2), batch=1), scale=ends)
     assert (half.point, [stake.harm for stake in half.counting]) == (PLANNED, [Harm.LOSS])
 
 
 def test_what_a_receiver_had_not_stored_is_at_stake_beside_what_comes_again(make: Make) -> None:
     bench = make()
     lost = (Span(0, 10, 12),)
-    left = replace(reach(2, 1, again=1), batch=1, gone=lost)
-    assert hit(bench, bench.first(2), left).missing == (), "it is there in the end"
+    left = replace(reach(2, 1, again=1), batch=1, received=lost)
     out = hit(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
     assert out.again == batch(1)
     assert (out.missing, {stake.harm for stake in out.stakes}) == (lost, {Harm.LOSS, Harm.REPETITION})
 
 
-COUNTS = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
-
-
-def test_a_batch_that_has_not_begun_does_not_show_the_repetition_of_the_one_that_is_done(make: Make) -> None:
-    bench = make(COUNTS, records=[{"id": i, "account": "a", "amount": "1.5"} for i in range(40)])
-    planned = replace(reach(3, 1), batch=2, by_time=True)
-    out = hit(bench, bench.first(2), planned)
-    assert (out.again, out.missing, out.counting) == (batch(1), batch(2), ()), "any batch lost would hide it"
-    begun = [*between({}, upto(2)), Span(0, 10, 12)]
-    half = hit(bench, bench.rows(*begun), replace(planned, done=upto(2)))
-    assert (half.again, half.missing) == (joined(batch(1), batch(2)), batch(2))
-    assert half.counting == (), "the count says neither what is done nor what is begun"
-    many = make()
-    shown = hit(many, many.first(2), planned)
-    assert (shown.again, {stake.harm for stake in shown.counting}) == (batch(1), {Harm.REPETITION, Harm.LOSS})
-
-
-def test_a_total_that_the_batch_that_is_done_has_doubled_is_of_the_hits_doing(make: Make) -> None:
-    bench = make(TOTALS)
-    scale = bench.scale(bench.rows(again=(batch(1),)))
-    out = hit(bench, bench.first(2), replace(reach(3, 1), batch=2, by_time=True), scale=scale)
-    assert {each.faults for each in bench.findings(scale, [out])} == {(out.injection.label,)}
+def test_a_batch_that_is_done_and_runs_again_is_exposed_beside_the_one_that_was_planned(make: Make) -> None:
+    """A restart of a program of DStreams runs the batch again that was done last."""
+    bench = make()
+    out = hit(bench, bench.first(2), replace(reach(3, 1), batch=2))
+    assert (out.missing, {stake.harm for stake in out.counting}) == (batch(2), {Harm.REPETITION, Harm.LOSS})
+    assert bench.scale().keys(out.again) >= bench.scale().keys(batch(1))
 
 
 def test_what_an_earlier_attempt_lost_is_not_in_flight_at_a_later_hit() -> None:
@@ -453,70 +436,18 @@ def test_what_an_earlier_attempt_lost_is_not_in_flight_at_a_later_hit() -> None:
 
 def test_a_stored_block_that_no_batch_had_may_be_lost_with_its_driver(make: Make) -> None:
     bench = make()
-    waits = replace(reach(2, 2), batch=1, by_time=True, stored=batch(2))
+    waits = replace(reach(2, 2), batch=1, received=batch(2))
     out = hit(bench, bench.first(2), waits)
     assert (out.missing, [(stake.harm, stake.shown) for stake in out.stakes]) == (batch(2), [(Harm.LOSS, True)])
     assert out.point == RECEIVED
-    assert out.stakes[0].note == "loss of 10 records that its receiver had stored, and no batch had"
-
-
-@pytest.mark.parametrize(("where", "shown"), [(1, False), (2, True)])
-def test_a_batch_that_is_done_does_not_show_the_loss_of_the_next_one(make: Make, where: int, shown: bool) -> None:
-    """A peak that only batch 1 has, which is done, or only batch 2, which is planned; all others rise to the end."""
-    records = [{"id": i, "account": "b" if i == 10 * where else "a", "amount": f"{i}.5"} for i in range(40)]
-    bench = make(PEAKS, records=records)
-    planned = replace(reach(3, 1), batch=2, by_time=True, volatile=True)
-    out = hit(bench, bench.first(2), planned)
-    assert [stake.harm for stake in out.counting] == ([Harm.LOSS] if shown else [])
-    assert out.missing == batch(2)
 
 
 def test_a_batch_that_is_done_is_not_done_again_by_a_driver_that_lives(make: Make) -> None:
     bench = make()
     met = injection(bench.held(bench.first(2)), outcome=replace(HIT, evidence=Evidence(signalled={"postgres": "gone"})))
-    planned = replace(reach(3, 1), next=None, batch=2, by_time=True)
-    for lived, harms in ((True, {Harm.LOSS}), (False, {Harm.LOSS, Harm.REPETITION})):
-        out = weigh(bench.scale(), replace(met, spared=lived), [planned])
-        assert {stake.harm for stake in out.stakes} == harms, lived
-
-
-def changed(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """The run folder, what its checkpoints say changed."""
-    said = recorded(path, "progress")
-    change(said)
-    edited(path, "progress", **said)
-    return path
-
-
-def test_lines_lost_at_the_end_of_the_input_are_lost(folder: Folder) -> None:
-    folder.tables, folder.steps = [payments(folder.records[:36])], [replace(HIT, attempt=1)]
-
-    def lose(told: dict[str, Any]) -> None:
-        (query,) = told["queries"]
-        for batches in (told["batches"], query["batches"]):
-            batches[-1]["ranges"] = {"0": [30, 36]}
-        query.update(by_time=True, gone=[{"attempt": 1, "partition": 0, "start": 36, "end": 40}])
-
-    verdict = judge(changed(folder.write(), lose))
-    assert (verdict.word, verdict.kinds()) == (Word.VIOLATED, {"lost": 4})
-    told = {(finding.fits, finding.staked) for finding in verdict.findings}
-    assert told == {(("kill driver at sink-committed of batch 1, attempt 1",), True)}, "controls are to confirm it"
-
-
-def test_what_an_effect_by_batch_makes_of_records_without_one_is_unknown(folder: Folder) -> None:
-    effect = "select cast(_batch as text) as account, count(*) as n, sum(amount) as total from ledger where _batch >= 0"
-    folder.claim(sinks=(replace(TOTALS, effect=f"{effect} group by 1"),))
-    kept = [each for each in folder.records if not 20 <= each["id"] < 25]
-    rows = [{**each, "account": str(each["id"] // 10)} for each in kept]
-    folder.tables = [totals(rows)]
-
-    def skip(told: dict[str, Any]) -> None:
-        for batches in (told["batches"], told["queries"][0]["batches"]):
-            batches[2]["ranges"] = {"0": [25, 30]}
-
-    verdict = judge(changed(folder.write(), skip))
-    assert (verdict.word, verdict.findings) == (Word.UNKNOWN, ())
-    assert any(reason.startswith("5 records of the source are in no batch") for reason in verdict.reasons)
+    planned = replace(reach(3, 1), next=None, batch=2)
+    out = exposed(bench.scale(), met, [planned], many=1, until=None, lines=())
+    assert {stake.harm for stake in out.stakes} == {Harm.LOSS}
 
 
 def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
@@ -535,17 +466,15 @@ def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
         return found
 
     logged = reached(first={1: 0, 2: 1})
-    assert (logged.low, logged.high, logged.next, logged.gone) == ({0: 5}, {0: 9}, {0: 5}, (Span(0, 9, 12),))
-    assert (logged.taken, logged.skipped, logged.batch, logged.volatile) == ((Span(0, 5, 9),), (), 1, False)
-    assert logged.stored == (Span(0, 9, 10),)
-    held_in_memory = reached(first={1: 0, 2: 4}, volatile=True)
-    assert (held_in_memory.skipped, held_in_memory.volatile) == ((Span(0, 5, 12),), True)
+    assert (logged.low, logged.high, logged.next, logged.received) == ({0: 5}, {0: 9}, {0: 5}, (Span(0, 9, 12),))
+    assert (logged.taken, logged.skipped, logged.batch) == ((Span(0, 5, 9),), (), 1)
+    assert reached(first={1: 0, 2: 4}).skipped == (Span(0, 5, 12),)
     lived = replace(met.outcome, evidence=replace(met.outcome.evidence, driver_status=None))
-    met = replace(met, outcome=lived, retried=True, swept=True)
-    kept = reached(first={1: 0}, volatile=True)
-    assert (kept.volatile, kept.stored) == (False, logged.stored), "what a driver holds that lives on is done again"
+    gone = gone[:0]
+    met = replace(met, outcome=lived, impact=Impact.EXECUTORS_KILLED, swept=True)
+    assert reached(first={1: 0}).received == (Span(0, 9, 10),), "stored, and in no batch"
     met = replace(met, swept=False)
-    assert reached(first={1: 0}).stored == (), "it may be with the executor that lives"
+    assert reached(first={1: 0}).received == (), "it may be with the executor that lives"
 
 
 def test_what_was_lost_before_a_hit_or_after_another_one_is_not_of_its_doing(make: Make) -> None:
@@ -562,9 +491,9 @@ def test_what_was_lost_before_a_hit_or_after_another_one_is_not_of_its_doing(mak
         for end in (20, 40)
     )
     progressed = Progressed(queries=(query,), end={0: 60})
-    (first,) = reaches(replace(early, retried=True), progressed, PER_RECORD, later=[late])
+    (first,) = reaches(replace(early, impact=Impact.EXECUTOR_KILLED), progressed, PER_RECORD, later=[late])
     (second,) = reaches(late, progressed, PER_RECORD)
-    assert (first.gone, second.gone) == ((Span(0, 20, 25),), (Span(0, 40, 45),))
+    assert (first.received, second.received) == ((Span(0, 20, 25),), (Span(0, 40, 45),))
 
 
 class Program:

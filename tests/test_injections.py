@@ -15,6 +15,7 @@ from harness.judge.injections import Injection, Seen, _wiped, numbered, read_inj
 from harness.judge.progress_at_hit import Reach, feeders, reaches, taken
 from harness.judge.read_folder import read_run
 from harness.scenario import CrashPoint, Evidence, Sink, StepOutcome
+from harness.scenario.impact import Impact
 from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
 from tests.folders import HIT, STEP, Folder, Injected, edited
 
@@ -102,7 +103,6 @@ def test_what_an_earlier_batch_had_done_before_its_source_went_back_is_neither_d
         replace(STATE, offsets=(0, 1, 2), commits=(0, 1), planned={0: 30}, committed={0: 5}), queries=(one,)
     )
     assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 30}, {0: 20}, (Span(0, 5, 20),))
-    assert found.anew == found.partial
     assert (found.taken, found.again, found.skipped) == ((Span(0, 20, 30),), (), ())
 
 
@@ -111,7 +111,6 @@ def test_a_batch_that_goes_back_is_planned_before_the_fault_and_no_doing_of_its(
     one = replace(QUERY, batches=batches, first={1: 0, 2: 1})
     (found,) = reach(replace(STATE, planned={0: 5}, committed={0: 20}), queries=(one,))
     assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 20}, {0: 20}, (Span(0, 5, 20),))
-    assert found.anew == found.partial
     (found,) = reach(replace(STATE, planned={1: 5}, committed={0: 20}), queries=(one,))
     assert found.partial == (), "a plan that does not name a partition takes nothing back"
 
@@ -119,7 +118,7 @@ def test_a_batch_that_goes_back_is_planned_before_the_fault_and_no_doing_of_its(
 def test_what_was_not_planned_and_the_next_attempt_began_beyond() -> None:
     fresh = Query(checkpoint="new", batches=(batch(0, 30, 40),), first={2: 0})
     (found,) = reach(STATE, queries=(replace(QUERY, batches=BATCHES[:2], first={1: 0}), fresh))
-    assert (found.taken, found.skipped, found.passed) == ((Span(0, 10, 25),), (Span(0, 10, 30),), (Span(0, 25, 30),))
+    assert (found.taken, found.skipped) == ((Span(0, 10, 25),), (Span(0, 10, 30),))
 
 
 def test_a_committed_batch_that_nobody_kept_is_no_last_one() -> None:
@@ -178,13 +177,6 @@ def test_a_query_that_was_never_seen_at_work_is_no_earlier_one() -> None:
 def test_what_was_committed_last_says_how_far_it_was_where_spark_has_purged_it() -> None:
     (found,) = reach(replace(STATE, committed={}))
     assert (found.low, found.high) == ({0: 10}, {0: 25})
-
-
-def test_a_driver_that_goes_on_and_has_committed_nothing_has_nothing_since() -> None:
-    states = (replace(STATE, offsets=(0,), commits=(), committed={}, planned={0: 10}),)
-    moving = replace(injection(*states), moving=True)
-    (found,) = reaches(moving, Progressed(queries=(QUERY,), end={0: 40}), SINK)
-    assert (found.low, found.since) == ({0: 0}, ())
 
 
 def test_an_attempt_that_is_not_known_has_no_next_one() -> None:
@@ -333,24 +325,6 @@ def test_a_hit_is_named_by_fault_place_batch_and_attempt() -> None:
         assert Injection(number=1, outcome=bare, beside=True).label == Injection(number=1, outcome=bare).label
 
 
-def test_who_was_at_work_may_write_on_after_the_last_look() -> None:
-    alone = injection(STATE)
-    assert not alone.writing and not Injection(number=1, outcome=HIT).writing
-    assert injection(STATE, alive=("executor 0",)).writing
-    assert (
-        injection(STATE, writing={"0": ("insert",)}).writing
-        and injection(STATE, writing={"offsets": ("update",)}).writing
-    )
-    assert not injection(STATE, writing={"": ("update heartbeat",)}).writing, "who writes beside it may do so any time"
-    assert not injection(STATE, writing={"0": ()}).writing
-    assert not injection(STATE, writing={"0": ("insert",)}, left={}).writing
-    assert injection(STATE, outcome=replace(HIT, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))).writing
-    two = injection(STATE, alive=("executor 0", "executor 1"))
-    assert replace(two, restart=injection(STATE, alive=("driver 2", "executor 1")).at).writing
-    for alive in ((), ("driver 2", "executor 2"), None):
-        assert not replace(two, restart=injection(STATE, alive=alive).at).writing, "they were gone by then"
-
-
 NOTHING = QueryState(checkpoint="checkpoint")
 
 
@@ -481,12 +455,14 @@ def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
     folder.steps = [replace(HIT, hit=False), HIT, HIT, HIT]
     folder.injections = [Injected(step=2, holds=15), Injected(step=2, moment=RESTART), Injected(step=3, holds=10)]
     one, two, three = read_injections(read_run(folder.write()))
-    assert (one.number, one.moving, one.why) == (2, True, "")
+    assert (one.number, one.went_on, one.why) == (2, True, "")
     assert one.at is not None and one.restart is not None
     assert [len(each.rows) for each in (*one.at.tables, *one.restart.tables) if each] == [15, 20]
     assert (one.at.snapshot.moment, one.restart.snapshot.moment) == ("injection", "restart")
-    assert (two.number, two.moving, two.restart) == (3, False, None)
-    assert three == Injection(number=4, outcome=HIT, why="no snapshot was taken when the fault hit")
+    assert (two.number, two.went_on, two.restart) == (3, False, None)
+    assert three == Injection(
+        number=4, outcome=HIT, impact=Impact.DRIVER_KILLED, why="no snapshot was taken when the fault hit"
+    )
 
 
 def change(folder: Folder, name: str, **changes: Any) -> None:
@@ -500,7 +476,9 @@ def test_a_snapshot_of_which_nothing_is_known_says_why(folder: Folder) -> None:
     assert part.at is not None
     change(folder, "1-injection", error="the server is gone", queries=[])
     (none,) = read_injections(read_run(folder.path))
-    assert none == Injection(number=1, outcome=HIT, why="its snapshot failed: the server is gone")
+    assert none == Injection(
+        number=1, outcome=HIT, impact=Impact.DRIVER_KILLED, why="its snapshot failed: the server is gone"
+    )
     change(folder, "1-injection", position={"0": 10})
     (own,) = read_injections(read_run(folder.path))
     assert own.at is not None
@@ -511,11 +489,11 @@ def test_a_kill_that_names_no_victim_or_that_nobody_could_look_after_shows_nothi
     change(folder, "1-injection", alive=None)
     (unseen,) = read_injections(read_run(folder.path))
     words = "nobody could look whether its victims were gone"
-    assert unseen == Injection(number=1, outcome=HIT, why=words)
+    assert unseen == Injection(number=1, outcome=HIT, impact=Impact.DRIVER_KILLED, why=words)
     nobody = replace(HIT, evidence=replace(HIT.evidence, signalled={}))
     run = replace(read_run(folder.path), steps=(nobody,))
     (none,) = read_injections(run)
-    assert none == Injection(number=1, outcome=nobody, why="its evidence names no victim")
+    assert none == Injection(number=1, outcome=nobody, impact=Impact.DRIVER_KILLED, why="its evidence names no victim")
 
 
 def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
@@ -524,7 +502,9 @@ def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
     assert read_injections(read_run(folder.path))[0].why == ""
     change(folder, "1-injection", alive=["4712", "4711", "driver 1"])
     (hit,) = read_injections(read_run(folder.path))
-    assert hit == Injection(number=1, outcome=HIT, why="4711, driver 1 lived on when the fault had hit")
+    assert hit == Injection(
+        number=1, outcome=HIT, impact=Impact.DRIVER_KILLED, why="4711, driver 1 lived on when the fault had hit"
+    )
     plan = folder.path / "plan.json"
     plan.write_text(plan.read_text().replace('"impact": "driver killed"', '"impact": "driver paused"'))
     assert read_injections(read_run(folder.path))[0].why == ""
@@ -534,7 +514,9 @@ def test_a_kill_after_which_the_driver_is_not_known_to_have_ended_shows_nothing(
     folder.write()
     lived = replace(HIT, evidence=replace(HIT.evidence, driver_status=None))
     (hit,) = read_injections(replace(read_run(folder.path), steps=(lived,)))
-    assert hit == Injection(number=1, outcome=lived, why="its evidence does not say how the driver ended")
+    assert hit == Injection(
+        number=1, outcome=lived, impact=Impact.DRIVER_KILLED, why="its evidence does not say how the driver ended"
+    )
 
 
 def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:

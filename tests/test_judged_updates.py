@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from harness.scenario import Kind, Word
-from tests.corpus.case import error, held, unknown, violated, void
+from tests.corpus.case import error, held, violated, void
 from tests.corpus.run_builder import blame
 from tests.folders import judge
 from tests.limits import examples
@@ -87,13 +87,6 @@ def test_another_watermark_in_the_log_is_never_held(tmp_path: Path) -> None:
     marked(before, 3)
     words = "the watermark of postgres windows and the pipeline do not fit: batch 3 ran under the watermark 1970-01-01"
     says(before, error(words, kinds={Kind.WRONG_AGGREGATE: 1}, shown=None, batches=None))
-    alone = hit(tmp_path / "alone")
-    alone.calm_rows = []
-    marked(alone, 4)
-    says(
-        alone,
-        unknown("no control run was made", kinds={Kind.WRONG_AGGREGATE: 1}, wants=1, batches=None, shown=None),
-    )
     after = hit(tmp_path / "after")
     marked(after, 4)
     says(after, violated(Kind.WRONG_AGGREGATE, 1, shown=None, faults=None, fits=None, batches=None))

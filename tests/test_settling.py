@@ -72,7 +72,6 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
     others = cache.folder
     monkeypatch.setattr(cache, "folder", lambda *parts: kept if parts == (controls.FOLDER,) else others(*parts))
     monkeypatch.setattr(loop, "judged", lambda folder: replace(judged(folder), wants=1))
-    monkeypatch.setattr(loop, "wants", lambda folder: 1)
     claim = scenario(tmp_path, UPSERT)
     first, second = run_scenario(claim), run_scenario(claim)
     told = [parts(result.folder / "controls" / "1") for result in (first, second)]

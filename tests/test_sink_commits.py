@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness.checkers.verdict import verdict
 
 from harness.components.delta.sink import becomes as of_delta
 from harness.components.files.sink import becomes as of_files
@@ -18,11 +17,10 @@ from harness.errors import HarnessError
 from harness.faults import FAULTS, fault
 from harness.history import FaultMissed, Line
 from harness.run.sink_commits import SinkCommits
-from harness.scenario import CrashPoint, Word
+from harness.scenario import CrashPoint
 from harness.sinks.base import CommitLog
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned
-from tests.test_verdict import GOOD, HIT
 from tests.worlds import WITHIN_S, World, at, step, world
 
 UUID = "0b1f6f2e-3c50-4c7d-9a55-2f0d8b1c7e11"
@@ -236,19 +234,3 @@ def test_the_commit_of_another_query_is_not_met(tmp_path: Path, fed_by: str | No
         watched(w, tmp_path / "run", query=fed_by)
         (outcome,) = w.play(step(replace(at(CrashPoint.SINK_COMMITTING, 2), query=asked), "kill driver"))
         assert not outcome.hit and "never came" in outcome.evidence.note
-
-
-COMMITTING = replace(
-    HIT,
-    crash_point=CrashPoint.SINK_COMMITTING,
-    evidence=replace(HIT.evidence, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1), "committing": (2,)}),
-)
-
-
-@pytest.mark.parametrize(("committing", "word"), [((2,), Word.HELD), ((), Word.VOID), ((1,), Word.VOID)])
-def test_a_hit_counts_only_if_its_own_evidence_shows_the_commit_unfinished(
-    committing: tuple[int, ...], word: Word
-) -> None:
-    after = {**COMMITTING.evidence.checkpoint_after, "committing": committing}
-    hit = replace(COMMITTING, evidence=replace(COMMITTING.evidence, checkpoint_after=after))
-    assert verdict(replace(GOOD, steps=(hit,))).word is word

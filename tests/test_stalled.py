@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from harness.judge.baseline_runs import Control, Decided
+from harness.judge.baseline_runs import Control
 from harness.judge.injections import Injection, Seen
 from harness.judge.read_folder import Run, read_run
-from harness.judge.stalled import stalled
+from harness.judge.stalled import Stall, stalled
 from harness.scenario import Evidence, Finding, Kind, Pipeline, StepOutcome
 from harness.snapshot import Batch, Position, Query, QueryState, Snapshot
 from tests.folders import HIT, Folder, payments
@@ -62,17 +62,17 @@ def test_what_was_taken_for_good_and_missed_only_later_is_nobodys_stall(tmp_path
 
 @pytest.mark.parametrize("nothing", [None, "", {}])
 def test_no_word_of_a_stall_is_none(tmp_path: Path, nothing: object) -> None:
-    assert stalled(run(tmp_path, nothing), INJECTIONS, []) == Decided()
+    assert stalled(run(tmp_path, nothing), INJECTIONS, []) == Stall()
 
 
 @pytest.mark.parametrize(
     ("interval", "decided"),
     [
-        (91.0 / 3, Decided(unknown=[f"{WORDS}; that is no stall for an interval of 30.3333 s"])),
-        (120.0, Decided(unknown=[f"{WORDS}; that is no stall for an interval of 120 s"])),
+        (91.0 / 3, Stall(unknown=[f"{WORDS}; that is no stall for an interval of 30.3333 s"])),
+        (120.0, Stall(unknown=[f"{WORDS}; that is no stall for an interval of 120 s"])),
     ],
 )
-def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval: float, decided: Decided) -> None:
+def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval: float, decided: Stall) -> None:
     for controls in ([], [Control(number=1, error="boom")], [Control(number=1, gap_s=900.0)]):
         assert (
             stalled(run(tmp_path / str(len(controls)) / str(controls), said(), interval), INJECTIONS, controls)
@@ -83,24 +83,24 @@ def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval:
 @pytest.mark.parametrize(
     ("controls", "decided"),
     [
-        ([], Decided(stand=[replace(BLAMED, faults=())], wants=1)),
-        ([Control(number=1, gap_s=30.0)], Decided(stand=[replace(BLAMED, faults=())], wants=2)),
+        ([], Stall(stand=[replace(BLAMED, faults=())], wants=1)),
+        ([Control(number=1, gap_s=30.0)], Stall(stand=[replace(BLAMED, faults=())], wants=2)),
         (
             [Control(number=number, gap_s=30.0) for number in (1, 2)],
-            Decided(stand=[replace(BLAMED, faults=())], wants=3),
+            Stall(stand=[replace(BLAMED, faults=())], wants=3),
         ),
-        ([Control(number=number, gap_s=30.0) for number in (1, 2, 3)], Decided(stand=[BLAMED])),
-        ([Control(number=1, gap_s=60.0)], Decided(unknown=[WITHOUT_FAULTS.format(60)])),
-        ([Control(number=1, error="boom")], Decided(unknown=[ONCE], wants=2)),
-        ([Control(number=number, error="boom") for number in (1, 2)], Decided(error=[FAILED])),
+        ([Control(number=number, gap_s=30.0) for number in (1, 2, 3)], Stall(stand=[BLAMED])),
+        ([Control(number=1, gap_s=60.0)], Stall(unknown=[WITHOUT_FAULTS.format(60)])),
+        ([Control(number=1, error="boom")], Stall(unknown=[ONCE], wants=2)),
+        ([Control(number=number, error="boom") for number in (1, 2)], Stall(error=[FAILED])),
         (
             [Control(number=1, open=True)],
-            Decided(unknown=[f"{WORDS}; a control run without faults did not get done either"]),
+            Stall(unknown=[f"{WORDS}; a control run without faults did not get done either"]),
         ),
     ],
 )
 def test_a_stall_beyond_the_declared_interval_is_blamed_once_three_controls_got_done(
-    tmp_path: Path, controls: list[Control], decided: Decided
+    tmp_path: Path, controls: list[Control], decided: Stall
 ) -> None:
     assert stalled(run(tmp_path, said(), 30.0), INJECTIONS, controls) == decided
 
@@ -111,17 +111,17 @@ def test_a_stall_beyond_the_declared_interval_is_blamed_once_three_controls_got_
         (
             said(),
             Control(number=1, gap_s=30.0),
-            Decided(unknown=[f"{WORDS}; only 1 of 3 control runs were made"], wants=2),
+            Stall(unknown=[f"{WORDS}; only 1 of 3 control runs were made"], wants=2),
         ),
-        (said(), Control(number=1, gap_s=91.0 / 3), Decided(unknown=[WITHOUT_FAULTS.format("30.3333")])),
-        (said(), Control(number=1, gap_s=100.0), Decided(unknown=[WITHOUT_FAULTS.format(100)])),
-        (said(), Control(number=1, open=True), Decided(unknown=[OPEN])),
-        (said(), Control(number=1, error="boom"), Decided(unknown=[ONCE], wants=2)),
-        (GAVE_UP, Control(number=1, error="boom"), Decided(unknown=[ONCE], wants=2)),
+        (said(), Control(number=1, gap_s=91.0 / 3), Stall(unknown=[WITHOUT_FAULTS.format("30.3333")])),
+        (said(), Control(number=1, gap_s=100.0), Stall(unknown=[WITHOUT_FAULTS.format(100)])),
+        (said(), Control(number=1, open=True), Stall(unknown=[OPEN])),
+        (said(), Control(number=1, error="boom"), Stall(unknown=[ONCE], wants=2)),
+        (GAVE_UP, Control(number=1, error="boom"), Stall(unknown=[ONCE], wants=2)),
     ],
 )
 def test_a_control_says_what_it_needs_without_faults(
-    tmp_path: Path, what: object, control: Control, decided: Decided
+    tmp_path: Path, what: object, control: Control, decided: Stall
 ) -> None:
     assert stalled(run(tmp_path, what), INJECTIONS, [control]) == decided
 
@@ -133,20 +133,20 @@ AGAIN = f"{WORDS}; without faults it failed in 1 of 3 control runs: boom"
 @pytest.mark.parametrize(
     ("controls", "decided"),
     [
-        ([CALM, CALM, CALM], Decided(stand=[BLAMED])),
-        ([DEAD, DEAD, DEAD], Decided(error=[FAILED])),
-        ([DEAD, ALSO], Decided(error=[FAILED])),
-        ([Control(number=1, open=True), DEAD, Control(number=3, open=True)], Decided(unknown=[AGAIN])),
+        ([CALM, CALM, CALM], Stall(stand=[BLAMED])),
+        ([DEAD, DEAD, DEAD], Stall(error=[FAILED])),
+        ([DEAD, ALSO], Stall(error=[FAILED])),
+        ([Control(number=1, open=True), DEAD, Control(number=3, open=True)], Stall(unknown=[AGAIN])),
         (
             [CALM, CALM, DEAD],
-            Decided(unknown=[f"{WORDS}; without faults it failed in 1 of 3 control runs too: boom"]),
+            Stall(unknown=[f"{WORDS}; without faults it failed in 1 of 3 control runs too: boom"]),
         ),
-        ([CALM, CALM, Control(number=3, open=True)], Decided(unknown=[OPEN])),
-        ([CALM, CALM], Decided(unknown=[f"{WORDS}; only 2 of 3 control runs were made"], wants=3)),
+        ([CALM, CALM, Control(number=3, open=True)], Stall(unknown=[OPEN])),
+        ([CALM, CALM], Stall(unknown=[f"{WORDS}; only 2 of 3 control runs were made"], wants=3)),
     ],
 )
 def test_who_gives_up_is_the_faults_victim_if_three_controls_live(
-    tmp_path: Path, controls: list[Control], decided: Decided
+    tmp_path: Path, controls: list[Control], decided: Stall
 ) -> None:
     assert stalled(run(tmp_path, GAVE_UP), INJECTIONS, controls) == decided
 
@@ -154,7 +154,7 @@ def test_who_gives_up_is_the_faults_victim_if_three_controls_live(
 CALMS = [CALM, CALM, CALM]
 
 
-def blamed(out: Decided) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def blamed(out: Stall) -> tuple[tuple[str, ...], tuple[str, ...]]:
     (finding,) = out.stand
     return finding.faults, finding.fits
 
@@ -194,20 +194,20 @@ def test_of_two_hits_in_one_attempt_the_one_that_was_survived_did_not_do_it(tmp_
 
 def test_the_slowest_of_the_controls_counts(tmp_path: Path) -> None:
     slow = [replace(CALM, gap_s=1.0), replace(CALM, gap_s=91.0 / 3), replace(CALM, gap_s=2.0)]
-    assert stalled(run(tmp_path, said()), INJECTIONS, slow) == Decided(unknown=[WITHOUT_FAULTS.format("30.3333")])
+    assert stalled(run(tmp_path, said()), INJECTIONS, slow) == Stall(unknown=[WITHOUT_FAULTS.format("30.3333")])
     brief = [replace(CALM, gap_s=1.0)] * 3
-    assert stalled(run(tmp_path / "b", said()), INJECTIONS, brief) == Decided(stand=[BLAMED])
+    assert stalled(run(tmp_path / "b", said()), INJECTIONS, brief) == Stall(stand=[BLAMED])
 
 
 def test_without_interval_and_control_nobody_can_tell_and_one_is_asked_for(tmp_path: Path) -> None:
     why = "no control run shows how long it takes without faults: name `pipeline.interval`, or run it again"
-    assert stalled(run(tmp_path, said()), INJECTIONS, []) == Decided(unknown=[f"{WORDS}; {why}"], wants=1)
+    assert stalled(run(tmp_path, said()), INJECTIONS, []) == Stall(unknown=[f"{WORDS}; {why}"], wants=1)
 
 
 def test_a_program_that_dies_by_itself_is_not_excused_by_its_interval(tmp_path: Path) -> None:
     assert stalled(run(tmp_path, GAVE_UP, 0.1), INJECTIONS, []).wants == 1
     dead = stalled(run(tmp_path / "b", GAVE_UP, 120.0), INJECTIONS, [CALM] * 3)
-    assert dead == Decided(stand=[BLAMED])
+    assert dead == Stall(stand=[BLAMED])
 
 
 def test_without_a_hit_nobody_is_blamed(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_without_a_hit_nobody_is_blamed(tmp_path: Path) -> None:
 )
 def test_a_stall_whose_length_nobody_knows_is_unknown(tmp_path: Path, word: object) -> None:
     out = stalled(run(tmp_path, word), INJECTIONS, [Control(number=1)])
-    assert out == Decided(unknown=["it stood still; without faults it went 0 s without a commit"])
+    assert out == Stall(unknown=["it stood still; without faults it went 0 s without a commit"])
     bare = stalled(run(tmp_path / "b", {"idle_s": 5}), INJECTIONS, [Control(number=1)] * 3)
     assert bare.stand == [replace(BLAMED, note="")]
 
@@ -312,9 +312,9 @@ def test_who_ended_well_where_nobody_starts_it_again_is_nobodys_victim(tmp_path:
     for number, hits in enumerate([(INJECTIONS[0], replace(INJECTIONS[1], outcome=step)), INJECTIONS, ()]):
         out = stalled(run(tmp_path / str(number), ended), hits, CALMS)
         (why,) = out.unknown
-        assert (out.stand, out.wants) == ([], 0)
+        assert (out.stand, out.wants) == ((), 0)
         assert why.startswith(f"{WORDS}; who ends well is not started again there")
-    assert stalled(run(tmp_path / "no program", ended), INJECTIONS, [DEAD, ALSO]) == Decided(error=[FAILED])
+    assert stalled(run(tmp_path / "no program", ended), INJECTIONS, [DEAD, ALSO]) == Stall(error=[FAILED])
 
 
 def test_a_program_of_dstreams_that_was_begun_anew_does_not_stall_over_what_it_may_have_passed(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_program_of_dstreams_that_was_begun_anew_does_not_stall_over_what_it_m
     anew = replace(found, progressed=replace(found.progressed, queries=(old, new)))
     (why,) = stalled(anew, INJECTIONS, CALMS).unknown
     assert why == f"{WORDS}; the program of DStreams was begun anew, and nobody knows which records it has passed over"
-    assert stalled(anew, INJECTIONS, [DEAD, ALSO]) == Decided(error=[FAILED])
+    assert stalled(anew, INJECTIONS, [DEAD, ALSO]) == Stall(error=[FAILED])
     gave_up = replace(anew, outcome={**anew.outcome, "stalled": GAVE_UP})
     assert stalled(gave_up, INJECTIONS, CALMS).stand, "it died"
 
@@ -336,7 +336,7 @@ def test_what_was_taken_away_for_good_excuses_only_who_did_nothing_since(tmp_pat
     (why,) = stalled(run(tmp_path, GAVE_UP), [first, *lasting], CALMS).unknown
     assert "did not come back" in why and LABEL in why
     survived = [replace(first, outcome=for_good(FIRST)), second]
-    assert stalled(run(tmp_path / "b", GAVE_UP), survived, CALMS) == Decided(stand=[BLAMED]), "it got done more"
+    assert stalled(run(tmp_path / "b", GAVE_UP), survived, CALMS) == Stall(stand=[BLAMED]), "it got done more"
     unfelt = [first, replace(second, outcome=for_good(SECOND, unfelt=True))]
-    assert stalled(run(tmp_path / "c", GAVE_UP), unfelt, CALMS) == Decided(stand=[BLAMED]), "nobody was connected"
-    assert stalled(run(tmp_path / "d", GAVE_UP), lasting, [DEAD, ALSO]) == Decided(error=[FAILED])
+    assert stalled(run(tmp_path / "c", GAVE_UP), unfelt, CALMS) == Stall(stand=[BLAMED]), "nobody was connected"
+    assert stalled(run(tmp_path / "d", GAVE_UP), lasting, [DEAD, ALSO]) == Stall(error=[FAILED])

@@ -98,6 +98,7 @@ class WindowRun(RunBuilder):
     times: Sequence[Sequence[int]] = ()
     marks: list[int | None] = field(default_factory=list)
     rows_: list[Row] = field(default_factory=list)
+    honest: list[Row] = field(default_factory=list)
     calm_rows: list[list[Row]] = field(default_factory=list)
     calm_marks: list[int | None] | None = None
     begins: int = 0
@@ -139,6 +140,7 @@ class WindowRun(RunBuilder):
         self.ends = [sum(len(each) for each in self.times[: place + 1]) for place in range(len(self.times))]
         self.marks = list(self.story.watermarks)
         self.rows_ = self.wrote(*range(len(self.times)))
+        self.honest = [*self.rows_]
 
     def hit(self, batch: int, *, written: bool, **changes: Any) -> None:
         """The driver was killed in this batch, with its windows in the sink or without."""
@@ -192,6 +194,10 @@ class WindowRun(RunBuilder):
         )
         calm.write()
 
+    def write_baseline(self) -> Path:
+        self._calm(1, self.honest)
+        return self.path
+
     def edit(self, name: str, change: Callable[[dict[str, Any]], None]) -> None:
         """Change what the history of the folder says, by the names of `edited`."""
         said = recorded(self.path, name)
@@ -213,7 +219,8 @@ def windowed(path: Path, times: Sequence[Sequence[int]] = TOLD, holds: Sink = SI
 
 def says(run: WindowRun, right: Right) -> None:
     """The judge says so of it."""
-    assert look(run.written()).misses(right) == {}
+    missed = look(run, run.written()).misses(right)
+    assert missed == {}, missed
 
 
 def marked(run: WindowRun, batch: int) -> None:

@@ -19,7 +19,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,7 +61,9 @@ def judged(folder: Path) -> Judged:
     baseline = Baseline(runs=read_controls(run, _findings), marks=marks)
     labels = {hit.number: hit.label for hit in hits}
     findings = [each for sink in sinks for each in attributed(sink, baseline, run.scenario.guarantee, labels)]
-    held, hung = against(baseline, findings), stalled(run, hits, baseline.runs)
+    strange = {sink.examined.position: sink.examined.name for sink in sinks if _never_matches(sink.examined, findings)}
+    told = [each for each in findings if each.finding.position not in strange]
+    held, hung = against(baseline, told), stalled(run, hits, baseline.runs)
     needed = [each.finding for each in findings if each.needs_baseline]
     errors = [*producer.error, *_own_error(run)]
     # A stall too needs a baseline run.
@@ -74,7 +76,7 @@ def judged(folder: Path) -> Judged:
     compared_any = any(sink.effect for sink in run.scenario.sinks)
     lost = any(finding.kind is Kind.LOST for finding in violating)
     untested = (
-        *_untested(run, sinks, producer, findings),
+        *_untested(sinks, producer, strange.values()),
         *(words.Untested(why) for why in [skips] if why),
         *(words.Untested(why, partial=True) for why in [late] if why),
         *words.missed(run.steps, len(run.scenario.schedule)),
@@ -98,7 +100,13 @@ def judged(folder: Path) -> Judged:
         as_expected=not amiss,
         expect=str(run.scenario.expect),
         reasons=(*reasons.error, *(each.words for each in untested), *reasons.inconclusive, *_amiss(amiss, run, found)),
-        findings=(*hung.stand, *held.stand, *producer.recovered, *held.doubtful),
+        findings=(
+            *hung.stand,
+            *held.stand,
+            *producer.recovered,
+            *held.doubtful,
+            *(each.finding for each in findings if each.finding.position in strange),
+        ),
         steps=run.steps,
         self_tests=_planted(sinks),
         counts=counts,
@@ -154,22 +162,20 @@ def _own_error(run: Run) -> list[str]:
     return [str(run.outcome["error"])] if run.outcome.get("error") else []
 
 
-def _untested(
-    run: Run, sinks: Sequence[Compared], producer: Producer, findings: Sequence[Attributed]
-) -> Iterator[words.Untested]:
+def _untested(sinks: Sequence[Compared], producer: Producer, strange: Iterable[str]) -> Iterator[words.Untested]:
+    """Yield why sinks could not be compared. `strange` are those that hold nothing expected, without faults neither."""
     yield from (words.Untested(why, meant=True) for sink in sinks for why in sink.examined.unread)
     yield from map(words.Untested, producer.void)
-    for sink in sinks:
-        yield from map(words.Untested, sink.examined.void)
-        if sink.examined.unmatched and _never_matches(sink.examined, findings):
-            name = sink.examined.name
-            yield words.Untested(f"{name} holds not one of the keys expected of it: is it the right table?")
+    yield from (words.Untested(why) for sink in sinks for why in sink.examined.void)
+    yield from (
+        words.Untested(f"{name} holds not one of the keys expected of it: is it the right table?") for name in strange
+    )
 
 
 def _never_matches(sink: Examined, findings: Sequence[Attributed]) -> bool:
-    """Return whether a sink that holds nothing expected is so without faults too, as far as is known."""
+    """Return whether a sink holds nothing expected, and is so without faults too, as far as is known."""
     mine = [each.shown for each in findings if each.finding.position == sink.position]
-    return all(shown in (Shown.ALIKE, Shown.NONE) for shown in mine)
+    return sink.unmatched and all(shown in (Shown.ALIKE, Shown.NONE) for shown in mine)
 
 
 def _nothing_counts(run: Run, sinks: Sequence[Compared], stakes: Sequence[Stake]) -> Iterator[words.Untested]:

@@ -382,10 +382,15 @@ class _Struck:
         return "the records after the saved offsets"
 
     def _why(self) -> str:
+        if not self.reach.taken and self.reach.batch is not None:
+            what = "held no record" if self.scale.sink.watermark is None else "wrote no window"
+            return f"batch {self.reach.batch} {what}"
         if not self.reach.taken:
             return "every planned batch was committed: nothing was in flight"
         if not self.died:
             return "the driver lived, and nothing shows that it ran what was in flight again"
+        if self.finished:
+            return "all that was planned is in the sink, and the next attempt began beyond it"
         return "nothing that was in flight is in the sink, or ran again"
 
 

@@ -10,7 +10,7 @@ from harness.checkers.origin import Options, attribute, explanations, together
 from harness.effect import Effects, Source
 from harness.errors import UsageError
 from harness.judge.cause import Causes, Explained, seen_twice
-from harness.judge.certain import certainly
+from harness.judge.certain import certainly, keyed
 from harness.judge.examine import Examined, examine
 from harness.judge.exposure import Exposed, exposed
 from harness.judge.injections import Injection, numbered
@@ -23,6 +23,11 @@ from harness.judge.windows import by_writing, unclear
 from harness.scenario import Finding, Kind
 from harness.sinks.names import sink_names
 from harness.sinks.table import load
+
+VAGUE = (
+    "a row of {} does not tell what became of one record: a record that comes again, or not at all, may change rows of "
+    "others. Let the expected rows be one SELECT from `ledger`, with at most a GROUP BY"
+)
 
 
 @dataclass(kw_only=True)
@@ -121,6 +126,8 @@ def _steps(run: Run, scale: Scale, hits: Sequence[Injection], *, writes_first: b
 def _explained(out: Compared, scale: Scale) -> None:
     examined = out.examined
     examined.findings = certainly(scale, examined.findings)
+    if any(each.vague for each in examined.findings) and not keyed(scale):
+        examined.notes.append(VAGUE.format(examined.name))
     causes, unexplained = Causes(scale, out.steps, examined.findings), 0
     for place, finding in enumerate(examined.findings):
         out.explained[place] = causes.explained(finding)

@@ -127,10 +127,10 @@ def adversary(
     return made
 
 
-def look(run: RunBuilder) -> Seen:
+def look(run: RunBuilder, written: Path | None = None) -> Seen:
     """What the judge says of a run, with a clean baseline run where it needs one and the run has none. A folder that it
-    refuses to judge is an error, in its words."""
-    folder = run.write()
+    refuses to judge is an error, in its words. `written` is its folder, if it has been written."""
+    folder = written or run.write()
     try:
         if (folder / "digests.json").is_file():
             sealed.opened(folder)
