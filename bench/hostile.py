@@ -78,7 +78,7 @@ def test_a_second_hop_that_is_slow_is_waited_for_and_one_that_loses_is_caught(
 def test_at_most_once_does_not_allow_a_loss_that_was_not_at_stake(play: Play) -> None:
     verdict = play("transactions/offsets_before", **EARLY, setup={"postgres": LOSER}).verdict
     assert (verdict.word, set(verdict.kinds())) == (Word.VIOLATED, {"lost"})
-    (beyond,) = [finding for finding in verdict.findings if not finding.staked]
+    (beyond,) = [finding for finding in verdict.findings if finding.without_faults]
     assert (beyond.key, beyond.faults, beyond.without_faults) == ({"id": "590"}, (), True)
 
 

@@ -213,6 +213,24 @@ def test_what_the_driver_inherits_a_path_to_counts(root: Path, monkeypatch: pyte
     assert after[0] != before[0] and after[1] == before[1], "a scenario that sets its own has no other"
 
 
+def test_a_variable_of_the_shell_counts_where_the_scenario_does_not_set_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`SWITCH=on onceproof run …`: the program reads it, and no scenario says so."""
+
+    def keys() -> list[str]:
+        return [digest(each, STACK, seed=0, root=root) for each in (CLAIM, pipeline(env={"SWITCH": "off"}))]
+
+    monkeypatch.delenv("SWITCH", raising=False)
+    before = keys()
+    monkeypatch.setenv("SWITCH", "on")
+    after = keys()
+    assert after[0] != before[0] and after[1] == before[1]
+    for name in ("PWD", "_", "SHLVL", "TERM", "SSH_CLIENT", "PYTEST_CURRENT_TEST", "ONCEPROOF_CACHE"):
+        monkeypatch.setenv(name, "another one")
+    assert keys() == after, "they differ from one shell to the next"
+
+
 def test_a_path_to_a_whole_disk_holds_nobody_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.run.controls.digest.MOST", 3)
     for number in range(9):
@@ -412,7 +430,7 @@ def test_controls_go_on_until_there_are_enough(root: Path, enough: int) -> None:
         CLAIM, stack, folder=folder, seed=3, root=root, portions=(), history=History(None), enough=done
     )
     assert [path.name for path in found] == ["1", "2", "3"][: min(enough, 3)]
-    assert seen == list(range(min(enough, 2) + 1))
+    assert seen == list(range(min(enough, 3) + 1))
 
 
 def left(tmp_path: Path, name: str = "left", text: bytes = b"evidence") -> Path:

@@ -94,7 +94,7 @@ def test_an_effect_with_ties_is_an_error(play: Play) -> None:
 def test_at_most_once_allows_the_loss_of_what_was_at_stake(play: Play) -> None:
     verdict = play("transactions/offsets_before", **EARLY).verdict
     assert verdict.word is Word.HELD
-    assert {(finding.kind, finding.staked) for finding in verdict.findings} == {(Kind.LOST, True)}
+    assert {(finding.kind, finding.without_faults) for finding in verdict.findings} == {(Kind.LOST, False)}
 
 
 # 14: a query that folds.

@@ -20,6 +20,7 @@ from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryS
 from tests.folders import HIT, STEP, Folder, Injected, edited
 
 SINK = Sink(kind="postgres", target="t")
+STRUCK = Injection(number=1, outcome=HIT, impact=Impact.DRIVER_KILLED)
 
 
 def batch(number: int, start: int, end: int, *, committed: bool = True) -> Batch:
@@ -460,9 +461,7 @@ def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
     assert [len(each.rows) for each in (*one.at.tables, *one.restart.tables) if each] == [15, 20]
     assert (one.at.snapshot.moment, one.restart.snapshot.moment) == ("injection", "restart")
     assert (two.number, two.went_on, two.restart) == (3, False, None)
-    assert three == Injection(
-        number=4, outcome=HIT, impact=Impact.DRIVER_KILLED, why="no snapshot was taken when the fault hit"
-    )
+    assert three == Injection(number=4, outcome=HIT, why="no snapshot was taken when the fault hit")
 
 
 def change(folder: Folder, name: str, **changes: Any) -> None:
@@ -489,11 +488,11 @@ def test_a_kill_that_names_no_victim_or_that_nobody_could_look_after_shows_nothi
     change(folder, "1-injection", alive=None)
     (unseen,) = read_injections(read_run(folder.path))
     words = "nobody could look whether its victims were gone"
-    assert unseen == Injection(number=1, outcome=HIT, impact=Impact.DRIVER_KILLED, why=words)
+    assert unseen == replace(STRUCK, why=words)
     nobody = replace(HIT, evidence=replace(HIT.evidence, signalled={}))
     run = replace(read_run(folder.path), steps=(nobody,))
     (none,) = read_injections(run)
-    assert none == Injection(number=1, outcome=nobody, impact=Impact.DRIVER_KILLED, why="its evidence names no victim")
+    assert none == replace(STRUCK, outcome=nobody, why="its evidence names no victim")
 
 
 def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:

@@ -325,7 +325,7 @@ def _when(step: StepOutcome, lasted: tuple[float, float] | None) -> str:
 
 def _controls_said(count: int) -> str:
     if not count:
-        return "No control run was made. One is made only where the snapshots explain nothing."
+        return "No control run was made. One is made only where something is found."
     return f"{plural(count, 'control run')} of the same input without faults; what each showed is in the findings."
 
 

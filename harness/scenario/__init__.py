@@ -293,14 +293,11 @@ class RecordRef:
 class Finding:
     """One thing that is not as the ledger says. Rows are texts by column; `copies` counts surplus or missing rows.
 
-    `position` is the sink's place in the scenario, from 0, and -1 for what is of no sink. `faults` names the hits that
-    the snapshots show to have caused it, `fits` those that may have, which nothing shows, `near` those of `fits` in
-    which its records were at stake. `without_faults`: every control run shows it too; `calm`: they were asked, and none
-    does. `harms` are those that a wrong total cannot do without; `staked` says that no more is missing than was at
-    stake in hits, None that nobody knows, `altered` that a row is no faithful copy, `torn` that a sink which
-    must agree has what this one lacks, `vague` that it may hide a harm that the guarantee forbids, or be one that it
-    allows. `to_confirm`: hits explain it, and a control run has to show that it is not there without them. `checkpoint`
-    is the folder of the query that `batches` are of, where the run had several."""
+    `position` is the sink's place in the scenario, from 0, and -1 for what is of no sink. `faults` names the steps that
+    caused it, `fits` those that may have. `without_faults`: every baseline run shows it too; `calm`: none does. `harms`
+    are those that a wrong total cannot be without; `altered`: a row is no faithful copy; `torn`: a sink that must agree
+    has what this one lacks; `vague`: it may hide a harm that the guarantee forbids. `checkpoint` is the folder of the
+    query that `batches` are of, where the run had several."""
 
     kind: Kind
     sink: str
@@ -316,22 +313,19 @@ class Finding:
     fits: tuple[str, ...] = ()
     without_faults: bool = False
     harms: tuple[Harm, ...] = ()
-    staked: bool | None = False
     altered: bool = False
     torn: bool = False
     calm: bool = False
-    to_confirm: bool = False
     vague: bool = False
     checkpoint: str = ""
-    near: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stake:
-    """What one hit put at stake in one sink. `step` counts the schedule's steps from 1, `position` the sinks from 0.
-    `point` is the crash point as the snapshot shows it, `records` how many were at stake, `shown` whether this effect
-    and this sink would show the harm: a model of it was planted in the run's own rows and seen. `came`: it came,
-    and the reader dropped it. `allowed`: the guarantee lets it. `note`: what was at stake; `why`: why it is unseen."""
+    """What one step exposed in one sink. `step` counts the steps from 1, `position` the sinks from 0. `point` is the
+    crash point as the reading shows it, `records` how many were exposed, `shown` whether a naive pipeline would have
+    been caught. `came`: it came, and the reader dropped it. `allowed`: the guarantee lets it. `note`: what was exposed;
+    `why`: why it does not count."""
 
     step: int
     position: int
@@ -350,7 +344,7 @@ class Stake:
 
     @property
     def counts(self) -> bool:
-        """Would a pipeline that breaks its guarantee have been seen to, or was it put to the test in fact?"""
+        """Return whether it makes the run a test."""
         return (self.shown or self.came) and not self.allowed
 
 

@@ -1,15 +1,17 @@
 """The files that a program under test depends on, as far as its scenario names them, each by its SHA-256.
 
 That is the program's own folder, from which Python imports first; what the scenario adds to the path of imports by
-PYTHONPATH, `--py-files` or Spark's own settings; and each file that an argument, a variable or a setting names. Of a
-PYTHONPATH of the harness's own, which its drivers are given, the Python files count.
+PYTHONPATH, `--py-files` or Spark's own settings; and each file that an argument, a variable or a setting names. Of what
+its drivers inherit from the shell, the Python files of a PYTHONPATH count, and every variable that a program may read.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +27,11 @@ MOST = 5_000
 """So many files of an inherited PYTHONPATH are looked at: one that leads to a whole disk must not hold up a run."""
 NAMED = "named: "
 """So that a file that the scenario names never stands for one of that name in the program's folder."""
+SESSION = re.compile(
+    r"_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|WINDOWID|DISPLAY|STY|INVOCATION_ID|JOURNAL_STREAM"
+    r"|(TERM|SSH|TMUX|XDG_SESSION|DBUS|PYTEST|ONCEPROOF|HARNESS)(_.*)?"
+)
+"""Variables of one shell, terminal or test, and our own: they differ from one command to the next."""
 LEFT_OUT = ("__pycache__", ".coverage", ".DS_Store")
 """What others write beside a program, and no program reads."""
 
@@ -54,6 +61,16 @@ def inherited(pipeline: Pipeline, environ: Mapping[str, str], *, excluded: Path 
         if word:
             walk.any(Path(word), str(place))
     return walk.found
+
+
+def variables(pipeline: Pipeline, environ: Mapping[str, str]) -> dict[str, str]:
+    """By name, the SHA-256 of each variable of `environ` that a driver inherits. Left out are those that the scenario
+    sets, a PYTHONPATH, whose files count, and those of a session."""
+    return {
+        name: sha256(os.fsencode(value)).hexdigest()
+        for name, value in sorted(environ.items())
+        if name not in (PATH, *pipeline.env) and not SESSION.fullmatch(name)
+    }
 
 
 class _Walk:

@@ -29,7 +29,7 @@ from harness.history import Control, History
 from harness.judge import completed
 from harness.machine import cache
 from harness.resources import components
-from harness.run.controls.digest import files, inherited
+from harness.run.controls.digest import files, inherited, variables
 from harness.run.last_words import tail
 from harness.run.live_run import Live
 from harness.run.run_or_control import ended, planned, play
@@ -230,6 +230,7 @@ def digest(
     known = {
         "files": files(scenario.pipeline, root, excluded=excluded),
         "inherited": inherited(scenario.pipeline, os.environ, excluded=excluded),
+        "variables": variables(scenario.pipeline, os.environ),
         "pipeline": plain(scenario.pipeline),
         "setup": dict(scenario.setup),
         "input": plain(scenario.input),
