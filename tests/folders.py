@@ -326,10 +326,11 @@ class Folder:
 
     def sealed(self) -> RunFolder:
         """The run judged, its verdict kept and all of it sealed, as the loop leaves it."""
-        folder = RunFolder.open(self.write())
+        verdict = judge(self)
+        folder = RunFolder.open(self.path)
         self._told(Phase(name="judging"))
         folder.save(0, scenario=f"name: {self.scenario.name}\n", run={"scenario": self.scenario.name, "seed": 0})
-        folder.save(1, verdict=judge(folder.path))
+        folder.save(1, verdict=verdict)
         folder.save(2, run={"seconds": 1.5})
         sealed.write(folder.path)
         return folder

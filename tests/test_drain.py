@@ -18,7 +18,7 @@ from harness.history import Event, History, Line, ProgressRead, SourceBegun
 from harness.run import drain
 from harness.run.drain import Drain
 from harness.run.progress.commit_gaps import Rhythm
-from harness.scenario import Kind, Pipeline, Restart, Scenario, Sink
+from harness.scenario import Pipeline, Restart, Scenario, Sink
 from harness.sinks import reading
 from harness.sinks.base import Missing, Reading
 from harness.sinks.table import SinkColumn, SinkTable, load, save
@@ -173,7 +173,7 @@ def test_a_sink_that_is_not_there_yet_is_given_time_to_come(monkeypatch: pytest.
 
     kept(tmp_path, unreadable="no such table")
     monkeypatch.setattr(waiting, "_read", reading)
-    monkeypatch.setattr(drain, "judge", lambda folder: SimpleNamespace(findings=(), counts={}))
+    monkeypatch.setattr(drain, "behind", lambda folder: False)
     waiting._quiet_period({0: 10})
     assert reads and reads[0] > 30 and waiting._drained
     assert program.stalls == {"gap_s": 0.0, "interval_s": None, "unshown": False}
@@ -207,11 +207,11 @@ def test_what_the_harness_takes_to_judge_is_no_time_of_the_sink(
     waiting._drained = True
     kept(tmp_path, columns=())
 
-    def slow(folder: Path) -> SimpleNamespace:
+    def slow(folder: Path) -> bool:
         program.now_s += 300.0
-        return SimpleNamespace(findings=[SimpleNamespace(kind=Kind.LOST)], counts={})
+        return True
 
-    monkeypatch.setattr(drain, "judge", slow)
+    monkeypatch.setattr(drain, "behind", slow)
     waiting._quiet_period({0: 10})
     assert waiting._drained and waiting._reasons == []
 

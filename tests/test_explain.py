@@ -47,7 +47,7 @@ def test_a_record_s_story_is_told_from_send_to_rows(stored: Path) -> None:
         "hold 1 row",
         "holds      2 rows",
         "duplicated in postgres payments: id=15, 1 row too many",
-        "fault 1, kill driver at sink-committed of batch 1, attempt 1; the snapshots show it",
+        "fault 1, kill driver at sink-committed of batch 1, attempt 1; baseline runs are without it",
         "verdict of the run: violated",
     ):
         assert said in told

@@ -26,13 +26,10 @@ FUNCTION_LINES = 60
 CLASS_FIELDS = 12
 # The redesign of the judge and its page divides these. The list may shrink and not grow.
 WIDE_CLASSES = {
-    "checkers/verdict.py Facts",
     "checkpoint.py Progress",
     "context.py RunContext",
     "hosts/engine.py Wanted",
     "judge/examine.py Examined",
-    "judge/injections.py Injection",
-    "judge/progress_at_hit.py Reach",
     "nightly/state.py Line",
     "report/many/page.py ManyPage",
     "report/many/seen.py Seen",

@@ -465,9 +465,9 @@ def imported(tree: ast.AST) -> Iterator[str]:
 # Where the word stands for something else, and what for.
 OTHERWISE = {
     "records": {  # how many: a key of `input`, of the history, of a verdict's counts; a table of the effect
-        "checkers/verdict.py", "effect/__init__.py", "judge/producer.py", "load/build.py",
+        "effect/__init__.py", "judge/producer.py", "load/build.py",
         "load/cross_checks/__init__.py", "load/dump.py", "load/models.py", "report/claims.py",
-        "report/causes/headline.py", "report/causes/undrained.py", "report/failure_text.py", "rules/word.py",
+        "report/causes/headline.py", "report/causes/undrained.py", "report/failure_text.py", "judge/word.py",
     },
     "rows": {  # how many; what a mark of the timeline stands for
         "components/postgres/sink/tripwire.py", "report/snapshots.py",

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from harness import suite
 from harness.errors import SetupError
+from harness.judge import Judged
 from harness.load import dump, load
 from harness.report import summary, table
 from harness.report.ci import github, junit, markdown, sarif
@@ -200,7 +201,7 @@ def test_check_names_the_issue(home: Path, monkeypatch: pytest.MonkeyPatch, caps
     (home / "a.yaml").write_text(FILE)
     folder = sample.stored(home / "reports", sample.verdict(), asked=load(home / "a.yaml"))
     sealed.write(folder.path)
-    monkeypatch.setattr("harness.judge.judge", lambda path: sample.verdict())
+    monkeypatch.setattr("harness.judge.judged", lambda path: Judged(sample.verdict()))
     assert suite.check(folder.path) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"known: {ISSUE}"
 

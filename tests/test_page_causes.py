@@ -49,7 +49,7 @@ def test_a_batch_that_was_written_twice_is_one_story() -> None:
         "99 of 600 rows in postgres payments are there twice.",
         "Batch 3 was in the sink; the driver was killed before its offsets were committed (fault 1).",
         "Attempt 2 ran batch 3 again, and wrote it once more.",
-        "The snapshots show that fault 1 did it.",
+        "Fault 1 did it: baseline runs do not show it.",
         "No row is missing, and none is wrong.",
     ]
 
@@ -71,9 +71,9 @@ def test_a_batch_that_was_passed_over_is_told() -> None:
     ("changes", "said"),
     [
         ({"faults": ()}, "Nothing in the run folder shows the cause."),
-        ({"faults": (), "fits": sample.duplicated().faults}, "Fault 1 may explain it; nothing shows that it does."),
-        ({"without_faults": True}, "Every control run without faults shows it too, so no fault caused it."),
-        ({"faults": ("of another version",)}, "The snapshots show what did it: of another version."),
+        ({"faults": (), "fits": sample.duplicated().faults}, "Fault 1 may explain it; the evidence does not tell."),
+        ({"without_faults": True}, "Every baseline run shows it too, so no fault caused it."),
+        ({"faults": ("of another version",)}, "What did it: of another version."),
     ],
 )
 def test_what_is_not_certain_says_so(changes: dict[str, Any], said: str) -> None:
@@ -90,7 +90,7 @@ def test_twice_is_said_only_of_rows_that_should_be_there_once() -> None:
 def test_two_faults_of_one_name_are_not_mixed_up() -> None:
     verdict = doubled(1, steps=(sample.STEP, sample.STEP))
     assert labels(verdict.steps) == {}
-    assert headline(case(verdict))[-1].startswith("The snapshots show what did it: kill driver at sink-committed")
+    assert headline(case(verdict))[-1].startswith("What did it: kill driver at sink-committed")
 
 
 def test_findings_that_were_only_counted_are_not_called_twice() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from harness import suite
 from harness.errors import HarnessError, OwnCodeError, SetupError, StackError, UsageError
+from harness.judge import Judged
 from harness.report import render, summary
 from harness.report.summary import Run, error
 from harness.run.last_words import tail
@@ -66,7 +67,7 @@ def test_check_of_an_error_repeats_the_scenario_and_not_the_plan(
     told = {"path": "scenarios/a.yaml", "seed": 7, "stack": {"asked": "--stack containers"}, "command": command}
     stored.run_json.write_text(json.dumps(run | told))
     sealed.write(stored.path)
-    monkeypatch.setattr("harness.judge.judge", lambda folder: error("the effect is no query"))
+    monkeypatch.setattr("harness.judge.judged", lambda folder: Judged(error("the effect is no query")))
     assert suite.check(stored.path) == 4
     assert f"again:  {command}" in capsys.readouterr().out.splitlines()
 

@@ -169,10 +169,10 @@ def test_a_cause_names_crash_point_and_attempt_if_they_are_those_of_one_step(
 
 def test_what_only_fits_is_never_called_a_cause() -> None:
     assert words.place(finding(fits=("kill driver", "a pause")), (sample.STEP,)) == [
-        "may be explained by kill driver, or a pause; nothing shows it"
+        "may be explained by kill driver, or a pause; the evidence does not tell"
     ]
     (many,) = words.place(finding(fits=tuple(str(number) for number in range(10))), ())
-    assert many.endswith("or 7, or 2 more; nothing shows it")
+    assert many.endswith("or 7, or 2 more; the evidence does not tell")
 
 
 def test_what_shows_without_faults_too_is_said() -> None:

@@ -19,7 +19,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,8 +34,9 @@ from harness.judge.late_log import declared, undeclared
 from harness.judge.producer import Producer, examine_producer
 from harness.judge.read_folder import Run, read_run
 from harness.judge.sinks import Compared, compared
-from harness.judge.stalled import stalled
-from harness.scenario import Finding, Kind, Stake, Verdict, Word
+from harness.judge.stalled import Stall, stalled
+from harness.scenario import Finding, Kind, Stake, Verdict
+from harness.scenario import Word as Word
 
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
 """What a sink that shows its rows late, or their last version, can look like for a while."""
@@ -47,6 +48,36 @@ class Judged:
 
     verdict: Verdict
     wants: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What the word rests on."""
+
+    run: Run
+    producer: Producer
+    sinks: Sequence[Compared]
+    findings: Sequence[Attributed]
+    strange: Mapping[int, str]
+    """By place, the sinks that hold no expected key, without faults neither: their findings count for nothing."""
+    held: Held
+    stall: Stall
+    skips: str
+    """Why the offset log does not say what was in flight."""
+    late: str
+    """The same, where the scenario declares it."""
+
+    @property
+    def stakes(self) -> tuple[Stake, ...]:
+        """What the steps exposed."""
+        known = not (self.late or self.skips)
+        return tuple(stake for sink in self.sinks for step in sink.steps for stake in step.stakes if known)
+
+    @property
+    def violating(self) -> list[Finding]:
+        """The findings that break the guarantee; none where the input is not known, or the run failed."""
+        stalled = () if self.stall.wants else self.stall.stand
+        return [] if _own_errors(self) else [*stalled, *self.held.violating]
 
 
 def judged(folder: Path) -> Judged:
@@ -62,64 +93,92 @@ def judged(folder: Path) -> Judged:
     labels = {hit.number: hit.label for hit in hits}
     findings = [each for sink in sinks for each in attributed(sink, baseline, run.scenario.guarantee, labels)]
     strange = {sink.examined.position: sink.examined.name for sink in sinks if _never_matches(sink.examined, findings)}
-    told = [each for each in findings if each.finding.position not in strange]
-    held, hung = against(baseline, told), stalled(run, hits, baseline.runs)
-    needed = [each.finding for each in findings if each.needs_baseline]
-    errors = [*producer.error, *_own_error(run)]
-    # A stall too needs a baseline run.
-    stall = [] if hung.wants else hung.stand
-    violating = [] if errors else [*stall, *held.violating]
-    late, skips = declared(run), undeclared(run, hits)
-    stakes = () if late or skips else tuple(stake for sink in sinks for step in sink.steps for stake in step.stakes)
-    open_ = _open(run, sinks)
-    counts = _counts(sinks, producer)
-    compared_any = any(sink.effect for sink in run.scenario.sinks)
-    lost = any(finding.kind is Kind.LOST for finding in violating)
-    untested = (
-        *_untested(sinks, producer, strange.values()),
-        *(words.Untested(why) for why in [skips] if why),
-        *(words.Untested(why, partial=True) for why in [late] if why),
-        *words.missed(run.steps, len(run.scenario.schedule)),
-        *([] if late else _nothing_counts(run, sinks, stakes)),
-        *words.uncompared(counts, _planted(sinks), compared=compared_any, lost=lost),
+    facts = Facts(
+        run=run,
+        producer=producer,
+        sinks=sinks,
+        findings=findings,
+        strange=strange,
+        held=against(baseline, [each for each in findings if each.finding.position not in strange]),
+        stall=stalled(run, hits, baseline.runs),
+        skips=undeclared(run, hits),
+        late=declared(run),
     )
-    noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
-    unclear = [*held.inconclusive, *filter(None, (hidden(sink.examined, run.scenario.guarantee) for sink in sinks))]
-    reasons = words.Reasons(
-        error=[*errors, *(why for sink in sinks for why in sink.examined.error), *hung.error, *held.error],
-        untested=untested,
-        inconclusive=[*open_, *hung.unknown, *(each.note for each in hung.stand if hung.wants), *unclear, *noted],
-        gone=hung.gone and not (unclear or _moved(run) or any(sink.examined.unknown for sink in sinks)),
-    )
+    wanted = baseline.wanted([each.finding for each in findings if each.needs_baseline])
+    return Judged(_verdict(facts), max(facts.stall.wants, wanted))
+
+
+def _verdict(facts: Facts) -> Verdict:
+    run, reasons, violating = facts.run, _reasons(facts), facts.violating
     found = words.word(violating, reasons)
-    sound = not any(step.unknown for sink in sinks for step in sink.steps) and all(each.meant for each in untested)
-    sound = sound and not (reasons.inconclusive and compared_any)
+    meant = all(each.meant for each in reasons.untested)
+    sound = meant and not any(step.unknown for sink in facts.sinks for step in sink.steps)
+    sound = sound and not (reasons.inconclusive and _readable(run))
     amiss = words.unexpected(found, violating, reasons, run.scenario.expect, sound=sound)
-    verdict = Verdict(
+    told = [amiss] if amiss and found is run.scenario.expect.word else []
+    left = [each.finding for each in facts.findings if each.finding.position in facts.strange]
+    shown = (*facts.stall.stand, *facts.held.stand, *facts.producer.recovered, *facts.held.doubtful, *left)
+    return Verdict(
         word=found,
         as_expected=not amiss,
         expect=str(run.scenario.expect),
-        reasons=(*reasons.error, *(each.words for each in untested), *reasons.inconclusive, *_amiss(amiss, run, found)),
-        findings=(
-            *hung.stand,
-            *held.stand,
-            *producer.recovered,
-            *held.doubtful,
-            *(each.finding for each in findings if each.finding.position in strange),
-        ),
+        reasons=(*reasons.error, *(each.words for each in reasons.untested), *reasons.inconclusive, *told),
+        findings=shown,
         steps=run.steps,
-        self_tests=_planted(sinks),
-        counts=counts,
-        stakes=stakes,
-        untried=tuple(_untried(run, sinks)),
-        points_hit=tuple(dict.fromkeys((stake.sink, stake.point) for stake in stakes if stake.counts)),
-        notes=tuple(_notes(sinks, held)),
+        self_tests=_planted(facts.sinks),
+        counts=_counts(facts.sinks, facts.producer),
+        stakes=facts.stakes,
+        untried=tuple(_untried(run, facts.sinks)),
+        points_hit=tuple(dict.fromkeys((stake.sink, stake.point) for stake in facts.stakes if stake.counts)),
+        notes=tuple(_notes(facts.sinks, facts.held)),
     )
-    return Judged(verdict, max(hung.wants, baseline.wanted(needed)))
 
 
-def _amiss(amiss: str, run: Run, found: Word) -> list[str]:
-    return [amiss] if amiss and found is run.scenario.expect.word else []
+def _reasons(facts: Facts) -> words.Reasons:
+    """Return why the word is no better than it is."""
+    run, sinks, stall = facts.run, [sink.examined for sink in facts.sinks], facts.stall
+    unclear = [*facts.held.inconclusive, *filter(None, (hidden(sink, run.scenario.guarantee) for sink in sinks))]
+    noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
+    unready = [each.note for each in stall.stand if stall.wants]
+    moved = bool(run.outcome.get("grew") or run.outcome.get("unsettled"))
+    return words.Reasons(
+        error=[*_own_errors(facts), *(why for sink in sinks for why in sink.error), *stall.error, *facts.held.error],
+        untested=tuple(_untested(facts)),
+        inconclusive=[*_open(run, facts.sinks), *stall.unknown, *unready, *unclear, *noted],
+        gone=stall.gone and not (unclear or moved or any(sink.unknown for sink in sinks)),
+    )
+
+
+def _untested(facts: Facts) -> Iterator[words.Untested]:
+    """Yield why the run is no test."""
+    run, examined = facts.run, [sink.examined for sink in facts.sinks]
+    lost = any(finding.kind is Kind.LOST for finding in facts.violating)
+    yield from (words.Untested(why, meant=True) for sink in examined for why in sink.unread)
+    yield from map(words.Untested, (*facts.producer.void, *(why for sink in examined for why in sink.void)))
+    for name in facts.strange.values():
+        yield words.Untested(f"{name} holds not one of the keys expected of it: is it the right table?")
+    yield from (words.Untested(why) for why in [facts.skips] if why)
+    yield from (words.Untested(why, partial=True) for why in [facts.late] if why)
+    yield from words.missed(run.steps, len(run.scenario.schedule))
+    yield from [] if facts.late else _nothing_counts(run, facts.sinks, facts.stakes)
+    counts = _counts(facts.sinks, facts.producer)
+    yield from words.uncompared(counts, _planted(facts.sinks), compared=_readable(run), lost=lost)
+
+
+def _own_errors(facts: Facts) -> list[str]:
+    """Return what makes any finding worthless: the producer's errors, and the run's own."""
+    own = facts.run.outcome.get("error")
+    return [*facts.producer.error, *([str(own)] if own else [])]
+
+
+def _readable(run: Run) -> bool:
+    return any(sink.effect for sink in run.scenario.sinks)
+
+
+def _never_matches(sink: Examined, findings: Sequence[Attributed]) -> bool:
+    """Return whether a sink holds nothing expected, and is so without faults too, as far as is known."""
+    mine = [each.shown for each in findings if each.finding.position == sink.position]
+    return sink.unmatched and all(shown in (Shown.ALIKE, Shown.NONE) for shown in mine)
 
 
 def completed(folder: Path) -> bool:
@@ -152,30 +211,6 @@ def _open(run: Run, sinks: Sequence[Compared]) -> list[str]:
     if not drained and not open_ and not run.outcome.get("reasons"):
         open_.append("not drained: records lie beyond what the pipeline has committed")
     return open_
-
-
-def _moved(run: Run) -> bool:
-    return bool(run.outcome.get("grew") or run.outcome.get("unsettled"))
-
-
-def _own_error(run: Run) -> list[str]:
-    return [str(run.outcome["error"])] if run.outcome.get("error") else []
-
-
-def _untested(sinks: Sequence[Compared], producer: Producer, strange: Iterable[str]) -> Iterator[words.Untested]:
-    """Yield why sinks could not be compared. `strange` are those that hold nothing expected, without faults neither."""
-    yield from (words.Untested(why, meant=True) for sink in sinks for why in sink.examined.unread)
-    yield from map(words.Untested, producer.void)
-    yield from (words.Untested(why) for sink in sinks for why in sink.examined.void)
-    yield from (
-        words.Untested(f"{name} holds not one of the keys expected of it: is it the right table?") for name in strange
-    )
-
-
-def _never_matches(sink: Examined, findings: Sequence[Attributed]) -> bool:
-    """Return whether a sink holds nothing expected, and is so without faults too, as far as is known."""
-    mine = [each.shown for each in findings if each.finding.position == sink.position]
-    return sink.unmatched and all(shown in (Shown.ALIKE, Shown.NONE) for shown in mine)
 
 
 def _nothing_counts(run: Run, sinks: Sequence[Compared], stakes: Sequence[Stake]) -> Iterator[words.Untested]:

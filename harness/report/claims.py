@@ -230,7 +230,7 @@ def says(verdict: Verdict, guarantee: str) -> str:
     if verdict.word is Word.VIOLATED:
         return (
             "What it says: the rows above contradict the guarantee; one such row is enough. A fault caused a finding "
-            "only where the text says that the snapshots show it. It does not say how often this happens, nor that "
+            "only where the text names it as the cause. It does not say how often this happens, nor that "
             "these are the only ways. "
             "It says nothing of:"
         )

@@ -103,7 +103,7 @@ def place(finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
     if finding.fits:
         few = ", or ".join(visible(fault, 200) for fault in finding.fits[:8])
         more = f", or {len(finding.fits) - 8:,} more" if len(finding.fits) > 8 else ""
-        out.append(f"may be explained by {few}{more}; nothing shows it")
+        out.append(f"may be explained by {few}{more}; the evidence does not tell")
     return out + (["also without faults"] if finding.without_faults else [])
 
 

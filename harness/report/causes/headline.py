@@ -49,7 +49,7 @@ STOOD = {
     EARLY: "the offsets of {what} were saved, and the sink did not have it, when {did} (fault {number}).",
 }
 """By what the snapshot showed."""
-SHOWS = "The snapshots show that {} did it."
+SHOWS = "{} did it: baseline runs do not show it."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ def _agreeing(words: str, count: int) -> str:
 def cause(case: Case, group: Group) -> list[str]:
     """What is known of why, a sentence each."""
     if group.without_faults:
-        return ["Every control run without faults shows it too, so no fault caused it."]
+        return ["Every baseline run shows it too, so no fault caused it."]
     if group.kind is Kind.STALLED:
         return [text for finding in group.findings[:1] for text in sentences(finding.note)]
     numbers = [case.labels[fault] for fault in group.faults if fault in case.labels]
@@ -208,13 +208,13 @@ def cause(case: Case, group: Group) -> list[str]:
         out = [text for number in numbers[:2] for text in _blow(case, group, number)]
         if parts := whole_or_none(group, shares(case.verdict, group, case.progressed, case.counts)):
             out.append(parts)
-        return [*out, SHOWS.format(_faults(numbers))]
+        return [*out, SHOWS.format(_capital(_faults(numbers)))]
     if group.faults:
-        return [f"The snapshots show what did it: {visible(group.faults[0], 120)}."]
+        return [f"What did it: {visible(group.faults[0], 120)}."]
     if group.fits:
         fits = [case.labels[fault] for fault in group.fits if fault in case.labels]
         which = _faults(fits[:4]).capitalize() if fits else "A fault"
-        return [f"{which} may explain it; nothing shows that it does."]
+        return [f"{which} may explain it; the evidence does not tell."]
     return ["Nothing in the run folder shows the cause."]
 
 

@@ -142,10 +142,10 @@ def _finding(finding: Finding, verdict: Verdict | None) -> Iterator[str]:
     numbers = labels(verdict.steps) if verdict else {}
     for fault in finding.faults:
         step = f"fault {numbers[fault]}, " if fault in numbers else ""
-        yield _line("cause", f"{step}{visible(fault, 200)}; the snapshots show it")
+        yield _line("cause", f"{step}{visible(fault, 200)}; baseline runs are without it")
     for fault in finding.fits:
-        yield _line("cause", f"may be {visible(fault, 200)}; nothing shows it")
+        yield _line("cause", f"may be {visible(fault, 200)}; nothing tells which")
     if finding.without_faults:
-        yield _line("cause", "no fault: every control run shows it too")
+        yield _line("cause", "no fault: every baseline run shows it too")
     if finding.note:
         yield _line("note", visible(finding.note, 400))
