@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 PAGES = (
     "held",
     "violated",
-    "unknown",
+    "inconclusive",
     "hostile",
     "many",
     "night",
@@ -88,7 +88,7 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, st
             yield {
                 "held": pages[0].as_uri(),
                 "violated": pages[2].as_uri(),
-                "unknown": pages[3].as_uri(),
+                "inconclusive": pages[3].as_uri(),
                 "hostile": hostile[sample_store.HOSTILE[1]].as_uri(),
                 "many": (store / "latest" / "index.html").as_uri(),
                 "night": (store / "nightly" / "latest" / "index.html").as_uri(),
@@ -239,7 +239,7 @@ def test_what_a_night_says_of_hostile_runs_is_there_to_be_read(browser: Any, add
 
 
 def test_bytes_of_a_log_that_are_no_text_are_seen(browser: Any, addresses: dict[str, str]) -> None:
-    with Opened(browser, addresses["unknown"]) as opened:
+    with Opened(browser, addresses["inconclusive"]) as opened:
         for closed in opened.page.query_selector_all("details:not([open]) > summary"):
             closed.click()
         assert sample_store.LOGGED in opened.page.inner_text("main > section:last-of-type pre")

@@ -4,7 +4,7 @@
     PYTHONPATH=. .venv/bin/python bench/sabotage.py [-k WORD] [--keep DIR]
     PYTHONPATH=. .venv/bin/python bench/sabotage.py --judge DIR     kept runs judged again, without a stack
 
-Void is the answer, and *violated* where any restart, or none, is enough to break the program, as `BROKEN` in
+Untested is the answer, and *violated* where any restart, or none, is enough to break the program, as `BROKEN` in
 tests/faked_hits.py has it, with the other words that such a program may come to. The run as it was has to be as
 expected. Exit code 1 names the runs that are not right, those that ended in an error among them, and how many were
 talked into green.
@@ -74,7 +74,7 @@ def wrong(line: Line) -> str:
         return f"it broke: {line.said}"
     if line.kind == AS_IT_WAS:
         return "" if line.as_expected else f"{line.word}, not as expected: {line.said}"
-    if line.word == Word.VOID:
+    if line.word == Word.UNTESTED:
         return ""
     if line.word == Word.HELD:
         return "talked into green"

@@ -58,8 +58,8 @@ def made(reports: Path) -> list[Run]:
         kept(reports, "an append, killed before the offset commit", violated, "transactions/append.py", expect=BROKEN),
         kept(reports, "an append that should have held", sample.verdict(), "transactions/other.py", seed=9),
     ]
-    for word in (Word.UNKNOWN, Word.VOID, Word.ERROR):
-        open_ = sample.verdict(word=word, findings=(), as_expected=word is Word.VOID, reasons=("the time was up",))
+    for word in (Word.INCONCLUSIVE, Word.UNTESTED, Word.ERROR):
+        open_ = sample.verdict(word=word, findings=(), as_expected=word is Word.UNTESTED, reasons=("the time was up",))
         runs.append(kept(reports, f"a run that is {word}", open_, f"shapes/{word}.py", raw=NO_UTF_8))
     runs += hostile(reports).values()
     torn = kept(reports, "a run whose verdict is gone", sample.held(), "transactions/torn.py")
@@ -77,17 +77,17 @@ def made(reports: Path) -> list[Run]:
 
 def night(reports: Path, runs: list[Run]) -> Path:
     """The page of a night that was after those runs: hostile texts as issues, as names of pipelines that it was to find
-    and of plans that were void; known and expected failures, runs again, folders that are gone."""
-    known, expected, void, again = [], [], [], []
+    and of plans that were untested; known and expected failures, runs again, folders that are gone."""
+    known, expected, untested, again = [], [], [], []
     texts = [*HOSTILE, *VALUES.values()]
     for text, seen in zip(texts, map(Seen.of, runs[-len(texts) :]), strict=True):
         gone = replace(seen, folder=None, removed=True, drawn=True)
         known.append(replace(seen, drawn=True, known=text))
         expected.append(replace(gone, known=EXPECTED))
-        void.append(replace(gone, scenario=text, word=Word.VOID, reasons=(text,)))
+        untested.append(replace(gone, scenario=text, word=Word.UNTESTED, reasons=(text,)))
         again.append(replace(seen, drawn=True, again=True))
     hunted = [Hunted(pipeline=text, plan=f"drawn {n}" if n % 2 else "", own=n, every=7) for n, text in enumerate(texts)]
-    return render.index_of(reports, [*known, *expected, *void, *again], hunted)
+    return render.index_of(reports, [*known, *expected, *untested, *again], hunted)
 
 
 def hostile(reports: Path) -> dict[str, Run]:

@@ -8,7 +8,7 @@
 
 What the truth is, and what makes a verdict wrong, says bench/truth.py; the pipelines are in bench/twins.py. The exit
 code is 1 unless no repaired twin is violated or in error, 95 % of them held, every broken twin whose harm is certain
-was caught by its kind, batch and fault, and no other verdict is wrong. A repaired twin that is void because its
+was caught by its kind, batch and fault, and no other verdict is wrong. A repaired twin that is untested because its
 guarantee allows all that was at stake is none that had to hold.
 """
 
@@ -90,7 +90,7 @@ def figures(lines: Sequence[dict[str, Any]], asked: int) -> tuple[str, bool]:
     """The figures that a sitting is for, in one line, and whether they are as they have to be."""
     fixed, broken = ([each for each in lines if each["broken"] is which] for which in (False, True))
     words = Counter(each["verdict"] for each in fixed)
-    due = [each for each in fixed if not each["spared"] or each["verdict"] != Word.VOID]
+    due = [each for each in fixed if not each["spared"] or each["verdict"] != Word.UNTESTED]
     certain = [each for each in broken if each["truth"] == Truth.MUST]
     caught = sum(not each["wrong"] for each in certain)
     # Of a repaired twin only a wrong *held* is left: the others are counted, and what came to no answer did not hold.

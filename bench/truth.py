@@ -3,8 +3,9 @@ judge; whether a harm was at stake, or would have shown, is taken from the verdi
 
 A repaired twin is never violated. A broken one must be where its sink holds more (repetition) or less (loss) than what
 is committed comes to: that will be processed again, or never. With the harm only at stake (an open transaction, an
-orphan) it may be; else it never is. Held needs a stake that shows and that the guarantee forbids, void none or a step
-that missed; unknown and error are wrong. A violation has to name the fault at which the snapshots show the harm.
+orphan) it may be; else it never is. Held needs a stake that shows and that the guarantee forbids, untested none or a
+step that missed; inconclusive and error are wrong. A violation has to name the fault at which the snapshots
+show the harm.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Seen:
 
     @property
     def spared(self) -> bool:
-        """Did each step hit, and is all that would show allowed? Then void is right."""
+        """Did each step hit, and is all that would show allowed? Then untested is right."""
         return not self.shown and not self.missed and any(stake.shown for stake in self.verdict.stakes)
 
     @property
@@ -84,7 +85,7 @@ def truth(twin: Twin, seen: Seen) -> Truth:
 def wrong(twin: Twin, seen: Seen) -> str:
     """Why the verdict is not the right one; empty if it is."""
     word, asked = seen.verdict.word, truth(twin, seen)
-    if word in (Word.ERROR, Word.UNKNOWN):
+    if word in (Word.ERROR, Word.INCONCLUSIVE):
         return f"{word}: {'; '.join(seen.verdict.reasons)[:500]}"
     if word is Word.VIOLATED:
         return (
@@ -94,8 +95,8 @@ def wrong(twin: Twin, seen: Seen) -> str:
         return f"{word}, and the snapshots show that it cannot be"
     if word is Word.HELD and not seen.shown:
         return "held, and nothing that was at stake would show"
-    if word is Word.VOID and seen.shown and not seen.missed:
-        return f"void, and what was at stake would show: {'; '.join(seen.verdict.reasons)[:500]}"
+    if word is Word.UNTESTED and seen.shown and not seen.missed:
+        return f"untested, and what was at stake would show: {'; '.join(seen.verdict.reasons)[:500]}"
     return ""
 
 

@@ -145,7 +145,7 @@ def _moments(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator[
             yield trigger("rows", APART * batch + random.randint(1, ROWS))
         return
     for point in (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED):
-        # A run of nothing but these would be void, rightly and for nothing.
+        # A run of nothing but these would be untested, rightly and for nothing.
         if point is not CrashPoint.BATCH_COMMITTED or not idle:
             yield trigger("point", point, batch=batch)
     if twin.rows:

@@ -86,7 +86,7 @@ def breach(program: str, verdict: Verdict, lost: bool = False) -> str:
         return "violated" if verdict.word is Word.VIOLATED else ""
     if lost is not bool(verdict.findings):
         return "a payment was left out, and not found" if lost else "a finding, and no payment was left out"
-    if verdict.findings and verdict.word not in (Word.VIOLATED, Word.UNKNOWN):
+    if verdict.findings and verdict.word not in (Word.VIOLATED, Word.INCONCLUSIVE):
         return f"{verdict.word} with a payment left out"
     return "a fault is blamed" if any(finding.faults for finding in verdict.findings) else ""
 

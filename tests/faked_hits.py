@@ -46,7 +46,7 @@ FIRST = {
 @dataclass(frozen=True, kw_only=True)
 class Broken:
     """A program that goes wrong without a fault at a crash point: `restarted` says that it takes a restart, `words` are
-    those that a run of it may come to besides void, `error` how the reason of an error begins, and `why`."""
+    those that a run of it may come to besides untested, `error` how the reason of an error begins, and `why`."""
 
     restarted: bool
     words: tuple[Word, ...]
@@ -66,7 +66,7 @@ BROKEN = {
     ),
     "checkpoint_shared": Broken(
         restarted=False,
-        words=(Word.VIOLATED, Word.UNKNOWN, Word.ERROR),
+        words=(Word.VIOLATED, Word.INCONCLUSIVE, Word.ERROR),
         why="Spark stops one of its two queries, and which rows that costs differs from run to run",
         error=UNWELL,
     ),

@@ -240,7 +240,7 @@ def expectations(draw: st.DrawFn, *, guarantee: Guarantee, ordered: bool) -> Exp
     if kinds:
         always = MISFITS.isdisjoint(kinds) and draw(st.booleans())
         return Expect(word=Word.VIOLATED, kinds=tuple(kinds), without_faults=always)
-    return Expect(word=draw(st.sampled_from([Word.HELD, Word.UNKNOWN, Word.VOID])))
+    return Expect(word=draw(st.sampled_from([Word.HELD, Word.INCONCLUSIVE, Word.UNTESTED])))
 
 
 @st.composite

@@ -38,12 +38,12 @@ def test_a_pause_puts_nothing_at_stake_whoever_kills_the_driver_later(tmp_path: 
     folder.steps[0] = replace(folder.steps[0], name="pause driver", evidence=paused)
     folder.injection(1, attempt=1)
     folder.claim(schedule=(replace(STEP, do=fault("pause driver", for_s=2.0)), STEP))
-    assert judge(folder).word is Word.VOID
+    assert judge(folder).word is Word.UNTESTED
 
 
 @pytest.mark.parametrize(
     ("newest", "word"),
-    [({}, Word.HELD), ({"a": 1, "b": 0}, Word.HELD), ({"a": 0, "b": 1}, Word.VOID)],
+    [({}, Word.HELD), ({"a": 1, "b": 0}, Word.HELD), ({"a": 0, "b": 1}, Word.UNTESTED)],
     ids=["nobody knows", "the other query", "its own"],
 )
 def test_a_batch_of_another_query_that_was_committed_says_nothing_of_this_one(
@@ -66,7 +66,7 @@ def test_what_was_planned_after_the_server_was_back_was_not_at_stake(folder: Fol
     evidence = Evidence(signalled={"redis 7": "gone"}, in_flight="b", checkpoint_before=then, checkpoint_after=now)
     folder.steps = [replace(BEFORE, name="restart redis", evidence=evidence)]
     folder.injections = [Injected(planned=3, committed=2, holds=20, again=None)]
-    assert judge(folder).word is Word.VOID
+    assert judge(folder).word is Word.UNTESTED
 
 
 def test_what_a_later_step_repeats_and_the_guarantee_allows_is_right(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_what_a_later_step_repeats_and_the_guarantee_allows_is_right(tmp_path: P
     folder.moments[2].again = 1
     folder.claim(schedule=(KAFKA, STEP, STEP))
     folder.tables = [folder.rows((0, 40), again=[(10, 40)])]
-    assert judge(folder).word is Word.VOID
+    assert judge(folder).word is Word.UNTESTED
 
 
 def test_what_is_committed_off_the_network_is_told() -> None:

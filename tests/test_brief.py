@@ -37,7 +37,7 @@ def of(findings: list[Finding], *, as_expected: bool, word: Word = Word.VIOLATED
     return Run(scenario="a", verdict=verdict, file="scenarios/a.yaml", seed=7, seconds=1.5, stack="processes")
 
 
-@given(st.lists(ROWS, max_size=80), st.booleans(), st.sampled_from([Word.VIOLATED, Word.UNKNOWN, Word.HELD]))
+@given(st.lists(ROWS, max_size=80), st.booleans(), st.sampled_from([Word.VIOLATED, Word.INCONCLUSIVE, Word.HELD]))
 def test_all_that_a_suite_tells_of_a_run_is_told_of_what_it_keeps(
     findings: list[Finding], as_expected: bool, word: Word
 ) -> None:

@@ -122,7 +122,7 @@ sys.exit(main())
 
 
 @pytest.mark.subprocess
-@pytest.mark.parametrize("word", [Word.HELD, Word.VIOLATED, Word.UNKNOWN])
+@pytest.mark.parametrize("word", [Word.HELD, Word.VIOLATED, Word.INCONCLUSIVE])
 def test_a_page_is_made_without_java_spark_or_a_client_of_a_server(tmp_path: Path, word: Word) -> None:
     found: Verdict = sample.verdict() if word is Word.VIOLATED else sample.verdict(word=word, findings=())
     folder = sample.stored(tmp_path, found).path

@@ -46,7 +46,7 @@ ID = SinkColumn(name="id", type="integer", family="number")
 
 
 @pytest.mark.parametrize(
-    ("says", "folds", "void", "note"),
+    ("says", "folds", "untested", "note"),
     [
         (False, True, "is a query that folds equal rows: why. Read the sink by a query that keeps every row, or", ""),
         (False, False, "", ""),
@@ -56,10 +56,10 @@ ID = SinkColumn(name="id", type="integer", family="number")
         (True, False, "", ""),
     ],
 )
-def test_what_a_verdict_says_of_it(says: bool, folds: bool | None, void: str, note: str) -> None:
+def test_what_a_verdict_says_of_it(says: bool, folds: bool | None, untested: str, note: str) -> None:
     one = sink(QUERY, folds=says)
-    assert (f"postgres {QUERY} {void}" if void else "") in folded(one, table(folds))
-    assert bool(folded(one, table(folds))) == bool(void)
+    assert (f"postgres {QUERY} {untested}" if untested else "") in folded(one, table(folds))
+    assert bool(folded(one, table(folds))) == bool(untested)
     assert folding_note(one, table(folds)) == (f"postgres {QUERY}: {note}" if note else "")
 
 

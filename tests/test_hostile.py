@@ -38,7 +38,7 @@ def test_the_first_batch_with_records_is_hit_and_named(play: Play, flags: tuple[
 # 2: what reaches the judged sink.
 
 
-@pytest.mark.parametrize(("last", "word"), [(40, Word.VOID), (400, Word.VIOLATED)])
+@pytest.mark.parametrize(("last", "word"), [(40, Word.UNTESTED), (400, Word.VIOLATED)])
 def test_a_hit_batch_counts_by_what_its_filter_lets_through(play: Play, last: int, word: Word) -> None:
     kept = f"id < {last}"
     effect = f"select id, account, amount from ledger where {kept}"
@@ -46,7 +46,7 @@ def test_a_hit_batch_counts_by_what_its_filter_lets_through(play: Play, last: in
     verdict = play("payments", "--where", kept, sink=to).verdict
     assert verdict.steps[0].hit
     assert verdict.word is word
-    assert ("records pass the effect" in said(verdict)) == (word is Word.VOID)
+    assert ("records pass the effect" in said(verdict)) == (word is Word.UNTESTED)
 
 
 # 4: errors that cancel.
@@ -59,7 +59,7 @@ def test_a_batch_lost_without_faults_and_one_of_its_size_counted_twice_are_never
     same = ("--max-records", "50", "--lose", "2")
     verdict = play("total", *same, **TOTAL, schedule=[{"when": when, "do": CRASH}], sink=COUNT).verdict
     assert verdict.steps[0].hit
-    assert (verdict.word, verdict.findings) == (Word.VOID, ())
+    assert (verdict.word, verdict.findings) == (Word.UNTESTED, ())
     assert "gives the same totals" in said(verdict)
 
 
@@ -108,10 +108,10 @@ DISTINCT = {
 
 def test_a_query_that_folds_duplicates_has_to_say_so(play: Play) -> None:
     result = play("payments", sink=DISTINCT)
-    assert (result.verdict.word, result.verdict.findings) == (Word.VOID, ())
+    assert (result.verdict.word, result.verdict.findings) == (Word.UNTESTED, ())
     assert "view: deduplicated" in said(result.verdict)
     meant = play.claimed(result, folds=True)
-    assert meant.word is Word.VOID
+    assert meant.word is Word.UNTESTED
     assert "view: deduplicated" not in "\n".join(meant.reasons)
     assert [(stake.harm, stake.shown) for stake in meant.stakes] == [(Harm.REPETITION, False)]
 
@@ -122,7 +122,7 @@ def test_a_query_that_folds_duplicates_on_purpose_shows_a_loss(play: Play) -> No
     assert (result.verdict.word, result.verdict.findings) == (Word.HELD, ())
     assert result.verdict.notes
     unsaid = play.claimed(result, folds=False)
-    assert unsaid.word is Word.VOID
+    assert unsaid.word is Word.UNTESTED
     assert "view: deduplicated" in said(unsaid)
 
 

@@ -15,7 +15,7 @@ from harness.errors import UsageError
 from harness.scenario import Kind, Word
 from harness.scenario.watermark import Watermark
 from harness.snapshot import Query
-from tests.corpus.case import error, held, look, unknown, violated, void
+from tests.corpus.case import error, held, inconclusive, look, untested, violated
 from tests.corpus.run_builder import CHECKPOINT, blame
 from tests.folders import judge
 from tests.limits import examples
@@ -133,7 +133,7 @@ def test_a_late_record_that_no_watermark_may_drop(tmp_path: Path) -> None:
 def test_a_batch_that_wrote_no_window_puts_nothing_at_stake(tmp_path: Path) -> None:
     run = windowed(tmp_path / "run")
     run.hit(1, written=True)
-    says(run, void("batch 1 wrote no window"))
+    says(run, untested("batch 1 wrote no window"))
 
 
 def test_another_watermark_before_any_hit_is_a_scenario_that_does_not_fit(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_another_watermark_after_a_hit_is_a_finding_that_controls_decide(tmp_pat
         (
             ([0, 0, 0], violated(Kind.WRONG_AGGREGATE, 1, shown=None)),
             ([1, 1, 1], error("expected rows and pipeline do not fit", kinds=None, without_faults=True, batches=None)),
-            ([0, 1, 0], unknown("not deterministic without faults", kinds=None, batches=None)),
+            ([0, 1, 0], inconclusive("not deterministic without faults", kinds=None, batches=None)),
         )
     ):
         run = done(tmp_path / str(number))
@@ -230,14 +230,14 @@ def test_a_watermark_of_which_the_rows_make_no_use_is_never_held(ahead_ms: int, 
 def test_without_the_log_nothing_is_compared(tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     run.marks[4] = None
-    says(run, void("Spark's log was not seen to tell the watermark of batch 4"))
+    says(run, untested("Spark's log was not seen to tell the watermark of batch 4"))
 
 
 def test_a_batch_that_was_not_seen(tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     batches = run.taken(run.marks)
     run.queries = [Query(checkpoint=CHECKPOINT, batches=batches[:2] + batches[3:], first={1: 0, 2: 3})]
-    says(run, void("of the batches up to 5, only 5 were seen"))
+    says(run, untested("of the batches up to 5, only 5 were seen"))
 
 
 def test_a_checkpoint_that_was_begun_anew(tmp_path: Path) -> None:
@@ -245,13 +245,13 @@ def test_a_checkpoint_that_was_begun_anew(tmp_path: Path) -> None:
     batches = run.taken(run.marks)
     run.queries = [Query(checkpoint=CHECKPOINT, batches=batches, first={n: 0}) for n in (1, 2)]
     run.rows_ += run.rows_
-    says(run, void("2 checkpoints feed it"))
+    says(run, untested("2 checkpoints feed it"))
 
 
 def test_a_pipeline_that_keeps_its_offsets_itself(tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
-    says(run, void("the pipeline keeps its offsets itself"))
+    says(run, untested("the pipeline keeps its offsets itself"))
 
 
 def test_a_record_that_no_batch_took_is_lost_and_its_window_not_open(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def unseen(path: Path) -> WindowRun:
 
 
 def test_windows_that_a_batch_has_yet_to_write_are_unknown_there_or_not(tmp_path: Path) -> None:
-    right = unknown("batch 5, which closes windows of 3 records of postgres windows, was not seen", shown=None)
+    right = inconclusive("batch 5, which closes windows of 3 records of postgres windows, was not seen", shown=None)
     run = unseen(tmp_path / "run")
     says(run, right)
     there = unseen(tmp_path / "there")
@@ -284,7 +284,7 @@ def test_windows_that_a_batch_has_yet_to_write_are_unknown_there_or_not(tmp_path
 def test_a_batch_that_writes_windows_and_is_not_committed_in_the_end(tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     run.committed = 5
-    says(run, unknown("batch 5, which writes windows of postgres windows, was never committed", shown=None))
+    says(run, inconclusive("batch 5, which writes windows of postgres windows, was never committed", shown=None))
 
 
 def test_another_query_beside_it_numbers_its_batches_for_itself(tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_honest_histories_are_never_violated_and_changed_ones_never_held(
     batch = data.draw(st.integers(0, len(times) - 1))
     written = data.draw(st.booleans())
     honest.hit(batch, written=written)
-    assert judge(honest.written()).word in ((Word.HELD,) if honest.wrote(batch) else (Word.VOID, Word.HELD))
+    assert judge(honest.written()).word in ((Word.HELD,) if honest.wrote(batch) else (Word.UNTESTED, Word.HELD))
     other = windowed(path / "other", times)
     other.hit(batch, written=written)
     other.calm_rows = [list(other.rows_)]

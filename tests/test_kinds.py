@@ -364,7 +364,7 @@ def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Regist
         assert about.summary and not about.summary.endswith("."), about.name
         text = {
             # Some hit a server that this scenario has not.
-            "fault": f"schedule: [{about.example}]\nexpect: void",
+            "fault": f"schedule: [{about.example}]\nexpect: untested",
             "trigger": f"schedule: [{{when: {about.example}, do: kill driver}}]",
             "workload": f"input: {about.example}",
             "source": f"input: {about.example}",

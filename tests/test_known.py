@@ -76,8 +76,8 @@ def test_a_known_failure_does_not_decide_the_exit_code_until_its_day() -> None:
     [
         ({"verdict": error("the stack died")}, 4),
         ({"verdict": sample.verdict(word=Word.ERROR)}, 4),
-        ({"verdict": sample.verdict(word=Word.UNKNOWN)}, 3),
-        ({"verdict": sample.verdict(word=Word.VOID, findings=())}, 3),
+        ({"verdict": sample.verdict(word=Word.INCONCLUSIVE)}, 3),
+        ({"verdict": sample.verdict(word=Word.UNTESTED, findings=())}, 3),
         ({"verdict": sample.verdict(word=Word.HELD, findings=(), expect="violated: lost")}, 1),
         ({"verdict": sample.verdict(findings=())}, 1),
         ({"verdict": sample.verdict(findings=(sample.lost(), replace(sample.lost(), kind=Kind.MISORDERED)))}, 1),
@@ -247,7 +247,7 @@ def test_in_pytest_it_is_an_expected_failure(
         result.stdout.fnmatch_lines([f"*known: {ISSUE}*"])
 
 
-@pytest.mark.parametrize("answer", [sample.verdict(word=Word.UNKNOWN), SetupError("no such table")])
+@pytest.mark.parametrize("answer", [sample.verdict(word=Word.INCONCLUSIVE), SetupError("no such table")])
 def test_in_pytest_no_other_failure_is_excused(
     pytester: pytest.Pytester, projects: Callable[..., Path], world: World, answer: Any
 ) -> None:

@@ -135,7 +135,14 @@ CASES = [
         GOOD + ("guarantee: exactly once\nexpect: hold\n"),
         [
             "4:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'exactly once'; did you mean 'exactly-once'?",
-            "5:9: expect must be one of held, unknown, void, {violated: [KIND]}, not 'hold'; did you mean 'held'?",
+            "5:9: expect must be one of held, inconclusive, untested, {violated: [KIND]}, not 'hold'; did you mean 'held'?",
+        ],
+    ),
+    Case(
+        "a word of before",
+        GOOD + "expect: void\n",
+        [
+            "4:9: expect must be one of held, inconclusive, untested, {violated: [KIND]}, not 'void'; it is called 'untested' now"
         ],
     ),
     Case("wrong flag", GOOD + "together: yes\n", ["4:11: together must be true or false, not 'yes'"]),
@@ -586,7 +593,7 @@ CASES = [
         PIPELINE
         + "sink: {console: true}\n"
         + "schedule: [{when: {records: 60}, do: kill opensearch, for: 3s}]\n"
-        + "expect: void\n",
+        + "expect: untested\n",
         [],
     ),
     Case(
@@ -633,13 +640,15 @@ CASES = [
         ["4:14: input.key means nothing for transactions: the column of a replayed file that is the record's key"],
     ),
     Case(
-        "expect nothing", GOOD + "expect: {}\n", ["4:9: expect says nothing: held, unknown, void or {violated: [KIND]}"]
+        "expect nothing",
+        GOOD + "expect: {}\n",
+        ["4:9: expect says nothing: held, inconclusive, untested or {violated: [KIND]}"],
     ),
     Case("expect no kind", GOOD + "expect: {violated: []}\n", ["4:20: expect.violated names no kind of finding"]),
     Case(
         "expect violated, bare",
         GOOD + "expect: violated\n",
-        ["4:9: expect must be one of held, unknown, void, {violated: [KIND]}, not 'violated'"],
+        ["4:9: expect must be one of held, inconclusive, untested, {violated: [KIND]}, not 'violated'"],
     ),
     Case(
         "expect without faults alone",

@@ -164,12 +164,12 @@ def test_each_run_is_linked_from_its_cell(tmp_path: Path) -> None:
 
 
 def test_why_there_is_no_answer_is_said_in_a_sentence() -> None:
-    void = replace(sample.held(), word=Word.VOID, reasons=("no fault hit; the second never came",))
+    untested = replace(sample.held(), word=Word.UNTESTED, reasons=("no fault hit; the second never came",))
     html = page(
-        Many(seen=[Seen.of(Run(scenario="a", verdict=void)), Seen.of(Run(scenario="b", verdict=error("no disk")))])
+        Many(seen=[Seen.of(Run(scenario="a", verdict=untested)), Seen.of(Run(scenario="b", verdict=error("no disk")))])
     )
     said = words(html)
-    assert "○ void a. No fault hit; the second never came." in said
+    assert "○ untested a. No fault hit; the second never came." in said
     assert "! error b. Expected: held. No disk." in said
     assert said.index("no disk".capitalize()) < said.index("No fault hit")
 
@@ -305,7 +305,7 @@ def test_a_cell_says_how_many_places_are_left_out_and_what_came_out_there() -> N
         )
 
     runs = [at(f"p{number}", Word.HELD, good=True) for number in range(7)]
-    runs += [at("p1", Word.HELD, good=True), at("p8", Word.VIOLATED, good=False), at("p9", Word.VOID, good=False)]
+    runs += [at("p1", Word.HELD, good=True), at("p8", Word.VIOLATED, good=False), at("p9", Word.UNTESTED, good=False)]
 
     def told(entries: int) -> tuple[list[str], str, int]:
         found = matrix.matrix(runs, lambda folder: None, matrix.Most(rows=9, heads=9, entries=entries, links=9))
@@ -313,10 +313,10 @@ def test_a_cell_says_how_many_places_are_left_out_and_what_came_out_there() -> N
         return [entry.place for entry in cell.entries], cell.left, found.places_left
 
     assert told(4) == (["p8", "p9", "p0", "p1"], "and 5 more places: 5 held", 5)
-    assert told(1) == (["p8"], "and 8 more places: 8 held, 1 void, of which 1 not as expected", 8)
+    assert told(1) == (["p8"], "and 8 more places: 8 held, 1 untested, of which 1 not as expected", 8)
     assert told(9)[1:] == ("", 0)
-    runs.append(at("p8", Word.UNKNOWN, good=True))
-    assert told(9)[1:] == ("and more at these places: 1 unknown", 0)
+    runs.append(at("p8", Word.INCONCLUSIVE, good=True))
+    assert told(9)[1:] == ("and more at these places: 1 inconclusive", 0)
 
 
 def test_what_does_not_fit_is_counted() -> None:
@@ -388,7 +388,7 @@ def test_the_same_artefact_twice_is_one_run(tmp_path: Path) -> None:
 def test_damaged_folders_are_named_and_not_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole, forged, torn = (kept(tmp_path / "ci", run_id=f"r{number}") for number in range(3))
     summary.write(tmp_path / "ci", [Run.read(folder.path) for folder in (whole, forged, torn)])
-    forged.verdict_json.write_text(forged.verdict_json.read_text().replace('"held"', '"void"'))
+    forged.verdict_json.write_text(forged.verdict_json.read_text().replace('"held"', '"untested"'))
     torn.run_json.unlink()
     (tmp_path / "ci" / "torn").mkdir()
     (tmp_path / "ci" / "torn" / "summary.json").write_text('{"runs": [{"scenario": 3}, 7]')

@@ -63,7 +63,7 @@ def written(folder: Path, fault: str, *, checkpoint: str = "minidfs", expect: st
     return path
 
 
-@pytest.mark.parametrize("expect", ["held", "void"])
+@pytest.mark.parametrize("expect", ["held", "untested"])
 @pytest.mark.parametrize(
     "fault",
     ["kill namenode, for: 2s", "kill datanode, for: 2s", "'enter safe mode', for: 2s", "lose blocks", "lose node"],

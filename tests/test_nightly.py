@@ -301,8 +301,8 @@ def test_a_file_of_another_pipeline_covers_nothing(base: Scenario, tmp_path: Pat
     ("word", "findings", "code"),
     [
         (Word.HELD, (), 1),  # where violated was expected
-        (Word.UNKNOWN, (), 3),
-        (Word.UNKNOWN, (sample.duplicated(),), 3),
+        (Word.INCONCLUSIVE, (), 3),
+        (Word.INCONCLUSIVE, (sample.duplicated(),), 3),
     ],
 )
 @pytest.mark.parametrize("by", ["the corpus", "the target"])
@@ -462,7 +462,7 @@ def test_an_error_is_no_known_failure(base: Scenario, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "code"), [(Word.HELD, 0), (Word.UNKNOWN, 3), (Word.VIOLATED, 1), (Word.ERROR, 4), (Word.VOID, 0)]
+    ("word", "code"), [(Word.HELD, 0), (Word.INCONCLUSIVE, 3), (Word.VIOLATED, 1), (Word.ERROR, 4), (Word.UNTESTED, 0)]
 )
 def test_the_exit_code_is_the_worst(base: Scenario, tmp_path: Path, word: Word, code: int) -> None:
     one = listed(base)[3].scenario.name
@@ -472,8 +472,8 @@ def test_the_exit_code_is_the_worst(base: Scenario, tmp_path: Path, word: Word, 
 
 
 def test_a_night_that_hit_nothing_is_not_green(base: Scenario, tmp_path: Path) -> None:
-    void = replace(sample.held(), word=Word.VOID, as_expected=True, stakes=())
-    night = World(lambda scenario: void).night(tmp_path, listed(base))
+    untested = replace(sample.held(), word=Word.UNTESTED, as_expected=True, stakes=())
+    night = World(lambda scenario: untested).night(tmp_path, listed(base))
     assert night.code() == 3
 
 
@@ -490,7 +490,7 @@ def found(*lines: Line) -> dict[tuple[str, ...], Bound]:
 
 
 def test_only_consequential_held_runs_of_the_uniform_half_bound() -> None:
-    nothing = [line(half="weighted"), line(half=""), line(again=1), line(struck=()), line("void")]
+    nothing = [line(half="weighted"), line(half=""), line(again=1), line(struck=()), line("untested")]
     assert bounds(nothing) == []
     assert "bounds nothing" in told([])[0]
     got = found(*[line() for _ in range(12)], *nothing)
@@ -518,8 +518,8 @@ def test_a_violation_that_no_stake_shows_takes_the_bounds_of_its_fault_away() ->
     assert got[CELL].clean and not got[WHOLE].clean
 
 
-def test_a_void_run_neither_gives_nor_takes_a_bound() -> None:
-    got = found(*[line()] * 5, line("void"))
+def test_a_untested_run_neither_gives_nor_takes_a_bound() -> None:
+    got = found(*[line()] * 5, line("untested"))
     assert (got[CELL].held, got[CELL].clean) == (5, True)
 
 

@@ -37,7 +37,7 @@ class Plays:
 
     def __init__(self, violated: frozenset[int] = frozenset()) -> None:
         self.violated, self.played, self.dies = violated, list[Scenario](), dict[int, BaseException]()
-        self.stacks, self.void, self.unknown = 0, frozenset[int](), frozenset[int]()
+        self.stacks, self.untested, self.unknown = 0, frozenset[int](), frozenset[int]()
 
     def __call__(self, scenario: Scenario, stack: Any, *, options: Any, listener: Any) -> Run:
         self.played.append(scenario)
@@ -49,10 +49,10 @@ class Plays:
         verdict = sample.held()
         if number in self.violated:
             verdict = replace(sample.verdict(), as_expected=False)
-        if number in self.void:
-            verdict = replace(verdict, word=Word.VOID, as_expected=False, stakes=())
+        if number in self.untested:
+            verdict = replace(verdict, word=Word.UNTESTED, as_expected=False, stakes=())
         if number in self.unknown:
-            verdict = replace(verdict, word=Word.UNKNOWN, as_expected=False)
+            verdict = replace(verdict, word=Word.INCONCLUSIVE, as_expected=False)
         folder.save(2, verdict=verdict)
         sealed.write(folder.path)
         return Run(scenario=scenario.name, verdict=verdict, folder=folder.path)
@@ -158,10 +158,10 @@ def test_known_failures_are_shown_apart(plays: Plays, tmp_path: Path) -> None:
 
 
 def test_a_drawn_plan_that_hit_nothing_is_no_wrong_run(plays: Plays, tmp_path: Path) -> None:
-    plays.void = frozenset({2})
+    plays.untested = frozenset({2})
     nightly(tmp_path, "--seed", "7")
     html = (tmp_path / "latest" / "index.html").read_text()
-    assert f"<h1>{MOST} runs: {MOST - 1} as expected, 1 drawn and void</h1>" in html
+    assert f"<h1>{MOST} runs: {MOST - 1} as expected, 1 drawn and untested</h1>" in html
     found = sections(tmp_path)
     assert "As expected" not in found["blank"] and not {"mute", "wrong"} & found.keys()
     assert shown(tmp_path) == [(str(MOST), "0")]
@@ -172,10 +172,10 @@ def test_the_page_its_trend_and_the_line_for_a_chat_count_the_same_plans(plays: 
     done = nightly(tmp_path, "--seed", "7")
     html = (tmp_path / "latest" / "index.html").read_text()
     # The second plan is played twice more; the third has the same failure.
-    assert "<h1>4 runs: 1 as expected, 3 not (1 unknown, 2 violated), and 2 runs again</h1>" in html
+    assert "<h1>4 runs: 1 as expected, 3 not (1 inconclusive, 2 violated), and 2 runs again</h1>" in html
     assert shown(tmp_path) == [("4", "3")]
-    assert done.stdout.startswith("nightly seed 7 shard 1/1: 4 plans in 0 min: 1 held, 1 unknown, 2 violated; ")
-    assert "unknown" in done.stdout.split("; ")[1] and "plan drawn 0" in done.stdout
+    assert done.stdout.startswith("nightly seed 7 shard 1/1: 4 plans in 0 min: 1 held, 1 inconclusive, 2 violated; ")
+    assert "inconclusive" in done.stdout.split("; ")[1] and "plan drawn 0" in done.stdout
     assert done.exit_code == 1
 
 
@@ -183,7 +183,7 @@ def test_an_unknown_drawn_plan_is_named_where_it_decides_the_exit_code(plays: Pl
     plays.unknown = frozenset({2})
     done = nightly(tmp_path, "--seed", "7")
     assert done.exit_code == 3
-    assert "unknown" in done.stdout.split("; ")[1] and "plan drawn 1, not run again" in done.stdout
+    assert "inconclusive" in done.stdout.split("; ")[1] and "plan drawn 1, not run again" in done.stdout
     assert shown(tmp_path) == [(str(MOST), "1")]
 
 
@@ -196,7 +196,7 @@ def test_the_nights_of_several_machines_make_one_page(
     known.write_text(SCENARIO.read_text() + f"known: {{issue: '{issue}', until: 9999-12-31}}\n")
     shutil.copytree(SCENARIO.parents[2] / "pipelines" / "transactions", tmp_path / "pipelines" / "transactions")
     monkeypatch.setattr(kept, "HELD_KEPT", 1)
-    plays.violated, plays.void = frozenset({1}), frozenset({2, 8})
+    plays.violated, plays.untested = frozenset({1}), frozenset({2, 8})
     for shard in ("1/2", "2/2"):
         assert nightly(tmp_path / shard[0], "--seed", "7", "--shard", shard, path=known).exit_code == 0
     folders = [str(tmp_path / number) for number in "12"]
@@ -204,7 +204,7 @@ def test_the_nights_of_several_machines_make_one_page(
     merged = CliRunner().invoke(main, ["report", *folders, "--out", str(tmp_path / "merged")])
     assert merged.exit_code == 0, merged.output
     html = (tmp_path / "merged" / "index.html").read_text()
-    assert "<h1>12 runs: 9 as expected, 1 known to fail, 2 drawn and void</h1>" in html
+    assert "<h1>12 runs: 9 as expected, 1 known to fail, 2 drawn and untested</h1>" in html
     assert issue in html.split('<section id="known">')[1].split("</section>")[0]
     assert '<section id="wrong">' not in html
     assert "The folders of 9 runs of these were removed" in html

@@ -190,7 +190,7 @@ def test_a_cause_says_which_partitions_came_twice_where_each_did_so_whole_or_not
     assert ("there twice" in group.told) == bool(said) and said in group.told
 
 
-@pytest.mark.parametrize("word", [Word.VOID, Word.UNKNOWN, Word.ERROR])
+@pytest.mark.parametrize("word", [Word.UNTESTED, Word.INCONCLUSIVE, Word.ERROR])
 def test_a_run_without_an_answer_gives_its_first_reasons(word: Word) -> None:
     told = headline(case(sample.verdict(word=word, findings=(), reasons=("the broker died; its log is full",))))
     assert told[1:] == ["The broker died; its log is full."]

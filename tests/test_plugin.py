@@ -194,7 +194,7 @@ def test_the_failure_text_is_ours_and_nothing_else(
     result.stdout.no_fnmatch_line("*.py:*")
 
 
-@pytest.mark.parametrize("word", [Word.UNKNOWN, Word.VOID])
+@pytest.mark.parametrize("word", [Word.INCONCLUSIVE, Word.UNTESTED])
 def test_a_run_without_an_answer_fails_with_its_word(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World, word: Word
 ) -> None:
@@ -346,7 +346,7 @@ def test_junit_and_the_end_have_our_word_and_code_and_pytest_has_its_own(
 ) -> None:
     project("scenarios/a.yaml")
     project("scenarios/b.yaml")
-    world.answers["a"] = sample.verdict(word=Word.VOID, findings=(), reasons=("the reason",))
+    world.answers["a"] = sample.verdict(word=Word.UNTESTED, findings=(), reasons=("the reason",))
     world.answers["b"] = SetupError("the pipeline committed no batch")
     result = run(pytester, "scenarios", "--junitxml=junit.xml")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -356,7 +356,7 @@ def test_junit_and_the_end_have_our_word_and_code_and_pytest_has_its_own(
         case.get("name"): {each.get("name"): each.get("value") for each in case.iter("property")}
         for case in tree.iter("testcase")
     }
-    assert [(found[name]["verdict"], found[name]["exit_code"]) for name in "ab"] == [("void", "3"), ("error", "4")]
+    assert [(found[name]["verdict"], found[name]["exit_code"]) for name in "ab"] == [("untested", "3"), ("error", "4")]
     texts = [str(each.text) for each in tree.iter("failure")]
     assert [text.splitlines()[-1].partition(" scenarios")[0][:27] for text in texts] == [
         "again:  onceproof replay re",
@@ -477,10 +477,10 @@ def test_an_assertion_that_fails_shows_what_each_run_says(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World
 ) -> None:
     project("mine/a.yaml")
-    world.answers["a"] = Verdict(word=Word.VOID, as_expected=False, expect="held", reasons=("step 1 hit nothing",))
+    world.answers["a"] = Verdict(word=Word.UNTESTED, as_expected=False, expect="held", reasons=("step 1 hit nothing",))
     pytester.makepyfile("def test_mine(run_scenario): assert run_scenario('mine/a.yaml').verdict.word == 'held'")
     result = run(pytester, "test_an_assertion_that_fails_shows_what_each_run_says.py")
-    result.stdout.fnmatch_lines(["*- Onceproof -*", "VOID, expected held: a", "*because: step 1 hit nothing"])
+    result.stdout.fnmatch_lines(["*- Onceproof -*", "UNTESTED, expected held: a", "*because: step 1 hit nothing"])
 
 
 def test_a_user_may_bring_a_stack_of_their_own(

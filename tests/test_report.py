@@ -347,7 +347,7 @@ def test_settings_have_their_names_once(tmp_path: Path) -> None:
     assert "longest time without a commit in one attempt, in seconds" in text and "gap_s" not in text
 
 
-@pytest.mark.parametrize("word", [Word.VOID, Word.UNKNOWN, Word.ERROR])
+@pytest.mark.parametrize("word", [Word.UNTESTED, Word.INCONCLUSIVE, Word.ERROR])
 def test_a_page_without_an_answer_claims_nothing(tmp_path: Path, word: Word) -> None:
     verdict = sample.verdict(word=word, findings=(), steps=(), self_tests={}, reasons=("the reason",))
     text = page_of(tmp_path, verdict)
@@ -408,7 +408,7 @@ def test_commands_name_the_folder_from_where_the_run_was_started(tmp_path: Path,
     assert f"<code>onceproof replay {place}" in render.write(folder.path).read_text()
 
 
-@pytest.mark.parametrize("word", [Word.UNKNOWN, Word.ERROR])
+@pytest.mark.parametrize("word", [Word.INCONCLUSIVE, Word.ERROR])
 def test_a_copy_without_its_times_gives_the_same_page(tmp_path: Path, word: Word) -> None:
     """Artefacts of a CI come back with the time of their unpacking."""
     asked = sample.verdict(word=word, findings=(), as_expected=False, reasons=("the time was up",))

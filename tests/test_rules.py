@@ -60,7 +60,7 @@ def test_expected_rows_that_reprocessing_cannot_change_are_tested(ruled: Callabl
 
 def test_records_without_expected_rows_are_not_tested(ruled: Callable[[Build], Judged]) -> None:
     found = ruled(lambda run: run.sink(replace(PER_RECORD, effect=f"{PER_RECORD.effect} where id < 10")))
-    assert told(found)[0] is Word.VOID
+    assert told(found)[0] is Word.UNTESTED
     assert "none of its 10 records has an expected row" in words(found)
 
 
@@ -123,7 +123,7 @@ def test_no_violation_without_a_baseline_run(ruled: Callable[[Build], Judged]) -
         run.controls = []
 
     found = ruled(build)
-    assert (found.verdict.word, found.wants) == (Word.UNKNOWN, 1)
+    assert (found.verdict.word, found.wants) == (Word.INCONCLUSIVE, 1)
 
 
 def two_sinks(run: RunBuilder, effect: str) -> None:
@@ -262,7 +262,7 @@ def test_at_most_once_allows_no_low_total_without_a_baseline_run(ruled: Callable
         run.controls = []
 
     found = ruled(build)
-    assert (found.verdict.word, found.wants) == (Word.UNKNOWN, 1)
+    assert (found.verdict.word, found.wants) == (Word.INCONCLUSIVE, 1)
 
 
 def test_nor_one_that_baseline_runs_differ_in(ruled: Callable[[Build], Judged]) -> None:
@@ -272,7 +272,7 @@ def test_nor_one_that_baseline_runs_differ_in(ruled: Callable[[Build], Judged]) 
         run.tables = [run.rows((0, 30))]
         run.calm(run.tables, [], [])
 
-    assert told(ruled(build))[0] is Word.UNKNOWN
+    assert told(ruled(build))[0] is Word.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("guarantee", Guarantee)
@@ -375,7 +375,7 @@ def test_a_batch_that_was_committed_without_the_server_was_not_interrupted(ruled
         run.found(1, holds=10, again=None)
         lived(run, "kill kafka", committed_meanwhile={"checkpoint": 1})
 
-    assert told(ruled(build))[0] is Word.VOID
+    assert told(ruled(build))[0] is Word.UNTESTED
 
 
 def test_one_that_was_not_is_exposed_to_a_loss(ruled: Callable[[Build], Judged]) -> None:

@@ -30,22 +30,22 @@ def line(stem: str, kind: str, word: str, **changes: Any) -> Line:
         (line("upsert", AS_IT_WAS, "held", as_expected=True), ""),
         (line("append", AS_IT_WAS, "violated", as_expected=True), ""),
         (line("append", AS_IT_WAS, "violated"), "violated, not as expected: why"),
-        (line("append", AS_IT_WAS, "void"), "void, not as expected: why"),
+        (line("append", AS_IT_WAS, "untested"), "untested, not as expected: why"),
         (line("append", AS_IT_WAS, "error", raised=True), "it broke: why"),
         (line("append", "nothing", "error", raised=True), "it broke: why"),
         (line("checkpoint_shared", "nothing", "error", raised=True), "it broke: why"),
-        (line("append", "idle", "void"), ""),
+        (line("append", "idle", "untested"), ""),
         (line("append", "idle", "held", as_expected=True), "talked into green"),
         (line("append", "idle", "violated", as_expected=True), f"violated{FAULTS_INJECTED}"),
-        (line("append", "idle", "unknown"), f"unknown{FAULTS_INJECTED}"),
+        (line("append", "idle", "inconclusive"), f"inconclusive{FAULTS_INJECTED}"),
         (line("append", "idle", "error"), f"error{FAULTS_INJECTED}"),
         (line("checkpoint_missing", "idle", "violated"), ""),
         (line("checkpoint_temporary", "filtered out", "violated"), ""),
         (line("checkpoint_missing", "nothing", "violated"), f"violated{FAULTS_INJECTED}"),
-        (line("checkpoint_missing", "idle", "unknown"), f"unknown{FAULTS_INJECTED}"),
+        (line("checkpoint_missing", "idle", "inconclusive"), f"inconclusive{FAULTS_INJECTED}"),
         (line("checkpoint_missing", "idle", "held"), "talked into green"),
         (line("checkpoint_shared", "nothing", "violated"), ""),
-        (line("checkpoint_shared", "empty batch", "unknown"), ""),
+        (line("checkpoint_shared", "empty batch", "inconclusive"), ""),
         (line("checkpoint_shared", "idle", "error"), "error: why"),
         (line("checkpoint_shared", "idle", "error", said=f"{faked_hits.UNWELL}: it ended"), ""),
         (line("checkpoint_shared", "idle", "held"), "talked into green"),
@@ -57,13 +57,13 @@ def test_a_run_is_right_or_it_is_said_why_not(one: Line, why: str) -> None:
 
 def test_the_end_names_what_is_not_right() -> None:
     lines = [
-        line("append", "idle", "void"),
+        line("append", "idle", "untested"),
         line("append", "nothing", "held"),
         line("append", "idle", "error", raised=True),
     ]
     assert counted(lines).splitlines() == [
         "idle: 1 error",
-        "idle: 1 void",
+        "idle: 1 untested",
         "nothing: 1 held",
         "WRONG append (nothing): talked into green",
         "WRONG append (idle): it broke: why",
@@ -121,9 +121,9 @@ def test_kept_runs_are_judged_again_without_a_stack(
     """The run in the folder is one that held; of the others there is none."""
     folders.Folder(tmp_path / "r1", tables=[folders.payments(folders.values(40))]).sealed()
     lines = [
-        line("append", "idle", "void", folder="r1"),
-        line("append", AS_IT_WAS, "void", folder="r1"),
-        line("upsert", "idle", "void", folder="gone"),
+        line("append", "idle", "untested", folder="r1"),
+        line("append", AS_IT_WAS, "untested", folder="r1"),
+        line("upsert", "idle", "untested", folder="gone"),
         line("checkpoint_shared", "idle", "error", said=f"{faked_hits.UNWELL}: it ended"),
     ]
     (tmp_path / "lines.jsonl").write_text("\n".join(json.dumps(asdict(one)) for one in lines))

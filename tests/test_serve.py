@@ -169,7 +169,7 @@ def test_a_search_finds(served: Served, query: str, left: list[str]) -> None:
     [
         (
             "verdict=proved",
-            "asked for verdict=proved; it is one of held, unknown, void, violated, error. Take one of them",
+            "asked for verdict=proved; it is one of held, inconclusive, untested, violated, error. Take one of them",
         ),
         ("since=yesterday", "asked for since=yesterday; it is a day such as 2026-12-31. Write it that way"),
         ("since=20260101", "asked for since=20260101; it is a day such as 2026-12-31. Write it that way"),

@@ -109,11 +109,11 @@ DOUBLED = replace(sample.duplicated(), faults=(HIT,))
     [
         (UPSERT, held(), ""),
         (UPSERT, held(stakes=()), "held, and nothing that was at stake would show"),
-        (UPSERT, held(word=Word.VOID, stakes=(sample.loss(shown=False),)), ""),
-        (UPSERT, held(word=Word.VOID), "void, and what was at stake would show: "),
-        (UPSERT, held(word=Word.VOID, steps=(replace(sample.STEP, hit=False),)), ""),
+        (UPSERT, held(word=Word.UNTESTED, stakes=(sample.loss(shown=False),)), ""),
+        (UPSERT, held(word=Word.UNTESTED), "untested, and what was at stake would show: "),
+        (UPSERT, held(word=Word.UNTESTED, steps=(replace(sample.STEP, hit=False),)), ""),
         (UPSERT, violated(DOUBLED), "violated, and nothing that it cannot survive was at stake"),
-        (UPSERT, held(word=Word.UNKNOWN, reasons=("late",)), "unknown: late"),
+        (UPSERT, held(word=Word.INCONCLUSIVE, reasons=("late",)), "inconclusive: late"),
         (UPSERT, held(word=Word.ERROR, reasons=("no Java",)), "error: no Java"),
         (APPEND, violated(DOUBLED), ""),
         (APPEND, violated(DOUBLED, Finding(kind=Kind.RECOVERED, sink="s")), ""),
@@ -129,8 +129,8 @@ DOUBLED = replace(sample.duplicated(), faults=(HIT,))
         ),
         (AT_LEAST, held(stakes=(sample.repetition(allowed=True), sample.loss())), ""),
         (AT_LEAST, held(stakes=(sample.repetition(allowed=True),)), "held, and nothing that was at stake would show"),
-        (AT_LEAST, held(word=Word.VOID, stakes=(sample.repetition(allowed=True),)), ""),
-        (AT_LEAST, held(word=Word.VOID), "void, and what was at stake would show: "),
+        (AT_LEAST, held(word=Word.UNTESTED, stakes=(sample.repetition(allowed=True),)), ""),
+        (AT_LEAST, held(word=Word.UNTESTED), "untested, and what was at stake would show: "),
         (AT_LEAST, violated(DOUBLED), "violated, and nothing that it cannot survive was at stake"),
         (AT_MOST, violated(sample.lost()), "violated, and nothing that it cannot survive was at stake"),
     ],
@@ -289,11 +289,11 @@ def test_a_line_keeps_schedule_verdict_batch_and_fault() -> None:
 
 
 COUNTED = """\
-twins     violated?  held  unknown  void  violated  error  wrong
-repaired  never      2     0        0     1         0      1
-broken    must       1     0        0     1         0      1
-broken    may        0     0        0     0         0      0
-broken    never      0     0        0     0         0      0"""
+twins     violated?  held  inconclusive  untested  violated  error  wrong
+repaired  never      2     0             0         1         0      1
+broken    must       1     0             0         1         0      1
+broken    may        0     0             0         0         0      0
+broken    never      0     0             0         0         0      0"""
 
 
 def test_words_are_counted_against_the_truth() -> None:
@@ -307,10 +307,10 @@ def test_words_are_counted_against_the_truth() -> None:
     assert soak.counted(kept) == COUNTED
 
 
-VOID = held(word=Word.VOID, stakes=())
-SPARED = held(word=Word.VOID, stakes=(sample.repetition(allowed=True),))
+UNTESTED = held(word=Word.UNTESTED, stakes=())
+SPARED = held(word=Word.UNTESTED, stakes=(sample.repetition(allowed=True),))
 CAUGHT = line(APPEND, violated(DOUBLED))
-AS_IT_HAS_TO_BE = [line(UPSERT, held())] * 57 + [line(UPSERT, VOID)] * 3 + [CAUGHT] * 60
+AS_IT_HAS_TO_BE = [line(UPSERT, held())] * 57 + [line(UPSERT, UNTESTED)] * 3 + [CAUGHT] * 60
 
 
 @pytest.mark.parametrize(
@@ -318,14 +318,14 @@ AS_IT_HAS_TO_BE = [line(UPSERT, held())] * 57 + [line(UPSERT, VOID)] * 3 + [CAUG
     [
         ([], True, "60 of 63 "),
         ([line(AT_LEAST, SPARED)] * 9, True, "57 of 60 "),
-        ([line(UPSERT, VOID)], False, "57 of 61 "),
-        ([line(UPSERT, held(word=Word.UNKNOWN))] * 4, False, "57 of 64 "),
+        ([line(UPSERT, UNTESTED)], False, "57 of 61 "),
+        ([line(UPSERT, held(word=Word.INCONCLUSIVE))] * 4, False, "57 of 64 "),
         ([line(UPSERT, violated(DOUBLED))], False, "repaired: 1 violated, "),
         ([line(UPSERT, held(word=Word.ERROR))], False, " 1 error, "),
         ([line(UPSERT, held(stakes=()))] * 2, False, "; 2 others wrong; "),
         ([line(APPEND, held())], False, " 60 of 61 caught; "),
         ([line(APPEND, violated(replace(DOUBLED, faults=())))], False, " 60 of 61 caught; "),
-        ([line(BEFORE, held(word=Word.UNKNOWN))], False, "; 1 others wrong; "),
+        ([line(BEFORE, held(word=Word.INCONCLUSIVE))], False, "; 1 others wrong; "),
     ],
 )
 def test_the_figures_decide_the_exit_code(more: list[dict[str, Any]], right: bool, said: str) -> None:
@@ -361,11 +361,11 @@ def test_kept_runs_are_judged_again_without_a_stack(tmp_path: Path, capsys: pyte
     assert out[0] == f"0 upsert_before_offset_commit: {step}: held (never): right"
     assert out[-1].startswith("2 of 2 run; repaired: 0 violated, 0 error, 2 of 2 held; ")
     verdict = json.loads((good / "verdict.json").read_text())
-    (good / "verdict.json").write_text(json.dumps({**verdict, "word": "void"}))
+    (good / "verdict.json").write_text(json.dumps({**verdict, "word": "untested"}))
     (other / "run.json").write_text(json.dumps({**json.loads((other / "run.json").read_text()), "outcome": 7}))
     assert soak.main(["--judge", str(tmp_path)]) == 1
     out = capsys.readouterr().out.splitlines()
-    assert out[0] == f"0 upsert_before_offset_commit: {step}: held (was void) (never): right"
+    assert out[0] == f"0 upsert_before_offset_commit: {step}: held (was untested) (never): right"
     assert out[1].startswith(f"2 upsert_before_offset_commit: {step}: error (was held) (never): WRONG: error: ")
 
 

@@ -53,10 +53,10 @@ def test_check_says_where_the_run_itself_had_said_otherwise(
     stored: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As an older version would have, whose judge saw less."""
-    stored.verdict_json.write_text(stored.verdict_json.read_text().replace('"held"', '"void"', 1))
+    stored.verdict_json.write_text(stored.verdict_json.read_text().replace('"held"', '"untested"', 1))
     sealed.write(stored.path)
     assert suite.check(stored.path) == 0
-    assert "the run itself had said: VOID" in capsys.readouterr().out
+    assert "the run itself had said: UNTESTED" in capsys.readouterr().out
 
 
 def test_check_of_an_error_repeats_the_scenario_and_not_the_plan(
@@ -94,7 +94,7 @@ def test_check_names_what_was_altered_and_judges_nothing(stored: RunFolder, caps
 def test_a_verdict_that_was_forged_is_neither_judged_nor_shown(
     stored: RunFolder, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stored.verdict_json.write_text(stored.verdict_json.read_text().replace('"held"', '"void"'))
+    stored.verdict_json.write_text(stored.verdict_json.read_text().replace('"held"', '"untested"'))
     with pytest.raises(HarnessError, match=r"1 file in it is not as the run left it(?s:.)*verdict\.json: altered"):
         suite.check(stored.path) if verb == "check" else suite.report([stored.path])
     assert capsys.readouterr().out == ""
@@ -191,7 +191,7 @@ def test_ci_is_told_of_each_run_once_and_how_to_repeat_one_whose_folder_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run_one(scenario: Scenario, stack: Any, *, reports: Path, **rest: Any) -> Result:
-        verdict = sample.held() if scenario.name == "a" else sample.verdict(word=Word.VOID, reasons=("::error::x",))
+        verdict = sample.held() if scenario.name == "a" else sample.verdict(word=Word.UNTESTED, reasons=("::error::x",))
         return Result(verdict=verdict, folder=sample.stored(reports, verdict, run_id=scenario.name).path, seconds=1.0)
 
     stack: Any = SimpleNamespace(name="processes", health=lambda: None)
@@ -210,7 +210,7 @@ def test_ci_is_told_of_each_run_once_and_how_to_repeat_one_whose_folder_is_gone(
     fenced, _, after = out.partition(f"::stop-commands::{fence}\n")[2].partition(f"\n::{fence}::\n")
     assert "because: ::error::x" in fenced
     (line,) = after.splitlines()
-    assert line.startswith("::error file=scenarios/b.yaml,line=1,title=VOID")
+    assert line.startswith("::error file=scenarios/b.yaml,line=1,title=UNTESTED")
     assert line.endswith("again:  onceproof run scenarios/b.yaml --seed 5")
     assert Path("step.md").read_text().count("## Onceproof\n") == 1
     (tests,) = ElementTree.parse("out/junit.xml").getroot()
@@ -275,7 +275,7 @@ def test_a_violation_with_others_beside_it_names_what_they_share_and_stays_one()
 
 @pytest.mark.parametrize(
     "run",
-    [failed(as_expected=True), replace(failed(), verdict=sample.held()), failed(word=Word.UNKNOWN)],
+    [failed(as_expected=True), replace(failed(), verdict=sample.held()), failed(word=Word.INCONCLUSIVE)],
     ids=["expected", "held", "unknown"],
 )
 def test_nothing_is_said_of_others_where_they_can_be_no_cause(run: Run) -> None:

@@ -1,7 +1,7 @@
 """The verdict is true: on the real stack, with what was done to the run known beforehand.
 
-A repaired pipeline that is broken again turns red; a fault without effect is void; a late sink is not a lost one; an
-answer that was cut says nothing about the pipeline; a row taken out by hand is named.
+A repaired pipeline that is broken again turns red; a fault without effect is untested; a late sink is not a lost one;
+an answer that was cut says nothing about the pipeline; a row taken out by hand is named.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_a_repaired_twin_that_loses_its_upsert_turns_red_with_ids_batch_and_faul
 
 # In CI: test_sabotage.py, whose evidence lies on top of it.
 @pytest.mark.prove
-def test_a_kill_without_effect_is_void_and_never_held(
+def test_a_kill_without_effect_is_untested_and_never_held(
     project: Path, run_scenario: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def spared(processes: list[Any]) -> dict[str, str]:
@@ -92,7 +92,7 @@ def test_a_kill_without_effect_is_void_and_never_held(
         killing, "signals", SimpleNamespace(**{**vars(signals), "kill": spared, "freeze": lambda ps: ps})
     )
     verdict = run_scenario(scenario(project)).verdict
-    assert verdict.word is Word.VOID
+    assert verdict.word is Word.UNTESTED
     assert verdict.steps[0].hit is False
     assert any("did not hit" in reason for reason in verdict.reasons)
 
@@ -192,9 +192,9 @@ def test_a_users_program_under_its_own_argument_names_gets_a_true_verdict(run_sc
 
 
 @pytest.mark.prove
-def test_sparks_own_wordcount_is_launched_hit_restarted_and_void(run_scenario: Run) -> None:
+def test_sparks_own_wordcount_is_launched_hit_restarted_and_untested(run_scenario: Run) -> None:
     result = run_scenario(load(HOUSE / "scenarios" / "examples" / "wordcount.yaml"))
-    assert result.verdict.word is Word.VOID
+    assert result.verdict.word is Word.UNTESTED
     assert result.verdict.steps[0].hit
     assert any("console sink cannot be read back" in reason for reason in result.verdict.reasons)
     assert (result.folder / "logs" / "driver-2.log").exists()
@@ -222,7 +222,7 @@ def predicted(run_scenario: Run, step: Step, *, broken: bool) -> None:
     twice = broken and step.when.point is CrashPoint.SINK_COMMITTED
     assert [outcome.hit for outcome in verdict.steps] == [True]
     idle = step.when.point is CrashPoint.BATCH_COMMITTED
-    assert verdict.word is (Word.VIOLATED if twice else Word.VOID if idle else Word.HELD)
+    assert verdict.word is (Word.VIOLATED if twice else Word.UNTESTED if idle else Word.HELD)
     assert set(verdict.kinds()) == ({"duplicated"} if twice else set())
     assert all(finding.batches == (verdict.steps[0].batch,) for finding in verdict.findings)
 

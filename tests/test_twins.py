@@ -32,7 +32,7 @@ class Meant(NamedTuple):
 
 AS_ITS_SINK = "the same append sink: what is repaired is the checkpoint, which alone gives at least once"
 READ_ONCE = "a socket cannot be asked again, so no program over it gives exactly once: what is repaired is the claim"
-NO_STAKE = "a repair that is hit there, or a weaker guarantee, has nothing at stake: its verdict has to be void"
+NO_STAKE = "a repair that is hit there, or a weaker guarantee, has nothing at stake: its verdict has to be untested"
 RELIABLE = "a socket cannot be asked again: what is repaired is the source, and the receiver that keeps its place there"
 RENAMED = "what is repaired is the writer, which renames a whole file into place"
 MEANT = {
@@ -47,7 +47,7 @@ MEANT = {
     "hadoop/hdfs_source_blocks_lost_swallowed": Meant(
         "hadoop/hdfs_source_blocks_lost_before_the_batch",
         "no program can read a block that is lost: what is repaired is that it stops",
-        word=Word.UNKNOWN,
+        word=Word.INCONCLUSIVE,
     ),
     "dstreams/received_log_at_a_rate": Meant(
         "dstreams/reliable_kept_at_a_rate", RELIABLE, frozenset({"input", "guarantee"})
@@ -68,7 +68,7 @@ MEANT = {
     "sinks/postgres_away_unlogged": Meant(
         "sinks/postgres_away_between_batches",
         "a logged table loses nothing there, and nobody notices: what is repaired is the table",
-        word=Word.VOID,
+        word=Word.UNTESTED,
     ),
     "sources/files_written_in_place": Meant("sources/files_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place"})),
     "sources/files_torn_kept_by_id": Meant(
@@ -78,11 +78,11 @@ MEANT = {
         "sources/files_text_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place", "torn"})
     ),
     "sources/python_source_counter_in_memory_after_offset_commit": Meant(
-        "sources/python_source_counter_taken_up_after_offset_commit", NO_STAKE, word=Word.VOID
+        "sources/python_source_counter_taken_up_after_offset_commit", NO_STAKE, word=Word.UNTESTED
     ),
     **{
         f"{store}/checkpoint_counter_in_memory_delete_held": Meant(
-            f"{store}/checkpoint_counter_taken_up_delete_held", NO_STAKE, word=Word.VOID
+            f"{store}/checkpoint_counter_taken_up_delete_held", NO_STAKE, word=Word.UNTESTED
         )
         for store in ("azure", "s3")
     },
@@ -91,7 +91,7 @@ MEANT = {
     ),
     "sources/socket_mid_batch": Meant("sources/socket_at_most_once_mid_batch", READ_ONCE, frozenset({"guarantee"})),
     "sources/socket_planned": Meant(
-        "sources/socket_at_most_once_planned", NO_STAKE, frozenset({"guarantee"}), word=Word.VOID
+        "sources/socket_at_most_once_planned", NO_STAKE, frozenset({"guarantee"}), word=Word.UNTESTED
     ),
     "yarn/upsert_node_lost_twice": Meant(
         "yarn/upsert_node_lost_twice_four_attempts",

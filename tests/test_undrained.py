@@ -60,7 +60,7 @@ HISTORY = histories.lines(
 )
 PROGRESSED = Progressed(committed={0: 200, 1: 40}, end={0: 240, 1: 160}, drained=False)
 COUNTS = Counts({0: array("q", range(240)), 1: array("q", range(160))})
-UNKNOWN = sample.verdict(word=Word.UNKNOWN, findings=(), steps=(), reasons=("not drained: 160 of 400",))
+UNKNOWN = sample.verdict(word=Word.INCONCLUSIVE, findings=(), steps=(), reasons=("not drained: 160 of 400",))
 RUN = {
     "spark": {"spark.cores.max": "2"},
     "outcome": {"stateful": [{"checkpoint": "checkpoint", "shuffle_partitions": 200}]},
@@ -142,7 +142,7 @@ def test_every_sentence_is_short() -> None:
         {"progressed": None},
         {"progressed": replace(PROGRESSED, drained=True)},
         {"verdict": sample.verdict()},
-        {"verdict": replace(UNKNOWN, word=Word.VOID)},
+        {"verdict": replace(UNKNOWN, word=Word.UNTESTED)},
     ],
 )
 def test_of_any_other_run_nothing_is_said(changes: dict[str, Any]) -> None:

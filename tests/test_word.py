@@ -98,7 +98,12 @@ def test_the_worst_word_wins(why: set[str]) -> None:
         untested=[NOTHING] if "untested" in why else (),
         inconclusive=["u"] if "inconclusive" in why else (),
     )
-    words = {"violated": Word.VIOLATED, "error": Word.ERROR, "untested": Word.VOID, "inconclusive": Word.UNKNOWN}
+    words = {
+        "violated": Word.VIOLATED,
+        "error": Word.ERROR,
+        "untested": Word.UNTESTED,
+        "inconclusive": Word.INCONCLUSIVE,
+    }
     right = min((words[each] for each in why), key=SEVERITY.index, default=Word.HELD)
     assert word([LOST] if "violated" in why else [], reasons) is right
 
@@ -130,14 +135,14 @@ def test_the_worst_word_wins(why: set[str]) -> None:
             Expect(word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=True),
             "",
         ),
-        (Reasons(inconclusive=["gone"], gone=True), (), Expect(word=Word.UNKNOWN), ""),
+        (Reasons(inconclusive=["gone"], gone=True), (), Expect(word=Word.INCONCLUSIVE), ""),
         (
             Reasons(inconclusive=["open"]),
             (),
-            Expect(word=Word.UNKNOWN),
+            Expect(word=Word.INCONCLUSIVE),
             "inconclusive was expected for what a fault took away for good, and something else is open",
         ),
-        (Reasons(untested=[NOTHING]), (), Expect(word=Word.VOID), ""),
+        (Reasons(untested=[NOTHING]), (), Expect(word=Word.UNTESTED), ""),
     ],
 )
 def test_a_verdict_is_the_expected_one_with_its_kinds_and_cause(
@@ -148,7 +153,7 @@ def test_a_verdict_is_the_expected_one_with_its_kinds_and_cause(
 
 def test_an_expected_untested_is_a_sound_run_in_which_nothing_counts() -> None:
     why = Reasons(untested=[NOTHING])
-    assert "something else is wrong" in unexpected(Word.VOID, (), why, Expect(word=Word.VOID), sound=False)
+    assert "something else is wrong" in unexpected(Word.UNTESTED, (), why, Expect(word=Word.UNTESTED), sound=False)
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after t
 report: reports/a b/1/report.html
 again:  onceproof replay 'reports/a b/1'"""
 
-VOID = """\
-VOID, expected held: driver dies after the sink committed
+UNTESTED = """\
+UNTESTED, expected held: driver dies after the sink committed
   because: step `kill driver` missed its crash point
   MISSED: kill driver at sink-committed of batch 3
 
@@ -78,19 +78,19 @@ def test_the_failure_text() -> None:
     assert words.failure(sample.NAME, sample.verdict(), Path("reports/a b/1")) == FAILURE
 
 
-def test_a_void_run_says_its_word_and_why() -> None:
+def test_a_untested_run_says_its_word_and_why() -> None:
     step = StepOutcome(
         name="kill driver", point="sink-committed", crash_point=CrashPoint.SINK_COMMITTED, batch=3, hit=False
     )
     verdict = sample.verdict(
-        word=Word.VOID,
+        word=Word.UNTESTED,
         findings=(),
         steps=(step,),
         stakes=(),
         untried=(),
         reasons=("step `kill driver` missed its crash point",),
     )
-    assert words.failure(sample.NAME, verdict, Path("reports/a/1")) == VOID
+    assert words.failure(sample.NAME, verdict, Path("reports/a/1")) == UNTESTED
 
 
 def test_a_reason_of_many_lines_keeps_them_and_of_too_many_the_last() -> None:
@@ -235,7 +235,7 @@ def test_a_repetition_that_came_and_was_dropped_is_not_said_to_have_been_able_to
 
 def test_a_hit_without_any_stake_points_to_the_reasons() -> None:
     said = ["inconsequential: nothing was at stake; the verdict's reasons say why"]
-    assert at_stake(word=Word.VOID) == said
+    assert at_stake(word=Word.UNTESTED) == said
     assert at_stake(sample.repetition(step=2)) == said
 
 

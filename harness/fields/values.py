@@ -7,13 +7,14 @@ one, a duration has a unit, `true` is `true`. A refusal says what was asked and 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 from itertools import islice
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -212,8 +213,9 @@ def one_of(names: Sequence[str]) -> Typed:
     return typed(read, asked, type="string", enum=list(names))
 
 
-def choice(words: Iterable[StrEnum], *also: str) -> Typed:
-    """One of some words, read as the enum's member; `also` are other forms that the key may have."""
+def choice(words: Iterable[StrEnum], *also: str, renamed: Mapping[str, str] = MappingProxyType({})) -> Typed:
+    """One of some words, read as the enum's member; `also` are other forms that the key may have, `renamed` has earlier
+    names."""
     known = {word.value: word for word in words}
     asked = f"one of {', '.join([*known, *also])}"
 
@@ -221,6 +223,8 @@ def choice(words: Iterable[StrEnum], *also: str) -> Typed:
         if isinstance(value, str) and value in known:
             return known[value]
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        if isinstance(value, str) and value in renamed:
+            hint = f"; it is called {renamed[value]!r} now"
         raise refusal(asked, value, hint)
 
     return typed(read, asked, type="string", enum=list(known))
@@ -343,5 +347,8 @@ Pause = Annotated[float, duration(zero=True)]
 Promise = Annotated[Guarantee, choice(Guarantee)]
 Place = Annotated[CrashPoint, choice(point for point in CrashPoint if point is not CrashPoint.BATCH_PLANNING)]
 VictimPart = Annotated[Victim, choice(Victim)]
-PlainWord = Annotated[Word, choice((Word.HELD, Word.UNKNOWN, Word.VOID), "{violated: [KIND]}")]
+RENAMED = {"void": "untested", "unknown": "inconclusive"}
+PlainWord = Annotated[
+    Word, choice((Word.HELD, Word.INCONCLUSIVE, Word.UNTESTED), "{violated: [KIND]}", renamed=RENAMED)
+]
 FindingKind = Annotated[Kind, choice(kind for kind in Kind if kind is not Kind.RECOVERED)]

@@ -154,7 +154,7 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
     run, examined = facts.run, [sink.examined for sink in facts.sinks]
     lost = any(finding.kind is Kind.LOST for finding in facts.violating)
     yield from (words.Untested(why, meant=True) for sink in examined for why in sink.unread)
-    yield from map(words.Untested, (*facts.producer.void, *(why for sink in examined for why in sink.void)))
+    yield from map(words.Untested, (*facts.producer.untested, *(why for sink in examined for why in sink.untested)))
     for name in facts.strange.values():
         yield words.Untested(f"{name} holds not one of the keys expected of it: is it the right table?")
     yield from (words.Untested(why) for why in [facts.skips] if why)

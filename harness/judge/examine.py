@@ -32,8 +32,8 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 
 @dataclass(kw_only=True)
 class Examined:
-    """What came of one sink. `void`, `unknown` and `error` are reasons, `unread` those of a sink that the scenario says
-    cannot be read; `unmatched` says that it holds none of the keys expected of it; `unseen` counts rows that are
+    """What came of one sink. `untested`, `unknown` and `error` are reasons, `unread` those of a sink that the scenario
+    says cannot be read; `unmatched` says that it holds none of the keys expected of it; `unseen` counts rows that are
     missing while the pipeline is not drained, which `waiting` says; `strange` those that may be of records which the
     ledger is `short` of; `behind`: it is, and a batch has yet to write what it took."""
 
@@ -48,7 +48,7 @@ class Examined:
     kinds: Counter[Kind] = field(default_factory=Counter)
     self_tests: tuple[SelfTest, ...] = ()
     unread: list[str] = field(default_factory=list)
-    void: list[str] = field(default_factory=list)
+    untested: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
@@ -134,15 +134,15 @@ def examine(
     effect that is no query."""
     out = Examined(sink=sink, name=name, position=position, drained=drained, short=short, table=table)
     if table is None or table.unreadable or sink.effect is None:
-        (out.unread if sink.effect is None else out.void).append(_unreadable(out, table))
+        (out.unread if sink.effect is None else out.untested).append(_unreadable(out, table))
         return out
     effect = effects.table(sink.effect)
     committed = effect if drained else _of_committed(effects, sink.effect, effect)
     out.sink_rows, out.expected_rows = len(table.rows), len(committed.rows)
-    out.void += schema_mismatch(sink, effect.described, table.columns, name=name)
-    if out.void:
+    out.untested += schema_mismatch(sink, effect.described, table.columns, name=name)
+    if out.untested:
         return out
-    out.void += filter(None, [folded(sink, table, name=name)])
+    out.untested += filter(None, [folded(sink, table, name=name)])
     out.notes += filter(None, [folding_note(sink, table, name=name), table.note and f"{name}: {table.note}"])
     case = _case(out, effect, table, effects)
     out.case = case
@@ -156,7 +156,7 @@ def examine(
     _shuffled(out, case, effects)
     if sink.order is not None:
         _order(out, table)
-    out.void += [
+    out.untested += [
         f"self-test `{self_test.name}` of {out.name}: {self_test.why}"
         for self_test in out.self_tests
         if not self_test.found
@@ -206,7 +206,7 @@ def _compare(out: Examined, case: Case) -> None:
     out.holds = {key_of(row, places) for row in case.found}
     expected = {key_of(row, places) for row in case.expected}
     if not out.expected_rows:
-        out.void.append(f"the effect of {out.name} calls for no row")
+        out.untested.append(f"the effect of {out.name} calls for no row")
     # A single total under another key is a wrong total, where its value is all the key that it has.
     alone = len(expected) == 1 and not case.payload_places() and bool(out.holds)
     # An empty sink may still be written.
@@ -270,10 +270,10 @@ def _order(out: Examined, table: SinkTable) -> None:
             found=table.rows,
         )
     except ValueError as failure:
-        out.void.append(f"the order cannot be judged: {failure}")
+        out.untested.append(f"the order cannot be judged: {failure}")
         return
     if not placed(case):
-        out.void.append(f"the order of {out.name} cannot be judged: no two rows share {', '.join(case.order.per)}")
+        out.untested.append(f"the order of {out.name} cannot be judged: no two rows share {', '.join(case.order.per)}")
     out.findings += [late for late in misordered(case) if out.counted(late.kind)]
 
 

@@ -1,4 +1,4 @@
-"""How the sending side did. Its failures make a run void, or an error; they are never the pipeline's."""
+"""How the sending side did. Its failures make a run untested, or an error; they are never the pipeline's."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PLACES_SHOWN = 5
 
 @dataclass
 class Producer:
-    """How the sending side did: counts for the verdict, reasons that make it void, records that came back. `short`: the
-    source has lost or changed records since they were acknowledged, and the pipeline may have taken them before."""
+    """How the sending side did: counts for the verdict, reasons that make it untested, records that came back. `short`:
+    the source has lost or changed records since they were acknowledged, and the pipeline may have taken them before."""
 
     short: bool = False
     counts: dict[str, int] = field(default_factory=dict)
-    void: list[str] = field(default_factory=list)
+    untested: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
     recovered: list[Finding] = field(default_factory=list)
 
@@ -38,16 +38,16 @@ def examine_producer(run: Run) -> Producer:
         "recovered": len(report.recovered),
     }
     if attempts.torn:
-        out.void.append(f"the ledger of attempts is {attempts.torn}")
+        out.untested.append(f"the ledger of attempts is {attempts.torn}")
     out.short = bool(report.lost or report.changed)
     for what, places in (("lost", report.lost), ("changed", report.changed)):
         if places:
-            out.void.append(f"the source {what} {len(places)} acknowledged records ({_places(places)})")
+            out.untested.append(f"the source {what} {len(places)} acknowledged records ({_places(places)})")
     if report.duplicated:
         # What the sink should hold is then anybody's guess, so no word about the pipeline would be fair.
         out.error.append(f"the producer wrote records twice into the source ({_places(report.duplicated)})")
     if report.foreign:
-        out.void.append(f"the source holds {report.foreign} records that nobody here sent")
+        out.untested.append(f"the source holds {report.foreign} records that nobody here sent")
     out.recovered = _recovered(report.recovered[:FINDINGS_MAX], run.source)
     return out
 

@@ -78,7 +78,7 @@ def _windows(
     """A sink of windows, by the batches that wrote them."""
     sink, name = run.scenario.sinks[place], sink_names(run.scenario.sinks)[place]
     if why := unclear(run, sink):
-        return Compared(examined=Examined(sink=sink, name=name, position=place, drained=drained, void=[why]))
+        return Compared(examined=Examined(sink=sink, name=name, position=place, drained=drained, untested=[why]))
     order = by_writing(run, hits, source, place)
     with Effects(order.source, where=f"scenario `{run.scenario.name}`") as written:
         # What a batch has yet to write may be missing, or be there already: that is no finding.

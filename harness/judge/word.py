@@ -16,7 +16,7 @@ from harness.scenario import COMMITTING, CrashPoint, Evidence, Expect, Finding, 
 
 IN_BATCH = (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTING, CrashPoint.SINK_COMMITTED)
 """The crash points at which a batch is planned and not committed."""
-SEVERITY = (Word.VIOLATED, Word.ERROR, Word.VOID, Word.UNKNOWN, Word.HELD)
+SEVERITY = (Word.VIOLATED, Word.ERROR, Word.UNTESTED, Word.INCONCLUSIVE, Word.HELD)
 
 
 class Untested(NamedTuple):
@@ -43,8 +43,8 @@ def word(violating: Collection[Finding], reasons: Reasons) -> Word:
     words = [
         *([Word.VIOLATED] if violating else []),
         *([Word.ERROR] if reasons.error else []),
-        *([Word.VOID] if reasons.untested else []),
-        *([Word.UNKNOWN] if reasons.inconclusive else []),
+        *([Word.UNTESTED] if reasons.untested else []),
+        *([Word.INCONCLUSIVE] if reasons.inconclusive else []),
     ]
     return min(words, key=SEVERITY.index, default=Word.HELD)
 
@@ -61,9 +61,9 @@ def unexpected(found: Word, violating: Sequence[Finding], reasons: Reasons, expe
         if not all(each.partial for each in reasons.untested):
             return "the run was no test"
         return _unexplained(violating, expect)
-    if found is Word.UNKNOWN and not reasons.gone:
+    if found is Word.INCONCLUSIVE and not reasons.gone:
         return "inconclusive was expected for what a fault took away for good, and something else is open"
-    if found is Word.VOID and not sound:
+    if found is Word.UNTESTED and not sound:
         return "untested was expected because nothing was to be exposed, and something else is wrong with the run"
     return ""
 

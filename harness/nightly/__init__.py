@@ -7,8 +7,8 @@ by itself, over the moments, then over the faults that the stack and the loader 
 *weighted* half: of some candidates the one whose cells (target, crash point, fault) the list and earlier nights have
 aimed at least. Once a plan of a target has failed, its later ones are passed over, while there are other targets.
 Only the uniform half bounds anything, for the other one goes where the list sends it. A drawn plan expects *held*:
-what is violated is a finding, run again at once, and written as a scenario file. A void one counts for nothing. The
-state is a file of lines, one a run, so that a killed night goes on where it was, with the same plans.
+what is violated is a finding, run again at once, and written as a scenario file. An untested one counts for nothing.
+The state is a file of lines, one a run, so that a killed night goes on where it was, with the same plans.
 
 draw.py      targets and plans; pure
 moments.py   the steps that are possible in a batch of a target; pure

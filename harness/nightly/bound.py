@@ -5,7 +5,8 @@ forbids. With n such runs of n held, a true share of 3/n would have been seen at
 of each line by itself, not of all of them together.
 
 What fails takes bounds away, whichever half or corpus it is of: an error those of its target, a run that is violated or
-unknown those of the faults that hit in it. A void run says nothing in either way. Runs again of a plan are not counted.
+inconclusive those of the faults that hit in it. An untested run says nothing in either way. Runs again of a plan are
+not counted.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def bounds(lines: Iterable[Line], earlier: Mapping[Cell, Bound] | None = None) -
     lines = list(lines)
     counts = {cell: each.held for cell, each in (earlier or {}).items()}
     for line in lines:
-        if line.half == Half.UNIFORM and not line.again and line.struck and line.verdict != Word.VOID:
+        if line.half == Half.UNIFORM and not line.again and line.struck and line.verdict != Word.UNTESTED:
             for cell in ((line.target, "", "", ""), *((line.target, *each) for each in line.struck)):
                 counts[cell] = counts.get(cell, 0) + (line.verdict == Word.HELD)
     spoilt = {cell for cell, each in (earlier or {}).items() if not each.clean}
@@ -56,7 +57,7 @@ def bounds(lines: Iterable[Line], earlier: Mapping[Cell, Bound] | None = None) -
 
 
 def _spoils(line: Line, cell: Cell) -> bool:
-    if line.verdict in (Word.HELD, Word.VOID) or line.target != cell[0]:
+    if line.verdict in (Word.HELD, Word.UNTESTED) or line.target != cell[0]:
         return False
     faults = {fault for _, _, fault in (*line.hit, *line.struck)}
     return line.verdict == Word.ERROR or not cell[3] or cell[3] in faults

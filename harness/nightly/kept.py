@@ -17,7 +17,7 @@ from harness.run_folder.store import RunFolder, slug
 from harness.scenario import Word
 
 HELD_KEPT = 10
-HARMLESS = (Word.HELD.value, Word.VOID.value)
+HARMLESS = (Word.HELD.value, Word.UNTESTED.value)
 """Words of runs of which the newest few are kept."""
 
 
@@ -122,7 +122,7 @@ def _word(folder: Path) -> str:
     try:
         return str(json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["word"])
     except (OSError, ValueError, KeyError, TypeError):
-        return Word.VOID.value
+        return Word.UNTESTED.value
 
 
 def _age(each: tuple[Path, Kept]) -> tuple[float, str]:

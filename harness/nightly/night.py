@@ -61,7 +61,7 @@ def entries(
 
 def failed(verdict: Verdict, *, drawn: bool) -> bool:
     """Is it one to run again? A drawn plan may hit nothing, which is no failure."""
-    if drawn and verdict.word in (Word.VOID, Word.UNKNOWN):
+    if drawn and verdict.word in (Word.UNTESTED, Word.INCONCLUSIVE):
         return False
     return not verdict.as_expected
 

@@ -65,7 +65,7 @@ class Line:
     @property
     def wrong(self) -> bool:
         """Is it a failure that is new? A drawn plan that is unknown is one too, though it is not run again."""
-        return (self.failed or (bool(self.half) and self.verdict == Word.UNKNOWN)) and not self.known
+        return (self.failed or (bool(self.half) and self.verdict == Word.INCONCLUSIVE)) and not self.known
 
 
 @dataclass

@@ -220,7 +220,7 @@ def meaning(word: Word) -> str:
     return {
         Word.HELD: "the faults put records at stake whose harm this sink would show, and the guarantee held",
         Word.VIOLATED: "the guarantee is disproved: the findings below are rows that contradict it",
-        Word.VOID: "nothing was tested: this run says neither that the guarantee holds nor that it does not",
-        Word.UNKNOWN: "the run could not tell: its reasons say what was left open",
+        Word.UNTESTED: "nothing was tested: this run says neither that the guarantee holds nor that it does not",
+        Word.INCONCLUSIVE: "the run could not tell: its reasons say what was left open",
         Word.ERROR: "no verdict: the set-up, the effect or the surroundings failed; nothing is said of the guarantee",
     }[word]

@@ -35,7 +35,7 @@ from harness.snapshot import Position, Progressed
 
 # The proof of a step stands with the step.
 UNTOLD = frozenset({"at_s", "evidence"})
-MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.VOID: "○", Word.UNKNOWN: "?", Word.ERROR: "!"}
+MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.UNTESTED: "○", Word.INCONCLUSIVE: "?", Word.ERROR: "!"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,7 @@ LIST_TEXT = 600
 PAGE = "report.html"
 # The pages say the same of themselves.
 CSP = "default-src 'none'; style-src 'unsafe-inline'"
-WORDS = (Word.HELD, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.ERROR)
+WORDS = (Word.HELD, Word.VIOLATED, Word.UNTESTED, Word.INCONCLUSIVE, Word.ERROR)
 
 
 def write(folder: Path) -> Path:
@@ -127,7 +127,7 @@ def parts(found: store.RunFolder) -> page.Parts:
         controls=snapshots.controls(found.path),
         progressed=history.progressed(lines),
         counts=read_counts(found.source),
-        starved=_starved(found) if verdict.word is Word.UNKNOWN else {},
+        starved=_starved(found) if verdict.word is Word.INCONCLUSIVE else {},
     )
 
 

@@ -33,7 +33,7 @@ from harness.scenario import Finding, Kind, StepOutcome, Verdict, Word, plain
 CAUSE = ("kind", "sink", "position", "checkpoint", "faults", "fits", "without_faults")
 """What groups findings by cause."""
 # What a page and a table put first: the runs that need a reader.
-WORST_FIRST = (Word.ERROR, Word.VIOLATED, Word.VOID, Word.UNKNOWN, Word.HELD)
+WORST_FIRST = (Word.ERROR, Word.VIOLATED, Word.UNTESTED, Word.INCONCLUSIVE, Word.HELD)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +146,8 @@ def write(reports: Path, runs: Sequence[Run]) -> Path:
 
 
 def exit_code(runs: Sequence[Run]) -> int:
-    """0 all as expected or known to fail, 1 a guarantee disproved or a broken twin not caught, 3 unknown or void, 4 an
-    error."""
+    """0 all as expected or known to fail, 1 a guarantee disproved or a broken twin not caught, 3 inconclusive
+    or untested, 4 an error."""
     wrong = [run.verdict.word for run in runs if run.wrong]
     if Word.ERROR in wrong:
         return 4

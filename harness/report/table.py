@@ -17,8 +17,8 @@ HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "at st
 COLOURS = {
     Word.HELD: "green",
     Word.VIOLATED: "magenta",
-    Word.VOID: "yellow",
-    Word.UNKNOWN: "yellow",
+    Word.UNTESTED: "yellow",
+    Word.INCONCLUSIVE: "yellow",
     Word.ERROR: "red",
 }
 
@@ -49,7 +49,7 @@ def text(runs: Sequence[Run]) -> str:
 
 
 def tally(runs: Sequence[Run]) -> str:
-    """`18 runs: 18 as expected` or `18 runs: 16 as expected, 2 not (1 violated, 1 void)`."""
+    """`18 runs: 18 as expected` or `18 runs: 16 as expected, 2 not (1 violated, 1 untested)`."""
     wrong = [run.verdict.word for run in runs if run.wrong]
     known = sum(bool(run.known) for run in runs)
     good = f"{plural(len(runs), 'run')}: {len(runs) - len(wrong) - known} as expected"

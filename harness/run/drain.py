@@ -201,7 +201,8 @@ class Drain:
         while left := next(filter(None, (busy(sink, live.own.parts) for sink in live.scenario.sinks)), ""):
             if limit.over():
                 self._unsettled = True
-                self._reasons.append(f"unknown: the sink's server was still at work after {SERVER_IDLE_S:g} s: {left}")
+                words = f"the sink's server was still at work after {SERVER_IDLE_S:g} s: {left}"
+                self._reasons.append(f"inconclusive: {words}")
                 return
             pause(TICK_S)
 

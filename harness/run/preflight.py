@@ -2,7 +2,7 @@
 A sink that the pipeline makes itself is looked at as soon as it is there; and all of them once more after the first
 batch that has records and is committed.
 
-What is found here would make the verdict void after a whole run, or worse: rows kept from a run that held would be
+What is found here would make the verdict untested after a whole run, or worse: rows kept from a run that held would be
 judged as this one's.
 """
 

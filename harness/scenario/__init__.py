@@ -45,8 +45,8 @@ class Word(StrEnum):
     """The one word of a verdict, best first; the worst of several wins."""
 
     HELD = "held"
-    UNKNOWN = "unknown"
-    VOID = "void"
+    INCONCLUSIVE = "inconclusive"
+    UNTESTED = "untested"
     VIOLATED = "violated"
     ERROR = "error"
 

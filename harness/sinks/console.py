@@ -23,7 +23,7 @@ class Place(Shape):
 
 
 class Console:
-    """A scenario with no other sink is void."""
+    """A scenario with no other sink is untested."""
 
     about = About(name="console", summary="a sink that cannot be read back", example="{console: true}", options=Place)
     component = ""

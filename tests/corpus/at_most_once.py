@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
-from tests.corpus.case import adversary, held, violated, void
+from tests.corpus.case import adversary, held, untested, violated
 from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD
 
@@ -62,7 +62,7 @@ def gone_after_it_was_there(run: RunBuilder) -> None:
 
 @adversary(
     9,
-    void(
+    untested(
         "step 1 (`kill driver`) does not count for postgres payments:",
         shown=("1 loss",),
         kinds={Kind.LOST: 20},
@@ -101,7 +101,7 @@ def one_of_two_sinks_that_must_agree(run: RunBuilder) -> Iterator[str]:
     run.tables = [part, part]
 
 
-@adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
+@adversary(9, untested("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
 def nothing_but_a_loss_at_stake(run: RunBuilder) -> Iterator[str]:
     """Killed before the batch wrote anything: no program could have written it twice."""
     at_most_once(run)
@@ -110,7 +110,7 @@ def nothing_but_a_loss_at_stake(run: RunBuilder) -> Iterator[str]:
     run.found(holds=15)
 
 
-@adversary(9, void("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss", "1 repetition"))
+@adversary(9, untested("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss", "1 repetition"))
 def nothing_but_a_repetition_at_stake(run: RunBuilder) -> Iterator[str]:
     """Killed when all of the batch was in the sink: no program could have lost it, and only that is forbidden."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)

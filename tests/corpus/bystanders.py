@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
 from harness.snapshot import RESTART, Query, QueryState
-from tests.corpus.case import adversary, error, held, violated, void
+from tests.corpus.case import adversary, error, held, untested, violated
 from tests.corpus.counters import COUNTED, COUNTS, counting
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.run_builder import RunBuilder, blame, query, state
@@ -21,7 +21,7 @@ CONSOLE = ("tmp/temporary-1", "tmp/temporary-2")
 """The checkpoints that Spark gives a query without one: new in each attempt."""
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 repetition"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 repetition"))
 def a_query_beside_it_has_no_checkpoint(run: RunBuilder) -> Iterator[str]:
     """Two queries, killed when both had committed all that they had planned. The one that prints to the console has no
     checkpoint, and begins with the first record again; the one that feeds the sink goes on where it was."""
@@ -37,7 +37,7 @@ def a_query_beside_it_has_no_checkpoint(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(
-    2, void("step 1 (`kill executor`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
+    2, untested("step 1 (`kill executor`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
 )
 def an_executor_of_nobody_knows_which_query(run: RunBuilder) -> Iterator[str]:
     """Two queries had a batch in flight, on two executors, and one of those was killed at a moment. Its task may have
@@ -95,7 +95,9 @@ def lost_before_a_checkpoint_was_deleted(run: RunBuilder) -> None:
     run.calm()
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition"))
+@adversary(
+    2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
+)
 def a_heartbeat_while_the_next_attempt_writes(run: RunBuilder) -> Iterator[str]:
     """Offsets kept by hand, killed between two slices. By the second look the next attempt has written five rows and
     saved nothing; of the dead one nobody is left, and a transaction beside the sink was open."""
@@ -181,7 +183,7 @@ def sums_of_doubles_that_are_wrong_in_the_end(run: RunBuilder) -> None:
 @adversary(
     1,
     held("1 loss", "1 repetition"),
-    twin=void("step 1 (`kill driver`) does not count for postgres payments:"),
+    twin=untested("step 1 (`kill driver`) does not count for postgres payments:"),
     guard=True,
 )
 def begins_at_the_last_row_of_the_sink(run: RunBuilder) -> Iterator[str]:
@@ -197,7 +199,7 @@ def begins_at_the_last_row_of_the_sink(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(
-    2, void("step 1 (`kill executor`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
+    2, untested("step 1 (`kill executor`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
 )
 def an_executor_died_whose_task_had_finished(run: RunBuilder) -> Iterator[str]:
     """All rows of batch 1 were in the sink when its executor was killed, and the batch was not committed yet. The
@@ -209,7 +211,7 @@ def an_executor_died_whose_task_had_finished(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(
-    2, held("1 repetition"), twin=void("step 1 (`kill executor`) does not count for postgres payments:"), guard=True
+    2, held("1 repetition"), twin=untested("step 1 (`kill executor`) does not count for postgres payments:"), guard=True
 )
 def a_driver_that_did_not_outlive_its_executor(run: RunBuilder) -> Iterator[str]:
     """All rows of batch 1 were in the sink when its executor was killed. The driver ended by itself, and the next one

@@ -1,7 +1,7 @@
 """One adversarial case: a run folder that fools a naive judge, its one right verdict, and a twin that differs in one
 fact and has another.
 
-    @adversary(1, void("batch 0 held no record"), twin=held("1 repetition"))
+    @adversary(1, untested("batch 0 held no record"), twin=held("1 repetition"))
     def first_batch_is_empty(run: Scene) -> Iterator[str]:
         \"\"\"What is wrong, and why it fools.\"\"\"
         run.batch_sizes(0, 10, 10, 10)
@@ -167,14 +167,14 @@ def held(*shown: str, said: str = "", as_expected: bool = True, **more: object) 
     return Right(word=Word.HELD, said=said, as_expected=as_expected, shown=shown, **more)  # type: ignore[arg-type]
 
 
-def void(said: str, *, as_expected: bool = False, **more: object) -> Right:
-    """Void, and nothing at stake that shows."""
-    return Right(word=Word.VOID, said=said, as_expected=as_expected, **{"shown": (), **more})  # type: ignore[arg-type]
+def untested(said: str, *, as_expected: bool = False, **more: object) -> Right:
+    """Untested, and nothing at stake that shows."""
+    return Right(word=Word.UNTESTED, said=said, as_expected=as_expected, **{"shown": (), **more})  # type: ignore[arg-type]
 
 
-def unknown(said: str, **more: object) -> Right:
+def inconclusive(said: str, **more: object) -> Right:
     """Unknown, for this reason."""
-    return Right(word=Word.UNKNOWN, said=said, **more)  # type: ignore[arg-type]
+    return Right(word=Word.INCONCLUSIVE, said=said, **more)  # type: ignore[arg-type]
 
 
 def error(said: str, **more: object) -> Right:

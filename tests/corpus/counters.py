@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
-from tests.corpus.case import adversary, held, unknown, violated
+from tests.corpus.case import adversary, held, inconclusive, violated
 from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import TOTALS
 
@@ -29,7 +29,7 @@ def counting(run: RunBuilder, *contributions: int) -> None:
 
 @adversary(
     3,
-    unknown(
+    inconclusive(
         "2 findings may hide what the guarantee forbids, or be what it",
         kinds={Kind.WRONG_AGGREGATE: 2},
         faults=("kill driver at sink-committed of batch 2, attempt 2",),
@@ -52,7 +52,7 @@ def a_lost_and_a_doubled_batch_read_as_one_more(run: RunBuilder) -> Iterator[str
 
 @adversary(
     3,
-    unknown(
+    inconclusive(
         "2 findings may hide what the guarantee forbids, or be what it",
         kinds={Kind.WRONG_AGGREGATE: 2},
         faults=("kill driver at batch-planned of batch 1, attempt 2",),
@@ -125,7 +125,7 @@ def another_batch_is_missing(run: RunBuilder) -> None:
 
 @adversary(
     3,
-    unknown(
+    inconclusive(
         "2 findings may hide what the guarantee forbids, or be what it",
         kinds={Kind.WRONG_AGGREGATE: 2},
         faults=("kill driver at sink-committed of batch 1, attempt 2",),

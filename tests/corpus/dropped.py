@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from harness.checkers.cells import Row
 from harness.scenario import Kind
-from tests.corpus.case import adversary, held, violated, void
+from tests.corpus.case import adversary, held, untested, violated
 from tests.corpus.run_builder import RunBuilder
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
 HIDDEN = "folds equal rows"
-NOT_SHOWN = void(HIDDEN, shown=None)
+NOT_SHOWN = untested(HIDDEN, shown=None)
 AT_THE_HIT, AT_THE_NEXT, IN_THE_END = "1-injection/0", "2-injection/0", "0"
 BATCH = (10, 20)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.snapshot import RESTART, QueryState
-from tests.corpus.case import adversary, held, void
+from tests.corpus.case import adversary, held, untested
 from tests.corpus.run_builder import CHECKPOINT, Moment, RunBuilder
 
 
-@adversary(1, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
+@adversary(1, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def first_batch_is_empty(run: RunBuilder) -> Iterator[str]:
     """The producer starts when the query has begun, so batch 0 is empty. A program that appends and is killed between
     its sink and the commit of that batch repeats nothing."""
@@ -19,7 +19,7 @@ def first_batch_is_empty(run: RunBuilder) -> Iterator[str]:
     run.batch_sizes(10, 10, 10)
 
 
-@adversary(1, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
+@adversary(1, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def predecessor_was_purged(run: RunBuilder) -> Iterator[str]:
     """A batch that only moves a watermark, hit when `minBatchesToRetain` had purged the one before it: nothing is
     left beside it to see by that it is empty."""
@@ -33,7 +33,7 @@ def predecessor_was_purged(run: RunBuilder) -> Iterator[str]:
     )
 
 
-@adversary(1, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
+@adversary(1, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
 def after_the_first_record(run: RunBuilder) -> Iterator[str]:
     """`{records: 1}`: a record is acknowledged and not committed, a batch is planned and not committed. One is
     not in the other."""
@@ -43,7 +43,7 @@ def after_the_first_record(run: RunBuilder) -> Iterator[str]:
     run.found(planned=2, committed=1, holds=0)
 
 
-@adversary(1, void("every planned batch was committed: nothing was in flight"), twin=held("1 loss"))
+@adversary(1, untested("every planned batch was committed: nothing was in flight"), twin=held("1 loss"))
 def after_a_while(run: RunBuilder) -> Iterator[str]:
     """`{elapsed: 3s}`: the pipeline slept between two triggers, with records waiting for it that it had not planned."""
     run.injection(None, point="after 3.0 s", planned=2, committed=2, again=2)
@@ -51,7 +51,7 @@ def after_a_while(run: RunBuilder) -> Iterator[str]:
     run.found(planned=3, holds=20)
 
 
-@adversary(1, void("every planned batch was committed: nothing was in flight"), twin=held("1 repetition"))
+@adversary(1, untested("every planned batch was committed: nothing was in flight"), twin=held("1 repetition"))
 def between_two_batches(run: RunBuilder) -> Iterator[str]:
     """Killed right after `commits/1`: the next attempt goes on with batch 2, as it would have without the fault."""
     run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
@@ -59,7 +59,7 @@ def between_two_batches(run: RunBuilder) -> Iterator[str]:
     run.found(again=0)
 
 
-@adversary(1, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("2 repetition"))
+@adversary(1, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("2 repetition"))
 def every_step_in_an_empty_batch(run: RunBuilder) -> Iterator[str]:
     """Two faults, two hits with evidence; hit 2/2 says nothing where both batches are empty."""
     run.batch_sizes(0, 10, 0, 10, 20)
@@ -69,7 +69,7 @@ def every_step_in_an_empty_batch(run: RunBuilder) -> Iterator[str]:
     run.batch_sizes(0, 10, 10, 20)
 
 
-@adversary(1, void("every planned batch was committed: nothing was in flight"), twin=held("1 loss"))
+@adversary(1, untested("every planned batch was committed: nothing was in flight"), twin=held("1 loss"))
 def idle_before_a_sink_that_is_late(run: RunBuilder) -> Iterator[str]:
     """Killed between two batches. The sink shows its rows late, and has not got those of the last one yet: Spark's
     commit log has them."""
@@ -79,7 +79,7 @@ def idle_before_a_sink_that_is_late(run: RunBuilder) -> Iterator[str]:
     run.found(committed=1, again=1)
 
 
-@adversary(1, void("every planned batch was committed: nothing was in flight"), twin=held("1 loss", "1 repetition"))
+@adversary(1, untested("every planned batch was committed: nothing was in flight"), twin=held("1 loss", "1 repetition"))
 def an_orphan_committed_the_batch(run: RunBuilder) -> Iterator[str]:
     """Killed when half of the batch was in the sink. A process that outlived the driver wrote the rest and committed:
     the second snapshot has it in Spark's commit log."""

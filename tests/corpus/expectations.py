@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.scenario import Expect, Kind, Word
-from tests.corpus.case import adversary, held, unknown, violated, void
+from tests.corpus.case import adversary, held, inconclusive, untested, violated
 from tests.corpus.run_builder import RunBuilder, blame
 from tests.corpus.stalled import stall, taken_away
 
@@ -120,22 +120,22 @@ def a_loss_beside_the_fault(run: RunBuilder) -> None:
 
 @adversary(
     7,
-    void("step 1 (`kill driver`) does not count for postgres payments:", as_expected=True),
+    untested("step 1 (`kill driver`) does not count for postgres payments:", as_expected=True),
     twin=held("1 repetition", as_expected=False),
 )
-def void_on_purpose(run: RunBuilder) -> Iterator[str]:
-    """A scenario that shows that a fault in an empty batch tests nothing expects void, and got held."""
-    run.claim(expect=Expect(word=Word.VOID))
+def untested_on_purpose(run: RunBuilder) -> Iterator[str]:
+    """A scenario that shows that a fault in an empty batch tests nothing expects untested, and got held."""
+    run.claim(expect=Expect(word=Word.UNTESTED))
     run.batch_sizes(0, 10, 10, 10)
     run.injection(0)
     yield "batch 0 held ten records"
     run.batch_sizes(10, 10, 10)
 
 
-@adversary(7, void("something else is wrong", shown=None), twin=void("nothing was in flight", as_expected=True))
-def void_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
-    """A fault between two batches was to put nothing at stake, and void was expected; the fault came to nothing."""
-    run.claim(expect=Expect(word=Word.VOID))
+@adversary(7, untested("something else is wrong", shown=None), twin=untested("nothing was in flight", as_expected=True))
+def untested_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
+    """A fault between two batches was to put nothing at stake, and untested was expected; the fault came to nothing."""
+    run.claim(expect=Expect(word=Word.UNTESTED))
     run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
     (step,) = run.steps
     run.steps = [replace(step, hit=False)]
@@ -145,22 +145,22 @@ def void_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     7,
-    void("step 1 (`kill driver`) does not count for postgres payments:"),
-    twin=void("nothing was in flight", as_expected=True),
+    untested("step 1 (`kill driver`) does not count for postgres payments:"),
+    twin=untested("nothing was in flight", as_expected=True),
 )
-def void_because_nobody_could_look(run: RunBuilder) -> Iterator[str]:
+def untested_because_nobody_could_look(run: RunBuilder) -> Iterator[str]:
     """The sink could not be read when the fault hit: that nothing was at stake nobody knows."""
-    run.claim(expect=Expect(word=Word.VOID))
+    run.claim(expect=Expect(word=Word.UNTESTED))
     run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
     run.unread["1-injection/0"] = "the server did not answer"
     yield "it could"
     run.unread.clear()
 
 
-@adversary(7, unknown("and something else is open"), twin=unknown("did not come back", as_expected=True))
+@adversary(7, inconclusive("and something else is open"), twin=inconclusive("did not come back", as_expected=True))
 def out_of_time_where_a_stop_was_expected(run: RunBuilder) -> Iterator[str]:
     """A login was to be taken away for good, and the pipeline to stop over it. It came back, and the time was up."""
-    run.claim(expect=Expect(word=Word.UNKNOWN))
+    run.claim(expect=Expect(word=Word.INCONCLUSIVE))
     stall(run)
     stopped = run.outcome
     run.outcome = {"drained": False, "reasons": ["not drained: 10 of 40 records were not committed in time"]}

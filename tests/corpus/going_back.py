@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from harness.scenario import Kind
 from harness.snapshot import Batch, Query
-from tests.corpus.case import adversary, held, violated, void
+from tests.corpus.case import adversary, held, untested, violated
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query, state
 
 DUPLICATED = Kind.DUPLICATED
@@ -70,7 +70,7 @@ def it_was_going_back_when_the_fault_hit(run: RunBuilder) -> None:
     run.tables = [run.rows((0, 40), again=[(5, 20)])]
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
 def what_comes_again_without_the_fault_is_not_at_stake(run: RunBuilder) -> Iterator[str]:
     """The source went back before the fault, and the sink keeps rows by their id. The batch that was hit had written
     nothing; its rows are those of an earlier batch. It brings nothing that could be lost, nor begun to write."""
@@ -81,7 +81,7 @@ def what_comes_again_without_the_fault_is_not_at_stake(run: RunBuilder) -> Itera
     run.found(states=(state(CHECKPOINT, planned=(3, 30), committed=(2, 5)),))
 
 
-@adversary(2, void("nothing was in flight"), twin=held("1 repetition"))
+@adversary(2, untested("nothing was in flight"), twin=held("1 repetition"))
 def it_goes_back_long_after_the_fault(run: RunBuilder) -> Iterator[str]:
     """Killed between two batches, with nothing in flight. The next attempt goes on where the last one ended, and after
     some batches its source goes back: a start has nothing to do with that."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
 from harness.snapshot import Position
-from tests.corpus.case import adversary, held, unknown, violated, void
+from tests.corpus.case import adversary, held, inconclusive, untested, violated
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.run_builder import RunBuilder
 from tests.corpus.stalled import STALLED, stall
@@ -28,7 +28,9 @@ def accounts(run: RunBuilder) -> None:
         record["account"] = "b" if record["id"] >= 10 and record["id"] % 3 else "a"
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition"))
+@adversary(
+    2, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition")
+)
 def a_counter_made_in_advance(run: RunBuilder) -> Iterator[str]:
     """Killed between two slices. The program makes a counter at zero for each account before it is needed."""
     accounts(run)
@@ -38,7 +40,7 @@ def a_counter_made_in_advance(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[run.rows((0, 12))])
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def rows_made_in_advance(run: RunBuilder) -> Iterator[str]:
     """The table has a row for each payment that is due, and the program fills in the amounts. It was killed between two
     slices."""
@@ -49,7 +51,7 @@ def rows_made_in_advance(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[[*run.rows((0, 13)), *due[3:]]])
 
 
-@adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 repetition"))
+@adversary(9, untested("at-most-once allows it", shown=("1 loss",)), twin=held("1 repetition"))
 def a_counter_made_in_advance_at_a_kill_before_the_sink(run: RunBuilder) -> Iterator[str]:
     """Under at-most-once the driver was killed before the batch had written anything. The counter of an account that
     occurs in it first was made in advance."""
@@ -63,7 +65,7 @@ def a_counter_made_in_advance_at_a_kill_before_the_sink(run: RunBuilder) -> Iter
 
 @adversary(
     9,
-    void(
+    untested(
         "step 1 (`kill driver`) does not count for postgres payments:",
         shown=("1 loss",),
         kinds={Kind.CORRUPTED: 10},
@@ -82,7 +84,9 @@ def an_update_that_never_came(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[[*run.rows((0, 10)), *due[10:]]])
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition"))
+@adversary(
+    2, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition")
+)
 def totals_of_a_hop_with_slices_of_its_own(run: RunBuilder) -> Iterator[str]:
     """A second program writes the totals in portions of its own, and has come to thirteen records of twenty. The first
     one was killed between two slices."""
@@ -122,7 +126,7 @@ def a_habit_that_another_snapshot_shows(run: RunBuilder) -> None:
 @adversary(
     9,
     held("2 repetition", kinds={Kind.LOST: 10}, faults=("kill driver at after 5.0 s, attempt 1",)),
-    twin=void("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
+    twin=untested("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
 )
 def a_loss_that_is_acquitted_by_a_habit(run: RunBuilder) -> Iterator[str]:
     """The same under at-most-once: the lost slice was not in flight."""
@@ -145,7 +149,7 @@ def other_events_of_the_same_keys(run: RunBuilder) -> None:
     run.tables = [[*inserted, *((id_, account, "5.55") for id_, account, _ in inserted[10:20])]]
 
 
-@adversary(8, unknown("without faults it went 60 s without a commit"), twin=STALLED)
+@adversary(8, inconclusive("without faults it went 60 s without a commit"), twin=STALLED)
 def a_pace_that_it_does_not_keep_without_faults(run: RunBuilder) -> Iterator[str]:
     """The program declares an interval of twenty seconds, and goes a minute without a commit without faults."""
     stall(run)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tests.corpus.case import adversary, held, void
+from tests.corpus.case import adversary, held, untested
 from tests.corpus.run_builder import RunBuilder, query
 
 
-@adversary(2, void("goes from batch 1 to batch 3"), twin=held("1 repetition"))
+@adversary(2, untested("goes from batch 1 to batch 3"), twin=held("1 repetition"))
 def a_log_that_skips_a_batch(run: RunBuilder) -> Iterator[str]:
     """Spark logged no offsets for batch 2, whose records batch 3 seems to have taken. So it may have had any batch in
     flight at the hit, or none."""
@@ -21,7 +21,7 @@ def a_log_that_skips_a_batch(run: RunBuilder) -> Iterator[str]:
     run.queries = [whole]
 
 
-@adversary(2, void("progress is async"), twin=held("1 repetition"))
+@adversary(2, untested("progress is async"), twin=held("1 repetition"))
 def a_log_that_is_said_to_be_late(run: RunBuilder) -> Iterator[str]:
     """Batches were slow, so that Spark logged the offsets of each: none is skipped, and none was logged in time."""
     run.injection(1)
@@ -30,7 +30,7 @@ def a_log_that_is_said_to_be_late(run: RunBuilder) -> Iterator[str]:
     run.claim(pipeline=replace(run.scenario.pipeline, progress="checkpoint"))
 
 
-@adversary(2, void("async-log-write"), twin=held("1 repetition"))
+@adversary(2, untested("async-log-write"), twin=held("1 repetition"))
 def a_log_without_a_gap_that_a_thread_writes(run: RunBuilder) -> Iterator[str]:
     """Batches were slow, so that Spark logged the offsets of each, and nobody said that it does so beside them."""
     run.injection(1, late_log=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
 from harness.snapshot import RESTART
-from tests.corpus.case import adversary, held, violated, void
+from tests.corpus.case import adversary, held, untested, violated
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.run_builder import RunBuilder, blame, query, state
@@ -28,7 +28,7 @@ def side_by_side(run: RunBuilder) -> None:
     run.batches = []
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 loss"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 loss"))
 def a_late_sink_of_the_other_query(run: RunBuilder) -> Iterator[str]:
     """The payments were all committed and are shown late; only the audit had a batch in flight. As many rows as it had
     committed are there by chance."""
@@ -40,7 +40,7 @@ def a_late_sink_of_the_other_query(run: RunBuilder) -> Iterator[str]:
     run.sink(replace(PER_RECORD, query="audit"))
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 repetition"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 repetition"))
 def an_orphan_commits_before_the_next_attempt(run: RunBuilder) -> Iterator[str]:
     """The JVM outlived its program and committed the batch of the payments. When the next attempt began, only the audit
     had one in flight."""
@@ -59,7 +59,7 @@ IDLE = blame(None, point="failpoint idle")
 
 @adversary(
     10,
-    void("step 1 (`kill driver`) does not count for postgres payments:"),
+    untested("step 1 (`kill driver`) does not count for postgres payments:"),
     twin=violated(Kind.LOST, 10, "kill driver at failpoint idle, attempt 1", fits=None),
 )
 def saved_offsets_of_a_late_sink(run: RunBuilder) -> Iterator[str]:
@@ -74,7 +74,7 @@ def saved_offsets_of_a_late_sink(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     10,
-    void("step 1 (`kill driver`) does not count for postgres payments:"),
+    untested("step 1 (`kill driver`) does not count for postgres payments:"),
     twin=violated(Kind.LOST, 10, IDLE, batches=(), fits=None),
 )
 def saved_offsets_of_a_sink_that_is_late_unsaid(run: RunBuilder) -> Iterator[str]:
@@ -85,7 +85,9 @@ def saved_offsets_of_a_sink_that_is_late_unsaid(run: RunBuilder) -> Iterator[str
     run.tables = [run.rows((0, 10), (20, 40))]
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition"))
+@adversary(
+    2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
+)
 def an_orphan_finished_the_batch(run: RunBuilder) -> Iterator[str]:
     """Killed in the middle of batch 1. An orphan wrote the rest and committed it, the next attempt began with batch 2,
     and was too quick for a second snapshot: nothing was done again, and nothing was lost."""
@@ -94,7 +96,9 @@ def an_orphan_finished_the_batch(run: RunBuilder) -> Iterator[str]:
     run.found(again=1)
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition"))
+@adversary(
+    2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
+)
 def an_orphan_finished_after_the_second_snapshot(run: RunBuilder) -> Iterator[str]:
     """The same, and the second snapshot was taken before the orphan had committed."""
     run.injection(1, point=ROWS, holds=15, again=2)
@@ -104,7 +108,7 @@ def an_orphan_finished_after_the_second_snapshot(run: RunBuilder) -> Iterator[st
     run.found(2, again=1)
 
 
-@adversary(10, void("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss"))
+@adversary(10, untested("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss"))
 def committed_by_sparks_own_word(run: RunBuilder) -> Iterator[str]:
     """Spark had heard that the sink was committed, and the sink that is judged gets its rows later: the batch could
     only come again."""
@@ -114,7 +118,7 @@ def committed_by_sparks_own_word(run: RunBuilder) -> Iterator[str]:
     run.steps[0] = at_point(run.steps[0], "batch-planned")
 
 
-@adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
+@adversary(9, untested("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
 def a_transaction_that_is_gone(run: RunBuilder) -> Iterator[str]:
     """The writer was killed in an open transaction. Once it was dead the server had nothing of it: it cannot come
     twice."""
@@ -124,7 +128,7 @@ def a_transaction_that_is_gone(run: RunBuilder) -> Iterator[str]:
     run.found(left={"0": ("insert into payments",)})
 
 
-@adversary(9, void("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
+@adversary(9, untested("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
 def the_last_digit_of_a_double(run: RunBuilder) -> Iterator[str]:
     """Killed before the batch wrote. The totals are sums of doubles, whose last digit hangs on the order: they are the
     same."""
@@ -142,7 +146,7 @@ def the_last_digit_of_a_double(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[sorted(run.rows((0, 16)))[:1] + there[1:]])
 
 
-@adversary(10, void("at-least-once allows it", shown=("1 repetition",)), twin=held("1 repetition"))
+@adversary(10, untested("at-least-once allows it", shown=("1 repetition",)), twin=held("1 repetition"))
 def spark_says_that_a_late_sink_has_it(run: RunBuilder) -> Iterator[str]:
     """Killed when the sink was committed, by Spark's own word; nothing of it shows, also not before the next attempt
     worked, and no transaction is open: the sink is late. It may come twice."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.faults import fault
 from harness.scenario import Evidence, Kind
 from harness.snapshot import Query
-from tests.corpus.case import adversary, held, violated, void
+from tests.corpus.case import adversary, held, untested, violated
 from tests.corpus.run_builder import RunBuilder, query, state
 from tests.folders import PER_RECORD, STEP, TOTALS
 
@@ -23,7 +23,7 @@ LATEST = replace(
 PAYMENTS, AUDIT = "checkpoints/payments", "checkpoints/audit"
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def filtered_out(run: RunBuilder) -> Iterator[str]:
     """Killed at the crash point of a full batch, none of whose records pass the filter: also a program that appends
     holds."""
@@ -33,7 +33,7 @@ def filtered_out(run: RunBuilder) -> Iterator[str]:
     run.sink(replace(FILTERED, effect=f"{FILTERED.effect}+1"))
 
 
-@adversary(2, void("every planned batch was committed"), twin=held("1 repetition"))
+@adversary(2, untested("every planned batch was committed"), twin=held("1 repetition"))
 def other_query_feeds_the_sink(run: RunBuilder) -> Iterator[str]:
     """Two queries read the topic; the one that was hit in batch 1 writes to nothing that is judged."""
     run.sink(replace(PER_RECORD, query="payments"))
@@ -44,7 +44,7 @@ def other_query_feeds_the_sink(run: RunBuilder) -> Iterator[str]:
     run.found(holds=20, states=(state(PAYMENTS, **injected), state(AUDIT, **idle)))
 
 
-@adversary(2, void("name it in the sink (`query`)"), twin=held("1 loss"))
+@adversary(2, untested("name it in the sink (`query`)"), twin=held("1 loss"))
 def nobody_says_which_query(run: RunBuilder) -> Iterator[str]:
     """Two queries read the topic, one was hit, and the sink agrees with both of them."""
     run.queries = two_queries(run)
@@ -59,7 +59,7 @@ def two_queries(run: RunBuilder) -> list[Query]:
     return [query(name, *run.ends, first={1: 0, 2: 1}) for name in (PAYMENTS, AUDIT)]
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss"))
 def nothing_new_in_the_batch(run: RunBuilder) -> Iterator[str]:
     """The sink has the accounts that were ever seen. A batch that brings none may be lost or repeated, and nothing
     changes."""
@@ -77,7 +77,7 @@ def overwritten_later(run: RunBuilder) -> None:
     run.injection(1)
 
 
-@adversary(2, void("name it in the sink (`query`)"), twin=held("1 repetition"))
+@adversary(2, untested("name it in the sink (`query`)"), twin=held("1 repetition"))
 def the_query_that_feeds_the_sink_had_not_begun(run: RunBuilder) -> Iterator[str]:
     """The hit query writes to nothing that is judged. The one that does began with the next attempt."""
     run.queries = [query(AUDIT, *run.ends, first={1: 0, 2: 1}), query(PAYMENTS, *run.ends, first={2: 0})]
@@ -88,7 +88,7 @@ def the_query_that_feeds_the_sink_had_not_begun(run: RunBuilder) -> Iterator[str
     run.found(tables=None)
 
 
-@adversary(2, void("step 1 (`pause driver`) does not count for postgres payments:"), twin=held("1 loss"))
+@adversary(2, untested("step 1 (`pause driver`) does not count for postgres payments:"), twin=held("1 loss"))
 def a_driver_that_only_stood_still(run: RunBuilder) -> Iterator[str]:
     """The driver was paused when a batch was planned, and went on with it: nobody could have lost it."""
     run.injection(1, point="batch-planned", holds=10, again=None)
@@ -119,7 +119,7 @@ RATED = replace(
 )
 
 
-@adversary(2, void("cannot be run with records left out or counted twice"), twin=held("1 repetition"))
+@adversary(2, untested("cannot be run with records left out or counted twice"), twin=held("1 repetition"))
 def an_effect_that_one_record_decides(run: RunBuilder) -> Iterator[str]:
     """All totals are in the currency of one record of the hit batch. Of a ledger that has it twice the effect is no
     query."""

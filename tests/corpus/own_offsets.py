@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
 from harness.snapshot import RESTART, Position
-from tests.corpus.case import adversary, held, violated, void
+from tests.corpus.case import adversary, held, untested, violated
 from tests.corpus.counters import counting
 from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import TOTALS
@@ -45,7 +45,7 @@ def by_hand_again(run: RunBuilder, position: int, *moves: int) -> None:
     ]
 
 
-@adversary(9, void("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss", "1 repetition"))
+@adversary(9, untested("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss", "1 repetition"))
 def the_next_slice_is_longer(run: RunBuilder) -> Iterator[str]:
     """All of the slice in flight was in the sink. The next attempt took it together with what was sent meanwhile, and
     only that was not there."""
@@ -57,7 +57,7 @@ def the_next_slice_is_longer(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     9,
-    void(
+    untested(
         "step 1 (`kill driver`) does not count for postgres payments:",
         shown=("1 loss",),
         kinds={Kind.LOST: 1},
@@ -77,7 +77,7 @@ def offsets_saved_before_rows_that_are_written_one_by_one(run: RunBuilder) -> No
 @adversary(
     9,
     violated(Kind.LOST, 5, batches=None, fits=None, without_faults=True),
-    twin=void(
+    twin=untested(
         "step 1 (`kill driver`) does not count for postgres payments:",
         shown=("1 loss",),
         kinds={Kind.LOST: 5},
@@ -101,7 +101,9 @@ def offsets_saved_before_rows_in_another_order(run: RunBuilder) -> Iterator[str]
 DOUBLES = replace(TOTALS, effect="select account, sum(cast(amount as double)) as total from ledger group by account")
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition"))
+@adversary(
+    2, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition")
+)
 def doubles_between_two_slices(run: RunBuilder) -> Iterator[str]:
     """The pipeline keeps its offsets itself, and was killed between two slices. No look tells one sum of doubles from
     another, and nobody was writing."""
@@ -112,7 +114,7 @@ def doubles_between_two_slices(run: RunBuilder) -> Iterator[str]:
     run.found(writing={"0": ("insert into totals",)})
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
 def a_heartbeat_beside_the_sink(run: RunBuilder) -> Iterator[str]:
     """Killed between two slices. A connection that has written its heartbeat is idle in transaction: that says nothing
     of a slice."""
@@ -123,7 +125,7 @@ def a_heartbeat_beside_the_sink(run: RunBuilder) -> Iterator[str]:
     run.found(writing={"offsets": ("update progress",)}, left={})
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def the_next_attempt_before_it_saves(run: RunBuilder) -> Iterator[str]:
     """Killed between two slices, and nobody of the dead attempt was left. Before the next one had saved any offsets,
     half of its first slice was in the sink: it writes from a process that shows nowhere else."""
@@ -134,7 +136,7 @@ def the_next_attempt_before_it_saves(run: RunBuilder) -> Iterator[str]:
     run.edits = {"1-injection": {"alive": ["4712"]}}
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def offsets_that_arrive_after_the_hit(run: RunBuilder) -> Iterator[str]:
     """The rows were in the sink, and the commit of their offsets was on its way: the next attempt began beyond them."""
     by_hand(run, 10, 20, 30, 40, holds=20)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.checkers.cells import Row
 from harness.scenario import Expect, Guarantee, Kind, Word
 from harness.snapshot import RESTART, Batch, Query, QueryState
-from tests.corpus.case import adversary, held, unknown, violated, void
+from tests.corpus.case import adversary, held, inconclusive, untested, violated
 from tests.corpus.counters import COUNTED, COUNTS, counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.run_builder import RunBuilder, blame, query, state
@@ -57,7 +57,7 @@ def totals_that_had_it_later(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     9,
-    unknown(
+    inconclusive(
         "10 findings may be there without faults too: none of 3 baseline",
         kinds={Kind.LOST: 10},
         fits=("kill driver at batch-planned of batch 1, attempt 2",),
@@ -122,7 +122,7 @@ def sparks_word_of_rows_that_are_not_there(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(
-    2, void("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 loss", "1 repetition")
+    2, untested("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 loss", "1 repetition")
 )
 def a_late_sink_of_a_query_with_other_batches(run: RunBuilder) -> Iterator[str]:
     """The payments were committed and are shown late, as after their first batch. The audit, whose batch is larger, had
@@ -146,7 +146,9 @@ def a_late_sink_of_a_query_with_other_batches(run: RunBuilder) -> Iterator[str]:
 DOUBLES = replace(TOTALS, effect="select account, sum(cast(amount as double)) as total from ledger group by account")
 
 
-@adversary(9, void("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition"))
+@adversary(
+    9, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition")
+)
 def nothing_but_a_sum_of_doubles(run: RunBuilder) -> Iterator[str]:
     """Whether the batch was written shows in the last digits as well: then nobody can tell, and only what the guarantee
     allows may have been at stake."""

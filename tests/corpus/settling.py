@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from harness.run_folder.ledger import State
 from harness.scenario import Kind
-from tests.corpus.case import adversary, held, unknown, violated, void
+from tests.corpus.case import adversary, held, inconclusive, untested, violated
 from tests.corpus.counters import counting
 from tests.corpus.run_builder import RunBuilder
 
 LOST, UNEXPECTED = Kind.LOST, Kind.UNEXPECTED
 
 
-@adversary(10, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
+@adversary(10, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
 def table_was_not_there_yet(run: RunBuilder) -> Iterator[str]:
     """The program makes its table with its first batch. When the fault hit nothing could be read, so nothing shows
     what was at stake."""
@@ -23,7 +23,7 @@ def table_was_not_there_yet(run: RunBuilder) -> Iterator[str]:
     run.unread.clear()
 
 
-@adversary(10, void("its snapshot failed: the server is gone"), twin=held("1 repetition"))
+@adversary(10, untested("its snapshot failed: the server is gone"), twin=held("1 repetition"))
 def snapshot_failed(run: RunBuilder) -> Iterator[str]:
     """The fault has evidence, and where everything stood when the fault hit is not known."""
     run.injection(1, error="the server is gone", states=(), tables=[None])
@@ -33,7 +33,7 @@ def snapshot_failed(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     10,
-    unknown("still at work", shown=("1 repetition",)),
+    inconclusive("still at work", shown=("1 repetition",)),
     twin=violated(Kind.LOST, 20, "kill driver at sink-committed of batch 1, attempt 1"),
 )
 def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
@@ -42,7 +42,7 @@ def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
     run.injection(1)
     run.tables = [run.rows((0, 20))]
     run.calm()
-    open_ = "unknown: the sink's server was still at work after 75 s: transaction of producer 7 in partition 0"
+    open_ = "inconclusive: the sink's server was still at work after 75 s: transaction of producer 7 in partition 0"
     run.outcome = {"reasons": [open_]}
     yield "no transaction was open when the sink was read"
     run.outcome = {}
@@ -50,7 +50,7 @@ def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     10,
-    unknown("may be of records that the source lacked", shown=None),
+    inconclusive("may be of records that the source lacked", shown=None),
     twin=violated(Kind.UNEXPECTED, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
 )
 def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[str]:
@@ -66,7 +66,7 @@ def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[st
 
 @adversary(
     10,
-    void("the source lost 1 acknowledged records", shown=None),
+    untested("the source lost 1 acknowledged records", shown=None),
     twin=violated(Kind.UNEXPECTED, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
 )
 def the_source_lost_a_record_that_was_taken(run: RunBuilder) -> Iterator[str]:
@@ -82,7 +82,7 @@ def the_source_lost_a_record_that_was_taken(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     10,
-    unknown("at step 1, 2 totals of postgres totals were not those of the", shown=("1 repetition",)),
+    inconclusive("at step 1, 2 totals of postgres totals were not those of the", shown=("1 repetition",)),
     twin=held(
         "1 repetition",
     ),

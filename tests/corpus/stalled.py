@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Kind
-from tests.corpus.case import adversary, error, unknown, violated
+from tests.corpus.case import adversary, error, inconclusive, violated
 from tests.corpus.run_builder import RunBuilder, blame
 
 STALLED = violated(Kind.STALLED, 1, blame(1))
@@ -21,14 +21,14 @@ def stall(run: RunBuilder, *, kind: str = "idle") -> None:
     run.outcome = {"drained": False, "stalled": {"kind": kind, "idle_s": 91.0, "words": words}}
 
 
-@adversary(8, unknown("no stall for an interval of 120 s"))
+@adversary(8, inconclusive("no stall for an interval of 120 s"))
 def trigger_interval_of_two_minutes(run: RunBuilder) -> None:
     """The program's trigger fires every two minutes, and says so."""
     stall(run)
     run.claim(pipeline=replace(run.scenario.pipeline, interval_s=120.0))
 
 
-@adversary(8, unknown("without faults it went 60 s without a commit"), twin=STALLED)
+@adversary(8, inconclusive("without faults it went 60 s without a commit"), twin=STALLED)
 def as_slow_without_faults(run: RunBuilder) -> Iterator[str]:
     """The pipeline declares no interval, and goes a minute without a commit without faults."""
     stall(run)
@@ -38,7 +38,7 @@ def as_slow_without_faults(run: RunBuilder) -> Iterator[str]:
     run.calm_gap_s = 5.0
 
 
-@adversary(8, unknown("nothing was committed in the last 91 s; only 1 of 3 control", wants=2), twin=STALLED)
+@adversary(8, inconclusive("nothing was committed in the last 91 s; only 1 of 3 control", wants=2), twin=STALLED)
 def nothing_to_hold_it_against(run: RunBuilder) -> Iterator[str]:
     """Nobody knows how long this pipeline may go without a commit."""
     stall(run)
@@ -55,7 +55,7 @@ def dies_by_itself(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(8, unknown("without faults it failed in 1 of 3 control runs too"), twin=STALLED)
+@adversary(8, inconclusive("without faults it failed in 1 of 3 control runs too"), twin=STALLED)
 def dies_by_itself_now_and_then(run: RunBuilder) -> Iterator[str]:
     """It gave up, and the first control run got done; the third one gave up as well."""
     stall(run, kind="gave up")
@@ -64,7 +64,9 @@ def dies_by_itself_now_and_then(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(8, unknown("it failed in 1 of 1 control runs", wants=2), twin=error("does not work without faults either"))
+@adversary(
+    8, inconclusive("it failed in 1 of 1 control runs", wants=2), twin=error("does not work without faults either")
+)
 def a_control_that_did_not_come_up(run: RunBuilder) -> Iterator[str]:
     """On a busy machine its query had not begun in time: that once says nothing of the program."""
     stall(run, kind="gave up")
@@ -73,7 +75,7 @@ def a_control_that_did_not_come_up(run: RunBuilder) -> Iterator[str]:
     run.calm(*["asked for the query to begin; saw nothing within 60 s"] * 2)
 
 
-@adversary(8, unknown("did not come back, so no pipeline could go on"), twin=STALLED)
+@adversary(8, inconclusive("did not come back, so no pipeline could go on"), twin=STALLED)
 def a_key_that_never_counts_again(run: RunBuilder) -> Iterator[str]:
     """A fault took the program's login away for good: each attempt was refused, until none was started any more."""
     stall(run, kind="gave up")
@@ -90,7 +92,7 @@ def taken_away(run: RunBuilder, number: int, *, yes: bool = True) -> None:
     run.steps[number - 1] = replace(step, evidence=replace(step.evidence, unhealed=yes))
 
 
-@adversary(8, STALLED, twin=unknown("did not come back, so no pipeline could go on"))
+@adversary(8, STALLED, twin=inconclusive("did not come back, so no pipeline could go on"))
 def stalled_before_the_key_was_rotated(run: RunBuilder) -> Iterator[str]:
     """Nothing was committed for a minute and a half after the kill. Then the login was taken away for good: that is no
     excuse for the time before."""
@@ -106,7 +108,7 @@ def stalled_before_the_key_was_rotated(run: RunBuilder) -> Iterator[str]:
 @adversary(
     8,
     error("does not work without faults either"),
-    twin=unknown("did not come back, so no pipeline could go on"),
+    twin=inconclusive("did not come back, so no pipeline could go on"),
 )
 def dies_by_itself_and_its_key_was_rotated(run: RunBuilder) -> Iterator[str]:
     """A fault took the program's login away for good, and without faults it does not get done either."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Kind
-from tests.corpus.case import adversary, held, unknown, violated, void
+from tests.corpus.case import adversary, held, inconclusive, untested, violated
 from tests.corpus.counters import counting
 from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query, state
@@ -17,7 +17,7 @@ EARLY = blame(1, point="batch-planned")
 
 @adversary(
     12,
-    unknown("not drained: not all records of the source are committed,"),
+    inconclusive("not drained: not all records of the source are committed,"),
     twin=violated(Kind.LOST, 10, "kill driver at batch-planned of batch 1, attempt 1", fits=None),
 )
 def drained_by_the_faster_half(run: RunBuilder) -> Iterator[str]:
@@ -33,7 +33,7 @@ def drained_by_the_faster_half(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     12,
-    unknown("not drained: not all records of the source are committed,"),
+    inconclusive("not drained: not all records of the source are committed,"),
     twin=violated(
         Kind.LOST, 10, "kill driver at batch-planned of batch 1 of checkpoints/payments, attempt 1", fits=None
     ),
@@ -52,7 +52,7 @@ def drained_by_the_faster_query(run: RunBuilder) -> Iterator[str]:
     run.queries = [query(name, *run.ends, first=first) for name in (AUDIT, PAYMENTS)]
 
 
-@adversary(12, void("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
+@adversary(12, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def the_faster_half_had_it(run: RunBuilder) -> Iterator[str]:
     """A union of two readings of the topic. One of them had committed ten records more, whose rows are in the sink; the
     batch that was hit brought the other one there. None of these rows are the hit batch's."""
@@ -62,7 +62,7 @@ def the_faster_half_had_it(run: RunBuilder) -> Iterator[str]:
     run.found(states=(there,))
 
 
-@adversary(4, unknown("at step 1, 2 totals of postgres totals were not those of the"), twin=held("1 repetition"))
+@adversary(4, inconclusive("at step 1, 2 totals of postgres totals were not those of the"), twin=held("1 repetition"))
 def errors_that_cancel_between_two_halves(run: RunBuilder) -> Iterator[str]:
     """One of two readings stood a record ahead. When the fault hit batch 2, batch 0 was in the totals twice; that
     batch 3, of the same size, was lost afterwards makes them right again."""

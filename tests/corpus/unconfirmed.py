@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
-from tests.corpus.case import adversary, error, held, unknown, violated, void
+from tests.corpus.case import adversary, error, held, inconclusive, untested, violated
 from tests.corpus.counters import COUNTED, COUNTS, counting
 from tests.corpus.run_builder import RunBuilder, blame, query
 from tests.folders import PER_RECORD, TOTALS
@@ -22,7 +22,7 @@ LABELLED = replace(
 LABELS = [("account", "text", "text"), ("label", "text", "text"), ("total", "double precision", "float")]
 
 
-@adversary(2, void("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss"))
+@adversary(2, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss"))
 def a_sum_of_doubles_beside_a_label(run: RunBuilder) -> Iterator[str]:
     """The hit batch was whole in the sink, and only its sum of doubles shows that: the label is what it was."""
     run.batch_sizes(6, 14, 12, 8)
@@ -77,7 +77,9 @@ def a_control_that_failed_beside_one_that_did_not(run: RunBuilder) -> Iterator[s
 
 
 @adversary(
-    10, unknown("not drained", kinds={}, fits=None), twin=violated(DUPLICATED, 10, blame(1), fits=None, batches=None)
+    10,
+    inconclusive("not drained", kinds={}, fits=None),
+    twin=violated(DUPLICATED, 10, blame(1), fits=None, batches=None),
 )
 def doubled_while_the_batch_is_in_flight(run: RunBuilder) -> Iterator[str]:
     """The time was up while the hit batch was being done again: its new rows were in, and the old ones not yet
@@ -142,7 +144,7 @@ def a_batch_that_takes_rows_away(run: RunBuilder) -> None:
 
 @adversary(
     9,
-    unknown(
+    inconclusive(
         "10 findings may hide what the guarantee forbids, or be what it", kinds={Kind.LOST: 10}, fits=None, batches=(2,)
     ),
     twin=held(

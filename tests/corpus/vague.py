@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.faults import fault
 from harness.scenario import Evidence, Guarantee, Kind, Sink, Step
-from tests.corpus.case import adversary, held, unknown, violated, void
+from tests.corpus.case import adversary, held, inconclusive, untested, violated
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query
 from tests.folders import PER_RECORD, STEP, TOTALS
 
@@ -34,7 +34,7 @@ def sole(run: RunBuilder) -> None:
 
 @adversary(
     9,
-    unknown(
+    inconclusive(
         "14 findings may hide what the guarantee forbids, or be what it",
         kinds={Kind.LOST: 14},
         faults=("kill driver at batch-planned of batch 1, attempt 2",),
@@ -71,7 +71,7 @@ def logged(run: RunBuilder) -> None:
 
 @adversary(
     3,
-    unknown(
+    inconclusive(
         "2 findings may hide what the guarantee forbids, or be what it",
         kinds={Kind.DUPLICATED: 2},
         faults=("kill driver at sink-committed of batch 3, attempt 3",),
@@ -97,7 +97,9 @@ JOINED = replace(
 
 @adversary(
     9,
-    unknown("10 findings may hide what the guarantee forbids, or be what it", kinds={Kind.CORRUPTED: 10}, fits=None),
+    inconclusive(
+        "10 findings may hide what the guarantee forbids, or be what it", kinds={Kind.CORRUPTED: 10}, fits=None
+    ),
     twin=violated(CORRUPTED, 10, faults=None, fits=None),
 )
 def an_order_without_its_payment(run: RunBuilder) -> Iterator[str]:
@@ -222,7 +224,7 @@ def an_attempt_that_died_by_itself(run: RunBuilder) -> None:
 PAUSE = replace(STEP, do=fault("pause driver", for_s=60.0))
 
 
-@adversary(9, void("at-most-once allows it", shown=("1 loss",), kinds={WRONG: 4}, faults=None, fits=None))
+@adversary(9, untested("at-most-once allows it", shown=("1 loss",), kinds={WRONG: 4}, faults=None, fits=None))
 def totals_of_a_batch_that_was_committed_by_then(run: RunBuilder) -> None:
     """An executor was killed in the middle of batch 1; the program swallows it, and the driver had committed the batch
     when the snapshot read its log. The totals lack what was left of it."""
@@ -256,7 +258,7 @@ def a_few_rows_come_again(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     9,
-    unknown("not deterministic without faults", kinds={LOST: 1}, batches=(3,), fits=None),
+    inconclusive("not deterministic without faults", kinds={LOST: 1}, batches=(3,), fits=None),
     twin=violated(Kind.LOST, 1, "kill driver at batch-planned of batch 1, attempt 1", fits=None, batches=(3,)),
 )
 def a_control_that_lost_another_row(run: RunBuilder) -> Iterator[str]:

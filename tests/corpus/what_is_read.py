@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.checkers.cells import Row
 from harness.components.python.sink.open_reader import UNTRIED
 from harness.scenario import Kind, Word
-from tests.corpus.case import Right, adversary, error, held, unknown, violated, void
+from tests.corpus.case import Right, adversary, error, held, inconclusive, untested, violated
 from tests.corpus.run_builder import RunBuilder
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
@@ -25,7 +25,7 @@ def amounts(kind: str, family: str) -> list[tuple[str, str, str]]:
     return [*TYPES["payments"][:2], ("amount", kind, family)]
 
 
-@adversary(13, void("column amount"), twin=held("1 repetition"))
+@adversary(13, untested("column amount"), twin=held("1 repetition"))
 def double_against_real(run: RunBuilder) -> Iterator[str]:
     """The effect has DOUBLE, the table `real`: one family, and the digits that the table cannot keep look corrupted."""
     run.sink(replace(HALVES, effect=(HALVES.effect or "").format("double")))
@@ -41,7 +41,7 @@ def double_against_real(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[honest[:20]])
 
 
-@adversary(13, void("column amount"), twin=held("1 repetition"))
+@adversary(13, untested("column amount"), twin=held("1 repetition"))
 def fractions_of_a_second(run: RunBuilder) -> Iterator[str]:
     """The effect has TIMESTAMP, the table `timestamp(0)`: every moment is cut to its second."""
     moments = "select id, account, timestamp '2026-01-01' + to_milliseconds(id * 100) as amount from ledger"
@@ -58,7 +58,7 @@ def fractions_of_a_second(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[honest[:20]])
 
 
-@adversary(13, void("column amount"), twin=held("1 repetition"))
+@adversary(13, untested("column amount"), twin=held("1 repetition"))
 def decimals_of_another_scale(run: RunBuilder) -> Iterator[str]:
     """The effect has DECIMAL(12,2), the table `numeric(12,1)`: the second decimal is rounded off."""
     run.types = [amounts("numeric(12,1)", "number")]
@@ -73,7 +73,7 @@ def decimals_of_another_scale(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[honest[:20]])
 
 
-@adversary(14, void("fold", shown=None), twin=held("1 loss"))
+@adversary(14, untested("fold", shown=None), twin=held("1 loss"))
 def distinct_hides_duplicates(run: RunBuilder) -> Iterator[str]:
     """The sink is a query with `distinct`: a batch written twice reads as written once."""
     run.sink(replace(PER_RECORD, target=DISTINCT), types=[TYPES["payments"]])
@@ -83,7 +83,7 @@ def distinct_hides_duplicates(run: RunBuilder) -> Iterator[str]:
     run.sink(replace(PER_RECORD, target=DISTINCT, folds=True), types=[TYPES["payments"]])
 
 
-@adversary(14, void("folds equal rows", shown=None), twin=held("1 repetition"))
+@adversary(14, untested("folds equal rows", shown=None), twin=held("1 repetition"))
 def nothing_but_repetition_at_stake_and_folded(run: RunBuilder) -> Iterator[str]:
     """The scenario admits that its query folds equal rows, and the only fault put repetition at stake: nothing else
     could have gone wrong, and that could not be seen."""
@@ -94,7 +94,7 @@ def nothing_but_repetition_at_stake_and_folded(run: RunBuilder) -> Iterator[str]
     run.edits["sink/0.json"] = {"folds": False}
 
 
-@adversary(14, void("could not be tried", shown=None), twin=held("1 repetition"))
+@adversary(14, untested("could not be tried", shown=None), twin=held("1 repetition"))
 def code_that_nobody_can_try(run: RunBuilder) -> Iterator[str]:
     """The sink is read by code of the user's own, which may leave out what comes twice."""
     run.sink(replace(PER_RECORD, target="readback:rows"), types=[TYPES["payments"]])
@@ -123,7 +123,7 @@ def grand_total(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(15, held("1 loss"), twin=void("calls for no row", shown=None, kinds=None, faults=None, fits=None))
+@adversary(15, held("1 loss"), twin=untested("calls for no row", shown=None, kinds=None, faults=None, fits=None))
 def one_row_that_was_not_written_yet(run: RunBuilder) -> Iterator[str]:
     """Hit before the first batch was written: the one row was not there, or was zero."""
     run.sink(GRAND, types=[GRAND_TYPES])
@@ -145,7 +145,7 @@ def a_row_put_right_by_hand(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(
-    16, error("history.jsonl: altered"), twin=void("step 1 (`kill driver`) does not count for postgres payments:")
+    16, error("history.jsonl: altered"), twin=untested("step 1 (`kill driver`) does not count for postgres payments:")
 )
 def a_snapshot_that_says_more(run: RunBuilder) -> Iterator[str]:
     """The fault hit an empty batch, and somebody made its snapshot say that ten records were in flight."""
@@ -170,7 +170,7 @@ def rewrite(path: Path, old: str, new: str) -> None:
         said="not drained: 20 of 40 records were not committed by the pipeline",
         fits=None,
     ),
-    twin=unknown("not drained", shown=None),
+    twin=inconclusive("not drained", shown=None),
 )
 def another_table_of_a_slow_program(run: RunBuilder) -> Iterator[str]:
     """The scenario names another table of the program, with the same columns and keys of its own, and the program had

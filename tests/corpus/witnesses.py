@@ -9,7 +9,7 @@ from dataclasses import replace
 from harness.faults import fault
 from harness.scenario import Evidence, Guarantee, Kind
 from harness.snapshot import Query
-from tests.corpus.case import adversary, error, held, unknown, violated, void
+from tests.corpus.case import adversary, error, held, inconclusive, untested, violated
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.corpus.stalled import stall
@@ -44,7 +44,7 @@ def executor(run: RunBuilder) -> None:
 
 @adversary(
     9,
-    unknown("got done", kinds={LOST: 1}, batches=(1,), fits=None),
+    inconclusive("got done", kinds={LOST: 1}, batches=(1,), fits=None),
     twin=violated(LOST, 1, batches=(1,), without_faults=True),
 )
 def controls_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
@@ -62,7 +62,7 @@ def controls_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     6,
-    unknown("got done", kinds={CORRUPTED: 39}, fits=None),
+    inconclusive("got done", kinds={CORRUPTED: 39}, fits=None),
     twin=error(
         "expected rows and pipeline do not fit: 39 rows are corrupted in",
         kinds={Kind.CORRUPTED: 39},
@@ -83,7 +83,7 @@ def a_wrong_effect_and_controls_that_nobody_could_read(run: RunBuilder) -> Itera
 
 @adversary(
     6,
-    unknown("got done", kinds={LOST: 1}, batches=(1,), fits=None),
+    inconclusive("got done", kinds={LOST: 1}, batches=(1,), fits=None),
     twin=violated(LOST, 1, batches=(1,), without_faults=True),
 )
 def controls_that_did_not_reach_the_end_of_the_topic(run: RunBuilder) -> Iterator[str]:
@@ -119,7 +119,7 @@ def lost_before_an_executor_died(run: RunBuilder) -> None:
     run.calm()
 
 
-@adversary(2, void("only an executor at work for checkpoints/audit"), twin=held("1 loss"))
+@adversary(2, untested("only an executor at work for checkpoints/audit"), twin=held("1 loss"))
 def an_executor_of_another_query(run: RunBuilder) -> Iterator[str]:
     """Two queries had a batch in flight, on two executors. The one that died was at work for the audit; the tasks of
     the payments, which feed the sink, may all have been on the other one."""
@@ -134,7 +134,7 @@ def an_executor_of_another_query(run: RunBuilder) -> Iterator[str]:
     run.claim(pipeline=replace(run.scenario.pipeline, executors=1))
 
 
-@adversary(2, void("was taken after the hit: batch 2"), twin=held("1 loss", "1 repetition"))
+@adversary(2, untested("was taken after the hit: batch 2"), twin=held("1 loss", "1 repetition"))
 def a_snapshot_of_the_next_batch(run: RunBuilder) -> Iterator[str]:
     """An executor was killed in batch 1, of which nothing passes the effect. The snapshot has batch 2 half written, and
     by the evidence that was not planned when the fault was done."""
@@ -158,7 +158,7 @@ def two(run: RunBuilder) -> None:
     run.injection(2, point="after 3.0 s", checkpoint=AUDIT, again=None, holds=40, states=states)
 
 
-@adversary(2, void("every planned batch was committed"), twin=held("1 repetition"))
+@adversary(2, untested("every planned batch was committed"), twin=held("1 repetition"))
 def another_query_begins_anew(run: RunBuilder) -> Iterator[str]:
     """The checkpoint of another query was lost, and that one begins at the first record again."""
     two(run)
@@ -168,7 +168,7 @@ def another_query_begins_anew(run: RunBuilder) -> Iterator[str]:
     run.queries[-1] = query(PAYMENTS, 40, first={2: 0})
 
 
-@adversary(2, void("every planned batch was committed"), twin=held("1 loss", "1 repetition"))
+@adversary(2, untested("every planned batch was committed"), twin=held("1 loss", "1 repetition"))
 def a_new_query_in_the_next_attempt(run: RunBuilder) -> Iterator[str]:
     """One query in each attempt, under other names, and the first one had no more to do: nobody knows whether the
     second one feeds this sink."""
@@ -181,7 +181,7 @@ def a_new_query_in_the_next_attempt(run: RunBuilder) -> Iterator[str]:
     run.found(states=(state(PAYMENTS, planned=(4, 40), committed=(3, 30)),), holds=35)
 
 
-@adversary(2, void("name it in the sink (`query`)"), twin=held("1 loss"))
+@adversary(2, untested("name it in the sink (`query`)"), twin=held("1 loss"))
 def a_sink_behind_a_query_that_is_ahead(run: RunBuilder) -> Iterator[str]:
     """Two queries, and the sink shows what the hit one had committed. It may belong to the other one, which is a
     batch ahead, and be late."""
@@ -209,7 +209,7 @@ def a_slice_lost_before_the_one_in_flight(run: RunBuilder) -> None:
     held(
         "1 loss", "1 repetition", kinds={Kind.LOST: 10}, faults=("kill driver at after 25 rows, attempt 1",), fits=None
     ),
-    twin=void("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
+    twin=untested("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
 )
 def a_slice_lost_before_under_at_most_once(run: RunBuilder) -> Iterator[str]:
     """The same, and the loss of what a fault had at stake is allowed."""
@@ -268,7 +268,7 @@ def hangs_two_batches_after_an_executor_died(run: RunBuilder) -> Iterator[str]:
     run.queries = [hung(run, committed=1, planned=2)]
 
 
-@adversary(8, unknown("only 1 of 3 control runs were made", wants=2), twin=violated(Kind.STALLED, 1, blame(1)))
+@adversary(8, inconclusive("only 1 of 3 control runs were made", wants=2), twin=violated(Kind.STALLED, 1, blame(1)))
 def one_control_is_no_proof_that_it_never_hangs(run: RunBuilder) -> Iterator[str]:
     """It got done once without faults. A program that hangs by itself in one run of three does that as well."""
     stall(run)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Kind, Order
-from tests.corpus.case import adversary, error, held, unknown, violated
+from tests.corpus.case import adversary, error, held, inconclusive, violated
 from tests.corpus.counters import COUNTED
 from tests.corpus.run_builder import RunBuilder
 from tests.folders import PER_RECORD, TOTALS, TYPES
@@ -58,7 +58,7 @@ def effect_that_takes_any_ten(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     6,
-    unknown("not deterministic without faults", kinds={LOST: 1}, fits=None),
+    inconclusive("not deterministic without faults", kinds={LOST: 1}, fits=None),
     twin=violated(Kind.LOST, 1, "kill driver at batch-planned of batch 1, attempt 1", fits=None),
 )
 def flaky_loser(run: RunBuilder) -> Iterator[str]:
@@ -118,7 +118,7 @@ SUMMED = [*COUNTED, ("total", "double precision", "float")]
 
 @adversary(
     6,
-    unknown("differ only by rounding", shown=("1 repetition",)),
+    inconclusive("differ only by rounding", shown=("1 repetition",)),
     twin=violated(Kind.WRONG_AGGREGATE, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
 )
 def an_account_that_closes_at_zero(run: RunBuilder) -> Iterator[str]:
@@ -150,7 +150,7 @@ def rounded(run: RunBuilder) -> None:
     run.calm()
 
 
-@adversary(6, unknown("differ only by rounding", shown=("1 repetition",)), twin=held("1 repetition"))
+@adversary(6, inconclusive("differ only by rounding", shown=("1 repetition",)), twin=held("1 repetition"))
 def a_mean_of_decimals(run: RunBuilder) -> Iterator[str]:
     """DuckDB's mean of decimals is a double, and what went in are none."""
     run.sink(MEANS, types=[SUMMED])
@@ -162,7 +162,7 @@ def a_mean_of_decimals(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     6,
-    unknown("differ only by rounding", shown=("1 repetition",)),
+    inconclusive("differ only by rounding", shown=("1 repetition",)),
     twin=violated(Kind.WRONG_AGGREGATE, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
 )
 def a_difference_of_sums(run: RunBuilder) -> Iterator[str]:

@@ -186,7 +186,7 @@ def outcome(claim: Claim) -> None:
             "expect.without_faults belongs to violated: {violated: [KIND], without_faults: true}", "without_faults"
         )
     elif claim.top.get("expect") and not (expect.has("word") or expect.has("violated")):
-        expect.wrong("expect says nothing: held, unknown, void or {violated: [KIND]}")
+        expect.wrong("expect says nothing: held, inconclusive, untested or {violated: [KIND]}")
     kinds = expect.get("violated", ())
     if expect.get("violated") == []:
         expect.wrong("expect.violated names no kind of finding", "violated")

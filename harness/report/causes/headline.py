@@ -94,8 +94,8 @@ def headline(case: Case) -> list[str]:
 
 
 OPEN = {
-    Word.VOID: "Nothing was tested.",
-    Word.UNKNOWN: "The run could not tell.",
+    Word.UNTESTED: "Nothing was tested.",
+    Word.INCONCLUSIVE: "The run could not tell.",
     Word.ERROR: "The run reached no verdict.",
     Word.VIOLATED: "The guarantee is disproved.",
 }

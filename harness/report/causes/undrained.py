@@ -100,7 +100,7 @@ def ran(verdict: Verdict, history: Sequence[Line], **parts: Any) -> Ran:
 
 def undrained(run: Ran) -> Undrained | None:
     """What can be said; None where the run is not unknown, or drained."""
-    if run.verdict.word is not Word.UNKNOWN or run.progressed is None or run.progressed.drained:
+    if run.verdict.word is not Word.INCONCLUSIVE or run.progressed is None or run.progressed.drained:
         return None
     slow = [*_restarts(run), *_batches(run), *_shuffles(run)]
     return Undrained(said=[*_left(run), *slow], facts=list(_facts(run)), cures=list(_cures(run)))

@@ -25,7 +25,7 @@ def failure(run: Run) -> str:
 
 def left(verdict: Verdict, folder: Path | None) -> list[str]:
     """Why a stored run that did not drain is unknown, and what to change; empty where nobody knows."""
-    if verdict.word is not Word.UNKNOWN or folder is None:
+    if verdict.word is not Word.INCONCLUSIVE or folder is None:
         return []
     from harness.report import page, render
 

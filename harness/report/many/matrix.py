@@ -13,7 +13,7 @@ from harness.report.many.seen import Seen
 from harness.report.many.twins import Row
 from harness.scenario import Guarantee, Input, Word
 
-MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.VOID: "○", Word.UNKNOWN: "?", Word.ERROR: "!"}
+MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.UNTESTED: "○", Word.INCONCLUSIVE: "?", Word.ERROR: "!"}
 NO_FAULT = "no fault"
 OTHERS = "other faults"
 UNKNOWN = "pipelines that nothing names"

@@ -142,8 +142,8 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
 
 
 def tally(runs: Sequence[Seen]) -> str:
-    """`18 runs: 14 as expected, 2 not (1 violated, 1 void), 1 known to fail, 1 drawn and void`. Of a plan that a night
-    played again the first run counts, as in the trend."""
+    """`18 runs: 14 as expected, 2 not (1 violated, 1 untested), 1 known to fail, 1 drawn and untested`. Of a plan
+    that a night played again the first run counts, as in the trend."""
     first = [seen for seen in runs if not seen.again]
     wrong = [seen.word for seen in first if seen.wrong]
     blank = sum(seen.blank for seen in first)
@@ -154,7 +154,7 @@ def tally(runs: Sequence[Seen]) -> str:
         good,
         *([f"{len(wrong)} not ({counted})"] if wrong else []),
         *([f"{known} known to fail"] if known else []),
-        *([f"{blank} drawn and void"] if blank else []),
+        *([f"{blank} drawn and untested"] if blank else []),
         *([f"and {plural(again, 'run')} again"] if (again := len(runs) - len(first)) else []),
     ]
     return ", ".join(parts)
@@ -205,7 +205,7 @@ def _left(page: ManyPage) -> list[str]:
         (page.versions.left, "scenario", "in the table of versions"),
         (page.grid.left_lines, "crash point", "in the grid"),
         (page.grid.left_heads, "fault", "in the grid"),
-        (page.blank_left, "run", "in the list of drawn plans that are void"),
+        (page.blank_left, "run", "in the list of drawn plans that are untested"),
         (page.mute_left, "run", "in the list of those without an answer"),
         (page.durations.left, "run", "among the durations: shorter ones"),
         (page.trend.left, "suite or night", "in the trend: earlier ones"),

@@ -133,9 +133,9 @@ class Seen:
     @property
     def blank(self) -> bool:
         """Is it a drawn plan that put nothing to the test? That is nobody's mistake, and no answer."""
-        return self.drawn and self.word is Word.VOID
+        return self.drawn and self.word is Word.UNTESTED
 
     @property
     def mute(self) -> bool:
         """Did it end without an answer?"""
-        return self.word in (Word.ERROR, Word.UNKNOWN, Word.VOID)
+        return self.word in (Word.ERROR, Word.INCONCLUSIVE, Word.UNTESTED)
