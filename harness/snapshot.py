@@ -28,9 +28,8 @@ OFFSETS = "offsets"
 class QueryState:
     """One query as it stood. `offsets` and `commits` are the batches that its logs list; `planned` and `committed` the
     next offsets of the newest batch in each, by the slowest of its sources, `planned_most` and `committed_most` by the
-    fastest; empty if it has one. Of DStreams: `completed` the next offsets of what is done by the newest checkpoint's
-    word, `stored` of what a receiver has stored and no batch has; empty if nothing is so. `ours`: it reads the
-    run's source."""
+    fastest; empty if it has one. Of DStreams `stored` are the next offsets of what a receiver has stored and no batch
+    has. `ours`: it reads the run's source."""
 
     checkpoint: str
     ours: bool = True
@@ -40,7 +39,6 @@ class QueryState:
     committed: Offsets = field(default_factory=dict)
     planned_most: Offsets = field(default_factory=dict)
     committed_most: Offsets = field(default_factory=dict)
-    completed: Offsets = field(default_factory=dict)
     stored: Offsets = field(default_factory=dict)
 
 
@@ -101,8 +99,8 @@ class Gone:
 class Query:
     """One query, by its checkpoint (a folder relative to the run's; one that was deleted and begun anew comes again).
     `first` maps each attempt that touched it to the first batch it worked on. Of DStreams (`by_time`): `gone` is
-    what a receiver had not stored when it died; `volatile`: what it had stored was in memory, and went with its
-    attempt; `anew`: the program began anew, though another attempt's had been at work."""
+    what a receiver had not stored when it died; `anew`: the program began anew, though another attempt's had been
+    at work."""
 
     checkpoint: str
     ours: bool = True
@@ -110,7 +108,6 @@ class Query:
     first: Mapping[int, int] = field(default_factory=dict)
     by_time: bool = False
     gone: tuple[Gone, ...] = ()
-    volatile: bool = False
     anew: bool = False
 
 

@@ -157,7 +157,7 @@ def test_what_a_receiver_had_not_stored_is_gone(tmp_path: Path) -> None:
     (tmp_path / "receivedBlockMetadata" / "log-1-60001").write_bytes(b"".join(later))
     query = seen(stream, checkpoint(6000, 6000), attempt=2).query("c")
     assert query.gone == (Gone(attempt=1, partition=0, start=3, end=10),)
-    assert (query.first, query.volatile) == ({1: 0, 2: 0}, False)
+    assert query.first == {1: 0, 2: 0}
     assert query.batches[-1].ranges == {0: (10, 15)}
 
 
@@ -170,7 +170,6 @@ def test_what_a_receiver_held_in_memory_is_in_no_batch_of_the_next_attempt(tmp_p
     later = [*first, record(allocated(2000, 1100), added(5800, 5, kept=False), allocated(6000, 5800))]
     (tmp_path / "receivedBlockMetadata" / "log-1-60001").write_bytes(b"".join(later))
     query = seen(stream, checkpoint(6000, 6000), attempt=2).query("c")
-    assert query.volatile
     assert [batch.ranges for batch in query.batches] == [{0: (0, 3)}, {0: (3, 3)}, {0: (10, 15)}]
     assert query.first == {1: 0, 2: 1}, "the batch that is done again is empty: nothing is begun with it"
 
@@ -269,7 +268,7 @@ def test_a_receiver_that_numbers_its_blocks_says_itself_which_records_a_batch_ha
     program(tmp_path, *blocks, again)
     query = seen(stream, checkpoint(6000, 6000), attempt=2).query("c")
     assert [batch.ranges for batch in query.batches] == [{0: (0, 7)}, {0: (7, 12)}]
-    assert (query.gone, query.first, query.volatile) == ((), {1: 0, 2: 0}, False)
+    assert (query.gone, query.first) == ((), {1: 0, 2: 0})
     assert [stream.took_nothing(batch) for batch in (0, 5)] == [False, False]
     assert (stream.done(), stream.state("c").planned) == ({0: 7}, {0: 12})
 

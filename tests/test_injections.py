@@ -456,11 +456,11 @@ def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
     folder.steps = [replace(HIT, hit=False), HIT, HIT, HIT]
     folder.injections = [Injected(step=2, holds=15), Injected(step=2, moment=RESTART), Injected(step=3, holds=10)]
     one, two, three = read_injections(read_run(folder.write()))
-    assert (one.number, one.went_on, one.why) == (2, True, "")
+    assert (one.number, one.why) == (2, "")
     assert one.at is not None and one.restart is not None
     assert [len(each.rows) for each in (*one.at.tables, *one.restart.tables) if each] == [15, 20]
     assert (one.at.snapshot.moment, one.restart.snapshot.moment) == ("injection", "restart")
-    assert (two.number, two.went_on, two.restart) == (3, False, None)
+    assert (two.number, two.restart) == (3, None)
     assert three == Injection(number=4, outcome=HIT, why="no snapshot was taken when the fault hit")
 
 

@@ -276,7 +276,6 @@ class Stream(Progress):
             first=self._first(),
             by_time=True,
             gone=self._missed(),
-            volatile=self._volatile,
             anew=self.anew,
         )
 
@@ -338,7 +337,6 @@ class Stream(Progress):
             commits=tuple(batch for batch in known if batch in self.committed),
             planned={p: max(offset, done.get(p, 0)) for p, offset in planned.items()},
             committed=done,
-            completed=self._end(max(self.completed & set(self.ends), default=-1)),
             stored={0: stored} if stored else {},
         )
 

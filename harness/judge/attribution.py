@@ -59,12 +59,12 @@ def _caused(
     sets = {way.steps for way in ways}
     steps = next(iter(sets)) if len(sets) == 1 else ()
     if shown is Shown.CLEAN and steps:
-        return replace(finding, faults=tuple(labels[step] for step in steps), calm=True)
+        return replace(finding, faults=tuple(labels[step] for step in steps))
     candidates = sorted({step for steps in sets for step in steps} or {step.hit.number for step in within})
     if shown is Shown.CLEAN and len(candidates) == 1:
         note = joined(finding.note, ONLY_WITH)
-        return replace(finding, faults=(labels[candidates[0]],), note=note, calm=True)
-    return replace(finding, fits=tuple(labels[step] for step in candidates), calm=shown is Shown.CLEAN)
+        return replace(finding, faults=(labels[candidates[0]],), note=note)
+    return replace(finding, fits=tuple(labels[step] for step in candidates))
 
 
 @dataclass(kw_only=True)

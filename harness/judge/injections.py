@@ -50,11 +50,6 @@ class Injection:
     """There are several checkpoints, each with batches of its own."""
 
     @property
-    def went_on(self) -> bool:
-        """Return whether the driver worked on after the trigger was met."""
-        return self.impact in SPARES
-
-    @property
     def running(self) -> bool:
         """Return whether it worked on while the sinks were read, too."""
         return self.impact in FREE

@@ -294,7 +294,7 @@ class Finding:
     """One thing that is not as the ledger says. Rows are texts by column; `copies` counts surplus or missing rows.
 
     `position` is the sink's place in the scenario, from 0, and -1 for what is of no sink. `faults` names the steps that
-    caused it, `fits` those that may have. `without_faults`: every baseline run shows it too; `calm`: none does. `harms`
+    caused it, `fits` those that may have. `without_faults`: every baseline run shows it too. `harms`
     are those that a wrong total cannot be without; `altered`: a row is no faithful copy; `torn`: a sink that must agree
     has what this one lacks; `vague`: it may hide a harm that the guarantee forbids. `checkpoint` is the folder of the
     query that `batches` are of, where the run had several."""
@@ -315,7 +315,6 @@ class Finding:
     harms: tuple[Harm, ...] = ()
     altered: bool = False
     torn: bool = False
-    calm: bool = False
     vague: bool = False
     checkpoint: str = ""
 
