@@ -83,6 +83,27 @@ def test_a_batch_that_is_whole_is_exposed_to_reprocessing_alone(make: Make) -> N
     assert (part.point, [stake.harm for stake in part.stakes]) == (WRITING, [Harm.REPETITION, Harm.LOSS])
 
 
+@pytest.mark.parametrize(
+    ("snapshot", "harms"),
+    [
+        ({}, [Harm.LOSS]),
+        ({**OPEN, "left": {"0": ("insert into t",)}}, [Harm.REPETITION, Harm.LOSS]),
+        ({**OPEN, "left": {}}, [Harm.LOSS]),
+    ],
+    ids=["nothing written", "a transaction is open", "it was rolled back"],
+)
+def test_a_task_that_is_tried_again_may_have_had_the_open_transaction(
+    make: Make, snapshot: dict[str, Any], harms: list[Harm]
+) -> None:
+    bench = make()
+    outcome = injection(None).outcome
+    lived = replace(outcome, evidence=replace(outcome.evidence, driver_status=None))
+    struck = injection(bench.held(bench.first(1)), outcome=lived, **snapshot)
+    struck = replace(struck, impact=Impact.EXECUTORS_KILLED, swept=True)
+    out = exposed(bench.scale(), struck, [reach(next=None)], many=1, until=None, lines=())
+    assert [stake.harm for stake in out.stakes] == harms
+
+
 def test_a_driver_that_was_paused_exposes_nothing(make: Make) -> None:
     bench = make()
     outcome = injection(None).outcome

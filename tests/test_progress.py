@@ -100,8 +100,8 @@ PLAIN = f"""\
 [t] driver 3 ended, status 0
 [t] gave up: 5 restarts
 [t] ok HELD, expected held: driver dies after the sink committed
-               at stake, would show: {REPETITION}
-               at stake, would show: postgres payments: loss of batch 3 (planned, not committed)
+               exposed, counts: {REPETITION}
+               exposed, counts: postgres payments: loss of batch 3 (planned, not committed)
                crash points hit: sink-committed (repetition; loss)
                crash points not hit: batch-planned, while rows are written
 """

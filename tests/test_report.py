@@ -268,7 +268,7 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "id=17",
         "record 0/217 (partition/offset); batch 3",
         "fault 1: kill driver at sink-committed of batch 3, attempt 1",
-        "at stake, would show: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's",
+        "exposed, counts: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's",
         "sink-committed (repetition; loss)",
         "while rows are written",
         "No control run was made. One is made only where something is found.",
@@ -287,7 +287,7 @@ def test_a_held_page_claims_no_more_than_it_may(tmp_path: Path) -> None:
     assert (
         "in this one run, on the versions below, 1 fault happened at the places and with the evidence above. The "
         "source holds 600 records. What the source holds took effect in the sink exactly once, equal cell for cell. "
-        "The sink holds nothing else. What was at stake and would have shown is listed above. The checker found 4 of 4 "
+        "The sink holds nothing else. The exposures that count are listed above. The checker found 4 of 4 "
         "errors planted in copies of this data. It is not a proof"
     ) in text
     assert "proved" not in text.replace("disproved", "")

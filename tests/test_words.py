@@ -28,8 +28,8 @@ VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after t
     rows that the row trigger counted: 200
     in flight: 200 records
     note: the temporary file was there
-    at stake, would show: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)
-    at stake, would show: postgres payments: loss of batch 3 (planned, not committed)
+    exposed, counts: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)
+    exposed, counts: postgres payments: loss of batch 3 (planned, not committed)
   crash points hit: sink-committed (repetition; loss)
   crash points not hit: batch-planned, while rows are written
 
@@ -67,7 +67,7 @@ report: reports/a/1/report.html
 again:  onceproof replay reports/a/1"""
 
 TABLE = """\
-    scenario     expected  verdict   findings                           faults hit  at stake          self-test  seconds
+    scenario     expected  verdict   findings                           faults hit  exposed           self-test  seconds
 ok  driver dies  held      held      -                                  1/1         repetition, loss  4/4        3.0
 !!  driver dies  held      violated  1 duplicated, 1 corrupted, 1 lost  1/1         repetition, loss  4/4        0.0
 !!  a\\u202eb     held      error     -                                  -           -                 -          0.0
@@ -183,50 +183,48 @@ def at_stake(*own: Stake, **changes: Any) -> list[str]:
     return stakes.of_step(sample.verdict(stakes=own, **changes), 1)
 
 
-SHOWN = (
-    "at stake, would show: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)"
-)
+SHOWN = "exposed, counts: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)"
 
 
 def test_a_hit_that_puts_only_loss_at_stake_says_so() -> None:
     assert at_stake(sample.repetition()) == [SHOWN]
     assert at_stake(sample.loss()) == [
-        "at stake, would show: postgres payments: loss of batch 3 (planned, not committed)",
-        "only loss was at stake",
+        "exposed, counts: postgres payments: loss of batch 3 (planned, not committed)",
+        "only a loss was exposed",
     ]
 
 
 def test_a_hit_with_nothing_shown_is_inconsequential_and_says_why() -> None:
     assert at_stake(sample.loss(shown=False, note="none of its 100 records pass the effect")) == [
-        "at stake, would not show: postgres payments: none of its 100 records pass the effect",
-        "only loss was at stake",
-        "inconsequential: nothing that was at stake would show",
+        "exposed, does not count: postgres payments: none of its 100 records pass the effect",
+        "only a loss was exposed",
+        "does not count: nothing that was exposed would be seen",
     ]
     assert at_stake(sample.repetition(), sample.loss(shown=False, note="x"))[1:] == [
-        "at stake, would not show: postgres payments: x"
+        "exposed, does not count: postgres payments: x"
     ]
 
 
 def test_what_the_guarantee_allows_is_inconsequential() -> None:
     assert at_stake(sample.repetition(allowed=True)) == [
-        "at stake, and allowed by the guarantee: "
+        "exposed, and allowed by the guarantee: "
         "postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)",
-        "inconsequential: the guarantee allows what was at stake",
+        "does not count: the guarantee allows what was exposed",
     ]
     one = sample.verdict(stakes=(sample.repetition(allowed=True),), word=Word.HELD)
     assert stakes.points_hit(one) == []
-    assert (stakes.harms(one), [line for line in stakes.rests(one) if line.startswith("at stake")]) == ("-", [])
+    assert (stakes.harms(one), [line for line in stakes.rests(one) if line.startswith("exposed")]) == ("-", [])
     both = sample.verdict(stakes=(sample.repetition(allowed=True), sample.loss()))
     assert stakes.harms(both) == "loss"
 
 
 def test_a_repetition_that_came_and_was_dropped_is_not_said_to_have_been_able_to_show() -> None:
     came = sample.repetition(shown=False, came=True)
-    said = "at stake, came, and was dropped by the sink's reader: "
+    said = "exposed, came, and was dropped by the sink's reader: "
     (line,) = at_stake(came)
     assert line.startswith(said) and "would show" not in line
     held = sample.verdict(stakes=(came,), word=Word.HELD)
-    assert [each for each in stakes.rests(held) if each.startswith("at stake")] == [line]
+    assert [each for each in stakes.rests(held) if each.startswith("exposed")] == [line]
     assert stakes.harms(held) == "repetition (came, and was dropped)"
     assert stakes.points_hit(held) == ["postgres payments: sink-committed (repetition)"]
     assert stakes.harms(sample.verdict(stakes=(came, sample.repetition(), sample.loss()))) == "repetition, loss"
@@ -234,7 +232,7 @@ def test_a_repetition_that_came_and_was_dropped_is_not_said_to_have_been_able_to
 
 
 def test_a_hit_without_any_stake_points_to_the_reasons() -> None:
-    said = ["inconsequential: nothing was at stake; the verdict's reasons say why"]
+    said = ["does not count: nothing was exposed; the verdict's reasons say why"]
     assert at_stake(word=Word.UNTESTED) == said
     assert at_stake(sample.repetition(step=2)) == said
 
@@ -251,8 +249,8 @@ def test_a_step_that_missed_put_nothing_at_stake() -> None:
 
 def test_where_several_queries_were_hit_each_stake_names_its_own() -> None:
     first, second = at_stake(sample.repetition(), sample.repetition(checkpoint="other"))
-    assert first.startswith("at stake, would show: postgres payments, checkpoint: repetition of batch 3 ")
-    assert second.startswith("at stake, would show: postgres payments, other: repetition of batch 3 ")
+    assert first.startswith("exposed, counts: postgres payments, checkpoint: repetition of batch 3 ")
+    assert second.startswith("exposed, counts: postgres payments, other: repetition of batch 3 ")
 
 
 def test_crash_points_are_told_by_sink() -> None:
@@ -264,7 +262,7 @@ def test_crash_points_are_told_by_sink() -> None:
     ]
     assert stakes.points_hit(verdict) == ["postgres payments: sink-committed (repetition)"]
     both = replace(verdict, stakes=(sample.repetition(), sample.loss(shown=False)))
-    assert stakes.points_hit(both) == ["postgres payments: sink-committed (repetition; loss, which would not show)"]
+    assert stakes.points_hit(both) == ["postgres payments: sink-committed (repetition; loss, which does not count)"]
     own = (sample.repetition(shown=False, why="it retries no task that has finished"), sample.loss())
     told = "postgres payments: sink-committed (loss; repetition, not shown: it retries no task that has finished)"
     assert stakes.points_hit(replace(verdict, stakes=own)) == [told]
@@ -280,7 +278,7 @@ def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
     verdict = replace(sample.held(), notes=("the sink's query folds equal rows: a repetition does not show in it",))
     assert stakes.rests(verdict) == [
         SHOWN,
-        "at stake, would show: postgres payments: loss of batch 3 (planned, not committed)",
+        "exposed, counts: postgres payments: loss of batch 3 (planned, not committed)",
         "note: the sink's query folds equal rows: a repetition does not show in it",
         "crash points hit: sink-committed (repetition; loss)",
         "crash points not hit: batch-planned, while rows are written",

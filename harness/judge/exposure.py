@@ -302,8 +302,11 @@ class _Struck:
         mine = self.units
         retried = not self.died and self.ran_again is not Ran.RESTARTED
         if retried and not self.scale.case.aggregate:
-            # A task that had finished is not tried again, and one that has left nothing adds nothing.
-            mine = [unit for unit in mine if self.scale.keys((unit,)) & {*self.touched} and not self._whole_unit(unit)]
+            # A task that had finished is not tried again, and one that has left nothing adds nothing. Which task had
+            # the open transaction, no reading tells.
+            touched, open_ = {*self.touched}, bool(self.handed) and not self._rolled_back
+            mine = [unit for unit in mine if open_ or self.scale.keys((unit,)) & touched]
+            mine = [unit for unit in mine if not self._whole_unit(unit)]
         elif retried and self.whole:
             mine = []
         return joined(self.reprocessed(tuple(mine)), before)

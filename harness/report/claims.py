@@ -200,7 +200,7 @@ def outcome(verdict: Verdict) -> list[tuple[str, str]]:
     out = [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
     hit = sum(step.hit for step in verdict.steps)
     out.append(("Faults that hit", f"{hit} of {len(verdict.steps)}"))
-    out.append(("At stake, and would show in the sink", stakes.harms(verdict)))
+    out.append(("Exposures that count", stakes.harms(verdict)))
     out.append(("Planted errors found by the checker", self_tests(verdict)))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())
     return [*out, ("Findings", kinds or "none")]
@@ -223,7 +223,7 @@ def says(verdict: Verdict, guarantee: str) -> str:
         shown = SHOWN.get(guarantee, "The sink agrees with the source.")
         return (
             f"What it says: in this one run, on the versions below, {plural(hit, 'fault')} happened at the places and "
-            f"with the evidence above. {source}{shown} What was at stake and would have shown is listed above. "
+            f"with the evidence above. {source}{shown} The exposures that count are listed above. "
             f"The checker found {sum(verdict.self_tests.values())} of {len(verdict.self_tests)} errors planted in "
             "copies of this data. It is not a proof, and says nothing of:"
         )

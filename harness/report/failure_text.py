@@ -218,7 +218,7 @@ def _last(folder: Path | None, asked: str, again: str) -> list[str]:
 def meaning(word: Word) -> str:
     """What a verdict's word means, in one sentence."""
     return {
-        Word.HELD: "the faults put records at stake whose harm this sink would show, and the guarantee held",
+        Word.HELD: "a pipeline that appends or loses what was exposed would have been caught, and the guarantee held",
         Word.VIOLATED: "the guarantee is disproved: the findings below are rows that contradict it",
         Word.UNTESTED: "nothing was tested: this run says neither that the guarantee holds nor that it does not",
         Word.INCONCLUSIVE: "the run could not tell: its reasons say what was left open",

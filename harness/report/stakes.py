@@ -57,13 +57,13 @@ def of_step(verdict: Verdict, number: int) -> list[str]:
     own = [stake for stake in verdict.stakes if stake.step == number]
     out = few([f"{verb(stake)}: {what(stake, verdict)}" for stake in own])
     if own and all(stake.harm is Harm.LOSS for stake in own):
-        out.append("only loss was at stake")
+        out.append("only a loss was exposed")
     if not own:
-        out.append("inconsequential: nothing was at stake; the verdict's reasons say why")
+        out.append("does not count: nothing was exposed; the verdict's reasons say why")
     elif not any(stake.counts for stake in own):
         left = [stake for stake in own if not stake.allowed]
-        why = "nothing that was at stake would show" if left else "the guarantee allows what was at stake"
-        out.append(f"inconsequential: {why}")
+        why = "nothing that was exposed would be seen" if left else "the guarantee allows what was exposed"
+        out.append(f"does not count: {why}")
     return out
 
 
@@ -75,10 +75,10 @@ def known(verdict: Verdict) -> bool:
 def verb(stake: Stake) -> str:
     """Whether the harm would have shown, and broken the guarantee, or came."""
     if stake.allowed:
-        return "at stake, and allowed by the guarantee"
+        return "exposed, and allowed by the guarantee"
     if stake.came:
-        return "at stake, came, and was dropped by the sink's reader"
-    return "at stake, would show" if stake.shown else "at stake, would not show"
+        return "exposed, came, and was dropped by the sink's reader"
+    return "exposed, counts" if stake.shown else "exposed, does not count"
 
 
 def what(stake: Stake, verdict: Verdict) -> str:
@@ -175,7 +175,7 @@ def _left_out(stake: Stake) -> str:
     """Why a stake does not count. Runs of earlier versions do not say why it would not show."""
     if stake.allowed:
         return "which the guarantee allows"
-    return f"not shown: {visible(stake.why, NOTE)}" if stake.why else "which would not show"
+    return f"which does not count: {visible(stake.why, NOTE)}" if stake.why else "which does not count"
 
 
 def _joined(of_sinks: Iterable[tuple[str, Sequence[str]]]) -> str:

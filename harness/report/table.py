@@ -13,7 +13,7 @@ from harness.scenario import Word
 if TYPE_CHECKING:
     from rich.table import Table
 
-HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "at stake", "self-test", "seconds")
+HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "exposed", "self-test", "seconds")
 COLOURS = {
     Word.HELD: "green",
     Word.VIOLATED: "magenta",

@@ -49,6 +49,10 @@ STOOD = {
     EARLY: "the offsets of {what} were saved, and the sink did not have it, when {did} (fault {number}).",
 }
 """By what the snapshot showed."""
+EXPOSED = {
+    Harm.REPETITION: "After {}, records ran again: a pipeline that appends its rows would hold them twice.",
+    Harm.LOSS: "At {}, records were not whole in the sink: a pipeline that skips them would have lost them.",
+}
 SHOWS = "{} did it: baseline runs do not show it."
 
 
@@ -117,7 +121,7 @@ def _held(case: Case) -> Iterator[str]:
     for harm in Harm:
         own = [stake for stake in verdict.stakes if stake.harm is harm and stake.counts]
         if shown := sorted({stake.step for stake in own if stake.shown}):
-            yield f"At {_faults(shown[:8])}, {harm} would have shown in the sink, and did not happen."
+            yield EXPOSED[harm].format(_faults(shown[:8]))
         if came := sorted({stake.step for stake in own if stake.came}):
             yield f"At {_faults(came[:8])}, {harm} happened, and the sink's reader dropped each row of it."
 
