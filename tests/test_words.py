@@ -264,7 +264,7 @@ def test_crash_points_are_told_by_sink() -> None:
     both = replace(verdict, stakes=(sample.repetition(), sample.loss(shown=False)))
     assert stakes.points_hit(both) == ["postgres payments: sink-committed (repetition; loss, which does not count)"]
     own = (sample.repetition(shown=False, why="it retries no task that has finished"), sample.loss())
-    told = "postgres payments: sink-committed (loss; repetition, not shown: it retries no task that has finished)"
+    told = "postgres payments: sink-committed (loss; repetition, which does not count: it retries no task that has finished)"
     assert stakes.points_hit(replace(verdict, stakes=own)) == [told]
 
 
