@@ -518,7 +518,7 @@ def test_a_violation_that_no_stake_shows_takes_the_bounds_of_its_fault_away() ->
     assert got[CELL].clean and not got[WHOLE].clean
 
 
-def test_a_untested_run_neither_gives_nor_takes_a_bound() -> None:
+def test_an_untested_run_neither_gives_nor_takes_a_bound() -> None:
     got = found(*[line()] * 5, line("untested"))
     assert (got[CELL].held, got[CELL].clean) == (5, True)
 

@@ -378,6 +378,29 @@ def test_a_batch_that_was_committed_without_the_server_was_not_interrupted(ruled
     assert told(ruled(build))[0] is Word.UNTESTED
 
 
+@pytest.mark.parametrize("fault_name", ["kill postgres", "pause driver"])
+def test_what_is_lost_by_a_driver_that_lived_was_interrupted(ruled: Callable[[Build], Judged], fault_name: str) -> None:
+    """It took no notice of the outage, or its session had expired when it went on."""
+
+    def build(run: RunBuilder) -> None:
+        run.found(1, holds=10, again=None)
+        run.tables = [run.rows((0, 10), (20, 40))]
+        lived(run, fault_name, committed_meanwhile={"checkpoint": 1})
+        run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)))
+
+    found = ruled(build)
+    assert told(found)[:2] == (Word.VIOLATED, {"lost": 10})
+    assert found.verdict.as_expected and len(told(found)[2]) == 1
+
+
+def test_what_a_driver_that_lived_never_missed_interrupted_nothing(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.found(1, holds=10, again=None)
+        lived(run, "lose blocks", unhealed=True)
+
+    assert told(ruled(build))[0] is Word.UNTESTED
+
+
 def test_one_that_was_not_is_exposed_to_a_loss(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
         run.found(1, holds=10, again=None)

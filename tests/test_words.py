@@ -78,7 +78,7 @@ def test_the_failure_text() -> None:
     assert words.failure(sample.NAME, sample.verdict(), Path("reports/a b/1")) == FAILURE
 
 
-def test_a_untested_run_says_its_word_and_why() -> None:
+def test_an_untested_run_says_its_word_and_why() -> None:
     step = StepOutcome(
         name="kill driver", point="sink-committed", crash_point=CrashPoint.SINK_COMMITTED, batch=3, hit=False
     )
@@ -264,7 +264,8 @@ def test_crash_points_are_told_by_sink() -> None:
     both = replace(verdict, stakes=(sample.repetition(), sample.loss(shown=False)))
     assert stakes.points_hit(both) == ["postgres payments: sink-committed (repetition; loss, which does not count)"]
     own = (sample.repetition(shown=False, why="it retries no task that has finished"), sample.loss())
-    told = "postgres payments: sink-committed (loss; repetition, which does not count: it retries no task that has finished)"
+    why = "it retries no task that has finished"
+    told = f"postgres payments: sink-committed (loss; repetition, which does not count: {why})"
     assert stakes.points_hit(replace(verdict, stakes=own)) == [told]
 
 

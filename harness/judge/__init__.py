@@ -104,8 +104,8 @@ def judged(folder: Path) -> Judged:
         skips=undeclared(run, hits),
         late=declared(run),
     )
-    wanted = baseline.wanted([each.finding for each in findings if each.needs_baseline])
-    return Judged(_verdict(facts), max(facts.stall.wants, wanted))
+    needed = [] if _own_errors(facts) else [each.finding for each in findings if each.needs_baseline]
+    return Judged(_verdict(facts), max(facts.stall.wants, baseline.wanted(needed)))
 
 
 def _verdict(facts: Facts) -> Verdict:
@@ -197,7 +197,9 @@ def _findings(run: Run) -> list[Finding] | None:
 def behind(folder: Path) -> bool:
     """Return whether a sink of the run in `folder` may be behind: rows are missing, or not those expected. Raises as
     `judged`."""
-    sinks = [sink.examined for sink in compared(read_run(folder), (), baseline=True)]
+    run = read_run(folder)
+    run = replace(run, short=run.short or examine_producer(run).short)
+    sinks = [sink.examined for sink in compared(run, (), baseline=True)]
     return any(sink.unseen or any(finding.kind in LATE for finding in sink.findings) for sink in sinks)
 
 

@@ -280,6 +280,13 @@ class _Struck:
         end, right = (whole(self.scale.case, rows) for rows in (self.scale.case.found, self.scale.case.expected))
         return all(same(self.scale.case, key, end[key], right[key]) for key in self.scale.keys(spans))
 
+    def _kept(self, spans: Spans) -> bool:
+        """Return whether nothing of these records is missing in the end. A later step may have given rows again."""
+        case = self.scale.case
+        end, right = (whole(case, rows) for rows in (case.found, case.expected))
+        keys = self.scale.keys(spans)
+        return self._right(spans) if case.aggregate else all(right[key] <= end[key] for key in keys)
+
     @property
     def died(self) -> bool:
         return self.hit.died or self.reach.restarted
@@ -322,12 +329,14 @@ class _Struck:
 
     @property
     def _went_on(self) -> bool:
-        """The driver lived and nothing interrupted the batch: it was paused, or its tasks were not those of the
-        executor that was killed, or it was committed before the server was back."""
-        if self.died or self.ran_again in (Ran.RETRIED, Ran.RESTARTED):
+        """The driver lived, nothing ran again, and nothing of the batch is missing in the end: the driver was paused,
+        its tasks were not those of the executor that was killed, or it did without what was away."""
+        if self.died or self.ran_again in (Ran.RETRIED, Ran.RESTARTED) or not self._kept(self.reach.taken):
             return False
-        meanwhile = self.hit.outcome.evidence.committed_meanwhile.get(self.reach.checkpoint, -1)
-        return self.hit.paused or self.hit.retried or (self.reach.batch is not None and self.reach.batch <= meanwhile)
+        evidence = self.hit.outcome.evidence
+        meanwhile = evidence.committed_meanwhile.get(self.reach.checkpoint, -1)
+        without = self.reach.batch is not None and self.reach.batch <= meanwhile
+        return self.hit.paused or self.hit.retried or evidence.unhealed or without
 
     @property
     def point(self) -> str:

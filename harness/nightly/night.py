@@ -217,8 +217,8 @@ class Night:
         store.write(path, dump(replace(entry.scenario, why=why[:WHY_MAX])))
 
     def code(self) -> int:
-        """The exit code: 4 an error, 1 a failure that is new, 3 if something is unknown, did not hit what a file says,
-        or no drawn run put anything at stake, else 0."""
+        """The exit code: 4 an error, 1 a failure that is new, 3 if something is inconclusive, did not hit what a file
+        says, or no drawn run put anything at stake, else 0."""
         words = {line.verdict for line in self.state.lines if line.wrong}
         if Word.ERROR in words:
             return 4

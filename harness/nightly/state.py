@@ -64,7 +64,7 @@ class Line:
 
     @property
     def wrong(self) -> bool:
-        """Is it a failure that is new? A drawn plan that is unknown is one too, though it is not run again."""
+        """Is it a failure that is new? A drawn plan that is inconclusive is one too, though it is not run again."""
         return (self.failed or (bool(self.half) and self.verdict == Word.INCONCLUSIVE)) and not self.known
 
 

@@ -35,7 +35,7 @@ def failure(
 ) -> str:
     """The whole text. `folder` is the run folder, None if the run failed before it had one; `asked` is what a command
     line says to get its stack, `again` the command that repeats it where there is no folder, or where the stored plan
-    would fail again; `left` are sentences on why it is unknown."""
+    would fail again; `left` are sentences on why it is inconclusive."""
     out = [headline(scenario, verdict)]
     out += [line for reason in verdict.reasons for line in because(reason)]
     out += [f"  {visible(text, 400)}" for text in left]

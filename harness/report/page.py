@@ -227,7 +227,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
 
 
 def open_end(parts: Parts) -> Undrained | None:
-    """Why the run is unknown, where it did not drain."""
+    """Why the run is inconclusive, where it did not drain."""
     more = {name: getattr(parts, name) for name in ("run", "plan", "progressed", "counts", "starved")}
     return undrained(ran(parts.verdict, parts.history, **more))
 

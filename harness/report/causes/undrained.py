@@ -1,4 +1,4 @@
-"""Why a run is unknown that did not drain: what was left, what took the time, and what to change.
+"""Why a run is inconclusive that did not drain: what was left, what took the time, and what to change.
 
 Pure. Each sentence rests on the run folder: its history, the committed offsets, the source as read back,
 and the settings. No verdict depends on what stands here.
@@ -99,7 +99,7 @@ def ran(verdict: Verdict, history: Sequence[Line], **parts: Any) -> Ran:
 
 
 def undrained(run: Ran) -> Undrained | None:
-    """What can be said; None where the run is not unknown, or drained."""
+    """What can be said; None where the run is not inconclusive, or drained."""
     if run.verdict.word is not Word.INCONCLUSIVE or run.progressed is None or run.progressed.drained:
         return None
     slow = [*_restarts(run), *_batches(run), *_shuffles(run)]

@@ -24,7 +24,7 @@ def failure(run: Run) -> str:
 
 
 def left(verdict: Verdict, folder: Path | None) -> list[str]:
-    """Why a stored run that did not drain is unknown, and what to change; empty where nobody knows."""
+    """Why a stored run that did not drain is inconclusive, and what to change; empty where nobody knows."""
     if verdict.word is not Word.INCONCLUSIVE or folder is None:
         return []
     from harness.report import page, render

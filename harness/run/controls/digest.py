@@ -29,7 +29,7 @@ NAMED = "named: "
 """So that a file that the scenario names never stands for one of that name in the program's folder."""
 SESSION = re.compile(
     r"_|PWD|OLDPWD|SHLVL|COLUMNS|LINES|WINDOWID|DISPLAY|STY|INVOCATION_ID|JOURNAL_STREAM"
-    r"|(TERM|SSH|TMUX|XDG_SESSION|DBUS|PYTEST|ONCEPROOF|HARNESS)(_.*)?"
+    r"|(TERM|SSH|TMUX|VSCODE|GNOME_TERMINAL|WAYLAND|XDG_SESSION|DBUS|PYTEST|ONCEPROOF|HARNESS)(_.*)?"
 )
 """Variables of one shell, terminal or test, and our own: they differ from one command to the next."""
 LEFT_OUT = ("__pycache__", ".coverage", ".DS_Store")
