@@ -111,7 +111,7 @@ def at_most_once_of_a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[
         "1 loss",
         "1 repetition",
         kinds={Kind.WRONG_AGGREGATE: 2},
-        faults=("kill driver at after row 1 of batch 1, attempt 1",),
+        faults=(blame(point="after row 1"),),
         fits=None,
         batches=(1,),
     ),

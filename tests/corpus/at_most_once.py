@@ -29,7 +29,7 @@ def at_most_once(run: RunBuilder) -> None:
         "1 loss",
         "1 repetition",
         kinds={Kind.LOST: 38},
-        faults=("kill driver at after 15 rows of batch 1, attempt 1",),
+        faults=(blame(point="after 15 rows"),),
         fits=None,
     ),
 )
@@ -46,7 +46,7 @@ def two_of_forty(run: RunBuilder) -> None:
     held(
         "1 repetition",
         kinds={Kind.LOST: 5},
-        faults=("kill driver at after 15 rows of batch 1, attempt 1",),
+        faults=(blame(point="after 15 rows"),),
         fits=None,
         batches=(1,),
     ),
@@ -66,7 +66,7 @@ def gone_after_it_was_there(run: RunBuilder) -> None:
         "step 1 (`kill driver`) does not count for postgres payments:",
         shown=("1 loss",),
         kinds={Kind.LOST: 20},
-        faults=("kill driver at after 15 rows of batch 1 of checkpoints/1, attempt 1",),
+        faults=(blame(point="after 15 rows", of="checkpoints/1"),),
         fits=None,
     ),
 )
@@ -125,7 +125,7 @@ def nothing_but_a_repetition_at_stake(run: RunBuilder) -> Iterator[str]:
         "1 loss",
         "1 repetition",
         kinds={Kind.LOST: 10},
-        faults=("kill driver at after 15 rows of batch 1, attempt 1",),
+        faults=(blame(point="after 15 rows"),),
         batches=(0,),
     ),
 )
@@ -144,7 +144,7 @@ def lost_before_the_fault(run: RunBuilder) -> None:
         "1 loss",
         "1 repetition",
         kinds={Kind.LOST: 1},
-        faults=("kill driver at after 15 rows of batch 1, attempt 1",),
+        faults=(blame(point="after 15 rows"),),
         batches=(1,),
     ),
 )

@@ -16,7 +16,7 @@ from tests.corpus.stalled import stall
 from tests.corpus.witnesses import AUDIT, EXECUTOR, HALF, PAYMENTS, executor, hung
 from tests.folders import PER_RECORD, TOTALS
 
-LOST, DUPLICATED, TOTAL = Kind.LOST, Kind.DUPLICATED, Kind.WRONG_AGGREGATE
+LOST, DUPLICATED = Kind.LOST, Kind.DUPLICATED
 CONSOLE = ("tmp/temporary-1", "tmp/temporary-2")
 """The checkpoints that Spark gives a query without one: new in each attempt."""
 
@@ -79,7 +79,7 @@ def a_checkpoint_that_the_program_deletes_when_it_starts(run: RunBuilder) -> Ite
         "1 loss",
         "1 repetition",
         kinds={Kind.LOST: 7},
-        faults=("kill driver at after 15 rows of batch 1 of checkpoint, attempt 1",),
+        faults=(blame(point="after 15 rows", of="checkpoint"),),
         fits=None,
     ),
 )
@@ -109,7 +109,7 @@ def a_heartbeat_while_the_next_attempt_writes(run: RunBuilder) -> Iterator[str]:
     run.found(writing={"0": ("insert into payments",)}, left={"0": ("insert into payments",)})
 
 
-@adversary(5, violated(Kind.WRONG_AGGREGATE, 1, "kill driver at sink-committed of batch 1, attempt 1", batches=(1,)))
+@adversary(5, violated(Kind.WRONG_AGGREGATE, 1, blame(), batches=(1,)))
 def one_record_of_a_total_is_there_twice(run: RunBuilder) -> None:
     """The hit batch held one record, and its total has one too many. One record may be there twice for any reason:
     a control run has to show that it is not without the fault."""
@@ -119,7 +119,7 @@ def one_record_of_a_total_is_there_twice(run: RunBuilder) -> None:
     run.tables = [run.rows((0, 37), again=[(16, 17)])]
 
 
-@adversary(5, violated(Kind.WRONG_AGGREGATE, 1, "kill driver at batch-planned of batch 1, attempt 1", fits=None))
+@adversary(5, violated(Kind.WRONG_AGGREGATE, 1, blame(point="batch-planned"), fits=None))
 def all_but_one_record_of_a_batch_are_filtered_out(run: RunBuilder) -> None:
     """Nine of ten records of the hit batch do not pass the effect, and the total lacks the tenth."""
     run.sink(
@@ -163,7 +163,7 @@ def two_controls_failed_and_one_did_not_get_done(run: RunBuilder) -> Iterator[st
     run.edits = {}
 
 
-@adversary(5, violated(Kind.WRONG_AGGREGATE, 4, "kill driver at batch-planned of batch 1 of checkpoint, attempt 1"))
+@adversary(5, violated(Kind.WRONG_AGGREGATE, 4, blame(point="batch-planned", of="checkpoint")))
 def sums_of_doubles_that_are_wrong_in_the_end(run: RunBuilder) -> None:
     """The checkpoint was lost, and the next attempt began beyond batch 1: its records are in no total. A look does not
     show floating point numbers, and in the end the totals are wrong: nobody wrote that batch."""

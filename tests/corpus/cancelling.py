@@ -12,7 +12,6 @@ from tests.corpus.witnesses import executor
 from tests.folders import TOTALS
 
 BALANCES = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
-NOT_THEN = "were not those of the batches committed by then"
 BALANCED = [("account", "text", "text"), ("total", "numeric", "number")]
 
 

@@ -13,13 +13,13 @@ from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD, values
 
-DUPLICATED, LOST, WRONG = Kind.DUPLICATED, Kind.LOST, Kind.WRONG_AGGREGATE
+DUPLICATED, LOST = Kind.DUPLICATED, Kind.LOST
 TWICE = (10, 20)
 
 
 @adversary(
     5,
-    violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 2, attempt 2", batches=(0, 1, 2, 3)),
+    violated(Kind.WRONG_AGGREGATE, 2, blame(2, attempt=2), batches=(0, 1, 2, 3)),
 )
 def ties_between_two_hit_batches(run: RunBuilder) -> None:
     """Both hit batches come to the same, and one of them was counted twice, after the second fault. Nothing but
@@ -33,7 +33,7 @@ def ties_between_two_hit_batches(run: RunBuilder) -> None:
 
 @adversary(
     5,
-    violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 2, attempt 1", batches=(0, 1, 2, 3)),
+    violated(Kind.WRONG_AGGREGATE, 2, blame(2), batches=(0, 1, 2, 3)),
 )
 def ties_with_batches_that_were_not_hit(run: RunBuilder) -> None:
     """All batches come to the same, so that the totals do not say which of them was counted twice."""
@@ -45,7 +45,7 @@ def ties_with_batches_that_were_not_hit(run: RunBuilder) -> None:
 
 @adversary(
     5,
-    violated(Kind.DUPLICATED, 10, "kill driver at sink-committed of batch 2 of checkpoints/1, attempt 1", batches=(2,)),
+    violated(Kind.DUPLICATED, 10, blame(2, of="checkpoints/1"), batches=(2,)),
 )
 def second_checkpoint_counts_from_zero_again(run: RunBuilder) -> None:
     """The fault hit batch 2 of the first checkpoint. The doubled rows are those of batch 2 of the second one, which
@@ -82,7 +82,7 @@ def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: RunBuilder) -> Ite
     run.tables = [run.rows((0, 40), again=[(30, 40)])]
 
 
-@adversary(5, violated(Kind.LOST, 10, "kill driver at batch-planned of batch 1, attempt 1", batches=(2,)))
+@adversary(5, violated(Kind.LOST, 10, blame(point="batch-planned"), batches=(2,)))
 def the_batch_beside_the_hit_one(run: RunBuilder) -> None:
     """The lost rows are those of the batch after the hit one, which was not even planned when the fault hit."""
     run.injection(1, point="batch-planned", holds=10)
@@ -92,7 +92,7 @@ def the_batch_beside_the_hit_one(run: RunBuilder) -> None:
 
 @adversary(
     5,
-    violated(Kind.LOST, 1, "kill driver at batch-planned of batch 1, attempt 1", batches=(1,)),
+    violated(Kind.LOST, 1, blame(point="batch-planned"), batches=(1,)),
 )
 def one_row_of_the_hit_batch(run: RunBuilder) -> None:
     """One row of the hit batch is missing and nine came. A lost batch is lost as one: that fault may have done it,
@@ -133,8 +133,8 @@ def one_batch_hit_twice(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     5,
-    violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 1, attempt 2", batches=(0, 1, 2)),
-    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at after row 6 of batch 1, attempt 1", batches=(0, 1, 2)),
+    violated(Kind.WRONG_AGGREGATE, 2, blame(attempt=2), batches=(0, 1, 2)),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, blame(point="after row 6"), batches=(0, 1, 2)),
 )
 def a_total_hit_twice(run: RunBuilder) -> Iterator[str]:
     """The same with totals: which of the two attempts counted the batch again is in the second snapshot."""
@@ -148,9 +148,7 @@ def a_total_hit_twice(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     5,
-    violated(
-        Kind.DUPLICATED, 10, "kill driver at sink-committed of batch 1 of checkpoints/payments, attempt 1", batches=(1,)
-    ),
+    violated(Kind.DUPLICATED, 10, blame(of="checkpoints/payments"), batches=(1,)),
 )
 def batch_of_the_same_number_in_another_query(run: RunBuilder) -> None:
     """The fault hit batch 1 of the query that feeds the first sink. The doubled rows are in the second sink, whose
@@ -223,9 +221,7 @@ def cleared_now_and_then(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(
-    5, violated(Kind.LOST, 1, "kill driver at batch-planned of batch 2, attempt 1", as_expected=True, batches=(0,))
-)
+@adversary(5, violated(Kind.LOST, 1, blame(2, point="batch-planned"), as_expected=True, batches=(0,)))
 def one_row_that_was_there(run: RunBuilder) -> None:
     """One row was there when the fault hit, and is not in the end. It may have gone for any reason."""
     cleared(run, (0, 4), (5, 40))
@@ -239,8 +235,8 @@ def one_row_that_was_there(run: RunBuilder) -> None:
         Kind.LOST,
         10,
         fits=(
-            "kill driver at batch-planned of batch 2, attempt 1",
-            "kill driver at sink-committed of batch 3, attempt 2",
+            blame(2, point="batch-planned"),
+            blame(3, attempt=2),
         ),
         batches=(0,),
     ),

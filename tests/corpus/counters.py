@@ -13,10 +13,6 @@ from tests.folders import TOTALS
 COUNTS = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
 COUNTED = [("account", "text", "text"), ("n", "bigint", "number")]
 WRONG = Kind.WRONG_AGGREGATE
-OPEN = "nothing shows which explanation is the right one"
-LATE1 = blame(1, attempt=2)
-EARLY, LATE = blame(1, point="batch-planned", attempt=2), blame(2, attempt=2)
-"""The second fault of a run. The first one puts at stake what the guarantee forbids, and nothing comes of it."""
 
 
 def counting(run: RunBuilder, *contributions: int) -> None:
@@ -32,10 +28,10 @@ def counting(run: RunBuilder, *contributions: int) -> None:
     inconclusive(
         "2 findings may hide what the guarantee forbids, or be what it",
         kinds={Kind.WRONG_AGGREGATE: 2},
-        faults=("kill driver at sink-committed of batch 2, attempt 2",),
+        faults=(blame(2, attempt=2),),
         fits=None,
     ),
-    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 2, attempt 2", fits=None),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, blame(2, attempt=2), fits=None),
 )
 def a_lost_and_a_doubled_batch_read_as_one_more(run: RunBuilder) -> Iterator[str]:
     """Contributions 2, 3, 5, 7; one batch is lost and another doubled. "Too high by exactly batch 0" acquits a program
@@ -55,14 +51,14 @@ def a_lost_and_a_doubled_batch_read_as_one_more(run: RunBuilder) -> Iterator[str
     inconclusive(
         "2 findings may hide what the guarantee forbids, or be what it",
         kinds={Kind.WRONG_AGGREGATE: 2},
-        faults=("kill driver at batch-planned of batch 1, attempt 2",),
+        faults=(blame(point="batch-planned", attempt=2),),
         fits=None,
     ),
     twin=held(
         "1 repetition",
         "2 loss",
         kinds={Kind.WRONG_AGGREGATE: 2},
-        faults=("kill driver at batch-planned of batch 1, attempt 2",),
+        faults=(blame(point="batch-planned", attempt=2),),
         batches=(1,),
     ),
 )
@@ -85,10 +81,10 @@ def a_doubled_and_a_lost_batch_read_as_one_less(run: RunBuilder) -> Iterator[str
         "1 loss",
         "2 repetition",
         kinds={Kind.WRONG_AGGREGATE: 2},
-        faults=("kill driver at sink-committed of batch 2, attempt 2",),
+        faults=(blame(2, attempt=2),),
         fits=None,
     ),
-    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 2, attempt 2", fits=None),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, blame(2, attempt=2), fits=None),
 )
 def two_doubled_and_one_lost_read_as_one_twice_more(run: RunBuilder) -> Iterator[str]:
     """Batches 1 and 2 doubled, batch 0 lost: just what batch 1 counted three times would come to."""
@@ -108,7 +104,7 @@ def two_doubled_and_one_lost_read_as_one_twice_more(run: RunBuilder) -> Iterator
         "1 repetition",
         "2 loss",
         kinds={Kind.WRONG_AGGREGATE: 2},
-        faults=("kill driver at batch-planned of batch 1, attempt 2",),
+        faults=(blame(point="batch-planned", attempt=2),),
         fits=None,
         batches=(2,),
     ),
@@ -128,7 +124,7 @@ def another_batch_is_missing(run: RunBuilder) -> None:
     inconclusive(
         "2 findings may hide what the guarantee forbids, or be what it",
         kinds={Kind.WRONG_AGGREGATE: 2},
-        faults=("kill driver at sink-committed of batch 1, attempt 2",),
+        faults=(blame(attempt=2),),
         batches=(0, 1, 2, 3),
     ),
     twin=held("1 loss", "2 repetition"),
@@ -154,9 +150,9 @@ NET = replace(TOTALS, effect="select account, sum(amount) as total from ledger g
         "1 loss",
         "2 repetition",
         kinds={Kind.WRONG_AGGREGATE: 2},
-        faults=("kill driver at sink-committed of batch 1, attempt 2",),
+        faults=(blame(attempt=2),),
     ),
-    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 1, attempt 2", fits=None),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, blame(attempt=2), fits=None),
 )
 def a_total_that_repetition_makes_smaller(run: RunBuilder) -> Iterator[str]:
     """The hit batch is counted twice, as at-least-once allows, and it only takes money off the accounts."""

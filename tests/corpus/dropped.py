@@ -9,7 +9,7 @@ from dataclasses import replace
 from harness.checkers.cells import Row
 from harness.scenario import Kind
 from tests.corpus.case import adversary, held, untested, violated
-from tests.corpus.run_builder import RunBuilder
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
 HIDDEN = "folds equal rows"
@@ -126,7 +126,7 @@ def totals_that_were_dropped(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     14,
-    violated(Kind.LOST, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
+    violated(Kind.LOST, 1, blame(), fits=None),
     twin=held("1 repetition"),
     guard=True,
 )

@@ -21,9 +21,7 @@ def expected(run: RunBuilder, *kinds: Kind, **more: Any) -> None:
 
 @adversary(
     7,
-    violated(
-        Kind.DUPLICATED, 10, "kill driver at sink-committed of batch 1, attempt 1", as_expected=True, batches=(3,)
-    ),
+    violated(Kind.DUPLICATED, 10, blame(), as_expected=True, batches=(3,)),
 )
 def rows_of_a_batch_that_was_not_hit(run: RunBuilder) -> None:
     """Duplicates were expected and there are some: of a batch that no fault touched."""
@@ -107,9 +105,7 @@ def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
     run.tables = [run.rows((0, 40), again=[INJECTED])]
 
 
-@adversary(
-    7, violated(Kind.LOST, 10, "kill driver at batch-planned of batch 1, attempt 1", as_expected=True, batches=(2,))
-)
+@adversary(7, violated(Kind.LOST, 10, blame(point="batch-planned"), as_expected=True, batches=(2,)))
 def a_loss_beside_the_fault(run: RunBuilder) -> None:
     """Lost rows were expected of the batch that was hit before it was written; those of the next one are lost."""
     expected(run, LOST)

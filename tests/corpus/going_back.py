@@ -10,7 +10,6 @@ from tests.corpus.case import adversary, held, untested, violated
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query, state
 
 DUPLICATED = Kind.DUPLICATED
-NO_CONTROL = "explained by no hit, and no control run was made"
 
 
 def went(run: RunBuilder, *offsets: int, hit: int, second: int | None = None) -> None:
@@ -34,7 +33,7 @@ def went(run: RunBuilder, *offsets: int, hit: int, second: int | None = None) ->
     violated(
         Kind.DUPLICATED,
         15,
-        "kill driver at batch-planned of batch 2, attempt 1",
+        blame(2, point="batch-planned"),
         said="step 1 (`kill driver`) does not count for postgres payments:",
         fits=None,
     ),
@@ -57,7 +56,7 @@ def it_had_gone_back_before_the_fault(run: RunBuilder) -> Iterator[str]:
     violated(
         Kind.DUPLICATED,
         15,
-        "kill driver at batch-planned of batch 1, attempt 1",
+        blame(point="batch-planned"),
         said="step 1 (`kill driver`) does not count for postgres payments:",
         fits=None,
     ),
@@ -93,7 +92,7 @@ def it_goes_back_long_after_the_fault(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     5,
-    violated(Kind.DUPLICATED, 15, "kill driver at batch-planned of batch 1, attempt 1", fits=None),
+    violated(Kind.DUPLICATED, 15, blame(point="batch-planned"), fits=None),
     twin=violated(DUPLICATED, 15, blame(2, point="batch-planned", attempt=2)),
 )
 def a_second_fault_hits_while_it_goes_back(run: RunBuilder) -> Iterator[str]:
@@ -131,7 +130,7 @@ def passed_over(run: RunBuilder) -> None:
 
 @adversary(
     5,
-    violated(Kind.LOST, 9, "kill driver at sink-committed of batch 1 of checkpoints/1, attempt 1"),
+    violated(Kind.LOST, 9, blame(of="checkpoints/1")),
 )
 def one_of_what_was_passed_over_came(run: RunBuilder) -> None:
     """The next attempt begins beyond records that nobody had planned. One of them is in the sink all the same, so that
@@ -143,9 +142,7 @@ def one_of_what_was_passed_over_came(run: RunBuilder) -> None:
 
 @adversary(
     5,
-    violated(
-        Kind.LOST, 10, "kill driver at sink-committed of batch 1 of checkpoints/1, attempt 1", fits=None, batches=(0,)
-    ),
+    violated(Kind.LOST, 10, blame(of="checkpoints/1"), fits=None, batches=(0,)),
 )
 def what_lies_behind_what_was_passed_over(run: RunBuilder) -> None:
     """The next attempt begins beyond records that nobody had planned, which are in the sink: somebody wrote them. The
@@ -157,7 +154,7 @@ def what_lies_behind_what_was_passed_over(run: RunBuilder) -> None:
 
 @adversary(
     5,
-    violated(Kind.DUPLICATED, 20, "kill driver at after row 10 of batch 2, attempt 1"),
+    violated(Kind.DUPLICATED, 20, blame(2, point="after row 10")),
 )
 def old_records_beside_new_ones(run: RunBuilder) -> None:
     """The source went back before the fault, and the batch that was hit has old records and new ones, and had written
@@ -170,7 +167,7 @@ def old_records_beside_new_ones(run: RunBuilder) -> None:
 
 @adversary(
     5,
-    violated(Kind.LOST, 4, "kill driver at batch-planned of batch 1 of checkpoints/1, attempt 1"),
+    violated(Kind.LOST, 4, blame(point="batch-planned", of="checkpoints/1")),
 )
 def it_begins_in_the_middle_of_what_was_planned(run: RunBuilder) -> None:
     """The next attempt begins a new checkpoint five records behind where the batch began that was hit. One of the five

@@ -10,12 +10,11 @@ from harness.scenario import Guarantee, Kind
 from harness.snapshot import Position
 from tests.corpus.case import adversary, held, inconclusive, untested, violated
 from tests.corpus.own_offsets import by_hand
-from tests.corpus.run_builder import RunBuilder
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.corpus.stalled import STALLED, stall
 from tests.folders import PER_RECORD, TOTALS
 
 LOST, DUPLICATED, CORRUPTED = Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED
-IDLE = "nothing shows that a slice was in flight"
 MADE = ("b", "0", "0")
 """A counter that was made before the first record of its account came."""
 TIMED = "after 5.0 s"
@@ -69,9 +68,9 @@ def a_counter_made_in_advance_at_a_kill_before_the_sink(run: RunBuilder) -> Iter
         "step 1 (`kill driver`) does not count for postgres payments:",
         shown=("1 loss",),
         kinds={Kind.CORRUPTED: 10},
-        faults=("kill driver at batch-planned of batch 1, attempt 1",),
+        faults=(blame(point="batch-planned"),),
     ),
-    twin=violated(Kind.CORRUPTED, 10, "kill driver at batch-planned of batch 1, attempt 1"),
+    twin=violated(Kind.CORRUPTED, 10, blame(point="batch-planned")),
 )
 def an_update_that_never_came(run: RunBuilder) -> Iterator[str]:
     """Under at-most-once the hit batch was to fill in ten amounts, and they stay as they were made."""
@@ -116,7 +115,7 @@ def hit_again(run: RunBuilder) -> None:
     run.found(2, tables=[run.rows((0, 10))])
 
 
-@adversary(5, violated(Kind.LOST, 10, "kill driver at after 5.0 s, attempt 1"))
+@adversary(5, violated(Kind.LOST, 10, blame(None, point="after 5.0 s")))
 def a_habit_that_another_snapshot_shows(run: RunBuilder) -> None:
     """Seen alone, the first snapshot is that of a program which saves its offsets before it writes. The second one has
     rows beyond the saved offsets: it writes first, and had lost the slice before any fault was injected."""
@@ -125,7 +124,7 @@ def a_habit_that_another_snapshot_shows(run: RunBuilder) -> None:
 
 @adversary(
     9,
-    held("2 repetition", kinds={Kind.LOST: 10}, faults=("kill driver at after 5.0 s, attempt 1",)),
+    held("2 repetition", kinds={Kind.LOST: 10}, faults=(blame(None, point="after 5.0 s"),)),
     twin=untested("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
 )
 def a_loss_that_is_acquitted_by_a_habit(run: RunBuilder) -> Iterator[str]:
@@ -136,7 +135,7 @@ def a_loss_that_is_acquitted_by_a_habit(run: RunBuilder) -> Iterator[str]:
     hit_again(run)
 
 
-@adversary(6, violated(Kind.DUPLICATED, 10, "kill driver at sink-committed of batch 1, attempt 1"))
+@adversary(6, violated(Kind.DUPLICATED, 10, blame()))
 def other_events_of_the_same_keys(run: RunBuilder) -> None:
     """The effect counts insertions only. The payments of the hit batch are changed later, and the pipeline appends
     each change as a row. Without a control run nobody knows whose doing that is."""

@@ -60,7 +60,7 @@ IDLE = blame(None, point="failpoint idle")
 @adversary(
     10,
     untested("step 1 (`kill driver`) does not count for postgres payments:"),
-    twin=violated(Kind.LOST, 10, "kill driver at failpoint idle, attempt 1", fits=None),
+    twin=violated(Kind.LOST, 10, blame(None, point="failpoint idle"), fits=None),
 )
 def saved_offsets_of_a_late_sink(run: RunBuilder) -> Iterator[str]:
     """The offsets are saved after the rows were handed on, and the sink that is judged gets them later: so the scenario

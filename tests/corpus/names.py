@@ -7,7 +7,7 @@ from dataclasses import replace
 from harness.checkers.cells import Row
 from harness.scenario import Kind
 from tests.corpus.case import adversary, violated
-from tests.corpus.run_builder import RunBuilder
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import PER_RECORD, TYPES
 
 LONG = "select id, account, amount from a_table_of_payments_with_a_very_long_name where half = {}"
@@ -24,16 +24,12 @@ def namesakes(run: RunBuilder) -> None:
     run.sink(*halves, types=[TYPES["payments"]] * 2)
 
 
-APART = "(sink 1) holds not one of the keys expected of it"
-STRAY = {Kind.LOST: 20, Kind.UNEXPECTED: 1}
-
-
 @adversary(
     11,
     violated(
         Kind.UNEXPECTED,
         1,
-        "kill driver at batch-planned of batch 1, attempt 1",
+        blame(point="batch-planned"),
         kinds={Kind.UNEXPECTED: 1, Kind.LOST: 25},
         fits=None,
     ),

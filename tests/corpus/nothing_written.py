@@ -9,7 +9,7 @@ from harness.faults import fault
 from harness.scenario import Evidence, Kind
 from harness.snapshot import Query
 from tests.corpus.case import adversary, held, untested, violated
-from tests.corpus.run_builder import RunBuilder, query, state
+from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD, STEP, TOTALS
 
 FILTERED = replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10")
@@ -130,10 +130,7 @@ def an_effect_that_one_record_decides(run: RunBuilder) -> Iterator[str]:
     run.claim(sinks=(replace(run.scenario.sinks[0]),))
 
 
-UNRUN = "cannot be run with records left out or counted twice"
-
-
-@adversary(5, violated(Kind.WRONG_AGGREGATE, 4, "kill driver at sink-committed of batch 1, attempt 1", fits=None))
+@adversary(5, violated(Kind.WRONG_AGGREGATE, 4, blame(), fits=None))
 def a_rival_that_the_effect_cannot_be_run_with(run: RunBuilder) -> None:
     """The hit batch came again. Of a ledger that has the first batch twice the effect is no query, so nobody can
     tell whether that one comes to the same."""
@@ -144,16 +141,12 @@ def a_rival_that_the_effect_cannot_be_run_with(run: RunBuilder) -> None:
     run.calm()
 
 
-FIRST = replace(TOTALS, effect="select account, min(amount) as peak from ledger group by account")
-WINDOWS = replace(TOTALS, effect="select 'w' || id // 10 as account, max(amount) as peak from ledger group by 1")
-
-
 STOCK = replace(TOTALS, effect="select account, sum(amount)::uinteger as peak from ledger group by account")
 
 
 @adversary(
     6,
-    violated(Kind.WRONG_AGGREGATE, 4, "kill driver at sink-committed of batch 1, attempt 1", batches=(0, 1, 2, 3)),
+    violated(Kind.WRONG_AGGREGATE, 4, blame(), batches=(0, 1, 2, 3)),
     twin=held("1 repetition"),
 )
 def a_stock_that_one_batch_only_takes_from(run: RunBuilder) -> Iterator[str]:
@@ -167,6 +160,3 @@ def a_stock_that_one_batch_only_takes_from(run: RunBuilder) -> Iterator[str]:
     run.calm()
     yield "they are right"
     run.tables = []
-
-
-DISTINCT = replace(PER_RECORD, effect="select distinct id, account, amount from ledger")

@@ -35,16 +35,6 @@ def a_slice_doubled_and_its_like_lost(run: RunBuilder) -> None:
     by_hand(run, 10, 20, 30, 40, holds=20)
 
 
-def by_hand_again(run: RunBuilder, position: int, *moves: int) -> None:
-    """The same with other slices."""
-    run.found(position={0: position}, holds=moves[0])
-    run.positions = [
-        Position(attempt=1, at_s=0.1, next={0: 0}),
-        Position(attempt=1, at_s=0.2, next={0: position}),
-        *(Position(attempt=2, at_s=4.0 + place, next={0: at}) for place, at in enumerate((position, *moves))),
-    ]
-
-
 @adversary(9, untested("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss", "1 repetition"))
 def the_next_slice_is_longer(run: RunBuilder) -> Iterator[str]:
     """All of the slice in flight was in the sink. The next attempt took it together with what was sent meanwhile, and
@@ -61,7 +51,7 @@ def the_next_slice_is_longer(run: RunBuilder) -> Iterator[str]:
         "step 1 (`kill driver`) does not count for postgres payments:",
         shown=("1 loss",),
         kinds={Kind.LOST: 1},
-        faults=("kill driver at after 15 rows, attempt 1",),
+        faults=(blame(None, point="after 15 rows"),),
         fits=None,
     ),
 )
@@ -81,7 +71,7 @@ def offsets_saved_before_rows_that_are_written_one_by_one(run: RunBuilder) -> No
         "step 1 (`kill driver`) does not count for postgres payments:",
         shown=("1 loss",),
         kinds={Kind.LOST: 5},
-        faults=("kill driver at after 15 rows, attempt 1",),
+        faults=(blame(None, point="after 15 rows"),),
         fits=None,
     ),
 )

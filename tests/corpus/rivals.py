@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.scenario import Guarantee, Kind
-from harness.snapshot import Batch, Position, Query
+from harness.snapshot import Position
 from tests.corpus.case import adversary, held, violated
 from tests.corpus.counters import counting
-from tests.corpus.run_builder import RunBuilder, blame, query, state
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
 DUPLICATED, WRONG = Kind.DUPLICATED, Kind.WRONG_AGGREGATE
-SAVED = blame(None, point="failpoint saved", attempt=2)
 
 
 def by_saved_offsets(run: RunBuilder, *sizes: int) -> None:
@@ -34,7 +33,10 @@ def by_saved_offsets(run: RunBuilder, *sizes: int) -> None:
     3,
     violated(WRONG, 2, fits=None),
     twin=held(
-        "1 loss", "2 repetition", kinds={Kind.WRONG_AGGREGATE: 2}, faults=("kill driver at failpoint saved, attempt 2",)
+        "1 loss",
+        "2 repetition",
+        kinds={Kind.WRONG_AGGREGATE: 2},
+        faults=(blame(None, point="failpoint saved", attempt=2),),
     ),
 )
 def slices_of_saved_offsets(run: RunBuilder) -> Iterator[str]:
@@ -72,10 +74,10 @@ def averaged(run: RunBuilder, *sizes: int) -> None:
         "1 loss",
         "2 repetition",
         kinds={Kind.WRONG_AGGREGATE: 2},
-        faults=("kill driver at sink-committed of batch 1, attempt 2",),
+        faults=(blame(attempt=2),),
         batches=(0, 1, 2, 3),
     ),
-    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 1, attempt 2", fits=None),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, blame(attempt=2), fits=None),
 )
 def an_average_beside_the_totals(run: RunBuilder) -> Iterator[str]:
     """An average is no sum of what the batches gave, so no batch explains it: that says nothing of the totals."""
@@ -86,31 +88,13 @@ def an_average_beside_the_totals(run: RunBuilder) -> Iterator[str]:
     run.tables = [run.rows((0, 14), (20, 36))]
 
 
-def in_two_checkpoints(run: RunBuilder, *sizes: int) -> None:
-    """The second attempt has a checkpoint of its own, and goes on with the hit batch."""
-    counting(run, *sizes)
-    ends = run.ends
-    first = (
-        Batch(batch=0, ranges={0: (0, ends[0])}, committed=True),
-        Batch(batch=1, ranges={0: (ends[0], ends[1])}, committed=False),
-    )
-    one = Query(checkpoint="checkpoints/1", batches=first, first={1: 0})
-    run.queries = [one, query("checkpoints/2", *ends[1:], start=ends[0], first={2: 0})]
-    run.batches = list(first)
-    there = (state("checkpoints/1", planned=(2, ends[1]), committed=(1, ends[0])),)
-    run.injection(1, point="after row 2", checkpoint="checkpoints/1", again=None, holds=ends[1], states=there)
-
-
-MOVES = replace(PER_RECORD, target="moves", effect="select account, amount from ledger", key=())
-
-
 @adversary(
     5,
     violated(
         Kind.WRONG_AGGREGATE,
         2,
-        "kill driver at sink-committed of batch 1, attempt 1",
-        "kill driver at sink-committed of batch 2, attempt 2",
+        blame(),
+        blame(2, attempt=2),
         batches=(0, 1, 2, 3, 4),
     ),
 )
@@ -130,7 +114,7 @@ def a_batch_that_nobody_hit_was_doubled_beside_one(run: RunBuilder) -> None:
 SALES = replace(PER_RECORD, effect="select account, amount from ledger", key=("account",))
 
 
-@adversary(5, violated(Kind.DUPLICATED, 1, "kill driver at sink-committed of batch 1, attempt 1", batches=(0, 1, 2, 3)))
+@adversary(5, violated(Kind.DUPLICATED, 1, blame(), batches=(0, 1, 2, 3)))
 def sales_without_an_id(run: RunBuilder) -> None:
     """Two prices, three accounts: each batch gives each row. The hit batch came once, and one record of another one
     twice."""

@@ -14,7 +14,7 @@ from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD, TOTALS, at_point
 
-LOST, WRONG = Kind.LOST, Kind.WRONG_AGGREGATE
+LOST = Kind.LOST
 PLANNED = blame(1, point="batch-planned")
 SECOND = blame(1, point="batch-planned", attempt=2)
 
@@ -38,7 +38,7 @@ def there_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
         "1 loss",
         "2 repetition",
         kinds={Kind.WRONG_AGGREGATE: 2},
-        faults=("kill driver at batch-planned of batch 1, attempt 1",),
+        faults=(blame(point="batch-planned"),),
         fits=None,
     ),
     twin=held("1 loss", "2 repetition", kinds={Kind.WRONG_AGGREGATE: 2}, fits=None),
@@ -60,7 +60,7 @@ def totals_that_had_it_later(run: RunBuilder) -> Iterator[str]:
     inconclusive(
         "10 findings may be there without faults too: none of 3 baseline",
         kinds={Kind.LOST: 10},
-        fits=("kill driver at batch-planned of batch 1, attempt 2",),
+        fits=(blame(point="batch-planned", attempt=2),),
         batches=(1,),
     ),
     twin=held("1 repetition", "2 loss", kinds={LOST: 10}, faults=(SECOND,), batches=(1,)),
@@ -103,7 +103,7 @@ def a_control_that_lost_another_batch(run: RunBuilder) -> Iterator[str]:
     held(
         "1 repetition",
         kinds={Kind.LOST: 10},
-        faults=("kill driver at sink-committed of batch 1, attempt 1",),
+        faults=(blame(),),
         fits=None,
         batches=(1,),
     ),
@@ -162,7 +162,7 @@ def nothing_but_a_sum_of_doubles(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     5,
-    violated(Kind.CORRUPTED, 10, "kill driver at sink-committed of batch 2, attempt 2", batches=(1,)),
+    violated(Kind.CORRUPTED, 10, blame(2, attempt=2), batches=(1,)),
     twin=violated(Kind.CORRUPTED, 10, blame(1), batches=(1,)),
 )
 def right_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
@@ -190,12 +190,12 @@ def lettered(run: RunBuilder, *batches: str) -> None:
         Kind.WRONG_AGGREGATE,
         2,
         fits=(
-            "kill driver at batch-planned of batch 2, attempt 2",
-            "kill driver at sink-committed of batch 1, attempt 1",
+            blame(2, point="batch-planned", attempt=2),
+            blame(),
         ),
         batches=(1,),
     ),
-    twin=violated(Kind.WRONG_AGGREGATE, 2, "kill driver at sink-committed of batch 2, attempt 2", batches=(1,)),
+    twin=violated(Kind.WRONG_AGGREGATE, 2, blame(2, attempt=2), batches=(1,)),
 )
 def as_much_in_the_next_batch(run: RunBuilder) -> Iterator[str]:
     """Batch 1 had come again when the second fault hit. The batch in flight gives the same accounts as much, and was
@@ -215,21 +215,21 @@ def as_much_in_the_next_batch(run: RunBuilder) -> Iterator[str]:
     violated(
         Kind.WRONG_AGGREGATE,
         4,
-        "kill driver at sink-committed of batch 1, attempt 1",
-        "kill driver at sink-committed of batch 2, attempt 2",
+        blame(),
+        blame(2, attempt=2),
         fits=(
-            "kill driver at batch-planned of batch 3, attempt 3",
-            "kill driver at sink-committed of batch 2, attempt 2",
+            blame(3, point="batch-planned", attempt=3),
+            blame(2, attempt=2),
         ),
         batches=(1, 2),
     ),
     twin=violated(
         Kind.WRONG_AGGREGATE,
         2,
-        "kill driver at sink-committed of batch 2, attempt 2",
+        blame(2, attempt=2),
         fits=(
-            "kill driver at batch-planned of batch 3, attempt 3",
-            "kill driver at sink-committed of batch 2, attempt 2",
+            blame(3, point="batch-planned", attempt=3),
+            blame(2, attempt=2),
         ),
         batches=(2,),
     ),
@@ -257,7 +257,7 @@ IDLE = blame(None, point="after 2.0 s", attempt=2)
     violated(
         Kind.DUPLICATED,
         10,
-        fits=("kill driver at after 2.0 s, attempt 2", "kill driver at sink-committed of batch 1, attempt 1"),
+        fits=(blame(None, point="after 2.0 s", attempt=2), blame()),
         batches=(1,),
     ),
     twin=violated(Kind.DUPLICATED, 10, IDLE, batches=(1,)),
@@ -274,7 +274,7 @@ def an_attempt_that_had_done_nothing(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     7,
-    violated(Kind.DUPLICATED, 1, "kill driver at sink-committed of batch 1, attempt 2", as_expected=True, batches=(3,)),
+    violated(Kind.DUPLICATED, 1, blame(attempt=2), as_expected=True, batches=(3,)),
 )
 def killed_before_any_query(run: RunBuilder) -> None:
     """Killed while the program started. Later a row of a batch that nobody hit came twice."""
@@ -288,9 +288,7 @@ def killed_before_any_query(run: RunBuilder) -> None:
 ROWS = "after row 1"
 
 
-@adversary(
-    7, violated(Kind.DUPLICATED, 1, "kill driver at after row 1 of batch 1, attempt 1", as_expected=True, batches=(1,))
-)
+@adversary(7, violated(Kind.DUPLICATED, 1, blame(point="after row 1"), as_expected=True, batches=(1,)))
 def a_row_of_the_batch_in_flight(run: RunBuilder) -> None:
     """Killed in the middle of a batch that had left nothing in the sink: all that had been written was rolled back, and
     nobody was left to write. A row of the batch came twice, and so it was expected."""

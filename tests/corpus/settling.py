@@ -8,7 +8,7 @@ from harness.run_folder.ledger import State
 from harness.scenario import Kind
 from tests.corpus.case import adversary, held, inconclusive, untested, violated
 from tests.corpus.counters import counting
-from tests.corpus.run_builder import RunBuilder
+from tests.corpus.run_builder import RunBuilder, blame
 
 LOST, UNEXPECTED = Kind.LOST, Kind.UNEXPECTED
 
@@ -34,7 +34,7 @@ def snapshot_failed(run: RunBuilder) -> Iterator[str]:
 @adversary(
     10,
     inconclusive("still at work", shown=("1 repetition",)),
-    twin=violated(Kind.LOST, 20, "kill driver at sink-committed of batch 1, attempt 1"),
+    twin=violated(Kind.LOST, 20, blame()),
 )
 def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
     """The last two batches are in the topic, behind the transaction of a producer that was killed: who reads committed
@@ -51,7 +51,7 @@ def rows_lie_behind_an_open_transaction(run: RunBuilder) -> Iterator[str]:
 @adversary(
     10,
     inconclusive("may be of records that the source lacked", shown=None),
-    twin=violated(Kind.UNEXPECTED, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
+    twin=violated(Kind.UNEXPECTED, 1, blame(), fits=None),
 )
 def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[str]:
     """A send without an answer is there at last, when all records had been read back, and the pipeline takes it before
@@ -67,7 +67,7 @@ def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[st
 @adversary(
     10,
     untested("the source lost 1 acknowledged records", shown=None),
-    twin=violated(Kind.UNEXPECTED, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
+    twin=violated(Kind.UNEXPECTED, 1, blame(), fits=None),
 )
 def the_source_lost_a_record_that_was_taken(run: RunBuilder) -> Iterator[str]:
     """The broker has acknowledged a record and lost it since. The pipeline had taken it by then, and its row is one

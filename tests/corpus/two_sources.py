@@ -12,13 +12,11 @@ from tests.corpus.nothing_written import AUDIT, PAYMENTS
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query, state
 from tests.folders import PER_RECORD
 
-EARLY = blame(1, point="batch-planned")
-
 
 @adversary(
     12,
     inconclusive("not drained: not all records of the source are committed,"),
-    twin=violated(Kind.LOST, 10, "kill driver at batch-planned of batch 1, attempt 1", fits=None),
+    twin=violated(Kind.LOST, 10, blame(point="batch-planned"), fits=None),
 )
 def drained_by_the_faster_half(run: RunBuilder) -> Iterator[str]:
     """A union of two readings of the topic: one of them was at its end, and the run calls all drained. The other one
@@ -34,9 +32,7 @@ def drained_by_the_faster_half(run: RunBuilder) -> Iterator[str]:
 @adversary(
     12,
     inconclusive("not drained: not all records of the source are committed,"),
-    twin=violated(
-        Kind.LOST, 10, "kill driver at batch-planned of batch 1 of checkpoints/payments, attempt 1", fits=None
-    ),
+    twin=violated(Kind.LOST, 10, blame(point="batch-planned", of="checkpoints/payments"), fits=None),
 )
 def drained_by_the_faster_query(run: RunBuilder) -> Iterator[str]:
     """Two queries read the topic, and the run was called drained by the one that feeds another sink."""

@@ -14,7 +14,6 @@ from tests.folders import PER_RECORD, TOTALS
 LOST, DUPLICATED = Kind.LOST, Kind.DUPLICATED
 SHARED = replace(PER_RECORD, key=("account",))
 """Several rows have one key."""
-PLANNED_FIRST = blame(1, point="batch-planned")
 PLANNED = blame(1, point="batch-planned", attempt=2)
 LABELLED = replace(
     TOTALS, effect="select account, min(account) as label, sum(amount::double) as total from ledger group by account"
@@ -42,7 +41,7 @@ def hit_twice(run: RunBuilder) -> None:
     run.calm()
 
 
-@adversary(5, violated(Kind.WRONG_AGGREGATE, 1, "kill driver at batch-planned of batch 1, attempt 1", fits=None))
+@adversary(5, violated(Kind.WRONG_AGGREGATE, 1, blame(point="batch-planned"), fits=None))
 def one_record_of_a_total_is_missing(run: RunBuilder) -> None:
     """The hit batch held one record, and it never comes. One record may be missing for any reason, as one row may:
     a control without it is not enough."""
@@ -58,7 +57,7 @@ def one_record_of_a_total_is_missing(run: RunBuilder) -> None:
     violated(
         Kind.LOST,
         10,
-        "kill driver at batch-planned of batch 1, attempt 1",
+        blame(point="batch-planned"),
         said="baseline run 2 did not work: saw nothing within 60 s",
         fits=None,
     ),
@@ -95,7 +94,7 @@ def doubled_while_the_batch_is_in_flight(run: RunBuilder) -> Iterator[str]:
     run.queries = [replace(whole, batches=tuple(replace(b, committed=b.batch < 2) for b in whole.batches[:3]))]
 
 
-@adversary(5, violated(Kind.DUPLICATED, 4, "kill driver at sink-committed of batch 1, attempt 1", fits=None))
+@adversary(5, violated(Kind.DUPLICATED, 4, blame(), fits=None))
 def some_rows_of_each_key_come_again(run: RunBuilder) -> None:
     """Of ten rows of four accounts that the hit batch had in the sink, four came again, one of each account. No
     restart repeats those alone."""
@@ -151,7 +150,7 @@ def a_batch_that_takes_rows_away(run: RunBuilder) -> None:
         "1 repetition",
         "2 repetition",
         kinds={Kind.LOST: 10},
-        faults=("kill driver at batch-planned of batch 2, attempt 2",),
+        faults=(blame(2, point="batch-planned", attempt=2),),
         fits=None,
         batches=(2,),
     ),

@@ -8,10 +8,9 @@ from dataclasses import replace
 from harness.checkers.cells import Row
 from harness.scenario import Kind
 from tests.corpus.case import adversary, held, violated
-from tests.corpus.run_builder import RunBuilder
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
-WRONG = Kind.WRONG_AGGREGATE
 REAL = ("double precision", "float")
 ONCE = [*TYPES["payments"][:2], ("amount", *REAL)]
 TOPS = [("account", "text", "text"), ("top", *REAL)]
@@ -30,7 +29,7 @@ def other(rows: list[Row], key: str, cell: str) -> list[Row]:
 
 @adversary(
     3,
-    violated(Kind.WRONG_AGGREGATE, 1, "kill driver at sink-committed of batch 1, attempt 1", shown=("1 repetition",)),
+    violated(Kind.WRONG_AGGREGATE, 1, blame(), shown=("1 repetition",)),
     twin=held("1 repetition"),
 )
 def a_record_of_a_distinct_effect_has_another_amount(run: RunBuilder) -> Iterator[str]:
@@ -48,9 +47,7 @@ def a_record_of_a_distinct_effect_has_another_amount(run: RunBuilder) -> Iterato
 
 @adversary(
     3,
-    violated(
-        Kind.WRONG_AGGREGATE, 1, "kill driver at batch-planned of batch 3, attempt 1", shown=("1 loss",), fits=None
-    ),
+    violated(Kind.WRONG_AGGREGATE, 1, blame(3, point="batch-planned"), shown=("1 loss",), fits=None),
     twin=held("1 loss"),
 )
 def a_maximum_of_an_account_is_another(run: RunBuilder) -> Iterator[str]:

@@ -12,7 +12,6 @@ from tests.corpus.run_builder import CHECKPOINT, RunBuilder, blame, query
 from tests.folders import PER_RECORD, STEP, TOTALS
 
 LOST, DUPLICATED, CORRUPTED, WRONG = Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED, Kind.WRONG_AGGREGATE
-OPEN = "nothing shows which explanation is the right one"
 LATE = blame(1, point="batch-planned", attempt=2)
 COUNTED = [("account", "text", "text"), ("n", "bigint", "number")]
 
@@ -37,7 +36,7 @@ def sole(run: RunBuilder) -> None:
     inconclusive(
         "14 findings may hide what the guarantee forbids, or be what it",
         kinds={Kind.LOST: 14},
-        faults=("kill driver at batch-planned of batch 1, attempt 2",),
+        faults=(blame(point="batch-planned", attempt=2),),
         fits=None,
     ),
     twin=held("1 repetition", "2 loss", kinds={LOST: 14}, faults=(LATE,)),
@@ -74,7 +73,7 @@ def logged(run: RunBuilder) -> None:
     inconclusive(
         "2 findings may hide what the guarantee forbids, or be what it",
         kinds={Kind.DUPLICATED: 2},
-        faults=("kill driver at sink-committed of batch 3, attempt 3",),
+        faults=(blame(3, attempt=3),),
         fits=None,
     ),
     twin=violated(LOST, 14, kinds={LOST: 14, DUPLICATED: 20}, faults=None, fits=None),
@@ -133,7 +132,7 @@ GAPPED = [*COUNTED, ("gaps", "bigint", "number")]
         "1 repetition",
         "2 loss",
         kinds={Kind.WRONG_AGGREGATE: 4},
-        faults=("kill driver at batch-planned of batch 1, attempt 2",),
+        faults=(blame(point="batch-planned", attempt=2),),
         fits=None,
     ),
     twin=violated(WRONG, 4, faults=None, fits=None),
@@ -206,7 +205,7 @@ def a_cut_that_lasts(run: RunBuilder) -> Iterator[str]:
     held(
         "1 repetition",
         kinds={Kind.LOST: 5},
-        faults=("kill driver at sink-committed of batch 0, attempt 1",),
+        faults=(blame(0),),
         fits=None,
         batches=(2,),
     ),
@@ -219,9 +218,6 @@ def an_attempt_that_died_by_itself(run: RunBuilder) -> None:
     run.queries = [query(CHECKPOINT, *run.ends, first={1: 0, 2: 0, 3: 2})]
     run.tables = [run.rows((0, 25), (30, 40))]
     run.calm()
-
-
-PAUSE = replace(STEP, do=fault("pause driver", for_s=60.0))
 
 
 @adversary(9, untested("at-most-once allows it", shown=("1 loss",), kinds={WRONG: 4}, faults=None, fits=None))
@@ -242,7 +238,7 @@ def totals_of_a_batch_that_was_committed_by_then(run: RunBuilder) -> None:
 
 @adversary(
     9,
-    violated(Kind.DUPLICATED, 3, "kill driver at after 25 rows of batch 2, attempt 2", fits=None, batches=(2,)),
+    violated(Kind.DUPLICATED, 3, blame(2, point="after 25 rows", attempt=2), fits=None, batches=(2,)),
     twin=held("1 loss", "2 loss", "2 repetition", kinds={DUPLICATED: 3}, batches=(2,), faults=None, fits=None),
     guard=True,
 )
@@ -259,7 +255,7 @@ def a_few_rows_come_again(run: RunBuilder) -> Iterator[str]:
 @adversary(
     9,
     inconclusive("not deterministic without faults", kinds={LOST: 1}, batches=(3,), fits=None),
-    twin=violated(Kind.LOST, 1, "kill driver at batch-planned of batch 1, attempt 1", fits=None, batches=(3,)),
+    twin=violated(Kind.LOST, 1, blame(point="batch-planned"), fits=None, batches=(3,)),
 )
 def a_control_that_lost_another_row(run: RunBuilder) -> Iterator[str]:
     """A row is lost, and none in two of three control runs. The other one lost a row too, not this one."""
@@ -272,9 +268,7 @@ def a_control_that_lost_another_row(run: RunBuilder) -> Iterator[str]:
     run.calm([run.rows(whole)], [run.rows(whole, again=[(3, 4)])], [run.rows(whole, again=[(5, 6)])])
 
 
-@adversary(
-    3, violated(Kind.WRONG_AGGREGATE, 1, "kill driver at batch-planned of batch 1, attempt 1"), twin=held("1 loss")
-)
+@adversary(3, violated(Kind.WRONG_AGGREGATE, 1, blame(point="batch-planned")), twin=held("1 loss"))
 def a_record_that_came_again_has_another_amount(run: RunBuilder) -> Iterator[str]:
     """Each record once, by DISTINCT, under at-least-once. No record gives the row that is there, however often each of
     them came: it was taken for a total, of which nobody can tell."""

@@ -10,14 +10,13 @@ from harness.checkers.cells import Row
 from harness.components.python.sink.open_reader import UNTRIED
 from harness.scenario import Kind, Word
 from tests.corpus.case import Right, adversary, error, held, inconclusive, untested, violated
-from tests.corpus.run_builder import RunBuilder
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
 HALVES = replace(PER_RECORD, effect="select id, account, (amount / 3)::{} as amount from ledger")
 DISTINCT = "select distinct id, account, amount from payments"
 GRAND = replace(TOTALS, effect="select count(*) as n, sum(amount) as total from ledger", key=())
 GRAND_TYPES = [("n", "bigint", "number"), ("total", "numeric", "number")]
-OTHERS = {Kind.UNEXPECTED: 40}
 MAXIMUM = replace(TOTALS, effect="select account, max(id) as n from ledger group by account")
 
 
@@ -166,7 +165,7 @@ def rewrite(path: Path, old: str, new: str) -> None:
     violated(
         Kind.UNEXPECTED,
         40,
-        "kill driver at sink-committed of batch 1, attempt 1",
+        blame(),
         said="not drained: 20 of 40 records were not committed by the pipeline",
         fits=None,
     ),

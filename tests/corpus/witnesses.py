@@ -194,7 +194,7 @@ def a_sink_behind_a_query_that_is_ahead(run: RunBuilder) -> Iterator[str]:
     run.sink(replace(PER_RECORD, query="audit"))
 
 
-@adversary(5, violated(Kind.LOST, 10, "kill driver at after 25 rows, attempt 1", fits=None))
+@adversary(5, violated(Kind.LOST, 10, blame(None, point="after 25 rows"), fits=None))
 def a_slice_lost_before_the_one_in_flight(run: RunBuilder) -> None:
     """Offsets kept by hand. The slice that they call done is not in the sink, and half of the next one is: this program
     writes before it saves, and had lost that slice before the fault."""
@@ -206,9 +206,7 @@ def a_slice_lost_before_the_one_in_flight(run: RunBuilder) -> None:
 
 @adversary(
     9,
-    held(
-        "1 loss", "1 repetition", kinds={Kind.LOST: 10}, faults=("kill driver at after 25 rows, attempt 1",), fits=None
-    ),
+    held("1 loss", "1 repetition", kinds={Kind.LOST: 10}, faults=(blame(None, point="after 25 rows"),), fits=None),
     twin=untested("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
 )
 def a_slice_lost_before_under_at_most_once(run: RunBuilder) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.scenario import Kind, Order
 from tests.corpus.case import adversary, error, held, inconclusive, violated
 from tests.corpus.counters import COUNTED
-from tests.corpus.run_builder import RunBuilder
+from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
 CORRUPTED, LOST, UNEXPECTED = Kind.CORRUPTED, Kind.LOST, Kind.UNEXPECTED
@@ -24,7 +24,7 @@ TEN = "select id, account, amount from ledger{} limit 10"
         kinds={Kind.CORRUPTED: 39},
         without_faults=True,
     ),
-    twin=violated(Kind.CORRUPTED, 39, "kill driver at sink-committed of batch 1, attempt 1"),
+    twin=violated(Kind.CORRUPTED, 39, blame()),
 )
 def effect_asks_for_other_amounts(run: RunBuilder) -> Iterator[str]:
     """The effect doubles each amount, and the pipeline never did: every row looks corrupted, and a fault hit."""
@@ -59,7 +59,7 @@ def effect_that_takes_any_ten(run: RunBuilder) -> Iterator[str]:
 @adversary(
     6,
     inconclusive("not deterministic without faults", kinds={LOST: 1}, fits=None),
-    twin=violated(Kind.LOST, 1, "kill driver at batch-planned of batch 1, attempt 1", fits=None),
+    twin=violated(Kind.LOST, 1, blame(point="batch-planned"), fits=None),
 )
 def flaky_loser(run: RunBuilder) -> Iterator[str]:
     """The pipeline loses a row in one run of three, without any fault; this time in the batch that was hit."""
@@ -77,7 +77,7 @@ def flaky_loser(run: RunBuilder) -> Iterator[str]:
         kinds={Kind.UNEXPECTED: 1},
         without_faults=True,
     ),
-    twin=violated(Kind.UNEXPECTED, 1, "kill driver at sink-committed of batch 1, attempt 1"),
+    twin=violated(Kind.UNEXPECTED, 1, blame()),
 )
 def header_row(run: RunBuilder) -> Iterator[str]:
     """The program writes a row of its own at its start. Nobody expected it, and no fault made it."""
@@ -95,7 +95,7 @@ def header_row(run: RunBuilder) -> Iterator[str]:
         kinds={Kind.MISORDERED: 1},
         without_faults=True,
     ),
-    twin=violated(Kind.MISORDERED, 1, "kill driver at sink-committed of batch 1, attempt 1"),
+    twin=violated(Kind.MISORDERED, 1, blame()),
 )
 def order_that_nobody_keeps(run: RunBuilder) -> Iterator[str]:
     """The order that is asked for is not the one in which the program writes, with or without faults."""
@@ -119,7 +119,7 @@ SUMMED = [*COUNTED, ("total", "double precision", "float")]
 @adversary(
     6,
     inconclusive("differ only by rounding", shown=("1 repetition",)),
-    twin=violated(Kind.WRONG_AGGREGATE, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
+    twin=violated(Kind.WRONG_AGGREGATE, 1, blame(), fits=None),
 )
 def an_account_that_closes_at_zero(run: RunBuilder) -> Iterator[str]:
     """What went in came out again. In the order of the pipeline the sum of doubles is not quite zero, and no part of
@@ -163,7 +163,7 @@ def a_mean_of_decimals(run: RunBuilder) -> Iterator[str]:
 @adversary(
     6,
     inconclusive("differ only by rounding", shown=("1 repetition",)),
-    twin=violated(Kind.WRONG_AGGREGATE, 1, "kill driver at sink-committed of batch 1, attempt 1", fits=None),
+    twin=violated(Kind.WRONG_AGGREGATE, 1, blame(), fits=None),
 )
 def a_difference_of_sums(run: RunBuilder) -> Iterator[str]:
     """Nothing tells what went into the column but its other totals."""
