@@ -21,6 +21,7 @@ from harness.report.causes.shown import GroupText, said, shown
 from harness.report.causes.undrained import Undrained, ran, undrained
 from harness.report.escape import dictionary, plural, visible
 from harness.report.failure_text import evidence_lines, meaning
+from harness.report.many.matrix import MARKS
 from harness.report.snapshots import ControlText, SnapshotText
 from harness.report.timeline.attempt_rows import AttemptText, attempt_rows
 from harness.report.timeline.counts import Counts
@@ -30,12 +31,11 @@ from harness.report.timeline.lanes import Cast
 from harness.report.timeline.picture import Picture, picture
 from harness.report.timeline.slices import counted, saved_at
 from harness.run_folder import command
-from harness.scenario import Impact, StepOutcome, Verdict, Word
+from harness.scenario import Impact, StepOutcome, Verdict
 from harness.snapshot import Position, Progressed
 
 # The proof of a step stands with the step.
 UNTOLD = frozenset({"at_s", "evidence"})
-MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.UNTESTED: "○", Word.INCONCLUSIVE: "?", Word.ERROR: "!"}
 
 
 @dataclass(frozen=True, kw_only=True)
