@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from harness.judge import word as words
@@ -36,7 +37,6 @@ from harness.judge.read_folder import Run, read_run
 from harness.judge.sinks import Compared, compared
 from harness.judge.stalled import Stall, stalled
 from harness.scenario import Finding, Kind, Stake, Verdict
-from harness.scenario import Word as Word
 
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
 """What a sink that shows its rows late, or their last version, can look like for a while."""
@@ -67,26 +67,52 @@ class Facts:
     late: str
     """The same, where the scenario declares it."""
 
-    @property
+    @cached_property
     def stakes(self) -> tuple[Stake, ...]:
         """What the steps exposed."""
         known = not (self.late or self.skips)
         return tuple(stake for sink in self.sinks for step in sink.steps for stake in step.stakes if known)
 
-    @property
+    @cached_property
     def violating(self) -> list[Finding]:
         """The findings that break the guarantee; none where the input is not known, or the run failed."""
         stalled = () if self.stall.wants else self.stall.stand
-        return [] if _own_errors(self) else [*stalled, *self.held.violating]
+        return [] if self.own_errors else [*stalled, *self.held.violating]
+
+    @property
+    def own_errors(self) -> list[str]:
+        """What makes any finding worthless: the producer's errors, and the run's own."""
+        own = self.run.outcome.get("error")
+        return [*self.producer.error, *([str(own)] if own else [])]
+
+    @cached_property
+    def planted(self) -> dict[str, bool]:
+        """By planted error, whether the comparison found it in every sink."""
+        out: dict[str, bool] = {}
+        for test in (test for sink in self.sinks for test in sink.examined.self_tests):
+            out[test.name] = out.get(test.name, True) and test.found
+        return out
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Rows and records compared."""
+        examined = [sink.examined for sink in self.sinks]
+        sent = self.producer.counts
+        kinds = sum((each.kinds for each in examined), Counter({Kind.RECOVERED: sent["recovered"]}))
+        return {
+            **{name: count for name, count in sent.items() if name != "recovered"},
+            "expected_rows": sum(each.expected_rows for each in examined),
+            "sink_rows": sum(each.sink_rows for each in examined),
+            "unseen": sum(each.unseen for each in examined),
+            **{kind.value: count for kind, count in sorted(kinds.items()) if count > FINDINGS_MAX},
+        }
 
 
 def judged(folder: Path) -> Judged:
     """Return the verdict on the run in `folder`. Raises UsageError for a folder that holds no whole run, or expected
     rows that are no query; HarnessError for damage."""
-    run = read_run(folder)
+    run, producer = _read(folder)
     hits = read_injections(run)
-    producer = examine_producer(run)
-    run = replace(run, short=run.short or producer.short)
     sinks = compared(run, hits)
     marks = frozenset(signature(finding) for sink in sinks for finding in sink.examined.findings)
     baseline = Baseline(runs=read_controls(run, _findings), marks=marks)
@@ -104,8 +130,15 @@ def judged(folder: Path) -> Judged:
         skips=undeclared(run, hits),
         late=declared(run),
     )
-    needed = [] if _own_errors(facts) else [each.finding for each in findings if each.needs_baseline]
+    needed = [] if facts.own_errors else [each.finding for each in findings if each.needs_baseline]
     return Judged(_verdict(facts), max(facts.stall.wants, baseline.wanted(needed)))
+
+
+def _read(folder: Path) -> tuple[Run, Producer]:
+    """Return the run in `folder`, and how its producer did: what that lost the pipeline may have taken."""
+    run = read_run(folder)
+    producer = examine_producer(run)
+    return replace(run, short=run.short or producer.short), producer
 
 
 def _verdict(facts: Facts) -> Verdict:
@@ -125,8 +158,8 @@ def _verdict(facts: Facts) -> Verdict:
         reasons=(*reasons.error, *(each.words for each in reasons.untested), *reasons.inconclusive, *told),
         findings=shown,
         steps=run.steps,
-        self_tests=_planted(facts.sinks),
-        counts=_counts(facts.sinks, facts.producer),
+        self_tests=facts.planted,
+        counts=facts.counts,
         stakes=facts.stakes,
         untried=tuple(_untried(run, facts.sinks)),
         points_hit=tuple(dict.fromkeys((stake.sink, stake.point) for stake in facts.stakes if stake.counts)),
@@ -142,7 +175,7 @@ def _reasons(facts: Facts) -> words.Reasons:
     unready = [each.note for each in stall.stand if stall.wants]
     moved = bool(run.outcome.get("grew") or run.outcome.get("unsettled"))
     return words.Reasons(
-        error=[*_own_errors(facts), *(why for sink in sinks for why in sink.error), *stall.error, *facts.held.error],
+        error=[*facts.own_errors, *(why for sink in sinks for why in sink.error), *stall.error, *facts.held.error],
         untested=tuple(_untested(facts)),
         inconclusive=[*_open(run, facts.sinks), *stall.unknown, *unready, *unclear, *noted],
         gone=stall.gone and not (unclear or moved or any(sink.unknown for sink in sinks)),
@@ -161,14 +194,7 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
     yield from (words.Untested(why, partial=True) for why in [facts.late] if why)
     yield from words.missed(run.steps, len(run.scenario.schedule))
     yield from [] if facts.late else _nothing_counts(run, facts.sinks, facts.stakes)
-    counts = _counts(facts.sinks, facts.producer)
-    yield from words.uncompared(counts, _planted(facts.sinks), compared=_readable(run), lost=lost)
-
-
-def _own_errors(facts: Facts) -> list[str]:
-    """Return what makes any finding worthless: the producer's errors, and the run's own."""
-    own = facts.run.outcome.get("error")
-    return [*facts.producer.error, *([str(own)] if own else [])]
+    yield from words.uncompared(facts.counts, facts.planted, compared=_readable(run), lost=lost)
 
 
 def _readable(run: Run) -> bool:
@@ -197,8 +223,7 @@ def _findings(run: Run) -> list[Finding] | None:
 def behind(folder: Path) -> bool:
     """Return whether a sink of the run in `folder` may be behind: rows are missing, or not those expected. Raises as
     `judged`."""
-    run = read_run(folder)
-    run = replace(run, short=run.short or examine_producer(run).short)
+    run, _ = _read(folder)
     sinks = [sink.examined for sink in compared(run, (), baseline=True)]
     return any(sink.unseen or any(finding.kind in LATE for finding in sink.findings) for sink in sinks)
 
@@ -240,26 +265,6 @@ def _untried(run: Run, sinks: Sequence[Compared]) -> Iterator[tuple[str, str]]:
         points = (*([EARLY] if own else []), PLANNED, WRITING, WRITTEN)
         left = (point for point in points if point not in safe and point not in hit)
         yield from ((sink.examined.name, point) for point in left if sink.examined.case)
-
-
-def _counts(sinks: Sequence[Compared], producer: Producer) -> dict[str, int]:
-    examined = [sink.examined for sink in sinks]
-    kinds = sum((each.kinds for each in examined), Counter({Kind.RECOVERED: producer.counts["recovered"]}))
-    return {
-        **{name: count for name, count in producer.counts.items() if name != "recovered"},
-        "expected_rows": sum(each.expected_rows for each in examined),
-        "sink_rows": sum(each.sink_rows for each in examined),
-        "unseen": sum(each.unseen for each in examined),
-        **{kind.value: count for kind, count in sorted(kinds.items()) if count > FINDINGS_MAX},
-    }
-
-
-def _planted(sinks: Sequence[Compared]) -> dict[str, bool]:
-    """By planted fault, whether the comparison found it in every sink."""
-    out: dict[str, bool] = {}
-    for test in (test for sink in sinks for test in sink.examined.self_tests):
-        out[test.name] = out.get(test.name, True) and test.found
-    return out
 
 
 def _notes(sinks: Sequence[Compared], held: Held) -> Iterator[str]:

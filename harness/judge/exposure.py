@@ -277,15 +277,21 @@ class _Struck:
 
     def _right(self, spans: Spans) -> bool:
         """Return whether the sink holds these records rightly in the end."""
-        end, right = (whole(self.scale.case, rows) for rows in (self.scale.case.found, self.scale.case.expected))
+        end, right = self._end
         return all(same(self.scale.case, key, end[key], right[key]) for key in self.scale.keys(spans))
 
     def _kept(self, spans: Spans) -> bool:
         """Return whether nothing of these records is missing in the end. A later step may have given rows again."""
+        end, right = self._end
+        if self.scale.case.aggregate:
+            return self._right(spans)
+        return all(right[key] <= end[key] for key in self.scale.keys(spans))
+
+    @cached_property
+    def _end(self) -> tuple[RowsByKey, RowsByKey]:
+        """What the sink holds in the end, and what it should hold."""
         case = self.scale.case
-        end, right = (whole(case, rows) for rows in (case.found, case.expected))
-        keys = self.scale.keys(spans)
-        return self._right(spans) if case.aggregate else all(right[key] <= end[key] for key in keys)
+        return whole(case, case.found), whole(case, case.expected)
 
     @property
     def died(self) -> bool:
