@@ -192,6 +192,37 @@ def test_a_query_that_shows_the_newest_row_of_each_key_folds(own: Own, target: s
     assert ("of loads a row that comes again with a new seq and loaded" in said[1]) is folds
 
 
+SEEN = (
+    "create table seen (id int, amount int, batch text, at_ms bigint, loaded timestamptz default clock_timestamp(), "
+    "tag uuid default gen_random_uuid())",
+    "insert into seen (id, amount, batch, at_ms) select n, n % 7, 'a', n from generate_series(1, 60) as n",
+)
+AGAIN = "insert into seen (id, amount, batch, at_ms) select id, amount, 'b', at_ms + 1000 from seen where id > 50"
+
+
+def latest(column: str, shown: str = "id, amount") -> str:
+    ranked = f"select *, rank() over (partition by id order by {column} desc) as place from seen"
+    return f"select {shown} from ({ranked}) as ranked where place = 1"
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(("column", "shown"), [("loaded", "id, loaded"), ("tag", "id, amount"), ("tag", "id, tag")])
+def test_a_query_that_shows_what_the_table_fills_in_folds_as_well(own: Own, column: str, shown: str) -> None:
+    folds, words = answer(own, latest(column, shown), *SEEN)
+    assert folds is True and words.startswith("of seen a row that comes again with a new ")
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("column", ["at_ms", "batch"])
+def test_what_the_program_gives_anew_is_found_in_what_came_twice(own: Own, column: str) -> None:
+    """A number or name of the program's own says nothing until a row has come again."""
+    assert answer(own, latest(column), *SEEN)[0] is False
+    folds, words = answer(own, latest(column), AGAIN)
+    assert folds is True and words.startswith("seen holds rows twice, but for columns that it does not show")
+    assert answer(own, "select id, amount from seen", "update seen set batch = 'c' where id = 1")[0] is False
+    assert answer(own, "select id, amount from seen where batch = 'b'", "insert into seen (id) values (0)")[0] is False
+
+
 HOURS = (*LOADS, "update loads set loaded = clock_timestamp() - (id / 20) * interval '1 hour'")
 
 

@@ -7,8 +7,10 @@ some doubled rows and not others, though it would miss them, folds a part: under
 not every one. Rows that make no difference to it say nothing either way. Views that it reads are made anew over the
 copies.
 
-A row that is written again gets a new number or time where the database or the clock gives one. So doubles are tried
-with those too: a query that shows the newest row of each key folds them.
+A row that is written again gets a new number, time or id where the database or the clock gives one. So doubles are
+tried with those too: a query that shows the newest row of each key folds them. And what the program itself gives anew
+shows in the rows that the run has left: rows that differ only in columns that the query does not show, where all but
+one of them make no difference to it, are repetitions that it hides.
 """
 
 from __future__ import annotations
@@ -47,11 +49,22 @@ where n.nspname not in ('pg_catalog', 'information_schema') order by found.depth
 """
 _COLUMNS = """
 select a.attname, format_type(a.atttypid, null),
-    a.attidentity <> '' or coalesce(pg_get_expr(d.adbin, d.adrelid), '') like '%%nextval(%%'
+    a.attidentity <> '' or coalesce(pg_get_expr(d.adbin, d.adrelid), '') like '%%nextval(%%',
+    case when d.adbin::text like '%%SQLVALUEFUNCTION%%' or exists (
+        select 1 from regexp_matches(d.adbin::text, ':funcid (\\d+)', 'g') as called
+        join pg_proc p on p.oid = called[1]::oid join pg_language l on l.oid = p.prolang
+        where p.provolatile <> 'i' and l.lanname in ('internal', 'c')
+    ) then pg_get_expr(d.adbin, d.adrelid) end
 from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 where a.attrelid = %s and a.attnum > 0 and not a.attisdropped order by a.attnum
 """
 _MARK = "select count(*), coalesce(sum(hashtextextended(sink::text, 0)::numeric), 0) from {} as sink"
+_REPEATED = """where ctid in (
+    select at from (
+        select ctid as at, count(*) over (partition by {0}) as many,
+            row_number() over (partition by {0} order by ctid) as place from {1}
+    ) as counted where {2}
+)"""
 _KIND = "select relkind::text from pg_class where oid = %s"
 _ALL = sql.SQL("*")
 TABLES, VIEWS = ("r", "p"), ("v", "m")
@@ -68,6 +81,17 @@ class Read:
     kind: str
     visible: bool
     definition: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anew:
+    """What a row gets when it is written again. `filled` are the columns that the table fills in by itself, `new` all
+    that change; `later` and `earlier` are a row's columns with values beyond all others, and before them."""
+
+    filled: Sequence[str]
+    new: Sequence[str]
+    later: sql.Composable
+    earlier: sql.Composable
 
 
 class Untold(Exception):
@@ -132,16 +156,31 @@ def _try(cursor: Any, target: str, names: Sequence[str], after: int | None) -> t
     if not shown:
         raise Untold(f"no row of {', '.join(each.name for each in written)} makes any difference to it")
     for each in written:
-        new, later, earlier = trial.fresh(each, names)
-        # A query that looks at the clock hides one of the two, and not what comes again.
-        if (
-            new
-            and (example := trial.missed(each, shadow, before, later))
-            and trial.missed(each, shadow, before, earlier)
-        ):
-            words = f"of {each.name} a row that comes again with a new {' and '.join(new)}"
-            return True, f"{words} does not show beside the first one, such as {example}"
+        if words := _newer(trial, each, shadow, names):
+            return True, words
     return False, f"a row of {', '.join(shown)} that is there twice shows in it"
+
+
+def _newer(trial: _Trial, table: Read, shadow: sql.Identifier, names: Sequence[str]) -> str:
+    """How the query hides a row of this table that comes again with other values in some columns; empty if it shows it.
+    What the table fills in by itself is looked away from in the query's rows."""
+    anew = trial.fresh(table, names)
+    kept = [(place, name) for place, name in enumerate(names) if name not in anew.filled]
+    view = trial.narrowed(shadow, [place for place, _ in kept])
+    before = trial.mark(view)
+    # A query that looks at the clock hides one of the two, and not what comes again.
+    if (
+        anew.new
+        and (example := trial.missed(table, view, before, anew.later))
+        and trial.missed(table, view, before, anew.earlier)
+    ):
+        words = f"of {table.name} a row that comes again with a new {' and '.join(anew.new)}"
+        return f"{words} does not show beside the first one, such as {example}"
+    if example := trial.repeated(table, view, before, [name for _, name in kept]):
+        return (
+            f"{table.name} holds rows twice, but for columns that it does not show, and it shows one, such as {example}"
+        )
+    return ""
 
 
 def _query(cursor: Any, target: str) -> sql.Composable | None:
@@ -215,23 +254,51 @@ class _Trial:
         empty = sql.SQL("delete from {}").format(sql.Identifier("pg_temp", table.name))
         return self._after(empty, view) != before
 
-    def fresh(self, table: Read, shown: Sequence[str]) -> tuple[list[str], sql.Composable, sql.Composable]:
-        """The columns that a row gets anew when it is written again, and a row's columns with new ones in their place:
-        beyond all others, and before them. They are numbers of a sequence, and times that the query does not show."""
-        copy, new = sql.Identifier("pg_temp", table.name), list[str]()
+    def fresh(self, table: Read, shown: Sequence[str]) -> Anew:
+        """What a row gets anew: numbers of a sequence, what a default gives each time, and times that the query does
+        not show."""
+        copy, filled, new = sql.Identifier("pg_temp", table.name), list[str](), list[str]()
         later, earlier = list[sql.Composable](), list[sql.Composable]()
-        for name, type_, numbered in self.ask(_COLUMNS, table.oid):
-            column = sql.Identifier(name)
+        for name, type_, numbered, default in self.ask(_COLUMNS, table.oid):
+            column, timed = sql.Identifier(name), type_.startswith("timestamp")
             if numbered:
                 made = "((select {2}({0}) from {1}) {3} row_number() over ())::{4}"
-            elif type_.startswith("timestamp") and name not in shown:
+            elif timed and (default or name not in shown):
                 made = "{0} {3} (select max({0}) - min({0}) from {1}) {3} interval '1 second'"
             else:
-                made = "{0}"
+                made = "({5})::{4}" if default else "{0}"
+            filled += [name] if numbered or default else []
             new += [name] if made != "{0}" else []
             for out, end, sign in ((later, "max", "+"), (earlier, "min", "-")):
-                out.append(sql.SQL(made).format(column, copy, sql.SQL(end), sql.SQL(sign), sql.SQL(type_)))
-        return new, sql.SQL(", ").join(later), sql.SQL(", ").join(earlier)
+                parts = [sql.SQL(end), sql.SQL(sign), sql.SQL(type_), sql.SQL(default or "")]
+                out.append(sql.SQL(made).format(column, copy, *parts))
+        join = sql.SQL(", ").join
+        return Anew(filled=filled, new=new, later=join(later), earlier=join(earlier))
+
+    def narrowed(self, view: sql.Identifier, places: Sequence[int]) -> sql.Identifier:
+        """The view with these of its columns alone."""
+        name = sql.Identifier(f"{column_types.VIEW}_narrowed")
+        self.ask(sql.SQL("drop view if exists pg_temp.{}").format(name))
+        columns = sql.SQL(", ").join(sql.Identifier(f"c{place}") for place in places)
+        self.ask(sql.SQL("create temporary view {} as select {} from {}").format(name, columns, view))
+        return sql.Identifier("pg_temp", f"{column_types.VIEW}_narrowed")
+
+    def repeated(self, table: Read, view: sql.Identifier, before: tuple[Any, ...], shown: Sequence[str]) -> str:
+        """A row that the table holds several times, as far as the query's columns of its name tell them apart, while
+        the query shows one of them, and another in its place if that is gone; empty if there is none."""
+        copy = sql.Identifier("pg_temp", table.name)
+        names = [row[0] for row in self.ask(_COLUMNS, table.oid) if row[0] in shown]
+        same = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name in names)
+        all_, but_last, but_first = (
+            sql.SQL(_REPEATED).format(same, copy, sql.SQL(test)) for test in ("many > 1", "place < many", "place > 1")
+        )
+        found = self.ask(sql.SQL("select ctid::text from {} {} limit 1").format(copy, all_)) if names else []
+        marks = [
+            self._after(sql.SQL("delete from {} {}").format(copy, test), view)
+            for test in (all_, but_last, but_first)
+            if found
+        ]
+        return self._words(copy, found[0][0]) if found and marks[0] != before == marks[1] == marks[2] else ""
 
     def missed(self, table: Read, view: sql.Identifier, before: tuple[Any, ...], columns: sql.Composable = _ALL) -> str:
         """A row that matters to the query and does not show when it is there twice, the second time with these
