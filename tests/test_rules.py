@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -209,6 +210,42 @@ def test_what_a_later_restart_repairs_was_broken(ruled: Callable[[Build], Judged
 
 def test_what_was_never_broken_is_held(ruled: Callable[[Build], Judged]) -> None:
     assert told(ruled(lambda run: repaired(run, again=False))) == (Word.HELD, {}, set())
+
+
+def missing(run: RunBuilder, **then: Any) -> None:
+    """The second restart passes over batch 2, and the third one gives it."""
+    run.injection(2, point="batch-planned", holds=20, again=3)
+    run.injection(3)
+    run.found(3, tables=[run.rows((0, 20), (30, 40))], **then)
+
+
+def test_what_a_later_restart_gives_was_lost(ruled: Callable[[Build], Judged]) -> None:
+    found = ruled(missing)
+    assert told(found) == (Word.VIOLATED, {LOST: 10}, {blame(2, point="batch-planned", attempt=2)})
+    assert "missing at the reading of step 3, and there in the end" in words(found)
+
+
+def test_at_most_once_allows_what_a_later_restart_gives(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        missing(run)
+        at_most_once(run)
+
+    assert told(ruled(build))[0] is not Word.VIOLATED
+
+
+@pytest.mark.parametrize(("declared", "word"), [(2.0, Word.VIOLATED), (4.0, Word.HELD)])
+def test_a_row_is_late_for_as_long_as_the_scenario_says(
+    ruled: Callable[[Build], Judged], declared: float, word: Word
+) -> None:
+    def build(run: RunBuilder) -> None:
+        missing(run)
+        run.claim(quiet_period_s=declared)
+
+    assert told(ruled(build))[0] is word
+
+
+def test_what_a_transaction_hides_at_a_reading_is_not_lost(ruled: Callable[[Build], Judged]) -> None:
+    assert told(ruled(lambda run: missing(run, writing={"0": ["a transaction"]})))[0] is Word.HELD
 
 
 def test_the_readings_say_which_of_two_steps_did_it(ruled: Callable[[Build], Judged]) -> None:

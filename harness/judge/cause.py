@@ -54,6 +54,7 @@ class Causes:
         self._about = {self.key(finding) for finding in findings}
         self._rows: dict[Cut, RowsByKey] = {}
         self._keys: dict[Spans, set[Key]] = {}
+        self._held: dict[Spans, set[Key]] = {}
         self.end = whole(scale.case, scale.case.found)
         self.right = whole(scale.case, scale.case.expected)
 
@@ -75,11 +76,25 @@ class Causes:
                 return found
         return []
 
-    def before(self, step: Exposed, key: Key) -> list[Explained]:
-        """Return the steps before one whose reprocessing gives a key its rows again."""
+    def before(self, step: Exposed, key: Key, harm: Harm) -> list[Explained]:
+        """Return the steps before one whose reprocessing gives a key its rows again, or that interrupted it."""
         before = (each for each in self.steps if each.hit.number < step.hit.number)
-        found = (each for each in before if key in self.scale.keys(each.again))
-        return [Explained((each.hit.number,), frozenset({Harm.REPETITION})) for each in found]
+        spans = [(each, each.again if harm is Harm.REPETITION else each.missing) for each in before]
+        found = [each for each, mine in spans if key in self._held_by(mine)]
+        return [Explained((each.hit.number,), frozenset({harm})) for each in found]
+
+    def may_come(self, step: Exposed, ways: Sequence[Explained]) -> bool:
+        """Return whether the sink may show a committed row later than at the reading of a step: a transaction hides it,
+        or the delay that the scenario declares has not passed since the steps that explain its absence."""
+        assert step.hit.at is not None
+        then, numbers = step.hit.at.snapshot, {number for way in ways for number in way.steps}
+        began = [each.hit.at.snapshot.at_s for each in self.steps if each.hit.at and each.hit.number in numbers]
+        return bool(then.writing.get(str(self.scale.position))) or then.at_s - max(began) <= (self.scale.late_s or 0.0)
+
+    def _held_by(self, spans: Spans) -> set[Key]:
+        if spans not in self._held:
+            self._held[spans] = self.scale.keys(spans)
+        return self._held[spans]
 
     def touching(self, finding: Finding) -> list[Exposed]:
         """Return the steps that interrupted records of a finding, or all that may have done it if none did; and those
@@ -286,20 +301,35 @@ def _gap(one: Row, other: Row | None, place: int) -> Decimal | None:
     return left - right if left is not None and right is not None else None
 
 
-def seen_twice(scale: Scale, steps: Sequence[Exposed]) -> Iterator[tuple[Exposed, Key, int]]:
-    """Yield the steps at whose reading the sink held rows of committed batches more often than expected, the keys, and
-    how many. A later restart may repair them; they were there all the same. What the first step found was there before
-    any fault."""
+@dataclass(frozen=True, kw_only=True)
+class Repaired:
+    """Rows of one key of committed batches that were `copies` too many at the reading of a step, or, as a loss, too
+    few, and are right in the end. `ways`: the earlier steps that explain it."""
+
+    step: Exposed
+    key: Key
+    copies: int
+    harm: Harm
+    ways: Sequence[Explained]
+
+
+def repaired(scale: Scale, causes: Causes, *, since: int) -> Iterator[Repaired]:
+    """Yield what readings show to have been wrong though it is right in the end: a later attempt may repair it, and it
+    was wrong all the same. What step `since`, the first, found was there before any fault."""
     if scale.case.aggregate or not scale.effects.plain(scale.sql):
         return
     right, end = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found))
     known = set[Key]()
-    for step in steps[1:]:
-        if step.at is None or step.reach is None:
-            continue
-        for key in scale.keys(between({}, step.reach.low)) & step.at.rows.keys():
+    for step in (step for step in causes.steps if step.hit.number > since):
+        assert step.at is not None and step.reach is not None
+        committed = scale.upto(step.reach.low, step.at)
+        for key in committed.keys() - known:
             wanted, now = step.at.of(right[key].elements())[key], step.at.rows[key]
             more = sum(max(0, now[mark] - count) for mark, count in wanted.items())
-            if more and key not in known and not end[key] - right[key]:
+            less = (committed[key] - now).total()
+            harm = Harm.REPETITION if more else Harm.LOSS
+            ways = causes.before(step, key, harm)
+            lost = less and ways and end[key] == right[key] and not causes.may_come(step, ways)
+            if (more and not end[key] - right[key]) or lost:
                 known.add(key)
-                yield step, key, more
+                yield Repaired(step=step, key=key, copies=more or less, harm=harm, ways=ways)

@@ -77,7 +77,7 @@ class Examined:
         allows: Harm | None,
         queries: Sequence[Sequence[Slice]],
         *,
-        late: bool,
+        late_s: float | None,
     ) -> Scale | None:
         """What hits are weighed with under a guarantee that allows this harm; None if the sink could not be
         compared."""
@@ -91,7 +91,7 @@ class Examined:
             table=self.table,
             allows=allows,
             queries=queries,
-            late=late,
+            late_s=late_s,
         )
 
     def clues(self, effects: Effects) -> Clues:

@@ -268,12 +268,19 @@ class _Struck:
 
     @cached_property
     def finished(self) -> bool:
-        """The next attempt began beyond all that was in flight, and the sink is right there in the end: a process of
-        the interrupted attempt finished it, so that it was not interrupted."""
+        """The next attempt began beyond all that was in flight, and the sink is right there at the next step and in the
+        end: a process of the interrupted attempt finished it, so that it was not interrupted."""
         if self.reach.next is None or self.reach.other or not self.reach.taken:
             return False
         beyond = between(self.reach.low, self.reach.next)
-        return covers(beyond, self.reach.taken) and self._right(beyond)
+        return covers(beyond, self.reach.taken) and self._right(beyond) and self._seen_by_the_next_step(beyond)
+
+    def _seen_by_the_next_step(self, spans: Spans) -> bool:
+        then = look(self.scale, self.until.at) if self.until and self.until.at else None
+        if then is None or self.scale.case.aggregate or not self.scale.effects.plain(self.scale.sql):
+            return True
+        due = then.of(self.scale.rows(Cut(only=spans)))
+        return all(has(then.rows[key], rows) for key, rows in due.items())
 
     def _right(self, spans: Spans) -> bool:
         """Return whether the sink holds these records rightly in the end."""

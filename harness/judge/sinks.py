@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from harness.checkers.compare import Key, key_of, named
+from harness.checkers.compare import key_of, named
 from harness.checkers.origin import Options, attribute, explanations, together
 from harness.effect import Effects, Source
 from harness.errors import UsageError
-from harness.judge.cause import Causes, Explained, seen_twice
+from harness.judge.cause import Causes, Explained, Repaired, repaired
 from harness.judge.certain import certainly, keyed
 from harness.judge.examine import Examined, examine
 from harness.judge.exposure import Exposed, exposed
@@ -20,7 +20,7 @@ from harness.judge.progress_at_hit import feeders, reaches, taken
 from harness.judge.read_folder import Run
 from harness.judge.readings.scale import Scale
 from harness.judge.windows import by_writing, unclear
-from harness.scenario import Finding, Kind
+from harness.scenario import Finding, Harm, Kind
 from harness.sinks.names import sink_names
 from harness.sinks.table import load
 
@@ -97,8 +97,7 @@ def _exposed(run: Run, out: Compared, effects: Effects, hits: tuple[Injection, .
     examined = out.examined
     read = taken(run.progressed, examined.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
     queries = [[each for each in query if each[1]] for query in read]
-    late = run.scenario.quiet_period_s is not None
-    scale = examined.scale(effects, run.scenario.guarantee.allows, queries, late=late)
+    scale = examined.scale(effects, run.scenario.guarantee.allows, queries, late_s=run.scenario.quiet_period_s)
     if scale is None or not hits:
         return out
     out.steps = _steps(run, scale, hits, writes_first=False)
@@ -132,32 +131,32 @@ def _explained(out: Compared, scale: Scale) -> None:
     for place, finding in enumerate(examined.findings):
         out.explained[place] = causes.explained(finding)
         out.within[place] = causes.touching(finding)
-    for step, key, copies in seen_twice(scale, out.steps):
-        ways = causes.before(step, key)
-        unexplained += not ways
-        if ways and examined.counted(Kind.DUPLICATED):
+    for each in repaired(scale, causes, since=out.steps[0].hit.number):
+        kind = Kind.DUPLICATED if each.harm is Harm.REPETITION else Kind.LOST
+        unexplained += not each.ways
+        if each.ways and examined.counted(kind):
             place = len(examined.findings)
-            out.explained[place] = ways
-            out.within[place] = [each for each in causes.steps if each.hit.number < step.hit.number]
-            examined.findings.append(_repaired(scale, step, key, copies))
+            out.explained[place] = [*each.ways]
+            out.within[place] = [step for step in causes.steps if step.hit.number < each.step.hit.number]
+            examined.findings.append(_finding(scale, each, kind))
     if unexplained:
         # Baseline runs are compared at their end alone: they do not show a habit that is gone by then.
         words = f"{unexplained} keys of {examined.name} had too many rows at the reading of a step"
         examined.unknown.append(f"{words}, and are right in the end: no step explains them")
 
 
-def _repaired(scale: Scale, step: Exposed, key: Key, copies: int) -> Finding:
-    """Rows that were there too often at the reading of a step, and are right in the end."""
-    case = scale.case
+def _finding(scale: Scale, repaired: Repaired, kind: Kind) -> Finding:
+    case, key = scale.case, repaired.key
     rows = tuple(named(case.columns, row) for row in case.expected if key_of(row, case.key_places()) == key)
+    then, now = ("there", "gone") if kind is Kind.DUPLICATED else ("missing", "there")
     return Finding(
-        kind=Kind.DUPLICATED,
+        kind=kind,
         sink=case.sink,
         position=case.position,
         key=named(case.key or case.columns, key),
         expected=rows,
-        copies=copies,
-        note=f"there at the reading of step {step.hit.number}, and gone in the end",
+        copies=repaired.copies,
+        note=f"{then} at the reading of step {repaired.step.hit.number}, and {now} in the end",
     )
 
 

@@ -23,7 +23,8 @@ Slice = tuple[int | None, Spans]
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """The effect, the judged case, the sink as it was read, the harm that the guarantee allows, the slices in which
-    each query read the source, in their order; `late`: the scenario says that the sink shows its rows late."""
+    each query read the source, in their order. `late_s`: the scenario says that the sink shows its rows late, by up to
+    so many seconds."""
 
     effects: Effects
     sink: Sink
@@ -32,7 +33,11 @@ class Scale:
     table: SinkTable
     allows: Harm | None = None
     queries: Sequence[Sequence[Slice]] = ()
-    late: bool = False
+    late_s: float | None = None
+
+    @property
+    def late(self) -> bool:
+        return self.late_s is not None
 
     @property
     def slices(self) -> list[Slice]:
