@@ -20,6 +20,7 @@ from harness.history import (
     Line,
     OfBatch,
     OffsetsSaved,
+    QueryStarted,
     SinkCommitted,
     SourceBegun,
     TaskEnded,
@@ -59,7 +60,8 @@ class Task:
 class Execution:
     """One attempt's work on one batch of one query. `ranges` are the offsets that the batch reads of the run's source,
     by partition; empty where the source is another, or they are not known. `in_sink` is when the sink had the batch.
-    Seconds since the run began."""
+    `query_starts` is when the attempt started the query: more than once where the program restarts it. Seconds since
+    the run began."""
 
     query: str
     attempt: int
@@ -70,6 +72,7 @@ class Execution:
     ended: float | None = None
     outcome: Outcome = Outcome.OPEN
     tasks: tuple[Task, ...] = ()
+    query_starts: tuple[float, ...] = ()
 
 
 def executions(history: Iterable[Line]) -> list[Execution]:
@@ -98,8 +101,19 @@ def _ended(found: Execution, ends: Mapping[int, float]) -> Execution:
 def _of_checkpoints(lines: Sequence[Line]) -> Iterator[Execution]:
     queries = dict.fromkeys(place[0] for line in lines if (place := _place(line)) is not None)
     for query in queries:
+        starts = _starts(query, lines)
         for life in _lives(query, lines):
-            yield from _committed_unseen(_of_query(query, life))
+            for each in _committed_unseen(_of_query(query, life)):
+                yield replace(each, query_starts=starts.get(each.attempt, ()))
+
+
+def _starts(query: str, lines: Sequence[Line]) -> dict[int, tuple[float, ...]]:
+    """By attempt, when it started a query."""
+    found: dict[int, tuple[float, ...]] = {}
+    for line in lines:
+        if isinstance(line.event, QueryStarted) and line.event.query == query:
+            found[line.event.attempt] = (*found.get(line.event.attempt, ()), line.at_s)
+    return found
 
 
 def _lives(query: str, lines: Sequence[Line]) -> Iterator[list[Line]]:

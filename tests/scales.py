@@ -271,7 +271,7 @@ def hit(
     """What one step exposed; of batch 1 planned and not committed if nothing else is said."""
     late = bench.held(restart) if restart is not None else None
     struck, found = injection(bench.held(at), late, **more), reaches or (reach(),)
-    return exposed(scale or bench.scale(), struck, found, many=len(found), until=None, lines=())
+    return exposed(scale or bench.scale(), struck, found, many=len(found), until=None, executions=())
 
 
 COUNTED = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")

@@ -445,7 +445,7 @@ def test_a_batch_that_is_done_is_not_done_again_by_a_driver_that_lives(make: Mak
     bench = make()
     met = injection(bench.held(bench.first(2)), outcome=replace(HIT, evidence=Evidence(signalled={"postgres": "gone"})))
     planned = replace(reach(3, 1), next=None, batch=2)
-    out = exposed(bench.scale(), met, [planned], many=1, until=None, lines=())
+    out = exposed(bench.scale(), met, [planned], many=1, until=None, executions=())
     assert {stake.harm for stake in out.stakes} == {Harm.LOSS}
 
 

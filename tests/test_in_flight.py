@@ -100,7 +100,7 @@ def test_a_task_that_is_tried_again_may_have_had_the_open_transaction(
     lived = replace(outcome, evidence=replace(outcome.evidence, driver_status=None))
     struck = injection(bench.held(bench.first(1)), outcome=lived, **snapshot)
     struck = replace(struck, impact=Impact.EXECUTORS_KILLED, swept=True)
-    out = exposed(bench.scale(), struck, [reach(next=None)], many=1, until=None, lines=())
+    out = exposed(bench.scale(), struck, [reach(next=None)], many=1, until=None, executions=())
     assert [stake.harm for stake in out.stakes] == harms
 
 
@@ -110,8 +110,8 @@ def test_a_driver_that_was_paused_exposes_nothing(make: Make) -> None:
     lived = replace(outcome, evidence=replace(outcome.evidence, driver_status=None))
     still = replace(injection(bench.held(bench.first(1)), outcome=lived), impact=Impact.DRIVER_PAUSED)
     for far in (reach(), TAKEN):
-        out = exposed(bench.scale(), still, [far], many=1, until=None, lines=())
+        out = exposed(bench.scale(), still, [far], many=1, until=None, executions=())
         assert (out.point, out.stakes, out.missing) == (PLANNED, (), ())
         assert out.why == "the driver lived, and nothing shows that it ran what was in flight again"
-    done = exposed(bench.scale(), still, [reach(2, 2)], many=1, until=None, lines=())
+    done = exposed(bench.scale(), still, [reach(2, 2)], many=1, until=None, executions=())
     assert done.why == "every planned batch was committed: nothing was in flight"

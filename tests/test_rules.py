@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.executions import executions
 from harness.faults import fault
 from harness.history import Line, QueryStarted, TaskStarted
 from harness.judge import Judged, judged
@@ -446,9 +447,9 @@ def test_one_that_was_not_is_exposed_to_a_loss(ruled: Callable[[Build], Judged])
     assert told(ruled(build))[0] is Word.HELD
 
 
-def started(at_s: float, batch: int, *, number: int = 0) -> Line:
+def started(at_s: float, *, stage: int = 3, number: int = 0) -> Line:
     task = TaskStarted(
-        attempt=1, query="q", batch=batch, stage=3, stage_attempt=0, partition=0, attempt_number=number, executor="1"
+        attempt=1, query="q", batch=4, stage=stage, stage_attempt=0, partition=0, attempt_number=number, executor="1"
     )
     return Line(0, at_s, task)
 
@@ -460,13 +461,12 @@ QUERY_AT_2_5 = Line(0, 2.5, QueryStarted(attempt=1, query="q", query_run="b"))
     ("lines", "again"),
     [
         ([], Ran.UNKNOWN),
-        ([started(1.0, 4)], Ran.NO),
-        ([started(1.0, 4), started(3.0, 4)], Ran.NO),
-        ([started(1.0, 4), started(3.0, 4, number=1)], Ran.RETRIED),
-        ([started(1.0, 4), QUERY_AT_2_5, started(3.0, 4)], Ran.RESTARTED),
-        ([Line(0, 0.5, QUERY_AT_2_5.event), started(1.0, 4), started(3.0, 4)], Ran.NO),
-        ([started(1.0, 4), started(3.0, 5, number=1)], Ran.NO),
+        ([started(1.0)], Ran.NO),
+        ([started(1.0), started(3.0, stage=4)], Ran.NO),
+        ([started(1.0), started(3.0, number=1)], Ran.RETRIED),
+        ([started(1.0), QUERY_AT_2_5, started(3.0, stage=4)], Ran.RESTARTED),
+        ([Line(0, 0.5, QUERY_AT_2_5.event), started(1.0), started(3.0, stage=4)], Ran.NO),
     ],
 )
 def test_a_batch_ran_again_by_a_retry_or_since_its_query_was_started_again(lines: list[Line], again: Ran) -> None:
-    assert ran_again(lines, since_s=2.0, attempt=1, query="q", batch=4) is again
+    assert ran_again(executions(lines), since_s=2.0) is again

@@ -17,7 +17,7 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.offset_ranges import Cut, Offsets, Span, Spans, between, covers, highest, joined
 from harness.errors import UsageError
-from harness.history import Line
+from harness.executions import Execution
 from harness.judge.injections import Injection, lasting
 from harness.judge.progress_at_hit import Reach
 from harness.judge.ran_again import Ran, ran_again
@@ -74,12 +74,12 @@ def exposed(
     *,
     many: int,
     until: Injection | None,
-    lines: Sequence[Line],
+    executions: Sequence[Execution],
     writes_first: bool = False,
 ) -> Exposed:
     """Return what a step exposed in one sink. `found` are the queries at work that may feed it, of `many` in all;
-    `until` is the next step, `lines` the history. `writes_first`: the program is known to save its offsets after it has
-    written."""
+    `until` is the next step, `executions` are the run's. `writes_first`: the program is known to save its offsets after
+    it has written."""
     if hit.at is None:
         return Exposed(hit=hit, why=hit.why, unknown=True)
     at = look(scale, hit.at)
@@ -95,7 +95,7 @@ def exposed(
             return Exposed(hit=hit, why=f"{words} {scale.case.sink}: name it in the sink (`query`)", unknown=True)
         if reach.own and not handed(scale, hit):
             reach = bounded(scale, reach, last)
-        again = _again(lines, hit, reach)
+        again = _again(executions, hit, reach)
         struck = _Struck(scale, hit, reach, (at, last), until=until, ran_again=again, writes_first=writes_first)
         return struck.exposed()
     except UsageError as failure:
@@ -114,11 +114,12 @@ def _nothing_at_work(hit: Injection, at: SinkState, last: SinkState) -> Exposed:
     return Exposed(hit=hit, why=words, unknown=not idle, at=at, last=last)
 
 
-def _again(lines: Sequence[Line], hit: Injection, reach: Reach) -> Ran:
+def _again(executions: Sequence[Execution], hit: Injection, reach: Reach) -> Ran:
     """Return how the batch in flight ran again though the driver lived. Without an agent nothing tells; tasks of an
     executor that was killed are tried again."""
     step = hit.outcome
-    seen = ran_again(lines, since_s=step.at_s or 0.0, attempt=step.attempt, query=reach.checkpoint, batch=reach.batch)
+    mine = [e for e in executions if (e.attempt, e.query, e.batch) == (step.attempt, reach.checkpoint, reach.batch)]
+    seen = ran_again(mine, since_s=step.at_s or 0.0)
     return Ran.RETRIED if seen is Ran.UNKNOWN and hit.retried else seen
 
 

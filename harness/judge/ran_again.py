@@ -1,11 +1,11 @@
-"""Rule 2 where the driver lived: whether the history shows that a batch ran again in the same attempt."""
+"""Rule 2 where the driver lived: whether a batch ran again in the same attempt, by its executions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from enum import Enum, auto
 
-from harness.history import Line, QueryStarted, TaskStarted
+from harness.executions import Execution
 
 
 class Ran(Enum):
@@ -18,17 +18,13 @@ class Ran(Enum):
     RESTARTED = auto()
 
 
-def ran_again(lines: Iterable[Line], *, since_s: float, attempt: int, query: str, batch: int | None) -> Ran:
-    """Return how a batch ran again in an attempt after `since_s`, as far as the history has its tasks."""
-    known, restarted, out = False, False, Ran.NO
-    for line in lines:
-        event = line.event
-        if isinstance(event, QueryStarted) and (event.query, event.attempt) == (query, attempt):
-            restarted = restarted or line.at_s > since_s
-        if type(event) is TaskStarted and (event.query, event.attempt, event.batch) == (query, attempt, batch):
-            known = True
-            if line.at_s > since_s and restarted:
-                return Ran.RESTARTED
-            if line.at_s > since_s and (event.attempt_number or event.stage_attempt):
-                out = Ran.RETRIED
-    return out if known else Ran.UNKNOWN
+def ran_again(executions: Sequence[Execution], *, since_s: float) -> Ran:
+    """Return how a batch ran again in its attempt after `since_s`, as far as its executions have tasks."""
+    tasks = [task for each in executions for task in each.tasks]
+    if not tasks:
+        return Ran.UNKNOWN
+    restarts = [at for each in executions for at in each.query_starts if at > since_s]
+    if restarts and any(task.began > min(restarts) for task in tasks):
+        return Ran.RESTARTED
+    retries = (task for task in tasks if task.attempt_number or task.stage_attempt)
+    return Ran.RETRIED if any(task.began > since_s for task in retries) else Ran.NO

@@ -12,7 +12,7 @@ from harness import history
 from harness.checkers.offset_ranges import between
 from harness.effect import Source
 from harness.errors import HarnessError, UsageError
-from harness.history import Line
+from harness.executions import Execution, executions
 from harness.run_folder import store
 from harness.scenario import Scenario, StepOutcome
 from harness.scenario.progress import IN_CHECKPOINT
@@ -48,8 +48,7 @@ class Run:
     readings: Mapping[tuple[int, str], Snapshot]
     short: bool = False
     """May the pipeline have taken records that the ledger has not?"""
-    lines: Sequence[Line] = ()
-    """The history."""
+    executions: Sequence[Execution] = ()
 
     @property
     def source(self) -> Path:
@@ -120,7 +119,7 @@ def read_run(folder: Path) -> Run:
         steps=outcome.steps,
         readings=history.readings(lines),
         short=outcome.grew,
-        lines=lines,
+        executions=executions(lines),
     )
 
 

@@ -117,7 +117,7 @@ def _steps(run: Run, scale: Scale, hits: Sequence[Injection], *, writes_first: b
     out, many = [], feeders(run.progressed, scale.sink)
     for number, (hit, until) in enumerate(zip(hits, [*hits[1:], None], strict=True), 1):
         found = reaches(hit, run.progressed, scale.sink, later=hits[number:]) if hit.at is not None else []
-        step = exposed(scale, hit, found, many=many, until=until, lines=run.lines, writes_first=writes_first)
+        step = exposed(scale, hit, found, many=many, until=until, executions=run.executions, writes_first=writes_first)
         out.append(step)
     return out
 
