@@ -21,7 +21,7 @@ from harness.checkers.offset_ranges import Cut, Span, Spans, between
 from harness.checkers.origin import attribute, explanations
 from harness.effect import WHOLE, Effects, Source, Table
 from harness.judge.certain import certainly
-from harness.judge.examine import Examined
+from harness.judge.examine import Comparison, Examined
 from harness.judge.exposure import Exposed, exposed
 from harness.judge.injections import Injection, Seen
 from harness.judge.progress_at_hit import Reach
@@ -196,9 +196,9 @@ class Bench:
     def findings(self, scale: Scale) -> list[Finding]:
         """The findings with their harms."""
         marks = list(compare(scale.case))
-        examined = Examined(sink=self.sink, name="t", position=0, drained=True, table=scale.table, case=scale.case)
+        marked = Comparison(case=scale.case, bad={mark.key for mark in marks})
+        examined = Examined(sink=self.sink, name="t", position=0, drained=True, table=scale.table, comparison=marked)
         examined.findings = [finding(scale.case, mark) for mark in marks]
-        examined.bad = {mark.key for mark in marks}
         clues = examined.clues(self.effects)
         options = explanations(examined.findings, clues.totals)
         return certainly(scale, attribute(examined.findings, clues, options))

@@ -29,7 +29,6 @@ WIDE_CLASSES = {
     "checkpoint.py Progress",
     "context.py RunContext",
     "hosts/engine.py Wanted",
-    "judge/examine.py Examined",
     "nightly/state.py Line",
     "report/many/page.py ManyPage",
     "report/many/seen.py Seen",

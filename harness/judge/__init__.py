@@ -98,12 +98,12 @@ class Facts:
         """Rows and records compared."""
         examined = [sink.examined for sink in self.sinks]
         sent = self.producer.counts
-        kinds = sum((each.kinds for each in examined), Counter({Kind.RECOVERED: sent["recovered"]}))
+        kinds = sum((each.counts.kinds for each in examined), Counter({Kind.RECOVERED: sent["recovered"]}))
         return {
             **{name: count for name, count in sent.items() if name != "recovered"},
-            "expected_rows": sum(each.expected_rows for each in examined),
-            "sink_rows": sum(each.sink_rows for each in examined),
-            "unseen": sum(each.unseen for each in examined),
+            "expected_rows": sum(each.counts.expected for each in examined),
+            "sink_rows": sum(each.counts.found for each in examined),
+            "unseen": sum(each.counts.unseen for each in examined),
             **{kind.value: count for kind, count in sorted(kinds.items()) if count > FINDINGS_MAX},
         }
 
@@ -175,10 +175,15 @@ def _reasons(facts: Facts) -> words.Reasons:
     unready = [each.note for each in stall.stand if stall.wants]
     moved = bool(run.outcome.get("grew") or run.outcome.get("unsettled"))
     return words.Reasons(
-        error=[*facts.own_errors, *(why for sink in sinks for why in sink.error), *stall.error, *facts.held.error],
+        error=[
+            *facts.own_errors,
+            *(why for sink in sinks for why in sink.reasons.error),
+            *stall.error,
+            *facts.held.error,
+        ],
         untested=tuple(_untested(facts)),
         inconclusive=[*_open(run, facts.sinks), *stall.unknown, *unready, *unclear, *noted],
-        gone=stall.gone and not (unclear or moved or any(sink.unknown for sink in sinks)),
+        gone=stall.gone and not (unclear or moved or any(sink.reasons.unknown for sink in sinks)),
     )
 
 
@@ -186,8 +191,10 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
     """Yield why the run is no test."""
     run, examined = facts.run, [sink.examined for sink in facts.sinks]
     lost = any(finding.kind is Kind.LOST for finding in facts.violating)
-    yield from (words.Untested(why, meant=True) for sink in examined for why in sink.unread)
-    yield from map(words.Untested, (*facts.producer.untested, *(why for sink in examined for why in sink.untested)))
+    yield from (words.Untested(why, meant=True) for sink in examined for why in sink.reasons.unread)
+    yield from map(
+        words.Untested, (*facts.producer.untested, *(why for sink in examined for why in sink.reasons.untested))
+    )
     for name in facts.strange.values():
         yield words.Untested(f"{name} holds not one of the keys expected of it: is it the right table?")
     yield from (words.Untested(why) for why in [facts.skips] if why)
@@ -204,7 +211,8 @@ def _readable(run: Run) -> bool:
 def _never_matches(sink: Examined, findings: Sequence[Attributed]) -> bool:
     """Return whether a sink holds nothing expected, and is so without faults too, as far as is known."""
     mine = [each.shown for each in findings if each.finding.position == sink.position]
-    return sink.unmatched and all(shown in (Shown.ALIKE, Shown.NONE) for shown in mine)
+    unmatched = sink.comparison is not None and sink.comparison.unmatched
+    return unmatched and all(shown in (Shown.ALIKE, Shown.NONE) for shown in mine)
 
 
 def completed(folder: Path) -> bool:
@@ -225,14 +233,14 @@ def behind(folder: Path) -> bool:
     `judged`."""
     run, _ = _read(folder)
     sinks = [sink.examined for sink in compared(run, (), baseline=True)]
-    return any(sink.unseen or any(finding.kind in LATE for finding in sink.findings) for sink in sinks)
+    return any(sink.counts.unseen or any(finding.kind in LATE for finding in sink.findings) for sink in sinks)
 
 
 def _open(run: Run, sinks: Sequence[Compared]) -> list[str]:
     """Return why not all is committed by the pipeline, by the word of the run loop or by the ledger."""
     examined = [sink.examined for sink in sinks]
     drained = run.drained and all(each.drained for each in examined)
-    open_ = [reason for each in examined for reason in (*each.waiting, *each.unknown)]
+    open_ = [reason for each in examined for reason in (*each.reasons.waiting, *each.reasons.unknown)]
     if run.drained and not all(each.drained or each.behind for each in examined):
         open_.append("not drained: not all records of the source are committed, though the run says otherwise")
     if not drained and not open_ and not run.outcome.get("reasons"):
@@ -268,7 +276,7 @@ def _untried(run: Run, sinks: Sequence[Compared]) -> Iterator[tuple[str, str]]:
 
 
 def _notes(sinks: Sequence[Compared], held: Held) -> Iterator[str]:
-    yield from (note for sink in sinks for note in sink.examined.notes)
+    yield from (note for sink in sinks for note in sink.examined.reasons.notes)
     yield from held.notes
     counting = {sink.examined.name: any(step.counting for step in sink.steps) for sink in sinks if sink.examined.case}
     if any(counting.values()):

@@ -38,8 +38,8 @@ def attributed(sink: Compared, baseline: Baseline, guarantee: Guarantee, labels:
         hit = None if unknown and not ways else bool(within)
         answer = violates(finding, guarantee, harms=harms, options=options, shown=shown, hit=hit)
         # Where the expected rows are wrong, what differs from them is no violation.
-        answer = False if sink.examined.error else answer
-        needed = not sink.examined.error and (answer is not False or guarantee.allows is Harm.LOSS)
+        answer = False if sink.examined.reasons.error else answer
+        needed = not sink.examined.reasons.error and (answer is not False or guarantee.allows is Harm.LOSS)
         found = _caused(finding, ways, within, shown, labels)
         out.append(Attributed(finding=found, shown=shown, violating=answer, needs_baseline=needed))
     return out

@@ -31,45 +31,72 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 
 
 @dataclass(kw_only=True)
-class Examined:
-    """What came of one sink. `untested`, `unknown` and `error` are reasons, `unread` those of a sink that the scenario
-    says cannot be read; `unmatched` says that it holds none of the keys expected of it; `unseen` counts rows that are
-    missing while the pipeline is not drained, which `waiting` says; `strange` those that may be of records which the
-    ledger is `short` of; `behind`: it is, and a batch has yet to write what it took."""
+class SinkReasons:
+    """What a sink says of the word. `unread` are the reasons of a sink that the scenario says cannot be read, `waiting`
+    those of rows that are missing while the pipeline is not drained."""
 
-    sink: Sink
-    name: str
-    position: int
-    drained: bool
-    short: bool = False
-    table: SinkTable | None = None
-    case: Case | None = None
-    findings: list[Finding] = field(default_factory=list)
-    kinds: Counter[Kind] = field(default_factory=Counter)
-    self_tests: tuple[SelfTest, ...] = ()
     unread: list[str] = field(default_factory=list)
     untested: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    unmatched: bool = False
-    plain: bool = False
-    behind: bool = False
+
+
+@dataclass(kw_only=True)
+class Counts:
+    """Rows of one sink. `unseen` are missing while the pipeline is not drained, `strange` may be of records which the
+    ledger lacks, `rounded` differ by rounding; `kinds` counts the findings of each kind."""
+
+    kinds: Counter[Kind] = field(default_factory=Counter)
     unseen: int = 0
     strange: int = 0
     rounded: int = 0
-    expected_rows: int = 0
-    sink_rows: int = 0
+    expected: int = 0
+    found: int = 0
+
+
+@dataclass(kw_only=True)
+class Comparison:
+    """The rows of one sink beside those expected. `short`: the pipeline may have taken records that the ledger has not.
+    `plain`: a surplus row is one that no later record can mend. `moving` are keys of records that are not committed by
+    the pipeline, `holds` those that the sink has, `bad` those of which something differs; `unmatched`: the sink holds
+    none of the keys expected of it."""
+
+    case: Case
+    short: bool = False
+    plain: bool = False
     moving: set[Key] = field(default_factory=set)
-    """Keys of records that are not committed by the pipeline."""
     holds: set[Key] = field(default_factory=set)
     bad: set[Key] = field(default_factory=set)
+    unmatched: bool = False
+
+
+@dataclass(kw_only=True)
+class Examined:
+    """What came of one sink. `behind`: the pipeline is drained, and a batch has yet to write what it took. `comparison`
+    is None where the sink could not be compared."""
+
+    sink: Sink
+    name: str
+    position: int
+    drained: bool
+    table: SinkTable | None = None
+    comparison: Comparison | None = None
+    findings: list[Finding] = field(default_factory=list)
+    self_tests: tuple[SelfTest, ...] = ()
+    behind: bool = False
+    reasons: SinkReasons = field(default_factory=SinkReasons)
+    counts: Counts = field(default_factory=Counts)
+
+    @property
+    def case(self) -> Case | None:
+        return self.comparison.case if self.comparison else None
 
     def counted(self, kind: Kind) -> bool:
         """Count one more finding of a kind; true if it is among the first ones, which are kept."""
-        self.kinds[kind] += 1
-        return self.kinds[kind] <= FINDINGS_MAX
+        self.counts.kinds[kind] += 1
+        return self.counts.kinds[kind] <= FINDINGS_MAX
 
     def scale(
         self,
@@ -96,14 +123,15 @@ class Examined:
 
     def clues(self, effects: Effects) -> Clues:
         """What may explain the findings: asked of the ledger only if there are any."""
-        if self.case is None or not self.findings:
+        if self.comparison is None or not self.findings:
             return Clues()
-        lineage = _lineage(effects, self.case, self.findings)
-        traced = bool(lineage) and not self.case.aggregate
-        return Clues(lineage=lineage or {}, totals=None if traced else self._totals(effects, self.case))
+        case = self.comparison.case
+        lineage = _lineage(effects, case, self.findings)
+        traced = bool(lineage) and not case.aggregate
+        return Clues(lineage=lineage or {}, totals=None if traced else self._totals(effects, self.comparison))
 
-    def _totals(self, effects: Effects, case: Case) -> Totals | None:
-        contributions = {}
+    def _totals(self, effects: Effects, comparison: Comparison) -> Totals | None:
+        contributions, case = {}, comparison.case
         try:
             for batch in effects.batches():
                 rows = effects.table(self.sink.effect or "", batch=batch).rows
@@ -116,7 +144,7 @@ class Examined:
             families=case.families,
             payload=case.payload_places(),
             contributions=contributions,
-            untold=frozenset(self.bad - told),
+            untold=frozenset(comparison.bad - told),
         )
 
 
@@ -132,31 +160,34 @@ def examine(
 ) -> Examined:
     """Judge one sink. `short`: the pipeline may have taken records that the ledger has not. Raises UsageError for an
     effect that is no query."""
-    out = Examined(sink=sink, name=name, position=position, drained=drained, short=short, table=table)
+    out = Examined(sink=sink, name=name, position=position, drained=drained, table=table)
     if table is None or table.unreadable or sink.effect is None:
-        (out.unread if sink.effect is None else out.untested).append(_unreadable(out, table))
+        (out.reasons.unread if sink.effect is None else out.reasons.untested).append(_unreadable(out, table))
         return out
     effect = effects.table(sink.effect)
     committed = effect if drained else _of_committed(effects, sink.effect, effect)
-    out.sink_rows, out.expected_rows = len(table.rows), len(committed.rows)
-    out.untested += schema_mismatch(sink, effect.described, table.columns, name=name)
-    if out.untested:
+    out.counts.found, out.counts.expected = len(table.rows), len(committed.rows)
+    out.reasons.untested += schema_mismatch(sink, effect.described, table.columns, name=name)
+    if out.reasons.untested:
         return out
-    out.untested += filter(None, [folded(sink, table, name=name)])
-    out.notes += filter(None, [folding_note(sink, table, name=name), table.note and f"{name}: {table.note}"])
+    out.reasons.untested += filter(None, [folded(sink, table, name=name)])
+    out.reasons.notes += filter(None, [folding_note(sink, table, name=name), table.note and f"{name}: {table.note}"])
     case = _case(out, effect, table, effects)
-    out.case = case
-    out.notes += filter(None, [_shared(out, case)])
+    out.reasons.notes += filter(None, [_shared(out, case)])
     if drained and sink.watermark is None and (lost := effects.unplaced(sink.effect)):
         words = f"{lost} records of the source are in no batch, and the effect of {name} goes by `_batch`"
-        out.unknown.append(f"{words}: what it would make of them, nobody can tell")
-    out.plain = drained or effects.plain(sink.effect)
-    out.moving = set() if drained else _moving(case, committed)
-    _compare(out, case)
+        out.reasons.unknown.append(f"{words}: what it would make of them, nobody can tell")
+    out.comparison = Comparison(
+        case=case,
+        short=short,
+        plain=drained or effects.plain(sink.effect),
+        moving=set() if drained else _moving(case, committed),
+    )
+    _compare(out, out.comparison)
     _shuffled(out, case, effects)
     if sink.order is not None:
         _order(out, table)
-    out.untested += [
+    out.reasons.untested += [
         f"self-test `{self_test.name}` of {out.name}: {self_test.why}"
         for self_test in out.self_tests
         if not self_test.found
@@ -197,63 +228,65 @@ def _shuffled(out: Examined, case: Case, effects: Effects) -> None:
         marks = compare(replace(case, found=rows))
         if any(not only_rounding(mark, case) for mark in marks):
             cure = "Order it by columns that no two records share"
-            out.error.append(f"the effect of {out.name} gives other rows when the ledger lies in another order. {cure}")
+            out.reasons.error.append(
+                f"the effect of {out.name} gives other rows when the ledger lies in another order. {cure}"
+            )
             return
 
 
-def _compare(out: Examined, case: Case) -> None:
-    places = case.key_places()
-    out.holds = {key_of(row, places) for row in case.found}
+def _compare(out: Examined, comparison: Comparison) -> None:
+    case, counts, places = comparison.case, out.counts, comparison.case.key_places()
+    comparison.holds = {key_of(row, places) for row in case.found}
     expected = {key_of(row, places) for row in case.expected}
-    if not out.expected_rows:
-        out.untested.append(f"the effect of {out.name} calls for no row")
+    if not counts.expected:
+        out.reasons.untested.append(f"the effect of {out.name} calls for no row")
     # A single total under another key is a wrong total, where its value is all the key that it has.
-    alone = len(expected) == 1 and not case.payload_places() and bool(out.holds)
+    alone = len(expected) == 1 and not case.payload_places() and bool(comparison.holds)
     # An empty sink may still be written.
-    read = out.drained or bool(out.holds)
-    out.unmatched = read and bool(expected) and not alone and expected.isdisjoint(out.holds)
+    read = out.drained or bool(comparison.holds)
+    comparison.unmatched = read and bool(expected) and not alone and expected.isdisjoint(comparison.holds)
     for mark in compare(case):
-        out.bad.add(mark.key)
-        if _certain(mark, out) and not _rounding(mark, out, case) and out.counted(mark.kind):
+        comparison.bad.add(mark.key)
+        if _certain(mark, out, comparison) and not _rounding(mark, out, case) and out.counted(mark.kind):
             out.findings.append(finding(case, mark))
-    if out.unseen:
-        out.waiting.append(f"{out.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
-    if out.strange:
-        out.unknown.append(
-            f"{out.strange} rows of {out.name} may be of records that the source lacked when it was read back"
+    if counts.unseen:
+        out.reasons.waiting.append(f"{counts.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
+    if counts.strange:
+        out.reasons.unknown.append(
+            f"{counts.strange} rows of {out.name} may be of records that the source lacked when it was read back"
         )
-    if out.rounded:
-        out.unknown.append(f"{out.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
-    out.self_tests = self_tests(case, bad=out.bad)
+    if counts.rounded:
+        out.reasons.unknown.append(f"{counts.rounded} totals of {out.name} differ only by rounding: {ROUNDING}")
+    out.self_tests = self_tests(case, bad=comparison.bad)
 
 
 def hidden(examined: Examined, guarantee: Guarantee) -> str:
     """Why nobody can tell, if findings were cut that a weaker guarantee would have to be asked about one by one."""
-    cut = [f"{kind} ({count})" for kind, count in sorted(examined.kinds.items()) if count > FINDINGS_MAX]
+    cut = [f"{kind} ({count})" for kind, count in sorted(examined.counts.kinds.items()) if count > FINDINGS_MAX]
     if guarantee is Guarantee.EXACTLY_ONCE or not cut:
         return ""
     return f"too many findings in {examined.name} to look at each under {guarantee}: {', '.join(cut)}"
 
 
-def _certain(mark: Mark, out: Examined) -> bool:
+def _certain(mark: Mark, out: Examined, comparison: Comparison) -> bool:
     """While records are under way, only what no later record can mend is a finding: a row that is too much under a
     `plain` effect, of records that are done. Any other effect ("the latest of each account") may have called for it in
     between, and a batch in flight may be on its way into the place of its first rows. Of a row that nobody expects the
     record may be one that the ledger has not."""
-    if out.short and mark.kind is not Kind.LOST:
-        out.strange += mark.copies
+    if comparison.short and mark.kind is not Kind.LOST:
+        out.counts.strange += mark.copies
         return False
     if out.drained:
         return True
-    if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) or not out.plain or mark.key in out.moving:
-        out.unseen += mark.copies
+    if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) or not comparison.plain or mark.key in comparison.moving:
+        out.counts.unseen += mark.copies
         return False
     return True
 
 
 def _rounding(mark: Mark, out: Examined, case: Case) -> bool:
     rounded = only_rounding(mark, case)
-    out.rounded += rounded
+    out.counts.rounded += rounded
     return rounded
 
 
@@ -270,10 +303,12 @@ def _order(out: Examined, table: SinkTable) -> None:
             found=table.rows,
         )
     except ValueError as failure:
-        out.untested.append(f"the order cannot be judged: {failure}")
+        out.reasons.untested.append(f"the order cannot be judged: {failure}")
         return
     if not placed(case):
-        out.untested.append(f"the order of {out.name} cannot be judged: no two rows share {', '.join(case.order.per)}")
+        out.reasons.untested.append(
+            f"the order of {out.name} cannot be judged: no two rows share {', '.join(case.order.per)}"
+        )
     out.findings += [late for late in misordered(case) if out.counted(late.kind)]
 
 

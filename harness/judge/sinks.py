@@ -55,7 +55,8 @@ def compared(run: Run, hits: tuple[Injection, ...], *, baseline: bool = False) -
             for place, sink in enumerate(run.scenario.sinks)
         ]
     if run.scenario.together:
-        holders, names = {each.examined.position: each.examined.holds for each in out}, sink_names(run.scenario.sinks)
+        holders = {each.examined.position: c.holds if (c := each.examined.comparison) else set() for each in out}
+        names = sink_names(run.scenario.sinks)
         for each in out:
             each.examined.findings = together(each.examined.findings, holders, names=names)
     return out
@@ -78,17 +79,19 @@ def _windows(
     """A sink of windows, by the batches that wrote them."""
     sink, name = run.scenario.sinks[place], sink_names(run.scenario.sinks)[place]
     if why := unclear(run, sink):
-        return Compared(examined=Examined(sink=sink, name=name, position=place, drained=drained, untested=[why]))
+        untested = Examined(sink=sink, name=name, position=place, drained=drained)
+        untested.reasons.untested.append(why)
+        return Compared(examined=untested)
     order = by_writing(run, hits, source, place)
     with Effects(order.source, where=f"scenario `{run.scenario.name}`") as written:
         # What a batch has yet to write may be missing, or be there already: that is no finding.
         out = _sink(order.run, order.injections, written, place, drained=drained and not order.unknown)
         # A baseline run has the same expected rows, and to ask again takes as long as the rest.
-        out.examined.error += [] if baseline else overlapping(written, sink, name)
+        out.examined.reasons.error += [] if baseline else overlapping(written, sink, name)
     out.examined.behind = drained and not out.examined.drained
-    out.examined.unknown += order.unknown
-    out.examined.error += order.error
-    out.examined.notes += order.notes
+    out.examined.reasons.unknown += order.unknown
+    out.examined.reasons.error += order.error
+    out.examined.reasons.notes += order.notes
     out.examined.findings += [each for each in order.findings if out.examined.counted(each.kind)]
     return out
 
@@ -105,9 +108,9 @@ def _exposed(run: Run, out: Compared, effects: Effects, hits: tuple[Injection, .
         out.steps = _steps(run, scale, hits, writes_first=True)
     try:
         _explained(out, scale)
-        examined.unknown += _odd_totals(scale, out.steps)
+        examined.reasons.unknown += _odd_totals(scale, out.steps)
     except UsageError as failure:
-        examined.unknown.append(scale.refused(failure))
+        examined.reasons.unknown.append(scale.refused(failure))
     return out
 
 
@@ -126,7 +129,7 @@ def _explained(out: Compared, scale: Scale) -> None:
     examined = out.examined
     examined.findings = certainly(scale, examined.findings)
     if any(each.vague for each in examined.findings) and not keyed(scale):
-        examined.notes.append(VAGUE.format(examined.name))
+        examined.reasons.notes.append(VAGUE.format(examined.name))
     causes, unexplained = Causes(scale, out.steps, examined.findings), 0
     for place, finding in enumerate(examined.findings):
         out.explained[place] = causes.explained(finding)
@@ -142,7 +145,7 @@ def _explained(out: Compared, scale: Scale) -> None:
     if unexplained:
         # Baseline runs are compared at their end alone: they do not show a habit that is gone by then.
         words = f"{unexplained} keys of {examined.name} had too many rows at the reading of a step"
-        examined.unknown.append(f"{words}, and are right in the end: no step explains them")
+        examined.reasons.unknown.append(f"{words}, and are right in the end: no step explains them")
 
 
 def _finding(scale: Scale, repaired: Repaired, kind: Kind) -> Finding:
