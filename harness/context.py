@@ -242,6 +242,9 @@ class Snapshots(Protocol):
     def glance(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
 
+    def resuming(self, step: int, attempt: int) -> None:
+        """Keep where everything stands before a driver that step `step` paused goes on."""
+
     def back(self, step: int, component: str) -> list[str]:
         """Keep the component's sinks once its server is back; return what is gone of each, in words."""
 
@@ -306,6 +309,11 @@ class RunContext:
             driver = self.supervisor.driver
             attempt = driver.number if driver else 0
             self.snapshots.injection(hit.step, attempt, folder=self.injected(hit), batch=hit.batch, blocked=hit.blocked)
+
+    def resuming(self, hit: TriggerHit) -> None:
+        """Keep where everything stands before a driver that was paused goes on."""
+        if self.snapshots is not None and (driver := self.supervisor.driver):
+            self.snapshots.resuming(hit.step, driver.number)
 
     def back(self, hit: TriggerHit, component: str) -> list[str]:
         """Keep the component's sinks once its server is back; return what is gone of each, in words."""

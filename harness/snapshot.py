@@ -3,7 +3,8 @@
 A `Snapshot` has a folder for the sinks as they stood, `snapshots/<step>-<moment>/sink/` (`harness.sinks.table`):
 
     injection  after the victim died or was paused, before anything was started again
-    restart    what the dead attempt still did: before the next one has touched anything
+    restart    what the dead attempt still did: before the next one has touched anything; of a driver that was paused
+               with a transaction open, before it goes on
     back       the sinks of a server once it was back, before anybody wrote there again
 
 A `Progressed` is how far the pipeline was at the end: every query of the run, its batches, who worked on them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,20 @@ def test_a_task_that_is_tried_again_may_have_had_the_open_transaction(
     struck = injection(bench.held(bench.first(1)), outcome=lived, **snapshot)
     struck = replace(struck, impact=Impact.EXECUTORS_KILLED, swept=True)
     out = exposed(bench.scale(), struck, [reach(next=None)], many=1, until=None, executions=())
+    assert [stake.harm for stake in out.stakes] == harms
+
+
+@pytest.mark.parametrize(("left", "harms"), [({"0": ("t",)}, []), ({}, [Harm.LOSS])])
+def test_a_pause_that_outlasts_its_transaction_interrupts_the_batch(
+    make: Make, left: Mapping[str, tuple[str, ...]], harms: list[Harm]
+) -> None:
+    """Its driver may write it again, as a program that gets the server's error should: nothing shows that in Spark."""
+    bench = make()
+    outcome = injection(None).outcome
+    lived = replace(outcome, evidence=replace(outcome.evidence, driver_status=None))
+    paused = injection(bench.held(bench.first(1)), outcome=lived, writing={"0": ("t",)}, left=left)
+    paused = replace(paused, impact=Impact.DRIVER_PAUSED)
+    out = exposed(bench.scale(), paused, [reach(next=None)], many=1, until=None, executions=())
     assert [stake.harm for stake in out.stakes] == harms
 
 

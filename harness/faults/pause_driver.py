@@ -42,6 +42,7 @@ class PauseDriver:
             until("the driver to be paused", lambda: not any(map(signals.moves, tree)), within_s=STOPPED_WITHIN_S)
             run.look(hit)
             run.stop.wait(limit.left_s())
+            run.resuming(hit)
             return Injection(signalled={p.name: f"paused for {for_s:g} s" for p in tree if p.stopped()}, looked=True)
         finally:
             signals.thaw(tree)

@@ -89,6 +89,8 @@ class Snapshots:
         self._rows: dict[tuple[Path, int], int] = {}
         self._glanced: dict[str, tuple[str, ...]] = {}
         self._late_log: bool | None = None
+        self._open = False
+        """A transaction was open when the last fault was injected."""
         self._handed = 0
         if parts.tripwire is not None:
             parts.observer.listen(self._count)
@@ -103,6 +105,12 @@ class Snapshots:
     ) -> None:
         """Step `step` has hit an attempt that worked on `batch` of the checkpoint at `folder`."""
         self._take(step, INJECTION, attempt, before=self._own(folder, batch), blocked=blocked)
+
+    def resuming(self, step: int, attempt: int) -> None:
+        """A driver that was paused is about to go on: a transaction that was open, and is not any more, was ended by
+        its server."""
+        if self._open:
+            self._take(step, RESTART, attempt)
 
     def launched(self) -> None:
         """Another attempt begins: what it hands to the sink is counted from here."""
@@ -220,7 +228,7 @@ class Snapshots:
             writers = _both(self._glanced, writers)
             # A dead JVM has no threads: they were looked at while it stood still.
             late_log = look.at(self._logs_late, None) if self._late_log is None else self._late_log
-            self._glanced, self._late_log = {}, None
+            self._glanced, self._late_log, self._open = {}, None, bool(writers)
         folder = self._folder(step, moment)
         kept = [self._sink(look, folder, index) for index in range(len(parts.sinks))]
         late = _Look()
