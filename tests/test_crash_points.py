@@ -41,7 +41,7 @@ SINK_DONE = {
 """By program, a failpoint behind the sink's commit, and before the offsets are noted where they are not in it."""
 
 NO_SINK_OF_ITS_OWN = "what is broken, or repaired, is the checkpoint or the start; its sink is that of another row"
-NO_PLACE = "a server is away, or ends a transaction, and what counts is what the program does about the error"
+NO_PLACE = "a server is away, and what counts is what the program does about the error"
 WITHOUT_A_ROW = {
     "pipelines/delta/checkpoint_new.py": NO_SINK_OF_ITS_OWN,
     "pipelines/files/checkpoint_begun_anew.py": NO_SINK_OF_ITS_OWN,
@@ -57,8 +57,6 @@ WITHOUT_A_ROW = {
     "pipelines/kafka_to_kafka/error_ends_query.py": NO_PLACE,
     "pipelines/search/indexed_failure_logged.py": NO_PLACE,
     "pipelines/search/indexed_retried.py": NO_PLACE,
-    "pipelines/transactions/upsert_expired.py": NO_PLACE,
-    "pipelines/transactions/upsert_retried.py": NO_PLACE,
     "pipelines/transactions/upsert_swallowed.py": NO_PLACE,
 }
 
