@@ -322,11 +322,13 @@ def repaired(scale: Scale, causes: Causes, *, since: int) -> Iterator[Repaired]:
     known = set[Key]()
     for step in (step for step in causes.steps if step.hit.number > since):
         assert step.at is not None and step.reach is not None
-        committed = scale.upto(step.reach.low, step.at)
+        committed, partial = scale.upto(step.reach.low, step.at), scale.keys(step.reach.partial)
         for key in committed.keys() - known:
             wanted, now = step.at.of(right[key].elements())[key], step.at.rows[key]
             more = sum(max(0, now[mark] - count) for mark, count in wanted.items())
-            less = (committed[key] - now).total()
+            less = (committed[key] - now).total() if key not in partial else 0
+            if not (more or less):
+                continue
             harm = Harm.REPETITION if more else Harm.LOSS
             ways = causes.before(step, key, harm)
             lost = less and ways and end[key] == right[key] and not causes.may_come(step, ways)
