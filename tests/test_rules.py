@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.checkers.cells import Row
 from harness.executions import executions
 from harness.faults import fault
 from harness.history import Line, QueryStarted, TaskStarted
@@ -77,12 +78,27 @@ def test_a_sink_that_got_nothing_has_lost_all_of_it(ruled: Callable[[Build], Jud
     assert told(found) == (Word.VIOLATED, {LOST: 40}, {blame(1)})
 
 
-def test_a_sink_that_gets_nothing_without_faults_either_may_be_the_wrong_table(
+def test_a_sink_that_gets_nothing_beside_a_whole_one_loses_all_of_it_without_faults_too(
     ruled: Callable[[Build], Judged],
 ) -> None:
     found = ruled(lambda run: empty_beside_a_whole_one(run, baseline=False))
+    assert told(found) == (Word.VIOLATED, {LOST: 40}, set())
+    assert all(finding.without_faults for finding in found.verdict.findings)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_sink_without_an_expected_key_may_be_the_wrong_table(ruled: Callable[[Build], Judged], beside: bool) -> None:
+    """One that is empty where no other sink holds anything, and one that holds other rows."""
+
+    def build(run: RunBuilder) -> None:
+        run.sink(PER_RECORD, AUDIT, types=TWO)
+        other: list[Row] = [("9999", "a1", "1.00")] if beside else []
+        run.tables = [run.rows((0, 40)) if beside else [], other]
+        run.calm(*[run.tables] * 3)
+
+    found = ruled(build)
     assert "is it the right table?" in words(found)
-    assert told(found)[2] == set()
+    assert told(found)[0] is Word.UNTESTED
 
 
 def staged_rows(run: RunBuilder) -> None:

@@ -118,7 +118,8 @@ def judged(folder: Path) -> Judged:
     baseline = Baseline(runs=read_controls(run, _findings), marks=marks)
     labels = {hit.number: hit.label for hit in hits}
     findings = [each for sink in sinks for each in attributed(sink, baseline, run.scenario.guarantee, labels)]
-    strange = {sink.examined.position: sink.examined.name for sink in sinks if _never_matches(sink.examined, findings)}
+    examined = [sink.examined for sink in sinks]
+    strange = {sink.position: sink.name for sink in examined if _never_matches(sink, examined, findings)}
     facts = Facts(
         run=run,
         producer=producer,
@@ -208,11 +209,17 @@ def _readable(run: Run) -> bool:
     return any(sink.effect for sink in run.scenario.sinks)
 
 
-def _never_matches(sink: Examined, findings: Sequence[Attributed]) -> bool:
-    """Return whether a sink holds nothing expected, and is so without faults too, as far as is known."""
+def _never_matches(sink: Examined, sinks: Sequence[Examined], findings: Sequence[Attributed]) -> bool:
+    """Return whether a sink holds nothing expected, and is so without faults too, as far as is known: it may be another
+    table. One that is empty beside a sink that holds expected rows has lost its own."""
+    compared = sink.comparison
+    if compared is None or not compared.unmatched:
+        return False
+    others = (each.comparison for each in sinks if each.comparison is not None)
+    if not compared.holds and any(not each.unmatched and each.holds for each in others):
+        return False
     mine = [each.shown for each in findings if each.finding.position == sink.position]
-    unmatched = sink.comparison is not None and sink.comparison.unmatched
-    return unmatched and all(shown in (Shown.ALIKE, Shown.NONE) for shown in mine)
+    return all(shown in (Shown.ALIKE, Shown.NONE) for shown in mine)
 
 
 def completed(folder: Path) -> bool:
