@@ -166,6 +166,20 @@ def test_a_sink_whose_expected_rows_are_wrong_has_no_violation(ruled: Callable[[
     assert told(ruled(build))[0] is Word.ERROR
 
 
+def test_a_step_that_no_attempt_survives_was_a_test(ruled: Callable[[Build], Judged]) -> None:
+    """A new version that cannot read the checkpoint: nothing ran again, and nothing went on beyond."""
+
+    def build(run: RunBuilder) -> None:
+        run.found(again=None)
+        run.progress, run.tables = 10, [run.rows((0, 20))]
+        run.outcome = {"drained": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "words": "it died 6 times"}}
+        run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.STALLED,)))
+
+    found = ruled(build)
+    assert found.verdict.as_expected, found.verdict.reasons
+    assert told(found) == (Word.VIOLATED, {Kind.STALLED: 1}, {blame(1)})
+
+
 def emptied(run: RunBuilder, *rest: tuple[int, int]) -> None:
     """The rows of the first two batches were there at the fault, and are gone in the end."""
     run.found(holds=20)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 
 from harness.context import RunContext, TriggerHit
+from harness.errors import WaitError
 from harness.faults.base import Injection, NoOptions, killing
 from harness.hosts import signals
 from harness.kinds import About, Refusals
@@ -12,6 +14,11 @@ from harness.scenario import Fault, Impact, Step, Trigger, Victim
 from harness.stack import Means
 from harness.triggers import release
 from harness.triggers.base import Planned
+from harness.wait import until
+
+HELD_S = 1.0
+"""How long what the trigger holds stands still once the program is asked to end. A signal meets a batch that takes
+longer than the program's answer; let go at once, a short batch would be done before."""
 
 
 class StopDriver:
@@ -37,6 +44,9 @@ class StopDriver:
         killing.scheduled(run, driver, targets)
         run.glance(hit)
         signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
+        if signalled and driver is not None:
+            with suppress(WaitError):
+                until("the driver to end", lambda: run.supervisor.ended(driver.number), within_s=HELD_S)
         # A program that finishes its batch first needs the thread, or the writer, that the trigger holds.
         release(run, step, hit)
         return killing.ending(run, driver, Injection(signalled=signalled))

@@ -201,7 +201,9 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
     yield from (words.Untested(why) for why in [facts.skips] if why)
     yield from (words.Untested(why, partial=True) for why in [facts.late] if why)
     yield from words.missed(run.steps, len(run.scenario.schedule))
-    yield from [] if facts.late else _nothing_counts(run, facts.sinks, facts.stakes)
+    # A step that broke the guarantee has exposed something.
+    shown = any(finding.faults for finding in facts.violating)
+    yield from [] if facts.late or shown else _nothing_counts(run, facts.sinks, facts.stakes)
     yield from words.uncompared(facts.counts, facts.planted, compared=_readable(run), lost=lost)
 
 
