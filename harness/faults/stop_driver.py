@@ -16,7 +16,7 @@ from harness.triggers import release
 from harness.triggers.base import Planned
 from harness.wait import until
 
-HELD_S = 1.0
+HELD_S = 3.0
 """How long what the trigger holds stands still once the program is asked to end. A signal meets a batch that takes
 longer than the program's answer; let go at once, a short batch would be done before."""
 
