@@ -104,16 +104,23 @@ def test_a_task_that_is_tried_again_may_have_had_the_open_transaction(
     assert [stake.harm for stake in out.stakes] == harms
 
 
-@pytest.mark.parametrize(("left", "harms"), [({"0": ("t",)}, []), ({}, [Harm.LOSS])])
+@pytest.mark.parametrize(
+    ("left", "there", "harms"),
+    [(OPEN["writing"], (), []), ({}, (), [Harm.LOSS]), ({}, (batch(1)[0],), [])],
+    ids=["it is open still", "its server ended it", "an executor committed it"],
+)
 def test_a_pause_that_outlasts_its_transaction_interrupts_the_batch(
-    make: Make, left: Mapping[str, tuple[str, ...]], harms: list[Harm]
+    make: Make, left: Mapping[str, tuple[str, ...]], there: tuple[Span, ...], harms: list[Harm]
 ) -> None:
     """Its driver may write it again, as a program that gets the server's error should: nothing shows that in Spark."""
     bench = make()
     outcome = injection(None).outcome
     lived = replace(outcome, evidence=replace(outcome.evidence, driver_status=None))
-    paused = injection(bench.held(bench.first(1)), outcome=lived, writing={"0": ("t",)}, left=left)
-    paused = replace(paused, impact=Impact.DRIVER_PAUSED)
+    resuming = bench.held(bench.rows(*batch(0), *there))
+    paused = injection(bench.held(bench.first(1)), resuming, outcome=lived, **OPEN)
+    assert paused.restart is not None
+    late = replace(paused.restart, snapshot=replace(paused.restart.snapshot, writing=left))
+    paused = replace(paused, restart=late, impact=Impact.DRIVER_PAUSED)
     out = exposed(bench.scale(), paused, [reach(next=None)], many=1, until=None, executions=())
     assert [stake.harm for stake in out.stakes] == harms
 

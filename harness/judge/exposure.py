@@ -345,10 +345,11 @@ class _Struck:
     def _went_on(self) -> bool:
         """The driver lived, nothing ran again, and nothing of the batch is missing in the end: the driver was paused,
         its tasks were not those of the executor that was killed, or it did without what was away. A pause that
-        outlasted its transaction interrupted the batch, whatever the program did then."""
+        outlasted a transaction interrupted the batch, whatever the program did then; executors are not paused, and one
+        that committed meanwhile has left rows."""
         if self.died or self.ran_again in (Ran.RETRIED, Ran.RESTARTED) or not self._kept(self.reach.taken):
             return False
-        if self.hit.paused and self.handed and self._rolled_back:
+        if self.hit.paused and self.handed and self._rolled_back and not self.touched:
             return False
         evidence = self.hit.outcome.evidence
         meanwhile = evidence.committed_meanwhile.get(self.reach.checkpoint, -1)
