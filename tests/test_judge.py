@@ -604,11 +604,13 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
     assert judge(folder).word is word
 
 
-def test_one_of_two_sinks_empty_without_faults_too_is_untested(folder: Folder) -> None:
+def test_one_of_two_sinks_empty_without_faults_too_has_lost_its_rows(folder: Folder) -> None:
     folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, part="second")))
     folder.tables = [payments(folder.records), []]
     folder.controls = [folder.tables]
-    assert judge(folder).word is Word.UNTESTED
+    verdict = judge(folder)
+    assert (verdict.word, kinds(verdict)) == (Word.VIOLATED, {"lost": len(folder.records)})
+    assert all(finding.without_faults for finding in verdict.findings)
 
 
 ORDERED = replace(PER_RECORD, order=Order(by="place", follows="id", per=("account",)))
