@@ -227,6 +227,7 @@ def predicted(run_scenario: Run, step: Step, *, broken: bool) -> None:
     assert all(finding.batches == (verdict.steps[0].batch,) for finding in verdict.findings)
 
 
+@pytest.mark.prove
 def test_an_application_that_crashes_gives_what_the_protocol_predicts(run_scenario: Run) -> None:
     when = trigger("point", CrashPoint.SINK_COMMITTED, batch=2)
     predicted(run_scenario, Step(when=when, do=fault("crash application", victim=Victim.TREE)), broken=True)
