@@ -53,6 +53,15 @@ def test_a_program_that_is_asked_to_end_finishes_the_batch_whose_thread_was_held
     assert max(outcome.evidence.checkpoint_after["commits"]) == BATCH
 
 
+def test_a_program_that_ends_at_once_leaves_the_batch_whose_thread_was_held(tmp_path: Path) -> None:
+    """Its thread is held until the program is gone: let go with the signal, it might commit first."""
+    with world(tmp_path, agent=True) as w:
+        when = trigger("op", "create", batch=BATCH, path="commits", when="before")
+        (outcome,) = w.play(step(when, "stop driver"))
+    assert outcome.hit, outcome.evidence.note
+    assert max(outcome.evidence.checkpoint_after["commits"]) == BATCH - 1
+
+
 def test_without_an_agent_it_never_comes_and_that_is_said(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(trigger("op", "create", batch=BATCH), "kill driver"))

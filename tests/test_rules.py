@@ -84,6 +84,7 @@ def test_a_sink_that_gets_nothing_beside_a_whole_one_loses_all_of_it_without_fau
     found = ruled(lambda run: empty_beside_a_whole_one(run, baseline=False))
     assert told(found) == (Word.VIOLATED, {LOST: 40}, set())
     assert all(finding.without_faults for finding in found.verdict.findings)
+    assert "audit holds no row: is it the right table?" in words(found)
 
 
 @pytest.mark.parametrize("beside", [False, True])

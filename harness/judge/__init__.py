@@ -164,7 +164,7 @@ def _verdict(facts: Facts) -> Verdict:
         stakes=facts.stakes,
         untried=tuple(_untried(run, facts.sinks)),
         points_hit=tuple(dict.fromkeys((stake.sink, stake.point) for stake in facts.stakes if stake.counts)),
-        notes=tuple(_notes(facts.sinks, facts.held)),
+        notes=tuple(_notes(facts)),
     )
 
 
@@ -214,11 +214,11 @@ def _readable(run: Run) -> bool:
 def _never_matches(sink: Examined, sinks: Sequence[Examined], findings: Sequence[Attributed]) -> bool:
     """Return whether a sink holds nothing expected, and is so without faults too, as far as is known: it may be another
     table. One that is empty beside a sink that holds expected rows has lost its own."""
-    compared = sink.comparison
-    if compared is None or not compared.unmatched:
+    comparison = sink.comparison
+    if comparison is None or not comparison.unmatched:
         return False
     others = (each.comparison for each in sinks if each.comparison is not None)
-    if not compared.holds and any(not each.unmatched and each.holds for each in others):
+    if not comparison.holds and any(not each.unmatched and each.holds for each in others):
         return False
     mine = [each.shown for each in findings if each.finding.position == sink.position]
     return all(shown in (Shown.ALIKE, Shown.NONE) for shown in mine)
@@ -284,10 +284,15 @@ def _untried(run: Run, sinks: Sequence[Compared]) -> Iterator[tuple[str, str]]:
         yield from ((sink.examined.name, point) for point in left if sink.examined.case)
 
 
-def _notes(sinks: Sequence[Compared], held: Held) -> Iterator[str]:
-    yield from (note for sink in sinks for note in sink.examined.reasons.notes)
-    yield from held.notes
-    counting = {sink.examined.name: any(step.counting for step in sink.steps) for sink in sinks if sink.examined.case}
+def _notes(facts: Facts) -> Iterator[str]:
+    yield from (note for sink in facts.sinks for note in sink.examined.reasons.notes)
+    yield from facts.held.notes
+    read = [sink for sink in facts.sinks if sink.examined.case]
+    empty = [sink.examined for sink in read if not sink.examined.holds and sink.examined.counts.expected]
+    yield from (
+        f"{each.name} holds no row: is it the right table?" for each in empty if each.position not in facts.strange
+    )
+    counting = {sink.examined.name: any(step.counting for step in sink.steps) for sink in read}
     if any(counting.values()):
         left = [name for name, counts in counting.items() if not counts]
         yield from (f"{name} was not put to the test: no step counts there" for name in left)

@@ -93,6 +93,11 @@ class Examined:
     def case(self) -> Case | None:
         return self.comparison.case if self.comparison else None
 
+    @property
+    def holds(self) -> set[Key]:
+        """Return the keys that the sink has."""
+        return self.comparison.holds if self.comparison else set()
+
     def counted(self, kind: Kind) -> bool:
         """Count one more finding of a kind; true if it is among the first ones, which are kept."""
         self.counts.kinds[kind] += 1

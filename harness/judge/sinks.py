@@ -55,8 +55,7 @@ def compared(run: Run, hits: tuple[Injection, ...], *, baseline: bool = False) -
             for place, sink in enumerate(run.scenario.sinks)
         ]
     if run.scenario.together:
-        holders = {each.examined.position: c.holds if (c := each.examined.comparison) else set() for each in out}
-        names = sink_names(run.scenario.sinks)
+        holders, names = {each.examined.position: each.examined.holds for each in out}, sink_names(run.scenario.sinks)
         for each in out:
             each.examined.findings = together(each.examined.findings, holders, names=names)
     return out
