@@ -132,6 +132,7 @@ def test_a_pipeline_that_crashes_at_import_is_an_error_of_the_set_up(tmp_path: P
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 def test_a_pipeline_that_ends_at_once_is_not_started_for_ever(tmp_path: Path) -> None:
     path = project(tmp_path, 'print("no query is waited for")\n')
     code, said = onceproof(tmp_path, "run", str(path))

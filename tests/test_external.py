@@ -408,16 +408,11 @@ def in_postgres(stack: ProcessesStack) -> set[str]:
 
 
 @pytest.mark.stack
+@pytest.mark.prove
 @pytest.mark.parametrize(
     ("path", "servers", "inside"),
     [
-        pytest.param(
-            path,
-            servers,
-            inside,
-            id=path.rpartition("/")[2],
-            marks=() if inside is in_mariadb else pytest.mark.prove,
-        )
+        pytest.param(path, servers, inside, id=path.rpartition("/")[2])
         for path, servers, inside in (
             ("proving/group_upsert_in_offset_commit", ["kafka", "postgres"], in_postgres),
             ("sinks/mariadb_kept_by_id_group_in_offset_commit", ["kafka", "mariadb"], in_mariadb),

@@ -65,7 +65,7 @@ IN_CI = {
     "files_parquet_listed_mid_batch",
     "kafka_in_transaction_mid_sink",
     "mariadb_away_kept_by_id",
-    "offsets_after_the_sink",
+    "offsets_together_at_sink_written",
     "opensearch_kept_by_id_mid_batch",
     "partition_ledger_executor_killed",
     "partition_ledger_mid_sink",

@@ -41,6 +41,7 @@ def told(folder: Path, kind: type[Some]) -> list[Some]:
     return [line.event for line in read(folder / "history.jsonl") if isinstance(line.event, kind)]
 
 
+@pytest.mark.prove
 def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> None:
     done = run(load(OWN / "append_before_offset_commit.yaml"), stack, reports=tmp_path)
     assert done.verdict.as_expected, (done.verdict.word, done.verdict.reasons)
