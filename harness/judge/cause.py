@@ -27,7 +27,7 @@ from harness.judge.exposure import WRITING, WRITTEN, Exposed
 from harness.judge.mismatch import between_ends
 from harness.judge.readings.scale import Scale
 from harness.judge.readings.sink_state import RowsByKey, held, named_by, same, whole
-from harness.scenario import Finding, Harm
+from harness.scenario import Finding, Harm, Kind
 
 PARTS_MAX = 4
 """Of an offset range with more partitions, the whole and each partition are tried, and no combinations."""
@@ -54,7 +54,6 @@ class Causes:
         self._about = {self.key(finding) for finding in findings}
         self._rows: dict[Cut, RowsByKey] = {}
         self._keys: dict[Spans, set[Key]] = {}
-        self._held: dict[Spans, set[Key]] = {}
         self.end = whole(scale.case, scale.case.found)
         self.right = whole(scale.case, scale.case.expected)
 
@@ -80,7 +79,7 @@ class Causes:
         """Return the steps before one whose reprocessing gives a key its rows again, or that interrupted it."""
         before = (each for each in self.steps if each.hit.number < step.hit.number)
         spans = [(each, each.again if harm is Harm.REPETITION else each.missing) for each in before]
-        found = [each for each, mine in spans if key in self._held_by(mine)]
+        found = [each for each, mine in spans if key in self.scale.keys(mine)]
         return [Explained((each.hit.number,), frozenset({harm})) for each in found]
 
     def may_come(self, step: Exposed, ways: Sequence[Explained]) -> bool:
@@ -90,11 +89,6 @@ class Causes:
         then, numbers = step.hit.at.snapshot, {number for way in ways for number in way.steps}
         began = [each.hit.at.snapshot.at_s for each in self.steps if each.hit.at and each.hit.number in numbers]
         return bool(then.writing.get(str(self.scale.position))) or then.at_s - max(began) <= (self.scale.late_s or 0.0)
-
-    def _held_by(self, spans: Spans) -> set[Key]:
-        if spans not in self._held:
-            self._held[spans] = self.scale.keys(spans)
-        return self._held[spans]
 
     def touching(self, finding: Finding) -> list[Exposed]:
         """Return the steps that interrupted records of a finding, or all that may have done it if none did; and those
@@ -311,6 +305,10 @@ class Repaired:
     copies: int
     harm: Harm
     ways: Sequence[Explained]
+
+    @property
+    def kind(self) -> Kind:
+        return Kind.DUPLICATED if self.harm is Harm.REPETITION else Kind.LOST
 
 
 def repaired(scale: Scale, causes: Causes, *, since: int) -> Iterator[Repaired]:

@@ -20,7 +20,7 @@ from harness.judge.progress_at_hit import feeders, reaches, taken
 from harness.judge.read_folder import Run
 from harness.judge.readings.scale import Scale
 from harness.judge.windows import by_writing, unclear
-from harness.scenario import Finding, Harm, Kind
+from harness.scenario import Finding, Kind
 from harness.sinks.names import sink_names
 from harness.sinks.table import load
 
@@ -134,31 +134,30 @@ def _explained(out: Compared, scale: Scale) -> None:
         out.explained[place] = causes.explained(finding)
         out.within[place] = causes.touching(finding)
     for each in repaired(scale, causes, since=out.steps[0].hit.number):
-        kind = Kind.DUPLICATED if each.harm is Harm.REPETITION else Kind.LOST
         unexplained += not each.ways
-        if each.ways and examined.counted(kind):
+        if each.ways and examined.counted(each.kind):
             place = len(examined.findings)
             out.explained[place] = [*each.ways]
             out.within[place] = [step for step in causes.steps if step.hit.number < each.step.hit.number]
-            examined.findings.append(_finding(scale, each, kind))
+            examined.findings.append(_finding(scale, each))
     if unexplained:
         # Baseline runs are compared at their end alone: they do not show a habit that is gone by then.
         words = f"{unexplained} keys of {examined.name} had too many rows at the reading of a step"
         examined.reasons.unknown.append(f"{words}, and are right in the end: no step explains them")
 
 
-def _finding(scale: Scale, repaired: Repaired, kind: Kind) -> Finding:
-    case, key = scale.case, repaired.key
+def _finding(scale: Scale, seen: Repaired) -> Finding:
+    case, key = scale.case, seen.key
     rows = tuple(named(case.columns, row) for row in case.expected if key_of(row, case.key_places()) == key)
-    then, now = ("there", "gone") if kind is Kind.DUPLICATED else ("missing", "there")
+    then, now = ("there", "gone") if seen.kind is Kind.DUPLICATED else ("missing", "there")
     return Finding(
-        kind=kind,
+        kind=seen.kind,
         sink=case.sink,
         position=case.position,
         key=named(case.key or case.columns, key),
         expected=rows,
-        copies=repaired.copies,
-        note=f"{then} at the reading of step {repaired.step.hit.number}, and {now} in the end",
+        copies=seen.copies,
+        note=f"{then} at the reading of step {seen.step.hit.number}, and {now} in the end",
     )
 
 

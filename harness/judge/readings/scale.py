@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.checkers.cells import Row
@@ -34,6 +34,7 @@ class Scale:
     allows: Harm | None = None
     queries: Sequence[Sequence[Slice]] = ()
     late_s: float | None = None
+    _keys: dict[Spans, set[Key]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def late(self) -> bool:
@@ -90,8 +91,10 @@ class Scale:
                 yield end, self.upto(end, sink_state)
 
     def keys(self, spans: Spans) -> set[Key]:
-        """The keys to which these records give a row."""
-        return set(held(self.case, self.rows(Cut(only=spans)))) if spans else set()
+        """Return the keys to which these records give a row; asked of the ledger once."""
+        if spans not in self._keys:
+            self._keys[spans] = set(held(self.case, self.rows(Cut(only=spans)))) if spans else set()
+        return self._keys[spans]
 
 
 def changed(one: RowsByKey, other: RowsByKey) -> list[Key]:

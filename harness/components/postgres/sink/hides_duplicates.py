@@ -8,9 +8,9 @@ not every one. Rows that make no difference to it say nothing either way. Views 
 copies.
 
 A row that is written again gets a new number, time or id where the database or the clock gives one. So doubles are
-tried with those too: a query that shows the newest row of each key folds them. And what the program itself gives anew
-shows in the rows that the run has left: rows that differ only in columns that the query does not show, where all but
-one of them make no difference to it, are repetitions that it hides.
+tried with those too: a query that shows the newest row of each key folds them. What the program itself writes
+differently shows in the rows that the run has left: rows that differ only in columns that the query does not show,
+where all but one of them make no difference to it, are repetitions that it hides.
 """
 
 from __future__ import annotations
@@ -84,10 +84,11 @@ class Read:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Anew:
-    """What a row gets when it is written again. `filled` are the columns that the table fills in by itself, `new` all
-    that change; `later` and `earlier` are a row's columns with values beyond all others, and before them."""
+class Rewritten:
+    """A row that is written again. `columns` are all of its table, `filled` those that the table fills in by itself,
+    `new` all that change; `later` and `earlier` are the columns with values beyond all others, and before them."""
 
+    columns: Sequence[str]
     filled: Sequence[str]
     new: Sequence[str]
     later: sql.Composable
@@ -162,21 +163,21 @@ def _try(cursor: Any, target: str, names: Sequence[str], after: int | None) -> t
 
 
 def _newer(trial: _Trial, table: Read, shadow: sql.Identifier, names: Sequence[str]) -> str:
-    """How the query hides a row of this table that comes again with other values in some columns; empty if it shows it.
-    What the table fills in by itself is looked away from in the query's rows."""
-    anew = trial.fresh(table, names)
-    kept = [(place, name) for place, name in enumerate(names) if name not in anew.filled]
-    view = trial.narrowed(shadow, [place for place, _ in kept])
+    """Return how the query hides a row of this table that comes again with other values in some columns; empty if it
+    shows it. The query's rows are compared without the columns that the table fills in by itself."""
+    row = trial.rewritten(table, names)
+    view = trial.narrowed(shadow, [place for place, name in enumerate(names) if name not in row.filled])
     before = trial.mark(view)
     # A query that looks at the clock hides one of the two, and not what comes again.
     if (
-        anew.new
-        and (example := trial.missed(table, view, before, anew.later))
-        and trial.missed(table, view, before, anew.earlier)
+        row.new
+        and (example := trial.missed(table, view, before, row.later))
+        and trial.missed(table, view, before, row.earlier)
     ):
-        words = f"of {table.name} a row that comes again with a new {' and '.join(anew.new)}"
+        words = f"of {table.name} a row that comes again with a new {' and '.join(row.new)}"
         return f"{words} does not show beside the first one, such as {example}"
-    if example := trial.repeated(table, view, before, [name for _, name in kept]):
+    same = [name for name in row.columns if name in names and name not in row.filled]
+    if example := trial.repeated(table, view, before, same):
         return (
             f"{table.name} holds rows twice, but for columns that it does not show, and it shows one, such as {example}"
         )
@@ -254,12 +255,13 @@ class _Trial:
         empty = sql.SQL("delete from {}").format(sql.Identifier("pg_temp", table.name))
         return self._after(empty, view) != before
 
-    def fresh(self, table: Read, shown: Sequence[str]) -> Anew:
-        """What a row gets anew: numbers of a sequence, what a default gives each time, and times that the query does
-        not show."""
+    def rewritten(self, table: Read, shown: Sequence[str]) -> Rewritten:
+        """Return a row of the table as it is written again. New are numbers of a sequence, what a default gives each
+        time, and times that the query does not show."""
         copy, filled, new = sql.Identifier("pg_temp", table.name), list[str](), list[str]()
         later, earlier = list[sql.Composable](), list[sql.Composable]()
-        for name, type_, numbered, default in self.ask(_COLUMNS, table.oid):
+        columns = self.ask(_COLUMNS, table.oid)
+        for name, type_, numbered, default in columns:
             column, timed = sql.Identifier(name), type_.startswith("timestamp")
             if numbered:
                 made = "((select {2}({0}) from {1}) {3} row_number() over ())::{4}"
@@ -272,33 +274,36 @@ class _Trial:
             for out, end, sign in ((later, "max", "+"), (earlier, "min", "-")):
                 parts = [sql.SQL(end), sql.SQL(sign), sql.SQL(type_), sql.SQL(default or "")]
                 out.append(sql.SQL(made).format(column, copy, *parts))
-        join = sql.SQL(", ").join
-        return Anew(filled=filled, new=new, later=join(later), earlier=join(earlier))
+        join, names = sql.SQL(", ").join, [str(column[0]) for column in columns]
+        return Rewritten(columns=names, filled=filled, new=new, later=join(later), earlier=join(earlier))
 
     def narrowed(self, view: sql.Identifier, places: Sequence[int]) -> sql.Identifier:
-        """The view with these of its columns alone."""
-        name = sql.Identifier(f"{column_types.VIEW}_narrowed")
-        self.ask(sql.SQL("drop view if exists pg_temp.{}").format(name))
+        """Return the view with these of its columns alone."""
+        found = sql.Identifier("pg_temp", f"{column_types.VIEW}_narrowed")
+        self.ask(sql.SQL("drop view if exists {}").format(found))
         columns = sql.SQL(", ").join(sql.Identifier(f"c{place}") for place in places)
-        self.ask(sql.SQL("create temporary view {} as select {} from {}").format(name, columns, view))
-        return sql.Identifier("pg_temp", f"{column_types.VIEW}_narrowed")
+        self.ask(sql.SQL("create view {} as select {} from {}").format(found, columns, view))
+        return found
 
-    def repeated(self, table: Read, view: sql.Identifier, before: tuple[Any, ...], shown: Sequence[str]) -> str:
-        """A row that the table holds several times, as far as the query's columns of its name tell them apart, while
-        the query shows one of them, and another in its place if that is gone; empty if there is none."""
+    def repeated(self, table: Read, view: sql.Identifier, before: tuple[Any, ...], names: Sequence[str]) -> str:
+        """Return a row that the table holds several times, as far as these columns tell rows apart, while the query
+        shows one of them, and another in its place if that is gone; empty if there is none."""
+        if not names:
+            return ""
         copy = sql.Identifier("pg_temp", table.name)
-        names = [row[0] for row in self.ask(_COLUMNS, table.oid) if row[0] in shown]
         same = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name in names)
-        all_, but_last, but_first = (
-            sql.SQL(_REPEATED).format(same, copy, sql.SQL(test)) for test in ("many > 1", "place < many", "place > 1")
-        )
-        found = self.ask(sql.SQL("select ctid::text from {} {} limit 1").format(copy, all_)) if names else []
-        marks = [
-            self._after(sql.SQL("delete from {} {}").format(copy, test), view)
-            for test in (all_, but_last, but_first)
-            if found
-        ]
-        return self._words(copy, found[0][0]) if found and marks[0] != before == marks[1] == marks[2] else ""
+
+        def those(test: str) -> sql.Composable:
+            return sql.SQL(_REPEATED).format(same, copy, sql.SQL(test))
+
+        def without(test: str) -> tuple[Any, ...]:
+            return self._after(sql.SQL("delete from {} {}").format(copy, those(test)), view)
+
+        found = self.ask(sql.SQL("select ctid::text from {} {} limit 1").format(copy, those("many > 1")))
+        if not found or without("many > 1") == before:
+            return ""
+        hidden = without("place < many") == before == without("place > 1")
+        return self._words(copy, found[0][0]) if hidden else ""
 
     def missed(self, table: Read, view: sql.Identifier, before: tuple[Any, ...], columns: sql.Composable = _ALL) -> str:
         """A row that matters to the query and does not show when it is there twice, the second time with these
