@@ -17,6 +17,7 @@ from click import Option
 from ruamel.yaml import YAML
 
 from harness.cli import main
+from harness.scenario import Word
 from tests.limits import PROCESS_S
 
 HOUSE = Path(__file__).parents[1]
@@ -29,6 +30,7 @@ GITLAB = HOUSE / "docs/ci/gitlab-ci.yml"
 OURS = HOUSE / ".github/workflows/test.yml"
 OUR_NIGHT = HOUSE / ".github/workflows/nightly.yml"
 FORMS = sorted({*HOUSE.glob(".github/ISSUE_TEMPLATE/*.yml")} - {HOUSE / ".github/ISSUE_TEMPLATE/config.yml"})
+WRONG_VERDICT = HOUSE / ".github/ISSUE_TEMPLATE/wrong-verdict.yml"
 EXAMPLE = HOUSE / "docs/example-repo"
 
 
@@ -67,6 +69,12 @@ def lines(path: Path) -> list[str]:
 def test_files_fit_their_schema(schema: str, files: list[Path]) -> None:
     done = call(tool("check-jsonschema"), "--builtin-schema", schema, *map(str, files))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_form_for_a_wrong_verdict_offers_each_word() -> None:
+    said, right = (field["attributes"]["options"] for field in read(WRONG_VERDICT)["body"][:2])
+    assert sorted(said) == sorted(Word)
+    assert right[:-1] == said
 
 
 @pytest.mark.subprocess

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,14 +15,28 @@ import pytest
 
 from harness.components.yarn import submission
 from harness.components.yarn.cluster import Yarn
+from harness.hosts.engine import Engine, Wanted
 from harness.hosts.local import LocalProcess
 from harness.machine import agent, class_data, jars, java
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session.session import Session
-from harness.spark import driver_container, driver_process
+from harness.spark import driver_container, driver_process, standalone_containers
+from harness.spark.beside import defaults
 from harness.spark.driver_process import SECRETS, ProcessDriver, submit
-from harness.spark.settings import AGENT, COMPONENT, DELEGATE, MANAGER, SETTING, VARIABLE, WHY
+from harness.spark.settings import (
+    AGENT,
+    COMPONENT,
+    DELEGATE,
+    KEPT,
+    LISTENERS,
+    MANAGER,
+    SETTING,
+    VARIABLE,
+    WHY,
+    WORKER,
+    inherited,
+)
 from harness.spark.standalone_containers import ContainerDefaults
 from harness.wait import until
 from tests.limits import PROCESS_S
@@ -73,13 +88,76 @@ def test_each_thing_that_the_harness_gives_has_a_reason(tmp_path: Path) -> None:
     ]
     assert [each for table in tables for each in table if each.why == COMPONENT] == []
     listed = {(each.where, each.name) for table in tables for each in table}
-    assert listed == {(where, name) for where in (SETTING, VARIABLE) for name in WHY[where]}
+    assert {each for each in listed if each[0] != WORKER} == {
+        (where, name) for where in (SETTING, VARIABLE) for name in WHY[where]
+    }
+
+
+def test_what_a_worker_in_a_container_hands_on_has_a_reason() -> None:
+    assert all(each.why for each in inherited(standalone_containers.VARIABLES))
+
+
+ASKED = {
+    MANAGER: "a.Manager",
+    LISTENERS: "a.Listener",
+    "spark.driver.extraClassPath": "/a.jar",
+    "spark.driver.extraJavaOptions": "-XX:+UseG1GC -Da=b",
+}
+
+
+def given_to(words: Sequence[str]) -> dict[str, str]:
+    """The settings on a command line."""
+    return dict(words[at + 1].split("=", 1) for at, word in enumerate(words) if word == "--conf")
+
+
+@pytest.mark.parametrize("where", ["pipeline", "defaults"])
+def test_the_settings_of_the_user_come_beside_ours(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of the two gives them makes no difference. A JVM starts with one collector alone."""
+    given = replace(own(tmp_path), parts={}, agent="a:1")
+    pipeline = replace(PIPELINE, conf=ASKED if where == "pipeline" else {})
+    if where == "defaults":
+        text = "# mine\n" + "\n".join(f"{name}  {value} " for name, value in ASKED.items())
+        (tmp_path / "spark-defaults.conf").write_text(text, encoding="utf-8")
+        monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    found = java.Java(home=tmp_path, executable=tmp_path, feature=17, text="17")
+    machine = driver_process.Machine(
+        java=found, jars=jars.Jars(broker=(), spark=(tmp_path / agent.NAME,), digest=""), flags=class_data.JIT
+    )
+    spawned = list[tuple[list[str], dict[str, str]]]()
+    session = SimpleNamespace(spawn=lambda words, **more: spawned.append((words, more["env"])))
+    driver_process.launch(cast(Session, session), given, pipeline, machine, number=1, log=tmp_path / "log")
+    ((words, env),) = spawned
+    said = given_to(words)
+    assert (said[MANAGER], said[DELEGATE]) == (agent.MANAGER, "a.Manager")
+    assert said[LISTENERS] == f"{agent.LISTENER},a.Listener"
+    assert said["spark.driver.extraClassPath"] == f"/a.jar:{tmp_path / agent.NAME}"
+    assert said.get("spark.driver.extraJavaOptions") == pipeline.conf.get("spark.driver.extraJavaOptions")
+    assert "-XX:+UseSerialGC" not in env["SPARK_SUBMIT_OPTS"]
+    assert "-XX:TieredStopAtLevel=1" in env["SPARK_SUBMIT_OPTS"]
+
+
+def test_a_driver_in_a_container_is_given_what_its_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = replace(own(tmp_path), parts={}, agent="/a.sock")
+    none = jars.Jars(broker=(), spark=(tmp_path / agent.NAME,), digest="")
+    boxed = ContainerDefaults(user="1:1", passwd=tmp_path, folders={}, class_archives=tmp_path)
+    monkeypatch.setattr(driver_container, "Container", lambda _, wanted: wanted)
+    asked = replace(PIPELINE, conf=ASKED)
+    driver = driver_container.launch(cast(Engine, None), boxed, none, given, asked, number=1, log=tmp_path / "log")
+    said = given_to(cast(Wanted, driver.container).command)
+    assert (said[MANAGER], said[DELEGATE]) == (agent.MANAGER, "a.Manager")
+    table = driver_container.table(given, asked, boxed, none)
+    ours = {each.name: each.value for each in table if each.where == SETTING and each.name != "spark.driver.host"}
+    assert {name: value for name, value in said.items() if name in ours and name not in KEPT} == {
+        name: value for name, value in ours.items() if name not in KEPT
+    }
+    assert all(ours[name] in said[name] for name in KEPT if name in ours)
 
 
 def test_defaults_of_the_user_stand_before_the_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "spark-defaults.conf").write_text("spark.sql.ansi.enabled false", encoding="utf-8")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    submit(own(tmp_path, key="k"), {}, PIPELINE)
+    given = own(tmp_path, key="k")
+    submit(given, {}, PIPELINE, defaults(given, PIPELINE))
     assert (tmp_path / SECRETS).read_text(encoding="utf-8") == "spark.sql.ansi.enabled false\nkey=k\n"
 
 

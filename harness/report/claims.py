@@ -152,7 +152,7 @@ def changes(run: Mapping[str, Any], history: Sequence[Line]) -> list[str]:
         )
     for part in (mapping(part) for part in stack.values()):
         for jar in part.get("neighbours") or ():
-            out.append(f"Spark {part.get('version')} ran with {jar}: Maven Central has none of that version.")
+            out.append(f"Spark {part.get('version')} ran with {jar}: Onceproof knows of none of that version.")
     for name, part in stack.items():
         if settings := mapping(mapping(part).get("settings")):
             out.append(f"The {name} of the stack ran with {plural(len(settings), 'setting')} of Onceproof's.")

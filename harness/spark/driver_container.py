@@ -15,8 +15,9 @@ from harness.machine.class_data import Kind, fitted
 from harness.machine.jars import Jars
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
-from harness.spark import driver_process, standalone_containers
-from harness.spark.settings import changes
+from harness.spark import beside, driver_process, standalone_containers
+from harness.spark.beside import merged
+from harness.spark.settings import DRIVER_OPTIONS, EXECUTOR_OPTIONS, changes
 from harness.stack import Change, Process
 
 # `exec` so that spark-submit is what the init looks after.
@@ -54,7 +55,7 @@ def launch(
 ) -> ContainerDriver:
     """Start the program; returns once its container runs. Raises StackError."""
     name = f"driver-{own.run_id}-{number}"
-    conf = {**settings(own, pipeline, defaults, jars, number=number, host=name), **pipeline.conf}
+    conf = merged(settings(own, pipeline, defaults, jars, number=number, host=name), pipeline.conf, pipeline.conf)
     log.touch()
     wanted = defaults.wanted(
         name,
@@ -77,13 +78,15 @@ def environment(
 ) -> Mapping[str, str]:
     """The environment of attempt `number` besides its image's own; the pipeline's own words win."""
     (own.folder / "tmp").mkdir(exist_ok=True)
-    return {**variables(own, defaults, number), **own.environment, **pipeline.env}
+    return {**variables(own, pipeline, defaults, number), **own.environment, **pipeline.env}
 
 
-def variables(own: RunResources, defaults: standalone_containers.ContainerDefaults, number: int) -> dict[str, str]:
+def variables(
+    own: RunResources, pipeline: Pipeline, defaults: standalone_containers.ContainerDefaults, number: int
+) -> dict[str, str]:
     """What the harness adds to the environment of attempt `number`."""
     temporary = own.folder / "tmp"
-    flags = fitted(defaults.class_archives / f"{Kind.DRIVER}.jsa")
+    flags = beside.flags(fitted(defaults.class_archives / f"{Kind.DRIVER}.jsa"), pipeline.conf.get(DRIVER_OPTIONS, ""))
     return {
         "SPARK_HOME": str(own.spark_home),
         "PYTHONPATH": str(package()),
@@ -101,7 +104,7 @@ def table(
 ) -> list[Change]:
     """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
     conf = settings(own, pipeline, defaults, jars, number=1, host="(its container)")
-    return changes(conf, variables(own, defaults, 1), own, pipeline)
+    return changes(conf, variables(own, pipeline, defaults, 1), own, pipeline)
 
 
 def settings(
@@ -115,11 +118,11 @@ def settings(
 ) -> dict[str, str]:
     """Spark's configuration as the harness sets it."""
     return {
-        **driver_process.common(own, pipeline, jars, number),
+        **driver_process.common(own, pipeline, jars, number, pipeline.conf),
         "spark.executor.extraClassPath": driver_process.class_path(jars),
         "spark.driver.host": host,
         "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there
-        "spark.executor.extraJavaOptions": " ".join(fitted(defaults.class_archives / f"{Kind.EXECUTOR}.jsa")),
+        EXECUTOR_OPTIONS: " ".join(fitted(defaults.class_archives / f"{Kind.EXECUTOR}.jsa")),
         "spark.executorEnv.PYTHONPATH": str(package()),
         "spark.local.dir": "/tmp",
     }

@@ -24,7 +24,21 @@ from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session import reaper
 from harness.session.session import Session
-from harness.spark.settings import AGENT, ATTEMPT, DELEGATE, JARS, LISTENERS, LISTS, MANAGER, OF_SESSION, RUN, changes
+from harness.spark import beside
+from harness.spark.beside import defaults, merged, users
+from harness.spark.settings import (
+    AGENT,
+    ATTEMPT,
+    DELEGATE,
+    DRIVER_OPTIONS,
+    EXECUTOR_OPTIONS,
+    JARS,
+    LISTENERS,
+    MANAGER,
+    OF_SESSION,
+    RUN,
+    changes,
+)
 from harness.stack import Change
 
 MEMORY = "512m"
@@ -85,15 +99,17 @@ def launch(
     session: Session, own: RunResources, pipeline: Pipeline, machine: Machine, *, number: int, log: Path
 ) -> ProcessDriver:
     """Start the program; returns at once. Raises OSError if spark-submit cannot be started."""
-    command = submit(own, merged(settings(own, pipeline, machine, number), pipeline.conf), pipeline)
+    conf = merged(settings(own, pipeline, machine, number), pipeline.conf, users(own, pipeline))
+    command = submit(own, conf, pipeline, defaults(own, pipeline))
     env, name = environment(own, pipeline, machine, number), f"driver-{own.run_id}-{number}"
     return ProcessDriver(number, log, session.spawn(command, name=name, log=log, env=env, cwd=own.folder))
 
 
-def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline) -> list[str]:
-    """The command that starts the program with these settings."""
+def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline, text: str = "") -> list[str]:
+    """The command that starts the program with these settings. `text`: the user's defaults, which Spark passes over
+    where it is given another file."""
     settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-    secrets = _secrets(own, pipeline)
+    secrets = _secrets(own, text)
     file = ["--properties-file", str(secrets)] if secrets else []
     command = [str(own.spark_home / SUBMIT), "--master", own.spark_master]
     return [*command, *file, *settings, pipeline.entry, *pipeline.args]
@@ -102,12 +118,13 @@ def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline) -> li
 def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
     """The whole environment of attempt `number`; the pipeline's own words win."""
     (own.folder / "tmp").mkdir(exist_ok=True)
-    return {**os.environ, **variables(own, machine, number), **own.environment, **pipeline.env}
+    return {**os.environ, **variables(own, pipeline, machine, number), **own.environment, **pipeline.env}
 
 
-def variables(own: RunResources, machine: Machine, number: int) -> dict[str, str]:
+def variables(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
     """What the harness adds to the environment of attempt `number`."""
     temporary = own.folder / "tmp"
+    flags = beside.flags(machine.flags, users(own, pipeline).get(DRIVER_OPTIONS, ""))
     return {
         "JAVA_HOME": str(machine.java.home),
         "SPARK_HOME": str(own.spark_home),
@@ -115,7 +132,7 @@ def variables(own: RunResources, machine: Machine, number: int) -> dict[str, str
         "PYSPARK_PYTHON": machine.python,
         "PYSPARK_DRIVER_PYTHON": machine.program,
         **({"PYTHONPATH": _modules(machine.modules)} if machine.modules else {}),
-        "SPARK_SUBMIT_OPTS": jvm_flags(machine.flags, temporary),
+        "SPARK_SUBMIT_OPTS": jvm_flags(flags, temporary),
         "SPARK_LAUNCHER_OPTS": " ".join(class_data.JIT if machine.flags else ()),
         "TMPDIR": str(temporary),
         **markers(own, number),
@@ -124,35 +141,19 @@ def variables(own: RunResources, machine: Machine, number: int) -> dict[str, str
 
 def table(own: RunResources, pipeline: Pipeline, machine: Machine) -> list[Change]:
     """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
-    given = {**variables(own, machine, 1), reaper.MARKER: OF_SESSION}
+    given = {**variables(own, pipeline, machine, 1), reaper.MARKER: OF_SESSION}
     return changes(settings(own, pipeline, machine, 1), given, own, pipeline)
 
 
-def merged(ours: Mapping[str, str], pipelines: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of both: the pipeline's own words win, but for its jars and listeners, which come beside
-    ours, and its checkpoint file manager, which the agent stands before."""
-    both = {name: [said[name] for said in (ours, pipelines) if said.get(name)] for name in LISTS}
-    first = {MANAGER: ours[MANAGER]} if MANAGER in ours else {}
-    return {**ours, **pipelines, **first, **{name: ",".join(values) for name, values in both.items() if values}}
-
-
-def _secrets(own: RunResources, pipeline: Pipeline) -> Path | None:
+def _secrets(own: RunResources, text: str) -> Path | None:
     """The file of settings that hold secrets, as Spark reads one; None without any."""
     if not own.secret_conf:
         return None
     path = own.folder / SECRETS
     path.touch(mode=0o600)
     lines = "".join(f"{name}={_escaped(text)}\n" for name, text in own.secret_conf.items())
-    path.write_text(f"{defaults(own, pipeline)}{lines}", encoding="utf-8")
+    path.write_text(f"{text}{lines}", encoding="utf-8")
     return path
-
-
-def defaults(own: RunResources, pipeline: Pipeline) -> str:
-    """Return the user's `spark-defaults.conf`, which Spark passes over where it is given another file; empty without
-    one."""
-    folder = {**os.environ, **pipeline.env}.get("SPARK_CONF_DIR") or own.spark_home / "conf"
-    path = Path(folder) / "spark-defaults.conf"
-    return f"{path.read_text(encoding='utf-8')}\n" if path.is_file() else ""
 
 
 def _escaped(text: str) -> str:
@@ -174,7 +175,7 @@ def jvm_flags(archive: Sequence[str], temporary: Path) -> str:
 def settings(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
     """Spark's configuration as the harness sets it: addresses, jars, size; nothing that changes what a sink sees."""
     return {
-        **common(own, pipeline, machine.jars, number),
+        **common(own, pipeline, machine.jars, number, users(own, pipeline)),
         "spark.driver.host": machine.host,
         "spark.driver.bindAddress": machine.bind,
         "spark.local.dir": str(machine.scratch or own.folder.parent / "scratch"),
@@ -188,7 +189,7 @@ def _shared(own: RunResources, machine: Machine) -> dict[str, str]:
         # Where clients of object stores keep what they are about to send; else a folder in /tmp that nobody removes.
         "spark.hadoop.hadoop.tmp.dir": str(own.folder / "tmp"),
         "spark.executor.extraClassPath": class_path(machine.jars),
-        "spark.executor.extraJavaOptions": " ".join(machine.executor_flags),
+        EXECUTOR_OPTIONS: " ".join(machine.executor_flags),
     }
 
 
@@ -202,8 +203,8 @@ def class_path(jars: Jars) -> str:
     return os.pathsep.join(map(str, jars.spark))
 
 
-def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> dict[str, str]:
-    """What of it is the same on every stack of our own."""
+def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int, given: Mapping[str, str]) -> dict[str, str]:
+    """What of it is the same on every stack of our own, beside all settings that the user gives."""
     cores = max(2, pipeline.executors)
     return {
         "spark.app.name": own.run_id,
@@ -214,7 +215,7 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int) -> di
         "spark.executor.memory": MEMORY,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **(_reporting(pipeline) if own.agent and agent.among(jars) else {}),
+        **(_reporting(given) if own.agent and agent.among(jars) else {}),
         **own.conf,
         **{f"spark.executorEnv.{name}": value for name, value in markers(own, number).items()},
     }
@@ -225,9 +226,9 @@ def mark(own: RunResources) -> str:
     return f"{RUN}={own.run_id}"
 
 
-def _reporting(pipeline: Pipeline) -> dict[str, str]:
-    """The agent, which hands on to the checkpoint file manager that the pipeline asks for."""
-    asked = pipeline.conf.get(MANAGER)
+def _reporting(given: Mapping[str, str]) -> dict[str, str]:
+    """The agent, which hands on to the checkpoint file manager that the user asks for."""
+    asked = given.get(MANAGER)
     return {MANAGER: agent.MANAGER, LISTENERS: agent.LISTENER, **({DELEGATE: asked} if asked else {})}
 
 

@@ -7,6 +7,7 @@ Drivers are started with these and nothing else. `run.json`, the page of a run a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 
 from harness import failpoint
@@ -19,21 +20,36 @@ RUN = "ONCEPROOF_RUN"
 ATTEMPT = "ONCEPROOF_ATTEMPT"
 AGENT = "ONCEPROOF_AGENT"
 JARS, LISTENERS = "spark.jars", "spark.extraListeners"
-LISTS = (JARS, LISTENERS)
-"""Where the pipeline gives some too, Spark has both."""
+DRIVER_OPTIONS, EXECUTOR_OPTIONS = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+JOINED: Mapping[str, str] = {
+    JARS: ",",
+    LISTENERS: ",",
+    "spark.submit.pyFiles": ",",
+    "spark.driver.extraClassPath": os.pathsep,
+    "spark.executor.extraClassPath": os.pathsep,
+    DRIVER_OPTIONS: " ",
+    EXECUTOR_OPTIONS: " ",
+}
+"""By setting of several words, what stands between them: where the user gives some too, Spark has both."""
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 DELEGATE = "spark.hadoop.onceproof.checkpointFileManagerClass"
-KEPT = (*LISTS, MANAGER)
+KEPT = (*JOINED, MANAGER)
 """What Spark gets of ours also where the pipeline gives some."""
 REPORTS = "where the agent in Spark reports"
 SETTING, VARIABLE, FLAG, WORKER = "setting", "variable", "JVM flag", "variable of executors"
 HEAD = """\
 A driver is started by the `spark-submit` of the installed pyspark. Onceproof adds the settings, variables and JVM flags
-below and nothing else. Executors inherit the variables of the third table from the worker that `processes` starts, and
-of the user's environment `PATH`, `LANG`, `LC_ALL`, `TZ` and `LD_LIBRARY_PATH` alone. Master and worker have
-`spark.master.rest.enabled=false` and `spark.port.maxRetries=0`. `run.json` (`changes`) and the page of a run list those
-of the run with their values. `conf` and `env` of the pipeline win over them: its jars and listeners come beside ours,
-and the agent hands on to its checkpoint file manager. What the program sets in its session wins over both.
+below and nothing else. Executors inherit the variables of the third table from the worker or the NodeManager that
+Onceproof starts; on `processes` they have of the user's environment `PATH`, `LANG`, `LC_ALL`, `TZ` and
+`LD_LIBRARY_PATH` alone. Master and worker have `spark.master.rest.enabled=false` and, on `processes`,
+`spark.port.maxRetries=0`. On YARN a variable of the driver is given as `spark.yarn.appMasterEnv.NAME`. `run.json`
+(`changes`) and the page of a run list those of the run with their values.
+
+`conf` and `env` of the pipeline win over them, and they win over `spark-defaults.conf`. Jars, listeners, class paths
+and JVM flags of either come beside ours: on a class path the user's stand first, and of two garbage collectors the
+user's is taken. The agent hands on to the user's checkpoint file manager. What the program sets in its session wins
+over all.
+
 `tests/test_driver_start.py` compares what a program sees under Onceproof and under plain `spark-submit`, on the same
 worker: this table is the difference."""
 COMPONENT = "a component of the run asks for it"
@@ -48,17 +64,17 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "spark.cores.max": "several applications share one worker",
         "spark.driver.bindAddress": "keeps the driver's ports on one network",
         "spark.driver.extraClassPath": "the Kafka connector, Postgres' JDBC driver, and the agent",
-        "spark.driver.extraJavaOptions": "the driver's JVM flags; on YARN alone",
+        DRIVER_OPTIONS: "the driver's JVM flags; on YARN alone",
         "spark.driver.host": "how executors reach the driver",
         "spark.driver.memory": "several JVMs share one machine",
         "spark.executor.cores": "divides the cores among the executors that the scenario asks for",
         "spark.executor.extraClassPath": "the same jars as the driver's",
-        "spark.executor.extraJavaOptions": "the executors' JVM flags",
+        EXECUTOR_OPTIONS: "the executors' JVM flags",
         "spark.executor.instances": "as many executors as the scenario asks for; on YARN alone",
         "spark.executor.memory": "several JVMs share one machine",
-        LISTENERS: "the agent reports tasks, executors and queries, beside the pipeline's; it has a thread of Spark",
+        LISTENERS: "the agent reports tasks, executors and queries, beside the user's; it has a thread of Spark",
         MANAGER: "the agent reports each operation on a checkpoint, and hands it on to Spark's own manager",
-        DELEGATE: "the file manager that the pipeline asks for, to which the agent hands each operation on",
+        DELEGATE: "the file manager that the user asks for, to which the agent hands each operation on",
         f"spark.executorEnv.{AGENT}": REPORTS,
         f"spark.executorEnv.{ATTEMPT}": OURS,
         f"spark.executorEnv.{RUN}": OURS,
@@ -70,7 +86,7 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "spark.hadoop.hadoop.tmp.dir": "what a killed process leaves goes with the run",
         "spark.hadoop.ipc.client.connect.max.retries": "Hadoop's default, not the daemons' own; on YARN alone",
         "spark.hadoop.ipc.client.connect.retry.interval": "the same; on YARN alone",
-        "spark.jars": "the same jars, for executors of another machine; on `external` alone",
+        JARS: "the same jars, for executors of another machine; on `external` alone",
         "spark.local.dir": "what a killed process leaves goes with the run",
         "spark.submit.pyFiles": "the package `harness`, for failpoints; on `external` alone",
         "spark.ui.enabled": "no port and no server that the run does not need",
@@ -106,9 +122,12 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "PYSPARK_PYTHON": "the Python of the driver",
         "PYTHONPATH": "the package `harness`, for failpoints; of another Spark version alone",
         "SPARK_CONF_DIR": "an empty folder, which stands on the class path of executors",
-        "SPARK_HOME": "the pyspark of the driver",
+        "SPARK_DAEMON_JAVA_OPTS": "JVM flags of master and worker; in containers alone",
+        "SPARK_DAEMON_MEMORY": "several JVMs share one machine; in containers alone",
+        "SPARK_HOME": "the Spark of the driver",
         "SPARK_LOCAL_DIRS": "what a killed process leaves goes with the stack",
         "SPARK_LOCAL_IP": "keeps ports on loopback",
+        "SPARK_NO_DAEMONIZE": "master and worker stay what their containers run; in containers alone",
         "SPARK_SCALA_VERSION": "Spark's own scripts set it too",
         "TMPDIR": "what a killed process leaves goes with the stack",
     },

@@ -21,6 +21,14 @@ from harness.stack import PROMISED_CORES
 MASTER, MASTER_PAGE = 7077, 8080
 WORKERS = ("worker-1", "worker-2")
 SPARK_HOME = Path("/opt/spark")
+VARIABLES = {
+    "SPARK_HOME": str(SPARK_HOME),
+    "SPARK_NO_DAEMONIZE": "1",
+    "SPARK_DAEMON_MEMORY": "384m",
+    "SPARK_DAEMON_JAVA_OPTS": f"{JVM} -Dspark.master.rest.enabled=false",
+    "PYSPARK_PYTHON": "python3",
+}
+"""What master and workers have, and executors inherit."""
 
 
 def _version() -> str:
@@ -91,13 +99,7 @@ class SparkContainers:
         return self._defaults.wanted(
             name,
             [str(SPARK_HOME / "bin" / "spark-class"), main, "--host", name, *arguments],
-            environment={
-                "SPARK_HOME": str(SPARK_HOME),
-                "SPARK_NO_DAEMONIZE": "1",
-                "SPARK_DAEMON_MEMORY": "384m",
-                "SPARK_DAEMON_JAVA_OPTS": f"{JVM} -Dspark.master.rest.enabled=false",
-                "PYSPARK_PYTHON": "python3",
-            },
+            environment=VARIABLES,
             folders={self._logs: True},
             **more,
         )

@@ -25,9 +25,11 @@ from harness.machine.jars import Jars
 from harness.machine.java import Java
 from harness.resources import RunResources
 from harness.scenario import Pipeline
+from harness.session import reaper
 from harness.session.session import Session
 from harness.spark import driver_process
-from harness.spark.settings import AGENT, ATTEMPT, RUN, changes
+from harness.spark.beside import defaults, merged, users
+from harness.spark.settings import AGENT, ATTEMPT, OF_SESSION, RUN, changes, inherited
 from harness.stack import Change
 
 NAMED = re.compile(rb"application_\d+_\d+")
@@ -83,8 +85,8 @@ def submit(
     # It holds what only the processes of the run could see.
     given.touch(mode=0o600)
     ours = {**settings(own, pipeline, yarn, machine), **_variables(own, pipeline)}
-    text = properties(driver_process.merged(ours, pipeline.conf))
-    given.write_text(f"{driver_process.defaults(own, pipeline)}{text}", encoding="utf-8")
+    text = properties(merged(ours, pipeline.conf, users(own, pipeline)))
+    given.write_text(f"{defaults(own, pipeline)}{text}", encoding="utf-8")
     command = [str(own.spark_home / "bin" / "spark-submit"), "--master", yarn.master, "--deploy-mode", "cluster"]
     command += ["--properties-file", str(given), pipeline.entry, *pipeline.args]
     env = service.environment(
@@ -143,14 +145,15 @@ def class_path(home: Path, jars: Jars, *conf: Path) -> str:
 def _common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]:
     # One and the same environment for all attempts: a container's id tells which it is of.
     numbered = f"spark.executorEnv.{ATTEMPT}"
-    return {name: value for name, value in driver_process.common(own, pipeline, jars, 1).items() if name != numbered}
+    given = driver_process.common(own, pipeline, jars, 1, users(own, pipeline))
+    return {name: value for name, value in given.items() if name != numbered}
 
 
 def table(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine) -> list[Change]:
     """What is changed of Spark. It holds no secret: variables of components are named alone."""
     executors = {f"spark.executorEnv.{name}": value for name, value in _executors(own).items()}
     conf = {**settings(own, pipeline, yarn, machine), **executors}
-    return changes(conf, _master(own, pipeline), own, pipeline)
+    return changes(conf, _master(own, pipeline), own, pipeline) + inherited({reaper.MARKER: OF_SESSION})
 
 
 def _variables(own: RunResources, pipeline: Pipeline) -> dict[str, str]:

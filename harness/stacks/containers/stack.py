@@ -30,6 +30,7 @@ from harness.spark import driver_container as driver
 from harness.spark import driver_process as local_driver
 from harness.spark import standalone_containers as containers
 from harness.spark import standalone_processes as spark
+from harness.spark.settings import inherited
 from harness.stack import Change, Driver, Process
 from harness.stacks.base import RUNS, StartingStack
 from harness.stacks.provision import Provision
@@ -131,7 +132,7 @@ class ContainersStack(StartingStack):
 
     def changes(self, own: RunResources, pipeline: Pipeline) -> list[Change]:
         """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
-        return driver.table(own, pipeline, self._defaults, self._jars)
+        return driver.table(own, pipeline, self._defaults, self._jars) + inherited(containers.VARIABLES)
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
         """The executor processes of this run's applications, oldest first."""
