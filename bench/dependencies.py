@@ -3,8 +3,9 @@ lock: both must say the same.
 
     make prove SUITE=dependencies [ARGS="newest --with pyspark==4.1.1"]
 
-Each end gets an environment with every extra, made by uv and removed at the end. In it all scenarios are validated, the
-tests of judge, checkers and expected rows are run, and one real run is played. What is printed is the record
+Each end gets an environment with every extra, made by uv and removed at the end. `plain` is the lowest without any:
+extras ask for newer versions of what the rest needs too. In it all scenarios are validated, the tests of judge,
+checkers and expected rows are run, and one real run is played. What is printed is the record
 (`bench/records/dependencies.txt`). The exit code is 1 if a step of one end failed.
 """
 
@@ -27,7 +28,7 @@ from typing import Any
 from harness.machine.spark_lines import PINNED
 
 HOUSE = Path(__file__).parents[1]
-ENDS = {"lowest": "lowest-direct", "newest": "highest"}
+ENDS = {"plain": "lowest-direct", "lowest": "lowest-direct", "newest": "highest"}
 """By name, how uv chooses versions: all that pyproject.toml names at its lower bound, or everything at its newest."""
 RUN = "scenarios/proving/upsert_before_offset_commit.yaml"
 MORE_TESTS = (
@@ -42,9 +43,16 @@ MORE_TESTS = (
     "serve",
 )
 """Beside those that mutants are tried with: where a dependency is used."""
-NARROWED = {"lowest": (), "newest": (f"pyspark=={[*PINNED.values()][-1]}",)}
-"""The newest Spark of all has no connector for Kafka yet."""
+NARROWED = {"plain": (), "lowest": (), "newest": (f"pyspark=={[*PINNED][-1]}.*",)}
+"""The newest Spark of all is refused: it has no connector for Kafka yet."""
+PYTEST = re.compile("hypothesis|pytest")
 VERSIONS = "import sys, importlib.metadata as m; print(', '.join(f'{n} {m.version(n)}' for n in sys.argv[1:]))"
+BOUNDS = """
+import sys, importlib.metadata as m
+asked = [each.split(">=") for each in sys.argv[1:]]
+other = [f"{n} {m.version(n)}, asked for {v}" for n, v in asked if not f"{m.version(n)}.".startswith(f"{v}.")]
+sys.exit("; ".join(other) or print(f"{len(asked)} at their lower bounds"))
+"""
 LAST_LINES = 60
 
 
@@ -74,6 +82,11 @@ def tests() -> list[str]:
     return sorted({*selected, *(f"tests/test_{name}.py" for name in MORE_TESTS)})
 
 
+def bounds() -> list[str]:
+    """What every install asks for, each as `NAME>=VERSION`."""
+    return [re.sub(r"\[.*?\]|[;,].*", "", each) for each in project()["project"]["dependencies"]]
+
+
 def named() -> list[str]:
     """The distributions that pyproject.toml asks for by name, of users and of these tests."""
     asked = project()
@@ -86,14 +99,17 @@ def steps(end: str, more: Sequence[str], folder: Path) -> dict[str, list[str]]:
     """The command of each step, in order. The environment and what a run leaves are made in `folder`."""
     python = str(folder / "venv" / "bin" / "python")
     extras = ",".join(project()["project"]["optional-dependencies"])
-    chosen = ["--upgrade", "--resolution", ENDS[end], "--editable", f".[{extras}]", "--group", "tests", *more]
+    group = project()["dependency-groups"]["tests"]
+    what = [f".[{extras}]", "--group", "tests"] if end != "plain" else [".", *filter(PYTEST.match, group)]
+    chosen = ["--upgrade", "--resolution", ENDS[end], "--editable", *what, *more]
+    selected = tests() if end != "plain" else project()["tool"]["mutmut"]["pytest_add_cli_args_test_selection"]
     return {
         "environment": ["uv", "venv", "--quiet", "--python", sys.executable, str(folder / "venv")],
         "install": ["uv", "pip", "install", "--quiet", "--python", python, *chosen],
-        "versions": [python, "-c", VERSIONS, *named()],
+        "versions": [python, "-c", VERSIONS, *named()] if end != "plain" else [python, "-c", BOUNDS, *bounds()],
         "validate": [python, "-m", "harness", "validate", "scenarios"],
         "tests": [python, "-m", "pytest", "-q", "-n", "logical", "-p", "no:cacheprovider",
-                  "-m", "not stack and not prove", *tests()],
+                  "-m", "not stack and not prove", *selected],
         "run": [python, "-m", "harness", "run", RUN, "--own-stack", "--reports", str(folder / "reports")],
     }  # fmt: skip
 

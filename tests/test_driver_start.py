@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +23,16 @@ from harness.session.reaper import MARKER
 from harness.session.session import Session
 from harness.spark import driver_process, settings
 from harness.spark.driver_process import Machine
-from harness.spark.settings import LISTENERS, SETTING, VARIABLE, WORKER
+from harness.spark.settings import EXECUTOR_OPTIONS, LISTENERS, OF_SESSION, SETTING, VARIABLE, WORKER, inherited
 from harness.spark.standalone_processes import Spark
-from harness.wait import until
+from harness.wait import Waiting, until
 
 pytestmark = pytest.mark.stack
 PROGRAM = Path(__file__).parent / "programs" / "observed.py"
 START_S = 300.0
 Seen = dict[str, Any]
 EACH_ITS_OWN = {
-    "environment": {"PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"},
+    "environment": {"MASTER", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"},
     "jvm.environment": {"PWD", "OLDPWD", "SHLVL", "_"},
     "executor.environment": {
         "PWD",
@@ -43,28 +45,49 @@ EACH_ITS_OWN = {
         "SPARK_LOG_URL_STDERR",
         "SPARK_LOG_URL_STDOUT",
     },
-    "jvm.properties": {"sun.java.command", "spark.app.id", "spark.app.startTime", "spark.app.submitTime"},
-    "conf": {"spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port"},
-    "sql": {"spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port"},
+    "jvm.properties": {
+        "sun.java.command",
+        "spark.app.id",
+        "spark.app.startTime",
+        "spark.app.submitTime",
+        "spark.master",
+    },
+    "conf": {"spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port", "spark.master"},
+    "sql": {"spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port", "spark.master"},
 }
-"""By what, names of which each start has a value of its own."""
+"""By what, names of which each start, or each of the two clusters, has a value of its own."""
 FROM_THE_USER = {"PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH"}
-OF_SPARK = {
-    "OMP_NUM_THREADS",
-    "PYTHONHASHSEED",
-    "PYTHONPATH",
-    "PYTHONUNBUFFERED",
-    "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE",
-    "PYTHON_UDF_BATCH_SIZE",
-    "SPARK_AUTH_SOCKET_TIMEOUT",
-    "SPARK_BUFFER_SIZE",
-    "SPARK_JOB_ARTIFACT_UUID",
-    "SPARK_LAUNCH_WITH_SCALA",
-    "SPARK_REUSE_WORKER",
-    "SPARK_USER",
-}
-"""What Spark sets for an executor's Python by itself."""
 SCRATCH = re.compile(r"/[^\s:]*/(spark-[0-9a-f-]{36}|app-\d+-\d+)(/[^\s:]*)?")
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A user's shell with the environment of the tests active, which has nothing of the harness."""
+
+    session: Session
+    root: Path
+    java: java.Java
+
+    def spawn(self, command: str, *words: str, name: str, cwd: Path) -> subprocess.Popen[bytes]:
+        path = os.pathsep.join([str(Path(sys.executable).parent), str(self.java.executable.parent), os.environ["PATH"]])
+        return self.session.spawn(
+            ["env", "-u", MARKER, str(jars.spark_home() / "bin" / command), *words],
+            name=name,
+            log=self.root / f"{name}.log",
+            env={**os.environ, "PATH": path, "PYSPARK_PYTHON": sys.executable},
+            cwd=cwd,
+        )
+
+    def started(self, part: str, *words: str, told: str) -> str:
+        """What the log of a master or a worker tells, once it is there."""
+        main = f"org.apache.spark.deploy.{part.lower()}.{part}"
+        self.spawn("spark-class", main, "--host", "127.0.0.1", *words, name=part, cwd=self.root)
+
+        def found() -> Any:
+            text = (self.root / f"{part}.log").read_text(encoding="utf-8")
+            return re.findall(told, text) or Waiting(text[-500:])
+
+        return str(until(f"a plain {part}", found, within_s=START_S)[0])
 
 
 @pytest.fixture(scope="module")
@@ -94,30 +117,15 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Seen, Seen,
         until("the program to end", lambda: driver.poll() is not None, within_s=START_S)
         assert driver.poll() == 0, (root / "ours.log").read_text(encoding="utf-8")
         ours: Seen = json.loads((folder / "seen.json").read_text(encoding="utf-8"))
-        # As in a shell in which this environment is active. Executors would take another python3 off the worker's path.
-        path = os.pathsep.join([str(Path(sys.executable).parent), str(found.executable.parent), os.environ["PATH"]])
-        command = [
-            "env",
-            "-u",
-            MARKER,
-            str(jars.spark_home() / "bin" / "spark-submit"),
-            "--master",
-            spark.master,
-            str(PROGRAM),
-            *pipeline.args,
-        ]
-        bare = session.spawn(
-            command,
-            name="bare",
-            log=root / "bare.log",
-            env={**os.environ, "PATH": path, "PYSPARK_PYTHON": sys.executable},
-            cwd=folder,
-        )
+        shell = Shell(session, root, found)
+        master = shell.started("Master", "--port", "0", "--webui-port", "0", told=r"(spark://\S+)")
+        shell.started("Worker", "--webui-port", "0", "--memory", "2g", master, told="Successfully registered with (.*)")
+        bare = shell.spawn("spark-submit", "--master", master, str(PROGRAM), *pipeline.args, name="bare", cwd=folder)
         until("the program to end", lambda: bare.poll() is not None, within_s=START_S)
         assert bare.poll() == 0, (root / "bare.log").read_text(encoding="utf-8")
         plain: Seen = json.loads((folder / "seen.json").read_text(encoding="utf-8"))
-        table: dict[str, dict[str, str]] = {SETTING: {}, VARIABLE: {}}
-        for each in driver_process.table(own, pipeline, machine):
+        table: dict[str, dict[str, str]] = {SETTING: {}, VARIABLE: {}, WORKER: {}}
+        for each in driver_process.table(own, pipeline, machine) + inherited({MARKER: OF_SESSION, **spark.variables()}):
             table[each.where][each.name] = each.value
         spark.close()
         yield ours, plain, table
@@ -135,6 +143,12 @@ def test_settings_are_those_of_the_table(seen: tuple[Seen, Seen, Mapping[str, Ma
     assert differ(ours["conf"], plain["conf"]) - EACH_ITS_OWN["conf"] == given - {"spark.app.name"}
     assert ours["conf"]["spark.app.name"] == plain["conf"]["spark.app.name"] == "observed"
     assert differ(ours["sql"], plain["sql"]) - EACH_ITS_OWN["sql"] <= given
+    # Spark puts options of its own before those of a JVM.
+    values = {name: value for name, value in ours["conf"].items() if name in given}
+    values |= {
+        name: table[SETTING][name] for name in (EXECUTOR_OPTIONS,) if values[name].endswith(table[SETTING][name])
+    }
+    assert values == {**table[SETTING], "spark.app.name": "observed"}
 
 
 def test_variables_are_those_of_the_table(seen: tuple[Seen, Seen, Mapping[str, Mapping[str, str]]]) -> None:
@@ -147,13 +161,16 @@ def test_variables_are_those_of_the_table(seen: tuple[Seen, Seen, Mapping[str, M
     executors = {
         name.removeprefix("spark.executorEnv.") for name in table[SETTING] if name.startswith("spark.executorEnv")
     }
-    assert differ(ours["executor.environment"], plain["executor.environment"]) - EACH_ITS_OWN[
-        "executor.environment"
-    ] == (executors)
-    # Both had our worker: what an executor inherits from it is the third table.
-    inherited = {*plain["executor.environment"]} - OF_SPARK - FROM_THE_USER
-    own = EACH_ITS_OWN["executor.environment"] - {*settings.WHY[WORKER]}
-    assert inherited - own == {*settings.WHY[WORKER]} - {"PYTHONPATH"}
+    mine, bare = ours["executor.environment"], plain["executor.environment"]
+    more = {name for name in mine if mine[name] != bare.get(name)} - EACH_ITS_OWN["executor.environment"] - path
+    inherited = {name for name, value in table[WORKER].items() if bare.get(name) != value}
+    assert more == executors | inherited - EACH_ITS_OWN["executor.environment"]
+    assert {name: mine[name] for name in inherited & more - {MARKER}} == {
+        name: table[WORKER][name] for name in inherited & more - {MARKER}
+    }
+    # A plain worker hands on all that its shell has, and what Spark's scripts set; ours a part of the user's.
+    less = {*bare} - {*mine} - EACH_ITS_OWN["executor.environment"]
+    assert less <= {*os.environ} - FROM_THE_USER | {"SPARK_BEELINE_OPTS", "SPARK_ENV_LOADED"}
 
 
 def test_flags_are_those_of_the_table(seen: tuple[Seen, Seen, Mapping[str, Mapping[str, str]]]) -> None:
@@ -183,7 +200,9 @@ def test_executors_have_the_flags_and_the_class_path_of_the_table(
     (class_path,) = [each for each in more if each.startswith(table[SETTING]["spark.executor.extraClassPath"])]
     flags = {*table[SETTING]["spark.executor.extraJavaOptions"].split()}
     assert more - {class_path} == flags | {f"-Xmx{table[SETTING]['spark.executor.memory'].upper()}"}
-    assert less == {class_path.removeprefix(table[SETTING]["spark.executor.extraClassPath"] + ":"), "-Xmx1024M"}
+    own = class_path.removeprefix(table[SETTING]["spark.executor.extraClassPath"] + ":")
+    plain_conf = own.replace(f"{table[WORKER]['SPARK_CONF_DIR']}/", f"{table[VARIABLE]['SPARK_HOME']}/conf")
+    assert less == {plain_conf, "-Xmx1024M"}
 
 
 def test_the_jvm_has_the_same_threads_but_for_those_of_listeners_and_of_the_user_interface(

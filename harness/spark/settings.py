@@ -50,8 +50,8 @@ and JVM flags of either come beside ours: on a class path the user's stand first
 user's is taken. The agent hands on to the user's checkpoint file manager. What the program sets in its session wins
 over all.
 
-`tests/test_driver_start.py` compares what a program sees under Onceproof and under plain `spark-submit`, on the same
-worker: this table is the difference."""
+`tests/test_driver_start.py` compares what a program sees under Onceproof and under plain `spark-submit` on a
+plain master and worker: this table is the difference."""
 COMPONENT = "a component of the run asks for it"
 """The reason for a name that a component gives, such as the address of an object store."""
 OURS = "finds the processes of a run"

@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import psutil
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
@@ -71,6 +72,7 @@ def main() -> None:
         "threads": sorted(thread.name for thread in threading.enumerate()),
         "parent": parent[0].decode(),
         "parent is the JVM": os.getppid() == runtime.getPid(),
+        "children": [each.name() for each in psutil.Process().children()],
         "jvm.arguments": list(runtime.getInputArguments()),
         "jvm.class_path": runtime.getClassPath(),
         "jvm.properties": dict(jvm.java.lang.System.getProperties()),
