@@ -1,5 +1,5 @@
 """Each folder of `harness/components/` can be deleted, with those that need it: the rest is imported, loads the
-scenarios that do not name it, type-checks, and passes the tests that read scenarios and kinds."""
+scenarios that do not name it, type-checks, and passes the fast tests."""
 
 from __future__ import annotations
 
@@ -31,15 +31,6 @@ PROGRAM = ROOT / "tests" / "programs" / "deleted.py"
 TOOL_S = 550
 ALWAYS = ("tests/test_cells.py", "tests/test_compare.py", "tests/test_redact.py", "tests/test_wait.py")
 """Tests that need no component."""
-TESTS = (
-    "test_docs.py",
-    "test_extending.py",
-    "test_kinds.py",
-    "test_load.py",
-    "test_load_mistakes.py",
-    "test_scenario.py",
-)
-"""Tests that read scenario files."""
 
 
 def needed() -> set[tuple[str, str]]:
@@ -159,8 +150,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_rest_is_of_right_types_and_passes_its_tests(folder: str, tmp_path: Path, cache: Path) -> None:
     gone = deleted(folder)
-    copy = copied(tmp_path / folder, gone, *PARTS, "tests", "docs", "bench", "docker", ".ci")
-    for path in ROOT.glob("[!.]*"):
+    copy = copied(tmp_path / folder, gone, *PARTS, "tests", "docs", "bench", "docker", ".ci", ".github")
+    for path in (*ROOT.glob("[!.]*"), *ROOT.glob(".pre-commit*")):
         if path.is_file():
             shutil.copy(path, copy)
     without_tests(copy, gone)
@@ -172,10 +163,10 @@ def test_the_rest_is_of_right_types_and_passes_its_tests(folder: str, tmp_path: 
     # As whoever deletes a folder does it.
     (copy / "docs" / "kinds.md").write_text(ran(copy, gone, "harness", "kinds", "--markdown"))
     (copy / "scenarios" / "scenario.schema.json").write_text(ran(copy, gone, "harness.load"))
-    tests = [str(copy / "tests" / name) for name in TESTS if (copy / "tests" / name).exists()]
-    # The default source, which a scenario has that names none, and the sink of the scenarios that those tests write.
-    tests = [] if {Input().source, PER_RECORD.kind} & gone else tests
-    ran(copy, gone, "pytest", "-q", "-p", "tests.not_of", "-p", "no:cacheprovider", "-m", "not stack", *ALWAYS, *tests)
+    # The default source, which a scenario has that names none, and the sink of the scenarios that tests write.
+    tests = ALWAYS if {Input().source, PER_RECORD.kind} & gone else ("tests",)
+    chosen = ["-m", "not (stack or subprocess or slow)", "--hypothesis-profile=work", "-n", "logical", *tests]
+    ran(copy, gone, "pytest", "-q", "-p", "tests.not_of", "-p", "no:cacheprovider", *chosen)
 
 
 def ran(copy: Path, gone: set[str], *words: str) -> str:
