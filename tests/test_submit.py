@@ -35,6 +35,7 @@ from harness.spark.settings import (
     VARIABLE,
     WHY,
     WORKER,
+    given_by,
     inherited,
 )
 from harness.spark.standalone_containers import ContainerDefaults
@@ -88,8 +89,9 @@ def test_each_thing_that_the_harness_gives_has_a_reason(tmp_path: Path) -> None:
     ]
     assert [each for table in tables for each in table if each.why == COMPONENT] == []
     listed = {(each.where, each.name) for table in tables for each in table}
+    reasons = [(where, name) for of in (WHY, given_by()["yarn"]) for where in of for name in of[where]]
     assert {each for each in listed if each[0] != WORKER} == {
-        (where, name) for where in (SETTING, VARIABLE) for name in WHY[where]
+        (where, name) for where, name in reasons if where in (SETTING, VARIABLE)
     }
 
 

@@ -7,8 +7,12 @@ Drivers are started with these and nothing else. `run.json`, the page of a run a
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
 
 from harness import failpoint
 from harness.resources import RunResources
@@ -53,7 +57,8 @@ over all.
 `tests/test_driver_start.py` compares what a program sees under Onceproof and under plain `spark-submit` on a
 plain master and worker: this table is the difference."""
 COMPONENT = "a component of the run asks for it"
-"""The reason for a name that a component gives, such as the address of an object store."""
+"""The reason for a variable that a component gives to the program."""
+COMPONENTS = Path(__file__).parents[1] / "components"
 OURS = "finds the processes of a run"
 LEFT = "finds what the harness has started, also once the harness is dead"
 OF_SESSION = "(of the session)"
@@ -63,14 +68,12 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "spark.app.name": "tells the applications of one cluster apart; a name given by the program wins",
         "spark.cores.max": "several applications share one worker",
         "spark.driver.bindAddress": "keeps the driver's ports on one network",
-        "spark.driver.extraClassPath": "the Kafka connector, Postgres' JDBC driver, and the agent",
-        DRIVER_OPTIONS: "the driver's JVM flags; on YARN alone",
+        "spark.driver.extraClassPath": "the jars that components ask for, and the agent",
         "spark.driver.host": "how executors reach the driver",
         "spark.driver.memory": "several JVMs share one machine",
         "spark.executor.cores": "divides the cores among the executors that the scenario asks for",
         "spark.executor.extraClassPath": "the same jars as the driver's",
         EXECUTOR_OPTIONS: "the executors' JVM flags",
-        "spark.executor.instances": "as many executors as the scenario asks for; on YARN alone",
         "spark.executor.memory": "several JVMs share one machine",
         LISTENERS: "the agent reports tasks, executors and queries, beside the user's; it has a thread of Spark",
         MANAGER: "the agent reports each operation on a checkpoint, and hands it on to Spark's own manager",
@@ -79,24 +82,13 @@ WHY: Mapping[str, Mapping[str, str]] = {
         f"spark.executorEnv.{ATTEMPT}": OURS,
         f"spark.executorEnv.{RUN}": OURS,
         f"spark.executorEnv.{failpoint.FOLDER}": "where failpoints are armed",
-        "spark.executorEnv.PYSPARK_PYTHON": "the Python of the driver; on YARN alone",
-        "spark.executorEnv.PYTHONPATH": "the package `harness`, for failpoints; in containers and on YARN",
-        "spark.executorEnv.SPARK_LOCAL_IP": "keeps ports on loopback; on YARN alone",
-        "spark.executorEnv.TMPDIR": "what a killed worker leaves goes with the run; on YARN alone",
+        "spark.executorEnv.PYTHONPATH": "the package `harness`, for failpoints, where executors lack it",
         "spark.hadoop.hadoop.tmp.dir": "what a killed process leaves goes with the run",
-        "spark.hadoop.ipc.client.connect.max.retries": "Hadoop's default, not the daemons' own; on YARN alone",
-        "spark.hadoop.ipc.client.connect.retry.interval": "the same; on YARN alone",
         JARS: "the same jars, for executors of another machine; on `external` alone",
         "spark.local.dir": "what a killed process leaves goes with the run",
         "spark.submit.pyFiles": "the package `harness`, for failpoints; on `external` alone",
         "spark.ui.enabled": "no port and no server that the run does not need",
         "spark.ui.showConsoleProgress": "a log without progress bars",
-        "spark.yarn.am.waitTime": "a program may be slow to ask for its session",
-        "spark.yarn.jars": "containers read Spark's jars from the installed pyspark",
-        "spark.yarn.maxAppAttempts": "as many attempts as on other stacks; a number in the pipeline's conf wins",
-        "spark.yarn.stagingDir": "what a killed process leaves goes with the run",
-        "spark.yarn.submit.waitAppCompletion": "YARN is asked for the state of the application instead",
-        "spark.yarn.tags": "finds the application of a run",
     },
     VARIABLE: {
         "JAVA_HOME": "the Java that `onceproof doctor` names",
@@ -108,7 +100,6 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "PYSPARK_DRIVER_PYTHON": "the Python that runs Onceproof, or that of the version of Spark asked for",
         "PYSPARK_PYTHON": "the same Python in the executors",
         "PYTHONPATH": "the package `harness`, for failpoints, where that Python lacks it",
-        "PYTHONUNBUFFERED": "spark-submit sets it for a program in client mode; on YARN alone",
         "SPARK_HOME": "the installed pyspark",
         "SPARK_LAUNCHER_OPTS": "JVM flags of Spark's launcher",
         "SPARK_LOCAL_IP": "keeps ports on one network",
@@ -144,6 +135,23 @@ WHY: Mapping[str, Mapping[str, str]] = {
 }
 
 
+@cache
+def given_by() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """Return the same by component: what it gives to Spark, from the `spark_settings.json` in its folder. A `*` stands
+    for a part of the name that is of each run. Data, since this lies below the components."""
+    found = sorted(COMPONENTS.glob("*/spark_settings.json"))
+    return {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in found}
+
+
+def why(where: str, name: str) -> str:
+    """Return the reason for what Spark is given."""
+    for reasons in (WHY, *given_by().values()):
+        for each, reason in reasons.get(where, {}).items():
+            if fnmatchcase(name, each):
+                return reason
+    return COMPONENT
+
+
 def changes(
     conf: Mapping[str, str], variables: Mapping[str, str], own: RunResources, pipeline: Pipeline
 ) -> list[Change]:
@@ -152,12 +160,12 @@ def changes(
     environment = {**variables, **dict.fromkeys(own.environment, "(for the program)")}
     given = [(SETTING, *item) for item in conf.items() if item[0] not in {*pipeline.conf} - {*KEPT}]
     given += [(VARIABLE, *item) for item in environment.items() if item[0] not in pipeline.env]
-    return [Change(where, name, value, WHY[where].get(name, COMPONENT)) for where, name, value in given]
+    return [Change(where, name, value, why(where, name)) for where, name, value in given]
 
 
 def inherited(variables: Mapping[str, str]) -> list[Change]:
     """Return the table of what executors inherit from their worker."""
-    return [Change(WORKER, name, value, WHY[WORKER][name]) for name, value in variables.items()]
+    return [Change(WORKER, name, value, why(WORKER, name)) for name, value in variables.items()]
 
 
 def markdown() -> Iterator[str]:
@@ -168,8 +176,12 @@ def markdown() -> Iterator[str]:
     for where, names in WHY.items():
         yield from ("", f"| {where} | why |", "| --- | --- |")
         yield from (f"| `{name}` | {why} |" for name, why in names.items())
+    yield from ("", "What components add:", "", "| component | name | why |", "| --- | --- | --- |")
+    for component, tables in given_by().items():
+        for names in tables.values():
+            yield from (f"| `{component}` | `{name}` | {reason} |" for name, reason in names.items())
     yield ""
-    yield "A component of a run may add settings and variables of its own, such as the address of an object store."
+    yield "Variables that a component gives to the program, such as an address, are in `run.json` alone."
 
 
 if __name__ == "__main__":
