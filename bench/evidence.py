@@ -1,10 +1,10 @@
-"""What evidence costs: the seconds of snapshots and control runs, from the histories of runs that were kept.
+"""What evidence costs: the seconds of snapshots and baseline runs, from the histories of runs that were kept.
 
     PYTHONPATH=. .venv/bin/python bench/evidence.py FOLDER...        all runs below these folders
     PYTHONPATH=. .venv/bin/python bench/evidence.py --rows 200000    a run with so many rows in its sink
 
 The restart waits for a snapshot at a hit, nobody for the one before the next attempt works. Shares are of the
-seconds of the same run without its controls; absolute figures hang on the machine.
+seconds of the same run without its baseline runs; absolute figures hang on the machine.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ class Cost:
 
 def costs(folder: Path) -> Iterator[Cost]:
     """What a run's evidence took. Raises OSError and ValueError for a folder that is no whole run."""
-    made = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("controls/*/run.json"))]
-    controls = [float(each["outcome"]["seconds"]) for each in made if not each["cached"]]
-    whole_s = float(json.loads((folder / "run.json").read_text(encoding="utf-8"))["seconds"]) - sum(controls)
+    made = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("baseline/*/run.json"))]
+    baseline_runs = [float(each["outcome"]["seconds"]) for each in made if not each["cached"]]
+    whole_s = float(json.loads((folder / "run.json").read_text(encoding="utf-8"))["seconds"]) - sum(baseline_runs)
     for event in (line.event for line in read(folder / "history.jsonl")):
         if isinstance(event, SinkRead):
             yield Cost(kind=event.moment, seconds=event.seconds, whole_s=whole_s, rows=event.rows)
-    yield from (Cost(kind="control", seconds=seconds, whole_s=whole_s) for seconds in controls)
+    yield from (Cost(kind="baseline run", seconds=seconds, whole_s=whole_s) for seconds in baseline_runs)
 
 
 def table(found: Iterable[Cost]) -> str:
     """One line for each kind: how many there were, least, median and most seconds, the median share of the run."""
     kept = list(found)
     lines = [f"{'':8} {'times':>5} {'least s':>8} {'median s':>8} {'most s':>8} {'share':>7} {'most rows':>10}"]
-    for kind in (INJECTION, RESTART, "control"):
+    for kind in (INJECTION, RESTART, "baseline run"):
         if own := [cost for cost in kept if cost.kind == kind]:
             seconds = sorted(cost.seconds for cost in own)
             share = median(cost.seconds / cost.whole_s for cost in own)

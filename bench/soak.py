@@ -131,12 +131,12 @@ def _judged(folder: Path) -> Verdict:
 
 
 def judged(where: Path) -> list[dict[str, Any]]:
-    """The lines of all runs that were kept in a folder, each said as it is judged; but for those of which only control
-    runs could tell, which another judge had not asked for."""
+    """The lines of all runs that were kept in a folder, each said as it is judged; but for those of which only
+    baseline runs could tell, which another judge had not asked for."""
     lines = []
     for folder in sorted(plan.parent for plan in where.glob("*/*/plan.json") if not plan.parent.is_symlink()):
         if more := _wants(folder):
-            print(f"{folder.parent.name}: asks for control run {more}, which was not made: not counted")
+            print(f"{folder.parent.name}: asks for baseline run {more}, which was not made: not counted")
             continue
         lines.append(again(folder))
         said(lines[-1])

@@ -4,7 +4,7 @@
 
 `windows` is right and not deterministic: rows in any order, windows that a watermark closes late. It is never violated.
 `loser` leaves out one payment in one run of three, with or without faults, as the name of the run draws it: that run
-has a finding and no other, and no fault is ever blamed for it. Controls are kept by digest, so that all runs of a
+has a finding and no other, and no fault is ever blamed for it. Baseline runs are kept by digest, so that all runs of a
 program are held against the same three: with `--fresh` each run makes its own. Exit code 1 after a breach, or where of
 ten runs or more of `loser` none left out a payment.
 """
@@ -120,9 +120,9 @@ def told(verdict: Verdict) -> str:
 
 
 def forget(result: Result) -> None:
-    """Take the run's controls out of the cache."""
-    for path in result.folder.glob("controls/*/run.json"):
-        shutil.rmtree(cache.folder("controls") / json.loads(path.read_text())["digest"], ignore_errors=True)
+    """Take the run's baseline runs out of the cache."""
+    for path in result.folder.glob("baseline/*/run.json"):
+        shutil.rmtree(cache.folder("baseline") / json.loads(path.read_text())["digest"], ignore_errors=True)
 
 
 def asked() -> argparse.Namespace:
@@ -131,7 +131,7 @@ def asked() -> argparse.Namespace:
     parser.add_argument("count", type=int, metavar="N", help="runs of each program")
     parser.add_argument("--seed", type=int, default=0, help="of the faults")
     parser.add_argument("--only", choices=TEXTS, action="append", help="only this program")
-    parser.add_argument("--fresh", action="store_true", help="each run makes its own controls")
+    parser.add_argument("--fresh", action="store_true", help="each run makes its own baseline runs")
     parser.add_argument("--reports", type=Path, default=Path("reports/unsteady"))
     return parser.parse_args()
 

@@ -325,10 +325,10 @@ class ShuffleCrowded(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Control(Event):
+class BaselineRun(Event):
     """A run without faults begins, has ended, or is taken from the cache."""
 
-    what = "control"
+    what = "baseline-run"
     number: int
     state: str
     digest: str = ""
@@ -377,7 +377,7 @@ EVENTS: Mapping[str, type[Event]] = {
         Phase, Sent, AttemptStarted, AttemptEnded, AttemptDiagnosed, RestartsEnded, SourceBegun, BlockReceived,
         BatchPlanned, BatchCheckpointed, SinkCommitted, BatchCommitted, OffsetsSaved, CheckpointOp, QueryStarted,
         QueryEnded, TaskStarted, TaskEnded, ExecutorAdded, ExecutorRemoved, FaultInjected, FaultMissed, SinkRead,
-        SinkNotRead, SinkMissing, SystemChanged, ShuffleCrowded, Control, ProgressRead, Waited, NotEnded, Judged,
+        SinkNotRead, SinkMissing, SystemChanged, ShuffleCrowded, BaselineRun, ProgressRead, Waited, NotEnded, Judged,
     )
 }  # fmt: skip
 """Every event, by its name in the file."""

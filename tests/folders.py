@@ -81,7 +81,7 @@ HISTORY = "history.jsonl"
 
 def edited(run: Path, what: str, **keys: Any) -> None:
     """Set `keys` of what the history of a run folder says: of the `progress` at the end, or of a reading of the sinks,
-    `1-injection`. `controls/1/progress` is that of a control run."""
+    `1-injection`. `baseline/1/progress` is that of a baseline run."""
     room, _, name = what.rpartition("/")
     path = run / room / HISTORY
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -178,7 +178,7 @@ class Folder:
     states: Callable[[int], ledger.State] = lambda seq: ledger.State.ACKNOWLEDGED
     gone: frozenset[int] = frozenset()
     """Records that the source does not hold."""
-    controls: list[list[list[Row] | None] | str] = field(default_factory=list)
+    baseline_runs: list[list[list[Row] | None] | str] = field(default_factory=list)
     positions: list[Position] = field(default_factory=list)
     injections: list[Injected] | None = None
     """What each step's snapshot says; None means that of an honest pipeline, hit with batch 1 in its sinks."""
@@ -199,8 +199,8 @@ class Folder:
         for injected in self._injections():
             self._snapshot(injected)
         self._told(ProgressRead(progressed=self._progressed(drained)))
-        for number, tables in enumerate(self.controls, 1):
-            self._control(number, tables)
+        for number, tables in enumerate(self.baseline_runs, 1):
+            self._baseline_run(number, tables)
         return self.path
 
     def _told(self, event: Event) -> None:
@@ -211,15 +211,17 @@ class Folder:
     def _stood(self, snapshot: Snapshot) -> None:
         self._told(SinkRead(step=snapshot.step, moment=snapshot.moment, seconds=0.1, rows=0, stood=snapshot))
 
-    def _control(self, number: int, tables: list[list[Row] | None] | str) -> None:
-        """A control run: the same without faults, with these rows in its sinks, or the words of its error."""
-        path = self.path / "controls" / str(number)
+    def _baseline_run(self, number: int, tables: list[list[Row] | None] | str) -> None:
+        """A baseline run: the same without faults, with these rows in its sinks, or the words of its error."""
+        path = self.path / "baseline" / str(number)
         if isinstance(tables, str):
             path.mkdir(parents=True)
             (path / "run.json").write_text(json.dumps({"outcome": {"error": tables}}), encoding="utf-8")
             return
         calm = replace(self.scenario, schedule=())
-        replace(self, path=path, scenario=calm, tables=tables, steps=[], injections=[], controls=[], outcome={}).write()
+        replace(
+            self, path=path, scenario=calm, tables=tables, steps=[], injections=[], baseline_runs=[], outcome={}
+        ).write()
 
     def _injections(self) -> list[Injected]:
         if self.injections is not None:
@@ -341,7 +343,7 @@ class Folder:
 
     def write_baseline(self) -> Path:
         """Write a baseline run that shows no finding; the run's folder."""
-        replace(self, progress=None)._control(1, self._honest(Injected(holds=len(self.records))))
+        replace(self, progress=None)._baseline_run(1, self._honest(Injected(holds=len(self.records))))
         return self.path
 
 
@@ -354,6 +356,6 @@ def asked(run: Folder | Path) -> Judged:
     """Return what the judge says of a run folder. One that is not written yet is, with a clean baseline run where the
     judge needs some and it has none, as the loop makes it."""
     found = judged(run if isinstance(run, Path) else run.write())
-    if found.wants and isinstance(run, Folder) and not run.controls:
+    if found.wants and isinstance(run, Folder) and not run.baseline_runs:
         found = judged(run.write_baseline())
     return found

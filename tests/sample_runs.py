@@ -190,9 +190,9 @@ def told(folder: RunFolder, snapshot: Snapshot) -> None:
         file.write(written(histories.lines((13.0, read))))
 
 
-def control(folder: RunFolder, name: str, **run: Any) -> Path:
-    """A control run in a run folder."""
-    room = folder.path / "controls" / name
+def baseline_run(folder: RunFolder, name: str, **run: Any) -> Path:
+    """A baseline run in a run folder."""
+    room = folder.path / "baseline" / name
     room.mkdir(parents=True)
     (room / "run.json").write_text(json.dumps(run), encoding="utf-8")
     return room

@@ -49,7 +49,7 @@ def test_a_single_total_under_another_key_is_another_table_s(folder: Folder) -> 
     """Where its value is all the key that it has, it is a wrong total; with a key of its own it is apart."""
     folder.claim(sinks=(replace(TOTALS, effect="select 'all' as account, count(*) as n, 1.5 as total from ledger"),))
     folder.tables = [[("other", "40", "1.5")]]
-    folder.controls = [folder.tables]
+    folder.baseline_runs = [folder.tables]
     verdict = judge(folder)
     assert (verdict.word, any("holds not one of the keys" in each for each in verdict.reasons)) == (Word.UNTESTED, True)
 

@@ -119,7 +119,7 @@ def test_any_planted_anomaly_is_that_finding(tmp_path_factory: Any, at: int, kin
 
 
 def test_an_empty_sink_that_is_empty_without_faults_too_is_untested(folder: Folder) -> None:
-    folder.tables, folder.controls = [[]], [[[]]]
+    folder.tables, folder.baseline_runs = [[]], [[[]]]
     verdict = judge(folder)
     assert (verdict.word, kinds(verdict)) == (Word.UNTESTED, {"lost": 40})
     assert any("holds not one of the keys" in reason for reason in verdict.reasons)
@@ -128,7 +128,7 @@ def test_an_empty_sink_that_is_empty_without_faults_too_is_untested(folder: Fold
 
 def test_a_swapped_table_is_untested(folder: Folder) -> None:
     folder.tables = [[(str(1000 + i), "a", "1") for i in range(40)]]
-    folder.controls = [folder.tables]
+    folder.baseline_runs = [folder.tables]
     verdict = judge(folder)
     assert (verdict.word, kinds(verdict)) == (Word.UNTESTED, {"lost": 40, "unexpected": 40})
 
@@ -325,7 +325,7 @@ def test_a_grand_total_is_judged(folder: Folder, n: str, word: Word) -> None:
     folder.claim(sinks=(replace(PER_RECORD, effect=GRAND, key=("one",)),))
     total = str(sum(Decimal(record["amount"]) for record in folder.records))
     folder.tables, folder.types = [[("1", n, canonical(total, "number"))]], [GRAND_TYPES]
-    folder.controls = [[[("1", "40", canonical(total, "number"))]]] * 3
+    folder.baseline_runs = [[[("1", "40", canonical(total, "number"))]]] * 3
     verdict = judge(folder)
     assert (verdict.word, set(verdict.self_tests.values())) == (word, {True})
 
@@ -336,7 +336,7 @@ def test_a_grand_total_may_be_its_own_key(folder: Folder, n: str, word: Word) ->
     folder.claim(sinks=(replace(PER_RECORD, effect=effect, key=("n", "total")),))
     total = canonical(str(sum(Decimal(record["amount"]) for record in folder.records)), "number")
     folder.tables, folder.types = [[(n, total)]], [GRAND_TYPES[1:]]
-    folder.controls = [[[("40", total)]]] * 3
+    folder.baseline_runs = [[[("40", total)]]] * 3
     verdict = judge(folder)
     assert (verdict.word, set(verdict.self_tests.values())) == (word, {True})
 
@@ -349,7 +349,7 @@ def test_totals_of_batches_that_tie_count(folder: Folder) -> None:
     assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.HELD, [True])
 
 
-def test_an_effect_with_ties_is_an_error_that_no_control_is_asked_about(folder: Folder) -> None:
+def test_an_effect_with_ties_is_an_error_that_no_baseline_run_is_asked_about(folder: Folder) -> None:
     effect = "select id, account, row_number() over (order by account) as amount from ledger"
     folder.claim(sinks=(replace(PER_RECORD, effect=effect),))
     folder.types = [[("id", "bigint", "number"), ("account", "text", "text"), ("amount", "bigint", "number")]]
@@ -380,7 +380,7 @@ def test_a_grand_total_that_is_not_there_is_lost_if_it_is_there_without_faults(
 ) -> None:
     folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=("n",)),))
     folder.tables, folder.types = [[]], [[("n", "bigint", "number")]]
-    folder.controls = [[rows]]
+    folder.baseline_runs = [[rows]]
     assert judge(folder).word is word
 
 
@@ -451,13 +451,13 @@ def stall(**changes: Any) -> dict[str, Any]:
 
 def test_a_stalled_pipeline_violates_if_it_gets_done_without_faults(folder: Folder) -> None:
     folder.progress, folder.outcome = 30, stall()
-    folder.tables, folder.controls = [payments(folder.records[:30])], []
+    folder.tables, folder.baseline_runs = [payments(folder.records[:30])], []
     found = judged(folder.write())
     assert (found.verdict.word, found.wants) == (Word.INCONCLUSIVE, 1)
     shutil.rmtree(folder.path)
     calm = replace(folder, progress=None)
     for number in (1, 2, 3):
-        calm._control(number, [payments(folder.records)])
+        calm._baseline_run(number, [payments(folder.records)])
     verdict = judge(folder)
     assert (verdict.word, kinds(verdict)) == (Word.VIOLATED, {"stalled": 1})
     assert verdict.findings[0].note == "nothing was committed in the last 91 s"
@@ -502,7 +502,7 @@ def test_a_total_that_misses_a_batch_is_explained_too(folder: Folder) -> None:
     folder.steps = [first, replace(BEFORE, attempt=2)]
     folder.injections = [Injected(planned=1, committed=0, again=0), Injected(step=2, attempt=2, holds=10)]
     folder.tables = [totals(folder.records[:10] + folder.records[20:])]
-    folder.controls = [[totals(folder.records)]]
+    folder.baseline_runs = [[totals(folder.records)]]
     verdict = judge(folder)
     assert {f.note for f in verdict.findings} == {"too low by exactly batch 1"}
     assert {f.faults for f in verdict.findings} == {("kill driver at batch-planned of batch 1, attempt 2",)}
@@ -515,7 +515,7 @@ def test_a_later_batch_that_is_lost_violates_at_most_once_if_it_is_without_fault
 ) -> None:
     folder.claim(guarantee=Guarantee.AT_MOST_ONCE)
     folder.tables = [payments(folder.records[:20] + folder.records[30:])]
-    folder.controls = [[payments([each for each in folder.records if each["id"] not in without])]]
+    folder.baseline_runs = [[payments([each for each in folder.records if each["id"] not in without])]]
     verdict = judge(folder)
     assert (verdict.word, {f.without_faults for f in verdict.findings}) == (word, {bool(without)})
 
@@ -575,7 +575,7 @@ def test_a_sink_that_is_apart_does_not_swallow_the_findings_of_its_namesake(fold
     folder.types = [TYPES["payments"], TYPES["payments"]]
     rows = payments(folder.records)
     folder.tables = [[("-1", "a", "1")], rows[:-2:2]]
-    folder.controls = [[rows, rows]] * 3
+    folder.baseline_runs = [[rows, rows]] * 3
     verdict = judge(folder)
     assert verdict.word is Word.VIOLATED
     assert [(f.kind, f.position) for f in verdict.findings if f.key == {"id": "38"}] == [(Kind.LOST, 1)]
@@ -600,14 +600,14 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
     folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
     folder.injections, folder.steps = [Injected(holds=15)], [at_point(HIT, "after 15 rows")]
     folder.tables = [payments(folder.records), payments(folder.records[:15] + folder.records[20:])]
-    folder.controls = [[payments(folder.records), payments(folder.records)]]
+    folder.baseline_runs = [[payments(folder.records), payments(folder.records)]]
     assert judge(folder).word is word
 
 
 def test_one_of_two_sinks_empty_without_faults_too_has_lost_its_rows(folder: Folder) -> None:
     folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, part="second")))
     folder.tables = [payments(folder.records), []]
-    folder.controls = [folder.tables]
+    folder.baseline_runs = [folder.tables]
     verdict = judge(folder)
     assert (verdict.word, kinds(verdict)) == (Word.VIOLATED, {"lost": len(folder.records)})
     assert all(finding.without_faults for finding in verdict.findings)

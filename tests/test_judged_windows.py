@@ -192,7 +192,7 @@ def overlaps(folder: Path, effect: str) -> str:
     return "; ".join(each for each in judge(run.written()).reasons if "is in" in each)
 
 
-def test_another_watermark_after_a_hit_is_a_finding_that_controls_decide(tmp_path: Path) -> None:
+def test_another_watermark_after_a_hit_is_a_finding_that_baseline_runs_decide(tmp_path: Path) -> None:
     for number, (calm, right) in enumerate(
         (
             ([0, 0, 0], violated(Kind.WRONG_AGGREGATE, 1, shown=None)),
@@ -206,7 +206,7 @@ def test_another_watermark_after_a_hit_is_a_finding_that_controls_decide(tmp_pat
         path = run.written()
         for each, other in enumerate(calm, 1):
             if other:
-                run.edit(f"controls/{each}/progress", lambda said: raised(said, 4))
+                run.edit(f"baseline/{each}/progress", lambda said: raised(said, 4))
         assert look(run, path).misses(replace(right, shown=None)) == {}, calm
 
 

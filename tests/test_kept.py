@@ -1,4 +1,4 @@
-"""Snapshots and control runs as the page shows them, from whole folders and from damaged ones."""
+"""Snapshots and baseline runs as the page shows them, from whole folders and from damaged ones."""
 
 from __future__ import annotations
 
@@ -121,21 +121,21 @@ def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:
 def test_no_link_is_followed_out_of_the_folder(folder: RunFolder, tmp_path: Path) -> None:
     elsewhere = sample.stored(tmp_path, sample.verdict(), run_id="r2")
     sample.keep(elsewhere, sample.INJECTION, rows=1)
-    sample.control(elsewhere, "1", seconds=1)
+    sample.baseline_run(elsewhere, "1", seconds=1)
     (folder.path / "snapshots").symlink_to(elsewhere.path / "snapshots")
-    (folder.path / "controls").mkdir()
-    (folder.path / "controls" / "1").symlink_to(elsewhere.path / "controls" / "1")
+    (folder.path / "baseline").mkdir()
+    (folder.path / "baseline" / "1").symlink_to(elsewhere.path / "baseline" / "1")
     assert shown_of(folder) == []
-    assert snapshots.controls(folder.path) == []
+    assert snapshots.baseline_runs(folder.path) == []
 
 
-def test_control_runs_are_listed_by_name(folder: RunFolder) -> None:
-    sample.control(folder, "2", cached=True, outcome={"drained": True, "seconds": 11.04})
-    sample.control(folder, "1", seconds=12, cached=False, outcome={"drained": False})
-    sample.control(folder, "3", outcome={"error": "it crashed"})
-    (sample.control(folder, "4") / "run.json").unlink()
-    sample.control(folder, ".5.half", seconds=1)
-    assert [(c.name, c.seconds, c.cached, c.drained) for c in snapshots.controls(folder.path)] == [
+def test_baseline_runs_are_listed_by_name(folder: RunFolder) -> None:
+    sample.baseline_run(folder, "2", cached=True, outcome={"drained": True, "seconds": 11.04})
+    sample.baseline_run(folder, "1", seconds=12, cached=False, outcome={"drained": False})
+    sample.baseline_run(folder, "3", outcome={"error": "it crashed"})
+    (sample.baseline_run(folder, "4") / "run.json").unlink()
+    sample.baseline_run(folder, ".5.half", seconds=1)
+    assert [(c.name, c.seconds, c.cached, c.drained) for c in snapshots.baseline_runs(folder.path)] == [
         ("1", "12.0", "no", "no"),
         ("2", "11.0", "yes", "yes"),
         ("3", "-", "not said", "no: it ended in an error"),
@@ -143,16 +143,16 @@ def test_control_runs_are_listed_by_name(folder: RunFolder) -> None:
     ]
 
 
-def test_the_page_names_the_step_of_a_snapshot_and_counts_the_control_runs(folder: RunFolder) -> None:
+def test_the_page_names_the_step_of_a_snapshot_and_counts_the_baseline_runs(folder: RunFolder) -> None:
     sample.keep(folder, sample.INJECTION, rows=299)
     sample.keep(folder, replace(sample.INJECTION, step=7), rows=0)
-    sample.control(folder, "1", seconds=12, outcome={"drained": True})
+    sample.baseline_run(folder, "1", seconds=12, outcome={"drained": True})
     text = render.write(folder.path).read_text()
     # The fault's own part holds its snapshot; that of a step that is in no schedule stands by itself.
     fault = text[text.index('id="fault-1"') : text.index("</article>", text.index('id="fault-1"'))]
     assert "kill driver" in fault and "Snapshots: where everything stood" in fault
     assert "Snapshot of step 7, which is not in the schedule" in text
-    assert "1 control run of the same input without faults" in text
+    assert "1 baseline run of the same input without faults" in text
 
 
 def test_a_snapshot_of_a_step_that_missed_says_so(tmp_path: Path) -> None:

@@ -478,14 +478,14 @@ OTHERWISE = {
     },
     "files": {  # of the Python daemon, of a program, of a run folder, of a file system
         "components/hdfs/run_folders.py", "spark/standalone_containers.py",
-        "run/controls/runs.py", "run_folder/sealed.py",
+        "run/baseline/runs.py", "run_folder/sealed.py",
     },
     "op": {"components/hdfs/webhdfs.py", "run/progress/agent.py"},  # what WebHDFS is asked; what the agent reports
     "request": {"workloads/access_logs.py", "workloads/application_logs.py"},  # of a client: a field of a log's lines
     "kafka": {"scenario/__init__.py", "training/application.py"},  # the default; Spark's name of a format
     "transactions": {"scenario/__init__.py"},  # the default
     "python": {  # the language: a folder of its modules, its version, the part of a driver that is its program
-        "cli/doctor.py", "hosts/local.py", "machine/spark_lines.py", "run/controls/runs.py", "run/run_or_control.py",
+        "cli/doctor.py", "hosts/local.py", "machine/spark_lines.py", "run/baseline/runs.py", "run/run_or_baseline.py",
         "scenario/__init__.py", "spark/standalone_processes.py", "stacks/processes/shared.py",
     },
     "hdfs": {"components/minidfs/__init__.py"},  # whose small form it is

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.checkers.offset_ranges import Span, Spans, between, covers, highest, joined, lowest, meet
+from harness.checkers.offset_ranges import Span, Spans, between, covers, highest, joined, lowest
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,6 @@ def test_the_lowest_and_the_highest_partition_by_partition() -> None:
 
 def offsets(spans: Spans) -> set[tuple[int, int]]:
     return {(span.partition, offset) for span in spans for offset in range(span.start, span.end)}
-
-
-@given(SPANS, SPANS)
-def test_stretches_meet_where_they_have_a_record_in_common(one: Spans, other: Spans) -> None:
-    assert meet(one, other) == bool(offsets(one) & offsets(other))
-
-
-def test_stretches_that_touch_and_those_of_other_partitions_do_not_meet() -> None:
-    assert not meet((Span(0, 0, 5),), (Span(0, 5, 9),))
-    assert not meet((Span(0, 5, 9),), (Span(0, 0, 5),))
-    assert not meet((Span(0, 0, 5),), (Span(1, 0, 5),))
-    assert meet((Span(0, 0, 5),), (Span(1, 0, 5), Span(0, 4, 9)))
 
 
 @given(SPANS, SPANS)

@@ -318,16 +318,16 @@ def test_every_finding_is_in_the_file_beside_the_page(tmp_path: Path) -> None:
     text = (folder.path / table_file.NAME).read_text(encoding="utf-8")
     lines = list(csv.DictReader(io.StringIO(text)))
     assert len(lines) == 321
-    # No control was run, so nobody knows.
+    # No baseline run was run, so nobody knows.
     assert {line["also without faults"] for line in lines} == {""}
     folder.save(2, verdict=sample.held())
     render.write(folder.path)
     assert not (folder.path / table_file.NAME).exists()
 
 
-def test_with_controls_the_file_says_whether_they_show_it_too() -> None:
+def test_with_baseline_runs_the_file_says_whether_they_show_it_too() -> None:
     both = groups([sample.duplicated(), replace(sample.duplicated(1), without_faults=True)])
-    lines = list(csv.DictReader(io.StringIO(table_file.table_file(both, controls=True))))
+    lines = list(csv.DictReader(io.StringIO(table_file.table_file(both, baseline_runs=True))))
     assert sorted(line["also without faults"] for line in lines) == ["no", "yes"]
 
 

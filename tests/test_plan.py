@@ -19,7 +19,7 @@ from harness.report import render
 from harness.report.ci import told
 from harness.report.summary import Run
 from harness.run.plan import plan, text
-from harness.run.run_or_control import planned
+from harness.run.run_or_baseline import planned
 from harness.run_folder import sealed
 from harness.run_folder.store import RunFolder
 from harness.scenario import Scenario

@@ -29,7 +29,7 @@ from harness.components.python.sink.arrow_types import refusal
 from harness.errors import HarnessError, ScenarioError, StackError, UsageError
 from harness.load import dump
 from harness.resources import Resources
-from harness.run.controls.runs import digest
+from harness.run.baseline.runs import digest
 from harness.run.loop import Result
 from harness.run_folder.store import digest as file_sum
 from harness.scenario import Pipeline, Scenario, Sink, Word
@@ -832,7 +832,7 @@ def test_it_is_written_as_it_was_read(tmp_path: Path, view: str) -> None:
     assert list(parts(before)) == ["kafka", "python.second"]
 
 
-def test_kept_controls_are_those_of_the_same_reader(tmp_path: Path) -> None:
+def test_kept_baseline_runs_are_those_of_the_same_reader(tmp_path: Path) -> None:
     readers = {"scenarios/m.py": "def rows(r): ...", "scenarios/beside.py": ""}
     scenario = scenarios.load(project(tmp_path, SCENARIO.format(target="m:rows"), readers=readers))
 

@@ -33,7 +33,7 @@ from harness.report.budget import FULL
 from harness.report.many.page import Many
 from harness.report.many.seen import Seen
 from harness.report.page import LogText, Parts
-from harness.report.snapshots import ControlText, SnapshotText
+from harness.report.snapshots import BaselineText, SnapshotText
 from harness.report.summary import Run, error
 from harness.run_folder.store import RunFolder
 from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word, plain
@@ -185,7 +185,7 @@ def parts_with(text: str) -> Parts:
         progressed=Progressed(queries=(Query(checkpoint=checkpoint, batches=batches),)),
         logs=[LogText(name=text, lines=[text])],
         snapshots=[SnapshotText(step=1, lines=[(text, text, text)])],
-        controls=[ControlText(name=text, seconds=text, cached=text, drained=text)],
+        baseline_runs=[BaselineText(name=text, seconds=text, cached=text, drained=text)],
     )
 
 
@@ -271,7 +271,7 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "exposed, counts: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's",
         "sink-committed (repetition; loss)",
         "while rows are written",
-        "No control run was made. One is made only where something is found.",
+        "No baseline run was made. One is made only where something is found.",
         "onceproof replay ",
         "onceproof run scenarios/append.yaml --seed 7",
         "kafka.version",

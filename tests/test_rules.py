@@ -139,7 +139,7 @@ def test_kinds_may_agree_where_rows_differ(ruled: Callable[[Build], Judged]) -> 
 def test_no_violation_without_a_baseline_run(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
         run.tables = [run.rows((0, 40), again=[(10, 20)])]
-        run.controls = []
+        run.baseline_runs = []
 
     found = ruled(build)
     assert (found.verdict.word, found.wants) == (Word.INCONCLUSIVE, 1)
@@ -257,6 +257,18 @@ def test_what_a_later_restart_gives_was_lost(ruled: Callable[[Build], Judged]) -
     assert "missing at the reading of step 3, and there in the end" in words(found)
 
 
+def test_a_reading_that_lacks_what_no_step_interrupted_blames_none(ruled: Callable[[Build], Judged]) -> None:
+    """The program empties its table and fills it again, and was read in between."""
+
+    def build(run: RunBuilder) -> None:
+        missing(run)
+        run.found(3, tables=[[]])
+
+    found = ruled(build)
+    assert told(found) == (Word.INCONCLUSIVE, {}, set())
+    assert "too many or too few rows at the reading of a step, and are right in the end" in words(found)
+
+
 def test_at_most_once_allows_what_a_later_restart_gives(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
         missing(run)
@@ -328,7 +340,7 @@ def test_at_most_once_allows_no_low_total_without_a_baseline_run(ruled: Callable
         at_most_once(run)
         run.sink(TOTALS)
         run.tables = [run.rows((0, 30))]
-        run.controls = []
+        run.baseline_runs = []
 
     found = ruled(build)
     assert (found.verdict.word, found.wants) == (Word.INCONCLUSIVE, 1)
@@ -426,7 +438,7 @@ def test_a_console_beside_a_sink_does_not_spoil_baseline_runs(ruled: Callable[[B
 def test_an_error_of_one_sink_keeps_no_baseline_run_from_being_made(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
         two_sinks(run, IN_ANY_ORDER)
-        run.controls = []
+        run.baseline_runs = []
 
     assert ruled(build).wants == 1
 

@@ -32,13 +32,13 @@ def forge(path: Path, **changes: Any) -> None:
 
 
 def test_everything_that_a_verdict_rests_on_is_sealed_and_nothing_else(run: RunFolder) -> None:
-    for name in ("logs/driver-1.log", "controls/1/sink/0.json", "snapshots/1-injection/sink/0.parquet"):
+    for name in ("logs/driver-1.log", "baseline/1/sink/0.json", "snapshots/1-injection/sink/0.parquet"):
         (run.path / name).parent.mkdir(parents=True, exist_ok=True)
         (run.path / name).write_text(name)
     run.report_html.write_text("<html>")
     sealed.write(run.path)
     assert list(json.loads((run.path / DIGESTS).read_text())["files"]) == [
-        "controls/1/sink/0.json",
+        "baseline/1/sink/0.json",
         "history.jsonl",
         "ledger/attempts.log",
         "ledger/source.parquet",
@@ -132,10 +132,10 @@ def test_a_room_that_is_a_link_is_not_entered(run: RunFolder) -> None:
 
 def test_what_is_too_much_is_told_however_it_is_called(run: RunFolder) -> None:
     (run.sink / "1.json").write_text("{}")
-    (run.path / "controls" / "0" / "sink").mkdir(parents=True)
-    (run.path / "controls" / "0" / "sink" / "a\nb").write_text("{}")
+    (run.path / "baseline" / "0" / "sink").mkdir(parents=True)
+    (run.path / "baseline" / "0" / "sink" / "a\nb").write_text("{}")
     (run.path / "beside.txt").write_text("a note of mine")
-    said = ["'controls/0/sink/a\\nb': not of the run", "sink/1.json: not of the run"]
+    said = ["'baseline/0/sink/a\\nb': not of the run", "sink/1.json: not of the run"]
     assert [str(each) for each in mismatches(run.path)] == said
 
 

@@ -1,4 +1,4 @@
-"""On the real stack: a sink is read when nothing more can come, and a control shows what a program does without
+"""On the real stack: a sink is read when nothing more can come, and a baseline run shows what a program does without
 faults."""
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from harness.history import Control, History, read
+from harness.history import BaselineRun, History, read
 from harness.judge import judged
 from harness.load import load
 from harness.machine import cache
 from harness.run import loop
-from harness.run.controls import runs as controls
+from harness.run.baseline import runs as baseline_runs
 from harness.run.loop import Result
 from harness.scenario import Scenario, Word
 from harness.stack import Stack
@@ -64,17 +64,17 @@ def test_what_a_second_query_has_not_passed_on_yet_is_not_lost(tmp_path: Path, r
 
 
 @pytest.mark.prove
-def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
+def test_a_baseline_run_lies_in_the_run_and_is_found_in_the_cache(
     tmp_path: Path, run_scenario: Run, stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = tmp_path / "cache"
     kept.mkdir()
     others = cache.folder
-    monkeypatch.setattr(cache, "folder", lambda *parts: kept if parts == (controls.FOLDER,) else others(*parts))
+    monkeypatch.setattr(cache, "folder", lambda *parts: kept if parts == (baseline_runs.FOLDER,) else others(*parts))
     monkeypatch.setattr(loop, "judged", lambda folder: replace(judged(folder), wants=1))
     claim = scenario(tmp_path, UPSERT)
     first, second = run_scenario(claim), run_scenario(claim)
-    told = [parts(result.folder / "controls" / "1") for result in (first, second)]
+    told = [parts(result.folder / "baseline" / "1") for result in (first, second)]
     assert [run["cached"] for run, _ in told] == [False, True]
     run, checkpoint = told[0]
     assert run["digest"] == told[1][0]["digest"]
@@ -85,11 +85,11 @@ def test_a_control_lies_in_the_run_and_is_found_in_the_cache(
     assert sum(run["portions"]) == 600
     assert run["portions"] == [size for size in map(taken, batches) if size]
     for folder in (first.folder, second.folder):
-        assert sorted(path.name for path in (folder / "controls").iterdir()) == ["1"]
-        names = {path.name for path in (folder / "controls" / "1").iterdir()}
+        assert sorted(path.name for path in (folder / "baseline").iterdir()) == ["1"]
+        names = {path.name for path in (folder / "baseline" / "1").iterdir()}
         assert names == {"plan.json", "run.json", "history.jsonl", "ledger", "sink"}
         told_of = [line.event for line in read(folder / "history.jsonl")]
-        states = [event.state for event in told_of if isinstance(event, Control)]
+        states = [event.state for event in told_of if isinstance(event, BaselineRun)]
         assert states == ["begins", "ended" if folder == first.folder else "cached"]
     assert first.verdict.word is second.verdict.word is Word.HELD
     assert len(list(kept.iterdir())) == 1
@@ -101,14 +101,14 @@ def test_a_program_that_does_not_work_without_faults_is_an_outcome(tmp_path: Pat
     program.write_text("raise SystemExit('no such account: fatal')\n")
     folder = tmp_path / "reports" / "upsert" / "run"
     folder.mkdir(parents=True)
-    made = controls.control(
+    made = baseline_runs.baseline_run(
         claim, stack, folder=folder, number=1, seed=0, root=tmp_path, portions=(), history=History(None)
     )
     run = json.loads((made / "run.json").read_text())
     assert not run["outcome"]["drained"]
     assert "no such account: fatal" in run["outcome"]["error"]
     assert (made / "logs" / "driver-1.log").is_file()
-    assert not (cache.root() / "controls" / run["digest"]).exists()
+    assert not (cache.root() / "baseline" / run["digest"]).exists()
 
 
 def parts(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:

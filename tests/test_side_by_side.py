@@ -24,7 +24,7 @@ from harness.faults import FAULTS
 from harness.history import History, Line, Phase
 from harness.hosts import in_parallel
 from harness.machine import capacity
-from harness.run.run_or_control import ended
+from harness.run.run_or_baseline import ended
 from harness.scenario import Fault, Impact, Pipeline, Scenario, Step
 from harness.stack import PROMISED_CORES, Means
 from harness.suite import run_all, side_by_side

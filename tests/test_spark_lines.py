@@ -25,7 +25,7 @@ from harness.machine import cache, jars, java, spark_lines
 from harness.report import claims
 from harness.resources import Resources, RunResources
 from harness.run.plan import in_its_file, plan
-from harness.run.run_or_control import planned
+from harness.run.run_or_baseline import planned
 from harness.run.supervisor import Supervisor
 from harness.run_folder import command
 from harness.scenario import Pipeline, Restart, Scenario

@@ -1,4 +1,4 @@
-"""Stalled, or slow: what the run's outcome says, held against the declared interval and the controls."""
+"""Stalled, or slow: what the run's outcome says, held against the declared interval and the baseline runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.judge.baseline_runs import Control
+from harness.judge.baseline_runs import BaselineRun
 from harness.judge.injections import Injection, Seen
 from harness.judge.read_folder import Run, read_run
 from harness.judge.stalled import Stall, stalled
@@ -22,8 +22,8 @@ FIRST, SECOND = (replace(HIT, batch=0, attempt=1), replace(HIT, attempt=2))
 INJECTIONS = (Injection(number=1, outcome=FIRST), Injection(number=2, outcome=SECOND))
 """Two kills. The batch that was in flight at the second one is never committed."""
 WORDS = "nothing was committed in the last 91 s"
-OPEN = f"{WORDS}; a control run without faults did not get done either"
-ONCE = f"{WORDS}; without faults it failed in 1 of 1 control runs: boom"
+OPEN = f"{WORDS}; a baseline run without faults did not get done either"
+ONCE = f"{WORDS}; without faults it failed in 1 of 1 baseline runs: boom"
 FAILED = "the pipeline does not work without faults either: boom"
 WITHOUT_FAULTS = f"{WORDS}; without faults it went {{}} s without a commit"
 BLAMED = Finding(kind=Kind.STALLED, sink="", position=-1, note=WORDS, faults=(LABEL,))
@@ -51,11 +51,11 @@ GAVE_UP = said(kind="gave up", idle_s=0.5)
 
 
 def test_what_was_taken_for_good_and_missed_only_later_is_nobodys_stall(tmp_path: Path) -> None:
-    found, controls = run(tmp_path, said()), [Control(number=number, gap_s=30.0) for number in (1, 2, 3)]
-    assert stalled(found, INJECTIONS, controls).stand
+    found, baseline_runs = run(tmp_path, said()), [BaselineRun(number=number, gap_s=30.0) for number in (1, 2, 3)]
+    assert stalled(found, INJECTIONS, baseline_runs).stand
     evidence = Evidence(signalled={"datanode": "back without its 3 blocks"}, unfelt=True, unhealed=True)
     felt_by_nobody = StepOutcome(name="lose blocks", point="", batch=1, hit=False, evidence=evidence)
-    out = stalled(replace(found, steps=(*found.steps, felt_by_nobody)), INJECTIONS, controls)
+    out = stalled(replace(found, steps=(*found.steps, felt_by_nobody)), INJECTIONS, baseline_runs)
     assert not out.stand
     assert "lose blocks took away did not come back" in out.unknown[0]
 
@@ -73,82 +73,90 @@ def test_no_word_of_a_stall_is_none(tmp_path: Path, nothing: object) -> None:
     ],
 )
 def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval: float, decided: Stall) -> None:
-    for controls in ([], [Control(number=1, error="boom")], [Control(number=1, gap_s=900.0)]):
+    for baseline_runs in ([], [BaselineRun(number=1, error="boom")], [BaselineRun(number=1, gap_s=900.0)]):
         assert (
-            stalled(run(tmp_path / str(len(controls)) / str(controls), said(), interval), INJECTIONS, controls)
+            stalled(
+                run(tmp_path / str(len(baseline_runs)) / str(baseline_runs), said(), interval),
+                INJECTIONS,
+                baseline_runs,
+            )
             == decided
         )
 
 
 @pytest.mark.parametrize(
-    ("controls", "decided"),
+    ("baseline_runs", "decided"),
     [
         ([], Stall(stand=[replace(BLAMED, faults=())], wants=1)),
-        ([Control(number=1, gap_s=30.0)], Stall(stand=[replace(BLAMED, faults=())], wants=2)),
+        ([BaselineRun(number=1, gap_s=30.0)], Stall(stand=[replace(BLAMED, faults=())], wants=2)),
         (
-            [Control(number=number, gap_s=30.0) for number in (1, 2)],
+            [BaselineRun(number=number, gap_s=30.0) for number in (1, 2)],
             Stall(stand=[replace(BLAMED, faults=())], wants=3),
         ),
-        ([Control(number=number, gap_s=30.0) for number in (1, 2, 3)], Stall(stand=[BLAMED])),
-        ([Control(number=1, gap_s=60.0)], Stall(unknown=[WITHOUT_FAULTS.format(60)])),
-        ([Control(number=1, error="boom")], Stall(unknown=[ONCE], wants=2)),
-        ([Control(number=number, error="boom") for number in (1, 2)], Stall(error=[FAILED])),
+        ([BaselineRun(number=number, gap_s=30.0) for number in (1, 2, 3)], Stall(stand=[BLAMED])),
+        ([BaselineRun(number=1, gap_s=60.0)], Stall(unknown=[WITHOUT_FAULTS.format(60)])),
+        ([BaselineRun(number=1, error="boom")], Stall(unknown=[ONCE], wants=2)),
+        ([BaselineRun(number=number, error="boom") for number in (1, 2)], Stall(error=[FAILED])),
         (
-            [Control(number=1, open=True)],
-            Stall(unknown=[f"{WORDS}; a control run without faults did not get done either"]),
+            [BaselineRun(number=1, open=True)],
+            Stall(unknown=[f"{WORDS}; a baseline run without faults did not get done either"]),
         ),
     ],
 )
-def test_a_stall_beyond_the_declared_interval_is_blamed_once_three_controls_got_done(
-    tmp_path: Path, controls: list[Control], decided: Stall
+def test_a_stall_beyond_the_declared_interval_is_blamed_once_three_baseline_runs_got_done(
+    tmp_path: Path, baseline_runs: list[BaselineRun], decided: Stall
 ) -> None:
-    assert stalled(run(tmp_path, said(), 30.0), INJECTIONS, controls) == decided
+    assert stalled(run(tmp_path, said(), 30.0), INJECTIONS, baseline_runs) == decided
 
 
 @pytest.mark.parametrize(
-    ("what", "control", "decided"),
+    ("what", "baseline_run", "decided"),
     [
         (
             said(),
-            Control(number=1, gap_s=30.0),
-            Stall(unknown=[f"{WORDS}; only 1 of 3 control runs were made"], wants=2),
+            BaselineRun(number=1, gap_s=30.0),
+            Stall(unknown=[f"{WORDS}; only 1 of 3 baseline runs were made"], wants=2),
         ),
-        (said(), Control(number=1, gap_s=91.0 / 3), Stall(unknown=[WITHOUT_FAULTS.format("30.3333")])),
-        (said(), Control(number=1, gap_s=100.0), Stall(unknown=[WITHOUT_FAULTS.format(100)])),
-        (said(), Control(number=1, open=True), Stall(unknown=[OPEN])),
-        (said(), Control(number=1, error="boom"), Stall(unknown=[ONCE], wants=2)),
-        (GAVE_UP, Control(number=1, error="boom"), Stall(unknown=[ONCE], wants=2)),
+        (said(), BaselineRun(number=1, gap_s=91.0 / 3), Stall(unknown=[WITHOUT_FAULTS.format("30.3333")])),
+        (said(), BaselineRun(number=1, gap_s=100.0), Stall(unknown=[WITHOUT_FAULTS.format(100)])),
+        (said(), BaselineRun(number=1, open=True), Stall(unknown=[OPEN])),
+        (said(), BaselineRun(number=1, error="boom"), Stall(unknown=[ONCE], wants=2)),
+        (GAVE_UP, BaselineRun(number=1, error="boom"), Stall(unknown=[ONCE], wants=2)),
     ],
 )
-def test_a_control_says_what_it_needs_without_faults(
-    tmp_path: Path, what: object, control: Control, decided: Stall
+def test_a_baseline_run_says_what_it_needs_without_faults(
+    tmp_path: Path, what: object, baseline_run: BaselineRun, decided: Stall
 ) -> None:
-    assert stalled(run(tmp_path, what), INJECTIONS, [control]) == decided
+    assert stalled(run(tmp_path, what), INJECTIONS, [baseline_run]) == decided
 
 
-CALM, DEAD, ALSO = Control(number=1, gap_s=100.0), Control(number=2, error="boom"), Control(number=3, error="bang")
-AGAIN = f"{WORDS}; without faults it failed in 1 of 3 control runs: boom"
+CALM, DEAD, ALSO = (
+    BaselineRun(number=1, gap_s=100.0),
+    BaselineRun(number=2, error="boom"),
+    BaselineRun(number=3, error="bang"),
+)
+AGAIN = f"{WORDS}; without faults it failed in 1 of 3 baseline runs: boom"
 
 
 @pytest.mark.parametrize(
-    ("controls", "decided"),
+    ("baseline_runs", "decided"),
     [
         ([CALM, CALM, CALM], Stall(stand=[BLAMED])),
         ([DEAD, DEAD, DEAD], Stall(error=[FAILED])),
         ([DEAD, ALSO], Stall(error=[FAILED])),
-        ([Control(number=1, open=True), DEAD, Control(number=3, open=True)], Stall(unknown=[AGAIN])),
+        ([BaselineRun(number=1, open=True), DEAD, BaselineRun(number=3, open=True)], Stall(unknown=[AGAIN])),
         (
             [CALM, CALM, DEAD],
-            Stall(unknown=[f"{WORDS}; without faults it failed in 1 of 3 control runs too: boom"]),
+            Stall(unknown=[f"{WORDS}; without faults it failed in 1 of 3 baseline runs too: boom"]),
         ),
-        ([CALM, CALM, Control(number=3, open=True)], Stall(unknown=[OPEN])),
-        ([CALM, CALM], Stall(unknown=[f"{WORDS}; only 2 of 3 control runs were made"], wants=3)),
+        ([CALM, CALM, BaselineRun(number=3, open=True)], Stall(unknown=[OPEN])),
+        ([CALM, CALM], Stall(unknown=[f"{WORDS}; only 2 of 3 baseline runs were made"], wants=3)),
     ],
 )
-def test_who_gives_up_is_the_faults_victim_if_three_controls_live(
-    tmp_path: Path, controls: list[Control], decided: Stall
+def test_who_gives_up_is_the_faults_victim_if_three_baseline_runs_live(
+    tmp_path: Path, baseline_runs: list[BaselineRun], decided: Stall
 ) -> None:
-    assert stalled(run(tmp_path, GAVE_UP), INJECTIONS, controls) == decided
+    assert stalled(run(tmp_path, GAVE_UP), INJECTIONS, baseline_runs) == decided
 
 
 CALMS = [CALM, CALM, CALM]
@@ -192,15 +200,15 @@ def test_of_two_hits_in_one_attempt_the_one_that_was_survived_did_not_do_it(tmp_
     assert blamed(stalled(seen, (injected(pause, 10), injected(SECOND, 10)), CALMS)) == ((), (paused, LABEL))
 
 
-def test_the_slowest_of_the_controls_counts(tmp_path: Path) -> None:
+def test_the_slowest_of_the_baseline_runs_counts(tmp_path: Path) -> None:
     slow = [replace(CALM, gap_s=1.0), replace(CALM, gap_s=91.0 / 3), replace(CALM, gap_s=2.0)]
     assert stalled(run(tmp_path, said()), INJECTIONS, slow) == Stall(unknown=[WITHOUT_FAULTS.format("30.3333")])
     brief = [replace(CALM, gap_s=1.0)] * 3
     assert stalled(run(tmp_path / "b", said()), INJECTIONS, brief) == Stall(stand=[BLAMED])
 
 
-def test_without_interval_and_control_nobody_can_tell_and_one_is_asked_for(tmp_path: Path) -> None:
-    why = "no control run shows how long it takes without faults: name `pipeline.interval`, or run it again"
+def test_without_interval_and_baseline_run_nobody_can_tell_and_one_is_asked_for(tmp_path: Path) -> None:
+    why = "no baseline run shows how long it takes without faults: name `pipeline.interval`, or run it again"
     assert stalled(run(tmp_path, said()), INJECTIONS, []) == Stall(unknown=[f"{WORDS}; {why}"], wants=1)
 
 
@@ -211,7 +219,7 @@ def test_a_program_that_dies_by_itself_is_not_excused_by_its_interval(tmp_path: 
 
 
 def test_without_a_hit_nobody_is_blamed(tmp_path: Path) -> None:
-    out = stalled(run(tmp_path, said()), (), [Control(number=1)] * 3)
+    out = stalled(run(tmp_path, said()), (), [BaselineRun(number=1)] * 3)
     assert out.stand == [replace(BLAMED, faults=())]
 
 
@@ -219,15 +227,15 @@ def test_without_a_hit_nobody_is_blamed(tmp_path: Path) -> None:
     "word", ["it stood still", {"words": "it stood still", "idle_s": "long"}, {"words": "it stood still"}]
 )
 def test_a_stall_whose_length_nobody_knows_is_unknown(tmp_path: Path, word: object) -> None:
-    out = stalled(run(tmp_path, word), INJECTIONS, [Control(number=1)])
+    out = stalled(run(tmp_path, word), INJECTIONS, [BaselineRun(number=1)])
     assert out == Stall(unknown=["it stood still; without faults it went 0 s without a commit"])
-    bare = stalled(run(tmp_path / "b", {"idle_s": 5}), INJECTIONS, [Control(number=1)] * 3)
+    bare = stalled(run(tmp_path / "b", {"idle_s": 5}), INJECTIONS, [BaselineRun(number=1)] * 3)
     assert bare.stand == [replace(BLAMED, note="")]
 
 
 def test_two_hits_of_one_attempt_that_nobody_looked_at_may_both_have_done_it(tmp_path: Path) -> None:
     twice = tuple(Injection(number=number, outcome=SECOND) for number in (1, 2))
-    out = stalled(run(tmp_path, said()), twice, [Control(number=number, gap_s=1.0) for number in (1, 2, 3)])
+    out = stalled(run(tmp_path, said()), twice, [BaselineRun(number=number, gap_s=1.0) for number in (1, 2, 3)])
     assert [(each.faults, each.fits) for each in out.stand] == [((), (LABEL, LABEL))]
 
 

@@ -20,9 +20,9 @@ from harness.history import (
     AttemptDiagnosed,
     AttemptEnded,
     AttemptStarted,
+    BaselineRun,
     BatchCommitted,
     BatchPlanned,
-    Control,
     Event,
     FaultInjected,
     Line,
@@ -78,7 +78,7 @@ HISTORY = histories.lines(
     batch(5.0, SinkCommitted, 1, 2),
     batch(5.1, BatchCommitted, 1, 2),
     (6.0, Phase(name="judging")),
-    (9.0, Control(number=1, state="begins")),
+    (9.0, BaselineRun(number=1, state="begins")),
 )
 PROGRESSED = Progressed(
     queries=(

@@ -17,7 +17,7 @@ import pytest
 
 from harness import suite
 from harness.errors import HarnessError
-from harness.judge.baseline_runs import read_controls
+from harness.judge.baseline_runs import read_baseline_runs
 from harness.judge.read_folder import read_run
 from harness.scenario import Word
 from tests import torn
@@ -31,7 +31,7 @@ SEED = os.environ.get("ONCEPROOF_TORN_SEED", "1")
 @pytest.fixture(scope="module")
 def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[Files]:
     """Five sealed runs: one that held, with a snapshot; one of two sinks, not drained, with a loss; and three with a
-    loss that nothing explains, held against controls of which none, each, or not every one shows it."""
+    loss that nothing explains, held against baseline runs of which none, each, or not every one shows it."""
     place = tmp_path_factory.mktemp("whole")
     plain = Folder(place / "plain")
     plain.tables = [payments(plain.records)]
@@ -44,11 +44,11 @@ def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[Files]:
 
 
 def lossy(path: Path, *short: int) -> Folder:
-    """A run that lost a record of a batch which nothing hit, and controls that lost so many."""
+    """A run that lost a record of a batch which nothing hit, and baseline runs that lost so many."""
     folder = Folder(path)
     rows = payments(folder.records)
     folder.tables = [rows[1:]]
-    folder.controls = [[rows[less:]] for less in short]
+    folder.baseline_runs = [[rows[less:]] for less in short]
     return folder
 
 
@@ -60,14 +60,14 @@ DIFFER = "not deterministic without faults: baseline runs differ in 1 findings"
     ("number", "expected"),
     [(2, (3, Word.VIOLATED, ())), (3, (3, Word.VIOLATED, ())), (4, (2, Word.INCONCLUSIVE, (DIFFER,)))],
 )
-def test_a_whole_run_is_judged_with_its_controls(
+def test_a_whole_run_is_judged_with_its_baseline_runs(
     wholes: list[Files], room: Path, number: int, expected: tuple[int, Word, tuple[str, ...]]
 ) -> None:
     torn.lay(wholes[number], room)
-    controls, verdict = read_controls(read_run(room), lambda run: []), judge(room)
-    assert (len(controls), verdict.word, verdict.reasons) == expected
+    baseline_runs, verdict = read_baseline_runs(read_run(room), lambda run: []), judge(room)
+    assert (len(baseline_runs), verdict.word, verdict.reasons) == expected
     assert [finding.without_faults for finding in verdict.findings] == [number == 3]
-    shutil.rmtree(room / "controls")
+    shutil.rmtree(room / "baseline")
     assert (judge(room).word, judge(room).reasons) == (Word.INCONCLUSIVE, (ALONE,))
 
 

@@ -288,9 +288,9 @@ def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
 
 
 def test_a_note_with_a_log_is_one_line_with_the_log_s_last() -> None:
-    note = "control run 1 did not work: it waited 180 s. Its log ends:\nlogs/driver-1.log:\nWARN a\nKilled: 9\n"
+    note = "baseline run 1 did not work: it waited 180 s. Its log ends:\nlogs/driver-1.log:\nWARN a\nKilled: 9\n"
     assert stakes.noted(sample.verdict(notes=(note, "plain", ""))) == [
-        "note: control run 1 did not work: it waited 180 s. Its log ends: Killed: 9",
+        "note: baseline run 1 did not work: it waited 180 s. Its log ends: Killed: 9",
         "note: plain",
         "note: ",
     ]

@@ -157,7 +157,7 @@ class WindowRun(RunBuilder):
         return path
 
     def sealed(self) -> RunFolder:
-        """The same without control runs, judged and sealed."""
+        """The same without baseline runs, judged and sealed."""
         self._ready()
         return super().sealed()
 
@@ -181,7 +181,7 @@ class WindowRun(RunBuilder):
         whole = [Query(checkpoint=CHECKPOINT, batches=batches, first={1: 0})]
         calm = replace(
             self,
-            path=self.path / "controls" / str(number),
+            path=self.path / "baseline" / str(number),
             scenario=replace(self.scenario, schedule=()),
             steps=[],
             moments=[],

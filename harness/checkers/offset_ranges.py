@@ -53,11 +53,6 @@ def joined(*many: Spans) -> Spans:
     return tuple(out)
 
 
-def meet(one: Spans, other: Spans) -> bool:
-    """Do two sets of stretches have a record in common?"""
-    return any(a.partition == b.partition and a.start < b.end and b.start < a.end for a in one for b in other)
-
-
 def covers(outer: Spans, inner: Spans) -> bool:
     """Do the outer stretches hold all of the inner ones, of which there are some?"""
     within = (any(o.partition == i.partition and o.start <= i.start and i.end <= o.end for o in outer) for i in inner)

@@ -7,13 +7,15 @@
 3. A step counts where a naive pipeline would have been caught. Reprocessed records count if the interrupted execution
    may have left something in the sink and a pipeline that added its rows or amounts again would differ from the
    expected rows. Interrupted records whose effect was not complete count for a loss if the expected rows differ
-   without them. A repetition that the sink's reader removes does not count.
+   without them. A repetition that the sink's reader removes does not count. Where a repetition cannot change the
+   expected rows, as of a latest row per key, it counts, with a note: rows that were appended would lie there twice.
 4. Cause. Let rows(m) be the expected rows if record r takes effect m(r) times. A finding is explained by multiplicities
    that differ from 1 only for records that a step interrupted. One step explains it and no other does: cause. Several:
    candidates. None: where baseline runs are clean, it is attributed to the only step, or to those that touched it.
 5. Baseline. Up to three runs without faults; what they show alike is "also without faults". No violated without one.
 6. The guarantee is read once: at-least-once drops reprocessing, at-most-once drops loss, exactly-once none.
-7. The word. Per sink, then the worst of them. An error of one sink never hides a violation of another.
+7. The word. The worst of all sinks. A run is a test where a step counts in one of them; a note names the others. An
+   error of one sink never hides a violation of another.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.judge import word as words
-from harness.judge.attribution import Attributed, Held, against, attributed
+from harness.judge.attribution import AfterBaseline, Attributed, against, attributed
 from harness.judge.baseline import Baseline, Shown
-from harness.judge.baseline_runs import read_controls, signature
+from harness.judge.baseline_runs import read_baseline_runs, signature
 from harness.judge.examine import FINDINGS_MAX, Examined, hidden
 from harness.judge.exposure import EARLY, PLANNED, SAFE, WRITING, WRITTEN
 from harness.judge.injections import read_injections
@@ -60,7 +62,7 @@ class Facts:
     findings: Sequence[Attributed]
     strange: Mapping[int, str]
     """By place, the sinks that hold no expected key, without faults neither: their findings count for nothing."""
-    held: Held
+    after_baseline: AfterBaseline
     stall: Stall
     skips: str
     """Why the offset log does not say what was in flight."""
@@ -77,7 +79,7 @@ class Facts:
     def violating(self) -> list[Finding]:
         """The findings that break the guarantee; none where the input is not known, or the run failed."""
         stalled = () if self.stall.wants else self.stall.stand
-        return [] if self.own_errors else [*stalled, *self.held.violating]
+        return [] if self.own_errors else [*stalled, *self.after_baseline.violating]
 
     @property
     def own_errors(self) -> list[str]:
@@ -115,7 +117,7 @@ def judged(folder: Path) -> Judged:
     hits = read_injections(run)
     sinks = compared(run, hits)
     marks = frozenset(signature(finding) for sink in sinks for finding in sink.examined.findings)
-    baseline = Baseline(runs=read_controls(run, _findings), marks=marks)
+    baseline = Baseline(runs=read_baseline_runs(run, _findings), marks=marks)
     labels = {hit.number: hit.label for hit in hits}
     findings = [each for sink in sinks for each in attributed(sink, baseline, run.scenario.guarantee, labels)]
     examined = [sink.examined for sink in sinks]
@@ -126,7 +128,7 @@ def judged(folder: Path) -> Judged:
         sinks=sinks,
         findings=findings,
         strange=strange,
-        held=against(baseline, [each for each in findings if each.finding.position not in strange]),
+        after_baseline=against(baseline, [each for each in findings if each.finding.position not in strange]),
         stall=stalled(run, hits, baseline.runs),
         skips=undeclared(run, hits),
         late=declared(run),
@@ -151,7 +153,13 @@ def _verdict(facts: Facts) -> Verdict:
     amiss = words.unexpected(found, violating, reasons, run.scenario.expect, sound=sound)
     told = [amiss] if amiss and found is run.scenario.expect.word else []
     left = [each.finding for each in facts.findings if each.finding.position in facts.strange]
-    shown = (*facts.stall.stand, *facts.held.stand, *facts.producer.recovered, *facts.held.doubtful, *left)
+    shown = (
+        *facts.stall.stand,
+        *facts.after_baseline.stand,
+        *facts.producer.recovered,
+        *facts.after_baseline.doubtful,
+        *left,
+    )
     return Verdict(
         word=found,
         as_expected=not amiss,
@@ -171,7 +179,10 @@ def _verdict(facts: Facts) -> Verdict:
 def _reasons(facts: Facts) -> words.Reasons:
     """Return why the word is no better than it is."""
     run, sinks, stall = facts.run, [sink.examined for sink in facts.sinks], facts.stall
-    unclear = [*facts.held.inconclusive, *filter(None, (hidden(sink, run.scenario.guarantee) for sink in sinks))]
+    unclear = [
+        *facts.after_baseline.inconclusive,
+        *filter(None, (hidden(sink, run.scenario.guarantee) for sink in sinks)),
+    ]
     noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
     unready = [each.note for each in stall.stand if stall.wants]
     moved = bool(run.outcome.get("grew") or run.outcome.get("unsettled"))
@@ -180,7 +191,7 @@ def _reasons(facts: Facts) -> words.Reasons:
             *facts.own_errors,
             *(why for sink in sinks for why in sink.reasons.error),
             *stall.error,
-            *facts.held.error,
+            *facts.after_baseline.error,
         ],
         untested=tuple(_untested(facts)),
         inconclusive=[*_open(run, facts.sinks), *stall.unknown, *unready, *unclear, *noted],
@@ -286,7 +297,7 @@ def _untried(run: Run, sinks: Sequence[Compared]) -> Iterator[tuple[str, str]]:
 
 def _notes(facts: Facts) -> Iterator[str]:
     yield from (note for sink in facts.sinks for note in sink.examined.reasons.notes)
-    yield from facts.held.notes
+    yield from facts.after_baseline.notes
     read = [sink for sink in facts.sinks if sink.examined.case]
     empty = [sink.examined for sink in read if not sink.examined.holds and sink.examined.counts.expected]
     yield from (

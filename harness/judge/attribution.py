@@ -68,7 +68,7 @@ def _caused(
 
 
 @dataclass(kw_only=True)
-class Held:
+class AfterBaseline:
     """The findings held against the baseline runs: those that stand, those of them that break the guarantee, those that
     may be there without faults; and reasons."""
 
@@ -80,9 +80,9 @@ class Held:
     notes: list[str] = field(default_factory=list)
 
 
-def against(baseline: Baseline, findings: Sequence[Attributed]) -> Held:
+def against(baseline: Baseline, findings: Sequence[Attributed]) -> AfterBaseline:
     """Return the findings held against the baseline runs."""
-    out, untold, unasked = Held(), 0, 0
+    out, untold, unasked = AfterBaseline(), 0, 0
     for each in findings:
         if each.needs_baseline and each.shown is Shown.NONE:
             unasked += 1
@@ -107,7 +107,7 @@ def against(baseline: Baseline, findings: Sequence[Attributed]) -> Held:
     return out
 
 
-def _also_without_faults(out: Held) -> None:
+def _also_without_faults(out: AfterBaseline) -> None:
     also = [finding for finding in out.stand if finding.without_faults]
     if wrong := [finding for finding in also if finding.kind in MISFITS]:
         words = f"expected rows and pipeline do not fit: {len(wrong)} rows are {wrong[0].kind} in every baseline run"

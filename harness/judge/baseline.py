@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from harness.judge.baseline_runs import CONTROLS_MAX, FAILED_MIN, Control, Signature, signature
+from harness.judge.baseline_runs import BASELINE_RUNS_MAX, FAILED_MIN, BaselineRun, Signature, signature
 from harness.scenario import MISFITS, Finding, Kind
 
 
@@ -31,19 +31,19 @@ class Shown(Enum):
 class Baseline:
     """The baseline runs of a run."""
 
-    runs: Sequence[Control] = ()
+    runs: Sequence[BaselineRun] = ()
     marks: frozenset[Signature] = frozenset()
     """What the findings of the run are about."""
 
     @property
-    def usable(self) -> list[Control]:
+    def usable(self) -> list[BaselineRun]:
         """Those that got done."""
-        return [control for control in self.runs if control.usable]
+        return [baseline_run for baseline_run in self.runs if baseline_run.usable]
 
     @property
     def failed(self) -> str:
         """Why the pipeline does not work without faults either; empty if it does, or one may have failed by chance."""
-        failed = [control.error for control in self.runs if control.error]
+        failed = [baseline_run.error for baseline_run in self.runs if baseline_run.error]
         return failed[0] if not self.usable and len(failed) >= FAILED_MIN else ""
 
     def shown(self, finding: Finding) -> Shown:
@@ -51,9 +51,13 @@ class Baseline:
         mark, usable = signature(finding), self.usable
         if not usable:
             return Shown.NONE
-        sets = [{m: f.found for m, f in control.findings.items() if m[:2] == mark[:2]} for control in usable]
+        sets = [{m: f.found for m, f in baseline_run.findings.items() if m[:2] == mark[:2]} for baseline_run in usable]
         if all(each == sets[0] for each in sets) and self.marks.issuperset(sets[0]):
-            more = [control.findings[mark].copies < finding.copies for control in usable if mark in control.findings]
+            more = [
+                baseline_run.findings[mark].copies < finding.copies
+                for baseline_run in usable
+                if mark in baseline_run.findings
+            ]
             counted = finding.kind in (Kind.LOST, Kind.DUPLICATED)
             return Shown.ALIKE if mark in sets[0] and not (counted and all(more)) else Shown.CLEAN
         if all(mark in each for each in sets) and mark[1] not in MISFITS:
@@ -62,9 +66,9 @@ class Baseline:
 
     def wanted(self, findings: Sequence[Finding]) -> int:
         """Return how many baseline runs these findings need in all: one that is clean, else three; 0 if no more."""
-        if not findings or len(self.runs) >= CONTROLS_MAX:
+        if not findings or len(self.runs) >= BASELINE_RUNS_MAX:
             return 0
-        kinds = {(position, kind) for control in self.usable for position, kind, _ in control.findings}
+        kinds = {(position, kind) for baseline_run in self.usable for position, kind, _ in baseline_run.findings}
         if self.usable and kinds.isdisjoint((finding.position, finding.kind) for finding in findings):
             return 0
         if any(self.shown(finding) is Shown.DIFFERS for finding in findings):

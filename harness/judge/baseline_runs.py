@@ -1,6 +1,6 @@
 """The baseline runs in a run folder, each as its findings.
 
-One is a run folder inside the run's own, `controls/<k>/`: the same pipeline, input and sinks, and no fault.
+One is a run folder inside the run's own, `baseline/<k>/`: the same pipeline, input and sinks, and no fault.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from harness.errors import HarnessError, UsageError
 from harness.judge.read_folder import Run, read_json, read_run
 from harness.scenario import Finding, Kind
 
-CONTROLS_MAX = 3
+BASELINE_RUNS_MAX = 3
 FAILED_MIN = 2
-"""So many control runs have to fail, and none get done, before the program is said not to work without faults: one may
+"""So many baseline runs have to fail, and none get done, before the program is said not to work without faults: one may
 fail to come up on a machine that is busy."""
 SLOWER = 3.0
 """A pipeline may go that much longer without a commit than it did without faults."""
@@ -23,8 +23,8 @@ Signature = tuple[int, Kind, tuple[tuple[str, str | None], ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Control:
-    """One control run: its findings by what they are about. `error` says why the pipeline without faults did not work,
+class BaselineRun:
+    """One baseline run: its findings by what they are about. `error` says why the pipeline without faults did not work,
     `open` that it did not get done, or that a sink of it could not be compared: what it does not show says nothing
     then."""
 
@@ -45,21 +45,21 @@ def signature(finding: Finding) -> Signature:
     return finding.position, finding.kind, tuple(finding.key.items())
 
 
-def read_controls(run: Run, findings: Callable[[Run], Sequence[Finding] | None]) -> list[Control]:
-    """The control runs that lie in the run's folder; `findings` judges one, and gives None for one that shows nothing.
+def read_baseline_runs(run: Run, findings: Callable[[Run], Sequence[Finding] | None]) -> list[BaselineRun]:
+    """The baseline runs that lie in the run's folder; `findings` judges one, and gives None for one that shows nothing.
     Raises HarnessError and UsageError for one that is damaged."""
     found = []
-    for number in range(1, CONTROLS_MAX + 1):
-        folder = run.folder / "controls" / str(number)
+    for number in range(1, BASELINE_RUNS_MAX + 1):
+        folder = run.folder / "baseline" / str(number)
         if not folder.is_dir():
             break
-        found.append(_control(number, folder_run(run, number), findings))
+        found.append(_baseline_run(number, folder_run(run, number), findings))
     return found
 
 
 def folder_run(run: Run, number: int) -> Run | str:
-    """A control's own folder, read; why not, if its pipeline did not get far enough to leave one."""
-    folder = run.folder / "controls" / str(number)
+    """A baseline run's own folder, read; why not, if its pipeline did not get far enough to leave one."""
+    folder = run.folder / "baseline" / str(number)
     try:
         return read_run(folder)
     except UsageError as failure:
@@ -69,14 +69,14 @@ def folder_run(run: Run, number: int) -> Run | str:
         raise HarnessError(f"{folder} is damaged: {failure}") from failure
 
 
-def _control(number: int, run: Run | str, findings: Callable[[Run], Sequence[Finding] | None]) -> Control:
+def _baseline_run(number: int, run: Run | str, findings: Callable[[Run], Sequence[Finding] | None]) -> BaselineRun:
     if isinstance(run, str):
-        return Control(number=number, error=run)
+        return BaselineRun(number=number, error=run)
     outcome: Mapping[str, Any] = run.outcome
     if outcome.get("error"):
-        return Control(number=number, error=str(outcome["error"]))
+        return BaselineRun(number=number, error=str(outcome["error"]))
     found = findings(run) if run.drained and not outcome.get("reasons") else None
     if found is None:
-        return Control(number=number, open=True, gap_s=run.progressed.gap_s)
+        return BaselineRun(number=number, open=True, gap_s=run.progressed.gap_s)
     by = {signature(finding): finding for finding in found if finding.kind is not Kind.RECOVERED}
-    return Control(number=number, findings=by, gap_s=run.progressed.gap_s)
+    return BaselineRun(number=number, findings=by, gap_s=run.progressed.gap_s)

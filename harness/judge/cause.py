@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import combinations, product
@@ -321,6 +321,7 @@ def repaired(scale: Scale, causes: Causes, *, since: int) -> Iterator[Repaired]:
     for step in (step for step in causes.steps if step.hit.number > since):
         assert step.at is not None and step.reach is not None
         committed, partial = scale.upto(step.reach.low, step.at), scale.keys(step.reach.partial)
+        lost, unexplained = list[Repaired](), False
         for key in committed.keys() - known:
             wanted, now = step.at.of(right[key].elements())[key], step.at.rows[key]
             more = sum(max(0, now[mark] - count) for mark, count in wanted.items())
@@ -329,7 +330,13 @@ def repaired(scale: Scale, causes: Causes, *, since: int) -> Iterator[Repaired]:
                 continue
             harm = Harm.REPETITION if more else Harm.LOSS
             ways = causes.before(step, key, harm)
-            lost = less and ways and end[key] == right[key] and not causes.may_come(step, ways)
-            if (more and not end[key] - right[key]) or lost:
+            each = Repaired(step=step, key=key, copies=more or less, harm=harm, ways=ways)
+            if more and not end[key] - right[key]:
                 known.add(key)
-                yield Repaired(step=step, key=key, copies=more or less, harm=harm, ways=ways)
+                yield each
+            elif not more and end[key] == right[key]:
+                lost += [each] if ways and not causes.may_come(step, ways) else []
+                unexplained |= not ways
+        known |= {each.key for each in lost}
+        # Rows that no step interrupted are missing too: a program that empties its sink and fills it again, say.
+        yield from (replace(each, ways=()) if unexplained else each for each in lost)

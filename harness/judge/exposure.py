@@ -178,11 +178,11 @@ class _Struck:
 
     @cached_property
     def in_flight(self) -> bool:
-        """Spark's log says what is planned; of a program that manages its own offsets, only what it has begun does: in
-        this sink, in another one, or where it saves them."""
+        """Spark's log says what is planned; of a program that manages its own offsets, only what it has begun to write
+        does, in this sink or in another one."""
         assert self.hit.at is not None
         elsewhere = any(words for place, words in self.hit.at.snapshot.writing.items() if place)
-        return not self.reach.own or bool(self.left) or elsewhere or bool(self.saved_unwritten)
+        return not self.reach.own or bool(self.left) or elsewhere
 
     @cached_property
     def handed(self) -> str:
@@ -244,7 +244,8 @@ class _Struck:
         low, high = (self.scale.rows(Cut(only=between({}, end))) for end in (self.reach.low, self.reach.high))
         case = self.scale.case
         floats = not self.keys and bool(changed(whole(case, low), whole(case, high)))
-        return (blind(case) or floats) and self.in_flight and self.scale.allows is None
+        in_flight = self.in_flight or bool(self.saved_unwritten)
+        return (blind(case) or floats) and in_flight and self.scale.allows is None
 
     @cached_property
     def whole(self) -> bool:
@@ -382,7 +383,7 @@ class _Struck:
             if not why and not _differs(scale, Cut(again=(spans,))):
                 note = "reprocessing cannot change these expected rows"
         words = "reprocessing" if harm is Harm.REPETITION else "loss"
-        told = "; ".join(filter(None, (f"{words} of {self._named()}", note)))
+        told = "; ".join(filter(None, (f"{words} of {self._named(spans)}", note)))
         yield Stake(
             step=self.hit.number,
             position=scale.position,
@@ -406,10 +407,11 @@ class _Struck:
             return False
         return Counter(rows) <= dropped_since(self.scale, self.hit, self.until)
 
-    def _named(self) -> str:
+    def _named(self, spans: Spans) -> str:
         if self.reach.batch is not None:
             return f"batch {self.reach.batch}"
-        return "the records after the saved offsets"
+        last = covers(self.saved_unwritten, spans)
+        return "the records whose offsets were saved last" if last else "the records after the saved offsets"
 
     def _why(self) -> str:
         if not self.reach.taken and self.reach.batch is not None:

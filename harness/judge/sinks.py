@@ -142,7 +142,7 @@ def _explained(out: Compared, scale: Scale) -> None:
             examined.findings.append(_finding(scale, each))
     if unexplained:
         # Baseline runs are compared at their end alone: they do not show a habit that is gone by then.
-        words = f"{unexplained} keys of {examined.name} had too many rows at the reading of a step"
+        words = f"{unexplained} keys of {examined.name} had too many or too few rows at the reading of a step"
         examined.reasons.unknown.append(f"{words}, and are right in the end: no step explains them")
 
 

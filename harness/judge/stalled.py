@@ -1,7 +1,7 @@
 """Did the pipeline stall, or is it slow? Records outstanding and no progress, beyond what it declares or needed without
 faults.
 
-A stretch without a commit is a stall only if it is longer than the declared `interval` allows, and than a control run
+A stretch without a commit is a stall only if it is longer than the declared `interval` allows, and than a baseline run
 without faults needed, its start included. A program that dies by itself is the faults' victim only if it lives without
 them. Where a fault took away for good what every program needs, nobody can tell, but of what had stalled before. Nor of
 one that ended well where only who failed is started again: elsewhere a scheduler would have started it; nor of a
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.judge.baseline_runs import CONTROLS_MAX, FAILED_MIN, SLOWER, Control
+from harness.judge.baseline_runs import BASELINE_RUNS_MAX, FAILED_MIN, SLOWER, BaselineRun
 from harness.judge.injections import Injection, moved
 from harness.judge.late_log import late_log
 from harness.judge.read_folder import Run
@@ -37,8 +37,8 @@ class Stall:
     gone: bool = False
 
 
-def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Control]) -> Stall:
-    """What the run's outcome says of a stall, held against the declared interval and the controls."""
+def stalled(run: Run, injections: Sequence[Injection], baseline_runs: Sequence[BaselineRun]) -> Stall:
+    """What the run's outcome says of a stall, held against the declared interval and the baseline runs."""
     said = run.outcome.get("stalled")
     if not said:
         return Stall()
@@ -46,21 +46,21 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     dead = isinstance(said, dict) and said.get("kind") == GAVE_UP
     idle_s = _number(said, "idle_s")
     if isinstance(said, dict) and said.get("kind") == ENDED_WELL:
-        return _failed(words, controls) or Stall(unknown=[f"{words}; {NO_SCHEDULER}"])
+        return _failed(words, baseline_runs) or Stall(unknown=[f"{words}; {NO_SCHEDULER}"])
     if not dead and _anew(run.progressed):
-        return _failed(words, controls) or Stall(unknown=[f"{words}; {BEGUN_ANEW}"])
+        return _failed(words, baseline_runs) or Stall(unknown=[f"{words}; {BEGUN_ANEW}"])
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
     since, interval = _since(run, injections), run.scenario.pipeline.interval_s
-    longest = max((control.gap_s for control in controls), default=0.0)
+    longest = max((baseline_run.gap_s for baseline_run in baseline_runs), default=0.0)
     if away := next((hit for hit in since if _took(hit)), None):
         idle_s, since, dead = _idle_s(since, away), _before(since, away), False
         if idle_s <= SLOWER * (longest if interval is None else interval):
-            return _failed(words, controls) or _gone(words, away.label)
+            return _failed(words, baseline_runs) or _gone(words, away.label)
     # What nobody missed at once may be missed by the next attempt.
     elif gone := [
         step.name for step in run.steps if not step.hit and step.evidence.signalled and step.evidence.unhealed
     ]:
-        return _failed(words, controls) or _gone(words, gone[0])
+        return _failed(words, baseline_runs) or _gone(words, gone[0])
     labels = tuple(injection.label for injection in since)
     if not dead and (late := late_log(run, injections)):
         return Stall(unknown=[f"{words}; {late}"])
@@ -69,19 +69,19 @@ def stalled(run: Run, injections: Sequence[Injection], controls: Sequence[Contro
     declared = interval is not None and not dead
     if interval is not None and declared and idle_s <= SLOWER * interval:
         return Stall(unknown=[f"{words}; that is no stall for an interval of {interval:g} s"])
-    if failed := _failed(words, controls):
+    if failed := _failed(words, baseline_runs):
         return failed
-    if any(control.open for control in controls):
-        return Stall(unknown=[f"{words}; a control run without faults did not get done either"])
-    if controls and not dead and idle_s <= SLOWER * longest:
+    if any(baseline_run.open for baseline_run in baseline_runs):
+        return Stall(unknown=[f"{words}; a baseline run without faults did not get done either"])
+    if baseline_runs and not dead and idle_s <= SLOWER * longest:
         return Stall(unknown=[f"{words}; without faults it went {longest:g} s without a commit"])
     # Whoever dies or hangs may do so now and then, with or without faults.
-    wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
+    wants = len(baseline_runs) + 1 if len(baseline_runs) < BASELINE_RUNS_MAX else 0
     if wants and declared:
         return Stall(stand=[finding], wants=wants)
     if wants:
-        why = "no control run shows how long it takes without faults: name `pipeline.interval`, or run it again"
-        made = f"only {len(controls)} of {CONTROLS_MAX} control runs were made" if controls else why
+        why = "no baseline run shows how long it takes without faults: name `pipeline.interval`, or run it again"
+        made = f"only {len(baseline_runs)} of {BASELINE_RUNS_MAX} baseline runs were made" if baseline_runs else why
         return Stall(unknown=[f"{words}; {made}"], wants=wants)
     return Stall(stand=[blamed])
 
@@ -97,18 +97,18 @@ def _gone(words: str, label: str) -> Stall:
     return Stall(unknown=[f"{words}; {lasting}"], gone=True)
 
 
-def _failed(words: str, controls: Sequence[Control]) -> Stall | None:
-    """What control runs that failed say of it; None if none did."""
-    failed = [control for control in controls if control.error]
-    usable = any(control.usable for control in controls)
+def _failed(words: str, baseline_runs: Sequence[BaselineRun]) -> Stall | None:
+    """What baseline runs that failed say of it; None if none did."""
+    failed = [baseline_run for baseline_run in baseline_runs if baseline_run.error]
+    usable = any(baseline_run.usable for baseline_run in baseline_runs)
     if failed and not usable and len(failed) < FAILED_MIN:
-        again = f"without faults it failed in {len(failed)} of {len(controls)} control runs"
-        wants = len(controls) + 1 if len(controls) < CONTROLS_MAX else 0
+        again = f"without faults it failed in {len(failed)} of {len(baseline_runs)} baseline runs"
+        wants = len(baseline_runs) + 1 if len(baseline_runs) < BASELINE_RUNS_MAX else 0
         return Stall(unknown=[f"{words}; {again}: {failed[0].error}"], wants=wants)
     if failed and not usable:
         return Stall(error=[f"the pipeline does not work without faults either: {failed[0].error}"])
     if failed:
-        often = f"without faults it failed in {len(failed)} of {len(controls)} control runs too"
+        often = f"without faults it failed in {len(failed)} of {len(baseline_runs)} baseline runs too"
         return Stall(unknown=[f"{words}; {often}: {failed[0].error}"])
     return None
 

@@ -125,7 +125,7 @@ def _told(watermark_ms: int) -> str:
 
 
 def _finding(unlike: _Unlike, place: int, sink: Sink) -> Finding:
-    # Without batch and times in what names it: control runs have other batches, and show the same all the same.
+    # Without batch and times in what names it: baseline runs have other batches, and show the same all the same.
     key = {"watermark": sink.watermark.of if sink.watermark else ""}
     kind = Kind.WRONG_AGGREGATE
     return Finding(kind=kind, sink=sink.name, position=place, key=key, batches=(unlike.batch,), note=unlike.words)

@@ -1,6 +1,6 @@
-"""Rule 7: from findings and reasons to one word. Per sink, then the worst of them.
+"""Rule 7: from the findings and reasons of all sinks to the worst word.
 
-violated      a finding breaks the guarantee, and a baseline run is without it or shows it too
+violated      a finding breaks the guarantee, and baseline runs agree about it
 error         the scenario, the program or the harness is wrong, and no verdict is possible
 untested      no step counts, or something that makes a run a test is missing
 inconclusive  the evidence does not tell

@@ -1,4 +1,4 @@
-"""Our own cache: jars, class archives and control runs that outlive a run, shared by every run of this user.
+"""Our own cache: jars, class archives and baseline runs that outlive a run, shared by every run of this user.
 
 Filled so that two suites at once cannot collide: under a lock, into a temporary folder, which is then renamed.
 """

@@ -38,7 +38,7 @@ from harness.report.escape import visible
 from harness.report.many.gather import NIGHT, SUMMARY
 from harness.report.many.seen import Seen
 from harness.report.summary import Run, error
-from harness.run.controls.digest import files
+from harness.run.baseline.digest import files
 from harness.run_folder import store
 from harness.run_folder.lines import whole
 from harness.scenario import Scenario, Word

@@ -22,7 +22,7 @@ from harness.report.causes.undrained import Undrained, ran, undrained
 from harness.report.escape import dictionary, plural, visible
 from harness.report.failure_text import evidence_lines, meaning
 from harness.report.many.matrix import MARKS
-from harness.report.snapshots import ControlText, SnapshotText
+from harness.report.snapshots import BaselineText, SnapshotText
 from harness.report.timeline.attempt_rows import AttemptText, attempt_rows
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.curves import curves
@@ -120,8 +120,8 @@ class Page:
     points: list[PointsText]
     outcome: list[tuple[str, str]]
     self_tests: list[tuple[str, str]]
-    controls: list[ControlText]
-    controls_said: str
+    baseline_runs: list[BaselineText]
+    baseline_said: str
     says: str
     limits: list[str]
     again: list[tuple[str, str]]
@@ -150,7 +150,7 @@ class Parts:
     history: Sequence[Line]
     logs: Sequence[LogText] = ()
     snapshots: Sequence[SnapshotText] = ()
-    controls: Sequence[ControlText] = ()
+    baseline_runs: Sequence[BaselineText] = ()
     progressed: Progressed | None = None
     counts: Counts | None = None
     starved: Mapping[int, int] = field(default_factory=dict)
@@ -208,8 +208,8 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         ],
         outcome=claims.outcome(verdict),
         self_tests=[(name, "found" if found else "MISSED") for name, found in verdict.self_tests.items()],
-        controls=list(parts.controls),
-        controls_said=_controls_said(len(parts.controls)),
+        baseline_runs=list(parts.baseline_runs),
+        baseline_said=_baseline_said(len(parts.baseline_runs)),
         says=claims.says(verdict, case.guarantee),
         limits=claims.limits(verdict, parts.run),
         again=claims.again(parts.folder, parts.run, verdict),
@@ -323,10 +323,10 @@ def _when(step: StepOutcome, lasted: tuple[float, float] | None) -> str:
     return f"{lasted[0]:.2f} to {lasted[1]:.2f} s"
 
 
-def _controls_said(count: int) -> str:
+def _baseline_said(count: int) -> str:
     if not count:
-        return "No control run was made. One is made only where something is found."
-    return f"{plural(count, 'control run')} of the same input without faults; what each showed is in the findings."
+        return "No baseline run was made. One is made only where something is found."
+    return f"{plural(count, 'baseline run')} of the same input without faults; what each showed is in the findings."
 
 
 SETTINGS = (("stack", "The stack"), ("outcome", "How the run ended"))

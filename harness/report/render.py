@@ -53,7 +53,7 @@ def write(folder: Path) -> Path:
     store.write(found.report_html, run_page(told))
     table = found.path / table_file.NAME
     if told.verdict.findings:
-        store.write(table, table_file.table_file(groups(told.verdict.findings), controls=bool(told.controls)))
+        store.write(table, table_file.table_file(groups(told.verdict.findings), baseline_runs=bool(told.baseline_runs)))
     elif table.is_file():
         table.unlink()
     return found.report_html
@@ -124,7 +124,7 @@ def parts(found: store.RunFolder) -> page.Parts:
         history=lines,
         logs=[] if verdict.as_expected else _logs(found, verdict),
         snapshots=snapshots.snapshots(found.path, history.readings(lines)),
-        controls=snapshots.controls(found.path),
+        baseline_runs=snapshots.baseline_runs(found.path),
         progressed=history.progressed(lines),
         counts=read_counts(found.source),
         starved=_starved(found) if verdict.word is Word.INCONCLUSIVE else {},

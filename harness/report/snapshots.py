@@ -1,7 +1,7 @@
-"""What a run folder keeps beside the verdict, as texts for its page: a snapshot a hit, and the control runs.
+"""What a run folder keeps beside the verdict, as texts for its page: a snapshot a hit, and the baseline runs.
 
     snapshots/<step>-injection/, snapshots/<step>-restart/    `sink/<i>.json`
-    controls/<any name>/                                   a run folder of its own
+    baseline/<any name>/                                   a run folder of its own
 
 What is damaged is said where its text would stand; a page is written of any folder.
 """
@@ -21,7 +21,7 @@ from harness.report.stakes import few
 from harness.snapshot import INJECTION, OFFSETS, RESTART, Offsets, QueryState, Snapshot
 
 MOST = 20
-"""Snapshots and control runs that are shown."""
+"""Snapshots and baseline runs that are shown."""
 PARTITIONS = 20
 NOTHING = "-"
 
@@ -38,8 +38,8 @@ class SnapshotText:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ControlText:
-    """One control run."""
+class BaselineText:
+    """One baseline run."""
 
     name: str
     seconds: str
@@ -53,9 +53,9 @@ def snapshots(folder: Path, readings: Mapping[tuple[int, str], Snapshot]) -> lis
     return [_snapshot(folder / "snapshots", step, readings) for step in steps[:MOST]]
 
 
-def controls(folder: Path) -> list[ControlText]:
-    """The control runs of a run, by name."""
-    return [_control(each) for each in sorted(_folders(folder / "controls"))[:MOST]]
+def baseline_runs(folder: Path) -> list[BaselineText]:
+    """The baseline runs of a run, by name."""
+    return [_baseline_run(each) for each in sorted(_folders(folder / "baseline"))[:MOST]]
 
 
 def _folders(root: Path) -> Iterator[Path]:
@@ -171,14 +171,14 @@ def _sinks(folder: Path) -> dict[str, str]:
     return out
 
 
-def _control(folder: Path) -> ControlText:
+def _baseline_run(folder: Path) -> BaselineText:
     run = _object(folder / "run.json")
     outcome = run.get("outcome")
     if not isinstance(outcome, dict):
         outcome = {}
     seconds = outcome.get("seconds", run.get("seconds"))
     ended = "no: it ended in an error" if outcome.get("error") else _yes_or_no(outcome.get("drained"))
-    return ControlText(
+    return BaselineText(
         name=folder.name,
         seconds=f"{seconds:.1f}" if isinstance(seconds, (int, float)) else NOTHING,
         cached=_yes_or_no(run.get("cached", outcome.get("cached"))),

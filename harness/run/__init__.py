@@ -2,7 +2,7 @@
 
 plan            every choice that was made
 preflight       effect and sink, before the first record
-run_or_control  what both have in common: how they begin and end
+run_or_baseline  what both have in common: how they begin and end
 live_run        starts and ends all parts
 supervisor      keeps the driver running
 last_words      what an attempt said last
@@ -11,5 +11,5 @@ schedule/       the steps, in order; does a fault, proves it
 snapshots       where everything stood
 drain           after the schedule
 progress/       how far the pipeline has got
-controls/       the same run without faults
+baseline/       the same run without faults
 """

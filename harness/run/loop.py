@@ -1,7 +1,7 @@
 """One run: the loop that acts. Everything else is data, a checker, or a way to inject or to watch.
 
 save 0 -> resources -> set-up -> warm-up -> producer || triggers || faults || supervisor
-       -> heal -> drain -> read the sink -> save 1 -> judge -> controls, where it asks for them -> save 2 -> seal
+       -> heal -> drain -> read the sink -> save 1 -> judge -> baseline runs, where it asks for them -> save 2 -> seal
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from harness.errors import HarnessError, Interrupted
 from harness.history import History, Judged, Listener, Phase, progressed, whole
 from harness.judge import judged
 from harness.load import project_root
-from harness.run.controls.runs import controls
+from harness.run.baseline.runs import baseline_runs
 from harness.run.feed import portions_of
 from harness.run.live_run import Live
-from harness.run.run_or_control import ended, planned, play
+from harness.run.run_or_baseline import ended, planned, play
 from harness.run_folder import sealed
 from harness.run_folder.redact import Redactor, redact_file, redact_folder
 from harness.run_folder.store import RunFolder, disk
@@ -82,7 +82,7 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
     redactor = Redactor(live.own.secrets)
     try:
         play(live, workload)
-        # Nothing of it may write on, or take the cores, while a control runs.
+        # Nothing of it may write on, or take the cores, while a baseline run goes on.
         ended(live, history)
         verdict = _verdict(live, workload)
         folder.save(1, verdict=redactor.data(plain(verdict)))
@@ -110,7 +110,7 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
 
 
 def _verdict(live: Live, workload: Workload) -> Verdict:
-    """Judge; while the answer hangs on what the program does without faults, run controls and judge again."""
+    """Judge; while the answer hangs on what the program does without faults, run baseline runs and judge again."""
     folder, history = live.folder, live.history
     history.write(Phase(name="judging"))
     found = judged(folder.path)
@@ -123,7 +123,7 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
     seed = int(folder.read()["run"]["seed"])
     known = progressed(whole(folder.history))
     sizes = portions_of(known.batches if known is not None else (), workload.count)
-    controls(
+    baseline_runs(
         live.scenario,
         live.stack,
         folder=folder.path,

@@ -22,11 +22,11 @@ from harness.run_folder import command, store
 from harness.run_folder.store import RunFolder
 
 DIGESTS = "digests.json"
-FORM = 7
+FORM = 8
 PLANNED = ("plan.json", "run.json", "scenario.yaml")
 """What a run can be run again from."""
 FILES = (*PLANNED, "history.jsonl", "verdict.json")
-ROOMS = ("controls", "ledger", "sink", "snapshots")
+ROOMS = ("baseline", "ledger", "sink", "snapshots")
 """Folders that are sealed whole, however deep, so that a file too many is told too."""
 
 SHOWN = 20

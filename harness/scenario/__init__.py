@@ -42,7 +42,7 @@ class Guarantee(StrEnum):
 
 
 class Word(StrEnum):
-    """The one word of a verdict, best first; the worst of several wins."""
+    """The one word of a verdict. The judge's rule 7 says which of several is taken."""
 
     HELD = "held"
     INCONCLUSIVE = "inconclusive"
@@ -92,7 +92,7 @@ class Pipeline:
     progress_in: str = ""
     checkpoint: str = ""
     interval_s: float | None = None
-    """The longest without a commit while records wait, such as its trigger interval; None: a control run shows it."""
+    """The longest without a commit while records wait, such as its trigger interval; None: a baseline run shows it."""
     spark: str = ""
 
 

@@ -6,8 +6,9 @@
     watched.ended(1, summary_run)
     watched.close()
 
-Plain lines are one a phase, death, fault, control and verdict, with the seconds since the run began; below a held, what
-it rests on. Under GitHub Actions each scenario is a folded group, and a verdict that is not as expected an annotation.
+Plain lines are one a phase, death, fault, baseline run and verdict, with the seconds since the run began; below a held,
+what it rests on. Under GitHub Actions each scenario is a folded group, and a verdict that is not as expected an
+annotation.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from harness.history import (
     AttemptDiagnosed,
     AttemptEnded,
     AttemptStarted,
-    Control,
+    BaselineRun,
     Event,
     FaultInjected,
     FaultMissed,
@@ -87,8 +88,8 @@ class Seen:
                 return replace(self, attempt=event.attempt)
             case Sent():
                 return replace(self, sent=event.records, total=event.total)
-            case Control():
-                return replace(self, phase=f"control {event.number}")
+            case BaselineRun():
+                return replace(self, phase=f"baseline run {event.number}")
             case FaultInjected():
                 return replace(self, fired=self.fired + 1)
         return self
@@ -117,10 +118,10 @@ def line(event: Event) -> str | None:
             done = event.outcome
             place = where(done.point, done.batch, crash_point=done.crash_point is not None)
             return f"fault {'hit' if done.hit else 'MISSED'}: {visible(done.name, 120)}{place}"
-        case Control() if event.state != "begins":
+        case BaselineRun() if event.state != "begins":
             how = "failed" if event.failed else "drained" if event.drained else "not drained"
             cached = ", from the cache" if event.state == "cached" else ""
-            return f"control {event.number}, without faults: {how}{cached}"
+            return f"baseline run {event.number}, without faults: {how}{cached}"
         case SinkMissing():
             late = "is not there after the first committed batch, or not yet"
             return f"{visible(event.sink, 100)} {late}: {visible(event.why, 300)}"

@@ -152,7 +152,7 @@ def twice_without_faults_and_twice_after_the_fault(run: RunBuilder) -> Iterator[
 )
 def a_batch_that_always_counts_twice(run: RunBuilder) -> Iterator[str]:
     """The program counts its second batch twice, with or without faults. That batch was hit; it is another one in the
-    control runs, which set their own pace, so that their totals are others."""
+    baseline runs, which set their own pace, so that their totals are others."""
     run.sink(COUNTS, types=[COUNTED])
     run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
     run.batch_sizes(6, 10, 14, 8)

@@ -112,7 +112,7 @@ def a_heartbeat_while_the_next_attempt_writes(run: RunBuilder) -> Iterator[str]:
 @adversary(5, violated(Kind.WRONG_AGGREGATE, 1, blame(), batches=(1,)))
 def one_record_of_a_total_is_there_twice(run: RunBuilder) -> None:
     """The hit batch held one record, and its total has one too many. One record may be there twice for any reason:
-    a control run has to show that it is not without the fault."""
+    a baseline run has to show that it is not without the fault."""
     counting(run, 8, 10, 12, 7)
     run.ends, run.records = [16, 17, 30, 37], run.records[:37]
     run.injection(1, holds=17)
@@ -153,12 +153,12 @@ def hangs_long_after_a_hit_that_no_snapshot_tells_of(run: RunBuilder) -> Iterato
     error("does not work without faults either", kinds={LOST: 10}, fits=None),
     twin=violated(LOST, 10, blame(1, point="batch-planned")),
 )
-def two_controls_failed_and_one_did_not_get_done(run: RunBuilder) -> Iterator[str]:
-    """Two control runs died by themselves, and one was slow: no run without a fault came to its end."""
+def two_baseline_runs_failed_and_one_did_not_get_done(run: RunBuilder) -> Iterator[str]:
+    """Two baseline runs died by themselves, and one was slow: no run without a fault came to its end."""
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm("boom", "boom", [])
-    run.edits = {"controls/3/progress": {"committed": {"0": 30}}}
+    run.edits = {"baseline/3/progress": {"committed": {"0": 30}}}
     yield "the third one did"
     run.edits = {}
 

@@ -135,7 +135,7 @@ def look(run: RunBuilder, written: Path | None = None) -> Seen:
         if (folder / "digests.json").is_file():
             sealed.opened(folder)
         told = judged(folder)
-        if told.wants and not run.controls:
+        if told.wants and not run.baseline_runs:
             told = judged(run.write_baseline())
     except (HarnessError, UsageError) as refusal:
         return Seen(word=Word.ERROR, reasons=(str(refusal),))

@@ -169,7 +169,7 @@ def batch_of_the_same_number_in_another_query(run: RunBuilder) -> None:
 )
 def gone_before_the_fault_and_without_it(run: RunBuilder) -> Iterator[str]:
     """Killed between two batches; the rows of the one before were not in the sink, and never came. So it is in every
-    control run."""
+    baseline run."""
     run.injection(None, point="batch-committed", planned=1, committed=1, again=1, tables=[[]])
     run.tables = [run.rows((10, 40))]
     run.calm(*[[run.rows((10, 40))]] * 3)
@@ -214,10 +214,10 @@ def cleared_without_faults_too(run: RunBuilder) -> Iterator[str]:
     twin=violated(LOST, 20, PLANNED, batches=(0, 1), as_expected=True),
 )
 def cleared_now_and_then(run: RunBuilder) -> Iterator[str]:
-    """The same, of a program that clears its output when its disk is full: each control run lost other rows."""
+    """The same, of a program that clears its output when its disk is full: each baseline run lost other rows."""
     cleared(run, (20, 40))
     run.calm([run.rows((5, 40))], [run.rows((0, 12), (20, 40))], [run.rows((0, 33))])
-    yield "no control run lost any"
+    yield "no baseline run lost any"
     run.calm()
 
 

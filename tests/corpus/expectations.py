@@ -39,7 +39,7 @@ def rows_of_a_batch_that_was_not_hit(run: RunBuilder) -> None:
     twin=violated(DUPLICATED, 10, without_faults=True, as_expected=True),
 )
 def also_without_faults(run: RunBuilder) -> Iterator[str]:
-    """The rows of the last batch are twice in every control run too: the program needs no fault to double them."""
+    """The rows of the last batch are twice in every baseline run too: the program needs no fault to double them."""
     expected(run, DUPLICATED)
     run.injection(1)
     run.tables = [run.rows((0, 40), again=[OTHER])]
@@ -59,7 +59,7 @@ def not_without_faults(run: RunBuilder) -> Iterator[str]:
     expected(run, DUPLICATED, without_faults=True)
     run.injection(1)
     run.tables = [run.rows((0, 40), again=[INJECTED])]
-    yield "they were twice when the fault hit, and are twice in all control runs"
+    yield "they were twice when the fault hit, and are twice in all baseline runs"
     run.found(tables=[run.rows((0, 20), again=[INJECTED])])
     run.calm(*[run.tables] * 3)
 
@@ -71,7 +71,7 @@ def not_without_faults(run: RunBuilder) -> Iterator[str]:
 )
 def of_the_hit_batch_and_before_the_fault(run: RunBuilder) -> Iterator[str]:
     """The rows of the hit batch are twice, as expected; the snapshot shows them twice before anything was started
-    again. No control run shows them, and that fault did not do it."""
+    again. No baseline run shows them, and that fault did not do it."""
     expected(run, DUPLICATED)
     run.injection(1, tables=[run.rows((0, 20), again=[INJECTED])])
     run.tables = [run.rows((0, 40), again=[INJECTED])]

@@ -69,7 +69,7 @@ class RunBuilder(Folder):
     room and place (`0` at the end, `1-injection/0` at a hit), `dropped` what their readers left out; `edits` are keys
     of JSON files, or of what `edited` knows, that are set in the end.
 
-    `controls` without tables are honest."""
+    `baseline_runs` without tables are honest."""
 
     steps: list[StepOutcome] = field(default_factory=list)
     ends: list[int] = field(default_factory=lambda: [10, 20, 30, 40])
@@ -80,7 +80,7 @@ class RunBuilder(Folder):
     dropped: dict[str, list[Row]] = field(default_factory=dict)
     edits: dict[str, dict[str, Any]] = field(default_factory=dict)
     calm_gap_s: float = 0.0
-    """The longest gap between two commits of every control run."""
+    """The longest gap between two commits of every baseline run."""
     tamper: Callable[[Path], None] | None = None
     """What somebody does to the folder when it has been sealed; None leaves it unsealed."""
 
@@ -194,8 +194,8 @@ class RunBuilder(Folder):
         return [*_ROWS[asked]]
 
     def calm(self, *tables: Sequence[list[Row] | None] | str) -> None:
-        """Control runs with these rows in their sinks; three honest ones if nothing is said."""
-        self.controls = [each if isinstance(each, str) else list(each) for each in tables or ([], [], [])]
+        """Baseline runs with these rows in their sinks; three honest ones if nothing is said."""
+        self.baseline_runs = [each if isinstance(each, str) else list(each) for each in tables or ([], [], [])]
 
     def _end(self, count: int) -> int:
         return self.ends[count - 1] if count else 0
@@ -206,12 +206,12 @@ class RunBuilder(Folder):
     def _injections(self) -> list[Injected]:
         return list(self.moments)
 
-    def _control(self, number: int, tables: list[list[Row] | None] | str) -> None:
+    def _baseline_run(self, number: int, tables: list[list[Row] | None] | str) -> None:
         whole = None if self.positions else [query(CHECKPOINT, len(self.records), first={1: 0})]
         calm = replace(self, progress=None, queries=whole, moments=[], unread={}, dropped={}, edits={}, tamper=None)
-        Folder._control(calm, number, tables)
+        Folder._baseline_run(calm, number, tables)
         if not isinstance(tables, str):
-            edited(self.path, f"controls/{number}/progress", gap_s=self.calm_gap_s)
+            edited(self.path, f"baseline/{number}/progress", gap_s=self.calm_gap_s)
 
     def _snapshot(self, injected: Injected) -> None:
         assert isinstance(injected, Moment)

@@ -1,4 +1,5 @@
-"""Items 4, 5 and 9: what a later fault saw in the sink; a control that lost something else; Spark's word of a sink."""
+"""Items 4, 5 and 9: what a later fault saw in the sink; a baseline run that lost something else; Spark's word of a
+sink."""
 
 from __future__ import annotations
 
@@ -65,14 +66,14 @@ def totals_that_had_it_later(run: RunBuilder) -> Iterator[str]:
     ),
     twin=held("1 repetition", "2 loss", kinds={LOST: 10}, faults=(SECOND,), batches=(1,)),
 )
-def controls_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
-    """At-most-once allows a loss that is not there without faults, and no control run got so far that it could tell."""
+def baseline_runs_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
+    """At-most-once allows a loss that is not there without faults, and no baseline run got so far as to tell."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(0)
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
-    run.edits = {f"controls/{number}/progress": {"drained": False} for number in (1, 2, 3)}
+    run.edits = {f"baseline/{number}/progress": {"drained": False} for number in (1, 2, 3)}
     yield "they got done"
     run.edits = {}
 
@@ -89,12 +90,12 @@ def controls_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
     ),
     twin=violated(LOST, 10, PLANNED, batches=(1,)),
 )
-def a_control_that_lost_another_batch(run: RunBuilder) -> Iterator[str]:
-    """The run lost the hit batch. The control lost another one, without a fault: a program that loses."""
+def a_baseline_run_that_lost_another_batch(run: RunBuilder) -> Iterator[str]:
+    """The run lost the hit batch. The baseline run lost another one, without a fault: a program that loses."""
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm([run.rows((0, 20), (30, 40))])
-    yield "the control lost none"
+    yield "the baseline run lost none"
     run.calm([])
 
 

@@ -38,11 +38,11 @@ def as_slow_without_faults(run: RunBuilder) -> Iterator[str]:
     run.calm_gap_s = 5.0
 
 
-@adversary(8, inconclusive("nothing was committed in the last 91 s; only 1 of 3 control", wants=2), twin=STALLED)
+@adversary(8, inconclusive("nothing was committed in the last 91 s; only 1 of 3 baseline run", wants=2), twin=STALLED)
 def nothing_to_hold_it_against(run: RunBuilder) -> Iterator[str]:
     """Nobody knows how long this pipeline may go without a commit."""
     stall(run)
-    yield "three control runs show it"
+    yield "three baseline runs show it"
     run.calm()
 
 
@@ -55,9 +55,9 @@ def dies_by_itself(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(8, inconclusive("without faults it failed in 1 of 3 control runs too"), twin=STALLED)
+@adversary(8, inconclusive("without faults it failed in 1 of 3 baseline runs too"), twin=STALLED)
 def dies_by_itself_now_and_then(run: RunBuilder) -> Iterator[str]:
-    """It gave up, and the first control run got done; the third one gave up as well."""
+    """It gave up, and the first baseline run got done; the third one gave up as well."""
     stall(run, kind="gave up")
     run.calm([], [], "the driver died 6 times: KeyError: 'amount'")
     yield "all three get done"
@@ -65,13 +65,13 @@ def dies_by_itself_now_and_then(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(
-    8, inconclusive("it failed in 1 of 1 control runs", wants=2), twin=error("does not work without faults either")
+    8, inconclusive("it failed in 1 of 1 baseline runs", wants=2), twin=error("does not work without faults either")
 )
-def a_control_that_did_not_come_up(run: RunBuilder) -> Iterator[str]:
+def a_baseline_run_that_did_not_come_up(run: RunBuilder) -> Iterator[str]:
     """On a busy machine its query had not begun in time: that once says nothing of the program."""
     stall(run, kind="gave up")
     run.calm("asked for the query to begin; saw nothing within 60 s")
-    yield "nor had the one of a second control run"
+    yield "nor had the one of a second baseline run"
     run.calm(*["asked for the query to begin; saw nothing within 60 s"] * 2)
 
 

@@ -1,4 +1,4 @@
-"""Items 2, 5 and 9: what a look at the sink leaves out, what comes again in part, and what no control run confirms."""
+"""Items 2, 5 and 9: what a look at the sink leaves out, what comes again in part, and what no baseline run confirms."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def hit_twice(run: RunBuilder) -> None:
 @adversary(5, violated(Kind.WRONG_AGGREGATE, 1, blame(point="batch-planned"), fits=None))
 def one_record_of_a_total_is_missing(run: RunBuilder) -> None:
     """The hit batch held one record, and it never comes. One record may be missing for any reason, as one row may:
-    a control without it is not enough."""
+    a baseline run without it is not enough."""
     counting(run, 8, 10, 12, 7)
     run.ends, run.records = [16, 17, 30, 37], run.records[:37]
     run.injection(1, point="batch-planned", holds=16)
@@ -66,8 +66,8 @@ def one_record_of_a_total_is_missing(run: RunBuilder) -> None:
     ),
     guard=True,
 )
-def a_control_that_failed_beside_one_that_did_not(run: RunBuilder) -> Iterator[str]:
-    """The hit batch is lost, and a control run is without that. Another one did not come up."""
+def a_baseline_run_that_failed_beside_one_that_did_not(run: RunBuilder) -> Iterator[str]:
+    """The hit batch is lost, and a baseline run is without that. Another one did not come up."""
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm([], "saw nothing within 60 s")
@@ -115,11 +115,11 @@ def some_rows_of_each_key_come_again(run: RunBuilder) -> None:
     ),
     twin=held("1 repetition", "2 loss", kinds={LOST: 10}, batches=(1,), faults=(PLANNED,)),
 )
-def each_control_lost_other_rows(run: RunBuilder) -> Iterator[str]:
-    """The hit batch is lost. Every control run lost the last two rows, without a fault: a program that loses."""
+def each_baseline_run_lost_other_rows(run: RunBuilder) -> Iterator[str]:
+    """The hit batch is lost. Every baseline run lost the last two rows, without a fault: a program that loses."""
     hit_twice(run)
     run.calm(*[[run.rows((0, 38))]] * 3)
-    yield "no control run lost any"
+    yield "no baseline run lost any"
     run.calm()
 
 

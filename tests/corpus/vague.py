@@ -257,8 +257,8 @@ def a_few_rows_come_again(run: RunBuilder) -> Iterator[str]:
     inconclusive("not deterministic without faults", kinds={LOST: 1}, batches=(3,), fits=None),
     twin=violated(Kind.LOST, 1, blame(point="batch-planned"), fits=None, batches=(3,)),
 )
-def a_control_that_lost_another_row(run: RunBuilder) -> Iterator[str]:
-    """A row is lost, and none in two of three control runs. The other one lost a row too, not this one."""
+def a_baseline_run_that_lost_another_row(run: RunBuilder) -> Iterator[str]:
+    """A row is lost, and none in two of three baseline runs. The other one lost a row too, not this one."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 36), (37, 40))]

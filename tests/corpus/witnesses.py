@@ -1,5 +1,5 @@
-"""Items 2, 5, 6, 8, 9: what is no witness. A control that nobody could read, the progress of another query, a snapshot
-of another moment, rows that contradict what the saved offsets are taken to say, a hit that was survived."""
+"""Items 2, 5, 6, 8, 9: what is no witness. A baseline run that nobody could read, the progress of another query, a
+snapshot of another moment, rows that contradict what the saved offsets are taken to say, a hit that was survived."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ KILLED = replace(STEP, do=fault("kill executor"))
 
 
 def unread(run: RunBuilder) -> None:
-    """No control run's sink could be read."""
+    """No baseline run's sink could be read."""
     words = {"unreadable": "relation payments does not exist"}
-    run.edits = {f"controls/{number}/sink/0.json": words for number in (1, 2, 3)}
+    run.edits = {f"baseline/{number}/sink/0.json": words for number in (1, 2, 3)}
 
 
 def executor(run: RunBuilder) -> None:
@@ -47,8 +47,8 @@ def executor(run: RunBuilder) -> None:
     inconclusive("got done", kinds={LOST: 1}, batches=(1,), fits=None),
     twin=violated(LOST, 1, batches=(1,), without_faults=True),
 )
-def controls_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
-    """Under at-most-once a record of the hit batch is missing. Three control runs came to their end, and the table
+def baseline_runs_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
+    """Under at-most-once a record of the hit batch is missing. Three baseline runs came to their end, and the table
     was gone when they were to be read."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     left_out = run.rows((0, 15), (16, 40))
@@ -69,8 +69,8 @@ def controls_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
         without_faults=True,
     ),
 )
-def a_wrong_effect_and_controls_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
-    """The effect is wrong about every amount. What no control shows is not the fault's, if none shows anything."""
+def a_wrong_effect_and_baseline_runs_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
+    """The effect is wrong about every amount. What no baseline run shows is not the fault's, if none shows anything."""
     run.injection(1)
     wrong = [(*row[:2], "0") for row in run.rows((0, 40))]
     run.found(tables=[wrong[:20]])
@@ -86,14 +86,14 @@ def a_wrong_effect_and_controls_that_nobody_could_read(run: RunBuilder) -> Itera
     inconclusive("got done", kinds={LOST: 1}, batches=(1,), fits=None),
     twin=violated(LOST, 1, batches=(1,), without_faults=True),
 )
-def controls_that_did_not_reach_the_end_of_the_topic(run: RunBuilder) -> Iterator[str]:
+def baseline_runs_that_did_not_reach_the_end_of_the_topic(run: RunBuilder) -> Iterator[str]:
     """They call themselves drained, and their last batch is not committed: what is not there may still come."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     left_out = run.rows((0, 15), (16, 40))
     run.injection(1, point=HALF, tables=[left_out[:19]])
     run.tables = [left_out]
     run.calm([left_out], [left_out], [left_out])
-    run.edits = {f"controls/{number}/progress": {"committed": {"0": 30}} for number in (1, 2, 3)}
+    run.edits = {f"baseline/{number}/progress": {"committed": {"0": 30}} for number in (1, 2, 3)}
     yield "they had committed all of it"
     run.edits = {}
 
@@ -266,8 +266,8 @@ def hangs_two_batches_after_an_executor_died(run: RunBuilder) -> Iterator[str]:
     run.queries = [hung(run, committed=1, planned=2)]
 
 
-@adversary(8, inconclusive("only 1 of 3 control runs were made", wants=2), twin=violated(Kind.STALLED, 1, blame(1)))
-def one_control_is_no_proof_that_it_never_hangs(run: RunBuilder) -> Iterator[str]:
+@adversary(8, inconclusive("only 1 of 3 baseline runs were made", wants=2), twin=violated(Kind.STALLED, 1, blame(1)))
+def one_baseline_run_is_no_proof_that_it_never_hangs(run: RunBuilder) -> Iterator[str]:
     """It got done once without faults. A program that hangs by itself in one run of three does that as well."""
     stall(run)
     run.calm_gap_s = 5.0

@@ -34,7 +34,7 @@ def effect_asks_for_other_amounts(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[honest[:20]])
     run.tables = [honest]
     run.calm(*[[honest]] * 3)
-    yield "the control runs show the doubled amounts"
+    yield "the baseline runs show the doubled amounts"
     run.calm()
 
 
@@ -66,7 +66,7 @@ def flaky_loser(run: RunBuilder) -> Iterator[str]:
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 17), (18, 40))]
     run.calm([], [run.rows((0, 25), (26, 40))], [])
-    yield "no control run loses a row"
+    yield "no baseline run loses a row"
     run.calm()
 
 
@@ -84,7 +84,7 @@ def header_row(run: RunBuilder) -> Iterator[str]:
     run.injection(1)
     run.tables = [[*run.rows((0, 40)), ("999", "header", "0")]]
     run.calm(*[run.tables] * 3)
-    yield "no control run shows it"
+    yield "no baseline run shows it"
     run.calm()
 
 
@@ -106,7 +106,7 @@ def order_that_nobody_keeps(run: RunBuilder) -> Iterator[str]:
     run.injection(1, tables=[placed[:20]])
     run.tables = [swapped]
     run.calm(*[[swapped]] * 3)
-    yield "the control runs are in order"
+    yield "the baseline runs are in order"
     run.calm(*[[placed]] * 3)
 
 

@@ -37,15 +37,15 @@ LONGEST = 20_000
 FORMULA = frozenset("=+-@|%\t\r\n")
 
 
-def table_file(groups: Sequence[Group], *, controls: bool = True) -> str:
-    """The file's text, rows in the order of the causes. Without `controls` nobody knows what a run without faults
+def table_file(groups: Sequence[Group], *, baseline_runs: bool = True) -> str:
+    """The file's text, rows in the order of the causes. Without `baseline_runs` nobody knows what a run without faults
     shows."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(HEADS)
     for number, group in enumerate(groups, 1):
         writer.writerows(
-            [safe(cell) for cell in _row(number, finding, controls=controls)] for finding in group.findings
+            [safe(cell) for cell in _row(number, finding, baseline_runs=baseline_runs)] for finding in group.findings
         )
     return out.getvalue()
 
@@ -57,7 +57,7 @@ def safe(text: str) -> str:
     return f"'{shown}" if first in FORMULA and first else shown
 
 
-def _row(number: int, finding: Finding, *, controls: bool) -> list[str]:
+def _row(number: int, finding: Finding, *, baseline_runs: bool) -> list[str]:
     return [
         str(number),
         finding.kind.value,
@@ -68,7 +68,7 @@ def _row(number: int, finding: Finding, *, controls: bool) -> list[str]:
         " ".join(f"{ref.partition}/{ref.offset}" for ref in finding.records),
         "; ".join(map(_fault, finding.faults)),
         "; ".join(map(_fault, finding.fits)),
-        "yes" if finding.without_faults else ("no" if controls else ""),
+        "yes" if finding.without_faults else ("no" if baseline_runs else ""),
         finding.note,
         _rows(finding.expected),
         _rows(finding.found),

@@ -1,8 +1,8 @@
-"""Control runs: the same scenario without its schedule, to see what the program does without faults.
+"""Baseline runs: the same scenario without its schedule, to see what the program does without faults.
 
-A control lies in the run's folder as `controls/<k>/`, with those parts of a run folder that a judge reads; its outcome
-also says `seconds`, and `error` where the program without faults did not work. One that came to its end is kept in our
-cache by the digest of all that decides it, and the next run that asks for the same takes it from there.
+A baseline run lies in the run's folder as `baseline/<k>/`, with those parts of a run folder that a judge reads; its
+outcome also says `seconds`, and `error` where the program without faults did not work. One that came to its end is kept
+in our cache by the digest of all that decides it, and the next run that asks for the same takes it from there.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from typing import Any
 from harness import __version__
 from harness.component import COMPONENTS
 from harness.errors import SetupError, WaitError
-from harness.history import Control, History
+from harness.history import BaselineRun, History
 from harness.judge import completed
 from harness.machine import cache
 from harness.resources import components
-from harness.run.controls.digest import files, inherited, variables
+from harness.run.baseline.digest import files, inherited, variables
 from harness.run.last_words import tail
 from harness.run.live_run import Live
-from harness.run.run_or_control import ended, planned, play
+from harness.run.run_or_baseline import ended, planned, play
 from harness.run_folder.redact import Redactor, redact_file, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.run_folder.store import digest as file_sum
@@ -46,17 +46,17 @@ from harness.stacks.needed_parts import code, parts
 from harness.workloads import WORKLOADS, make, read_files
 
 MOST = 3
-"""Controls of one run."""
+"""Baseline runs of one run."""
 KEPT = 200
 """Digests in the cache."""
-FOLDER = "controls"
+FOLDER = "baseline"
 VOLATILE = frozenset({"session", "shared", "reapers_replaced", "cluster_id", "driver_host", "flags"})
 """What a stack says of itself that is new each time it comes up, or where a file of ours lies."""
 
 Play = Callable[..., None]
 
 
-def controls(
+def baseline_runs(
     scenario: Scenario,
     stack: Stack,
     *,
@@ -67,12 +67,12 @@ def controls(
     history: History,
     enough: Callable[[list[Path]], bool],
 ) -> list[Path]:
-    """Controls of the run in `folder`, one after the other, until they are `enough` or there are three."""
+    """Baseline runs of the run in `folder`, one after the other, until they are `enough` or there are three."""
     out: list[Path] = []
     while not enough(out) and len(out) < MOST:
         number = len(out) + 1
         out.append(
-            control(
+            baseline_run(
                 scenario,
                 stack,
                 folder=folder,
@@ -86,7 +86,7 @@ def controls(
     return out
 
 
-def control(
+def baseline_run(
     scenario: Scenario,
     stack: Stack,
     *,
@@ -98,16 +98,17 @@ def control(
     history: History,
     play: Play | None = None,
 ) -> Path:
-    """Control `number` of the run in `folder`: from the cache, or run now. `portions` are the sizes in which it is fed.
+    """Baseline run `number` of the run in `folder`: from the cache, or run now. `portions` are the sizes in which it is
+    fed.
 
     A program that does not work without faults is an outcome, not an error. Raises StackError, and HarnessError for a
     disk."""
     target = folder / FOLDER / str(number)
     key = digest(scenario, other_lines.described(stack, scenario), seed=seed, root=root, excluded=folder.parent.parent)
     kept, ours = cache.folder(FOLDER) / key / str(number), of_ours(scenario)
-    history.write(Control(number=number, state="begins", digest=key))
+    history.write(BaselineRun(number=number, state="begins", digest=key))
     began = monotonic()
-    with disk("keep a control", target), fresh(target) as run_folder:
+    with disk("keep a baseline run", target), fresh(target) as run_folder:
         cached = ours and cache.taken(kept, run_folder.path)
         if not cached:
             (play or without_faults)(scenario, stack, run_folder, seed=seed, root=root, portions=tuple(portions or ()))
@@ -116,7 +117,7 @@ def control(
         if ours and not cached and _done(run_folder, outcome, scenario):
             _keep(run_folder, kept)
     history.write(
-        Control(
+        BaselineRun(
             number=number,
             state="cached" if cached else "ended",
             seconds=round(monotonic() - began, 3),
@@ -224,9 +225,9 @@ def died(live: Live) -> str:
 def digest(
     scenario: Scenario, described: Mapping[str, Any], *, seed: int, root: Path, excluded: Path | None = None
 ) -> str:
-    """SHA-256 over what decides how a control goes. Placeholders stand unfilled: each run fills them anew. `excluded`,
-    the folder of the reports, is no part of the program. Nor are the portions: they follow the pipeline's progress, and
-    so differ from one run of a scenario to the next."""
+    """SHA-256 over what decides how a baseline run goes. Placeholders stand unfilled: each run fills them again.
+    `excluded`, the folder of the reports, is no part of the program. Nor are the portions: they follow the pipeline's
+    progress, and so differ from one run of a scenario to the next."""
     known = {
         "files": files(scenario.pipeline, root, excluded=excluded),
         "inherited": inherited(scenario.pipeline, os.environ, excluded=excluded),

@@ -1,4 +1,4 @@
-"""Control runs: what decides one, how it is kept in the run's folder and in the cache, and when there are enough."""
+"""Baseline runs: what decides one, how it is kept in the run's folder and in the cache, and when there are enough."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from harness.errors import HarnessError, Interrupted
 from harness.faults import fault
-from harness.history import Control, History, Line
+from harness.history import BaselineRun, History, Line
 from harness.machine import cache
-from harness.run.controls import runs as controls
-from harness.run.controls.digest import files, inherited
-from harness.run.controls.runs import control, digest
+from harness.run.baseline import runs as baseline_runs
+from harness.run.baseline.digest import files, inherited
+from harness.run.baseline.runs import baseline_run, digest
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Expect, Input, Pipeline, Scenario, Sink, Step, Word
 from harness.sinks import SINKS
@@ -87,11 +87,11 @@ def sink(**changed: Any) -> Scenario:
         sink(target="other"),
     ],
 )
-def test_what_decides_a_control_decides_its_digest(root: Path, other: Scenario) -> None:
+def test_what_decides_a_baseline_run_decides_its_digest(root: Path, other: Scenario) -> None:
     assert key(root, other) != key(root)
 
 
-def test_what_a_control_has_nothing_to_do_with_does_not(root: Path) -> None:
+def test_what_a_baseline_run_has_nothing_to_do_with_does_not(root: Path) -> None:
     step = Step(when=trigger("point", CrashPoint.SINK_COMMITTED), do=fault("kill driver"))
     other = replace(CLAIM, schedule=(step,), expect=Expect(word=Word.UNTESTED), why="because", path="elsewhere.yaml")
     again = {**STACK, "session": "s2", "kafka": {"version": "4.2.0", "cluster_id": "k2"}}
@@ -232,7 +232,7 @@ def test_a_variable_of_the_shell_counts_where_the_scenario_does_not_set_it(
 
 
 def test_a_path_to_a_whole_disk_holds_nobody_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.run.controls.digest.MOST", 3)
+    monkeypatch.setattr("harness.run.baseline.digest.MOST", 3)
     for number in range(9):
         (root / "jobs" / f"m{number}.py").write_text("")
     assert len(inherited(program(), {"PYTHONPATH": str(root / "jobs")})) <= 3
@@ -282,7 +282,7 @@ def made(root: Path, play: Callable[..., None], *, number: int = 1, run: str = "
     folder = root / "reports" / "payments" / run
     folder.mkdir(exist_ok=True)
     stack: Any = SimpleNamespace(describe=lambda components: STACK)
-    return control(
+    return baseline_run(
         CLAIM,
         stack,
         folder=folder,
@@ -300,11 +300,11 @@ def run_of(folder: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_control_lies_in_the_runs_folder_and_the_next_run_takes_it_from_the_cache(root: Path) -> None:
+def test_a_baseline_run_lies_in_the_runs_folder_and_the_next_run_takes_it_from_the_cache(root: Path) -> None:
     play = Played()
     first, second = made(root, play), made(root, play, run="later")
     assert (play.times, play.portions) == (1, (7, 8))
-    assert first == root / "reports" / "payments" / "run" / "controls" / "1"
+    assert first == root / "reports" / "payments" / "run" / "baseline" / "1"
     assert [run_of(folder)["cached"] for folder in (first, second)] == [False, True]
     assert run_of(first)["digest"] == run_of(second)["digest"]
     for folder in (first, second):
@@ -316,11 +316,11 @@ def test_a_control_lies_in_the_runs_folder_and_the_next_run_takes_it_from_the_ca
         assert stat.S_IMODE((folder / "plan.json").stat().st_mode) == 0o600
 
 
-def test_a_control_whose_kinds_are_of_others_is_never_taken_from_the_cache(
+def test_a_baseline_run_whose_kinds_are_of_others_is_never_taken_from_the_cache(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs = type("Theirs", (type(SINKS["postgres"]),), {"__module__": "conftest"})()
-    monkeypatch.setattr("harness.run.controls.runs.SINKS", {"postgres": theirs})
+    monkeypatch.setattr("harness.run.baseline.runs.SINKS", {"postgres": theirs})
     play = Played()
     assert [run_of(made(root, play, run=run))["cached"] for run in ("run", "later")] == [False, False]
     assert play.times == 2
@@ -362,7 +362,7 @@ def test_one_whose_windows_a_batch_had_yet_to_close_is_kept_in_the_run_alone(
     for run in ("run", "later"):
         (of := root / "reports" / "payments" / run).mkdir(exist_ok=True)
         told: dict[str, Any] = {"number": 1, "seed": 3, "root": root, "portions": (), "history": History(None)}
-        made = control(whole.scenario, cast(Any, stack), folder=of, play=play, **told)
+        made = baseline_run(whole.scenario, cast(Any, stack), folder=of, play=play, **told)
     assert run_of(made)["cached"] is kept
 
 
@@ -373,7 +373,7 @@ def test_an_interrupted_one_leaves_nothing(root: Path) -> None:
 
     with pytest.raises(Interrupted):
         made(root, interrupted)
-    assert list((root / "reports" / "payments" / "run" / "controls").iterdir()) == []
+    assert list((root / "reports" / "payments" / "run" / "baseline").iterdir()) == []
     assert made(root, Played()).is_dir()
 
 
@@ -381,7 +381,7 @@ def test_a_disk_that_refuses_is_one_clear_error(root: Path) -> None:
     def full(scenario: Scenario, stack: Any, room: RunFolder, **more: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(HarnessError, match="could not keep a control: the disk is full"):
+    with pytest.raises(HarnessError, match="could not keep a baseline run: the disk is full"):
         made(root, full)
 
 
@@ -404,7 +404,7 @@ def test_the_history_tells_of_it(root: Path) -> None:
     made(root, Played(), run="later", history=history)
     made(root, Played(error="no"), number=2, history=history)
     events = [line.event for line in heard]
-    told = [(each.number, each.state, each.drained, each.failed) for each in events if isinstance(each, Control)]
+    told = [(each.number, each.state, each.drained, each.failed) for each in events if isinstance(each, BaselineRun)]
     begins = (1, "begins", False, False)
     ends = [(1, "ended", True, False), (1, "cached", True, False), (2, "ended", True, True)]
     assert told == [begins, ends[0], begins, ends[1], (2, "begins", False, False), ends[2]]
@@ -412,7 +412,7 @@ def test_the_history_tells_of_it(root: Path) -> None:
 
 
 @pytest.mark.parametrize("enough", [0, 1, 3, 9])
-def test_controls_go_on_until_there_are_enough(root: Path, enough: int) -> None:
+def test_baseline_runs_go_on_until_there_are_enough(root: Path, enough: int) -> None:
     seen: list[int] = []
     stack: Any = SimpleNamespace(describe=lambda components: STACK)
 
@@ -426,7 +426,7 @@ def test_controls_go_on_until_there_are_enough(root: Path, enough: int) -> None:
     made(root, Played(), number=3)
     folder = root / "reports" / "payments" / "other"
     folder.mkdir()
-    found = controls.controls(
+    found = baseline_runs.baseline_runs(
         CLAIM, stack, folder=folder, seed=3, root=root, portions=(), history=History(None), enough=done
     )
     assert [path.name for path in found] == ["1", "2", "3"][: min(enough, 3)]

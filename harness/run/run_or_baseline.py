@@ -1,4 +1,5 @@
-"""What a run and its controls have in common: what is known before anything starts, and how what was started ends."""
+"""What a run and its baseline runs have in common: what is known before anything starts, and how what was
+started ends."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The same run without faults.
 
-runs    control runs, made or taken from the cache
+runs    baseline runs, made or taken from the cache
 digest  the files that the answer of one depends on
 """
