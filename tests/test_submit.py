@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,30 +112,54 @@ def given_to(words: Sequence[str]) -> dict[str, str]:
     return dict(words[at + 1].split("=", 1) for at, word in enumerate(words) if word == "--conf")
 
 
+def launched(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, pipeline: Pipeline
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The settings and the environment that a driver on `processes` is started with."""
+    given = replace(own(folder), parts={}, agent="a:1")
+    found = java.Java(home=folder, executable=folder, feature=17, text="17")
+    flags = (*class_data.JIT, "-XX:SharedArchiveFile=/a.jsa", "-Xshare:auto")
+    of_jars = jars.Jars(broker=(), spark=(folder / agent.NAME,), digest="")
+    machine = driver_process.Machine(java=found, jars=of_jars, flags=flags, executor_flags=flags)
+    spawned = list[tuple[list[str], dict[str, str]]]()
+    session = SimpleNamespace(spawn=lambda words, **more: spawned.append((words, more["env"])))
+    driver_process.launch(cast(Session, session), given, pipeline, machine, number=1, log=folder / "log")
+    ((words, env),) = spawned
+    return given_to(words), env
+
+
 @pytest.mark.parametrize("where", ["pipeline", "defaults"])
 def test_the_settings_of_the_user_come_beside_ours(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which of the two gives them makes no difference. A JVM starts with one collector alone."""
-    given = replace(own(tmp_path), parts={}, agent="a:1")
     pipeline = replace(PIPELINE, conf=ASKED if where == "pipeline" else {})
     if where == "defaults":
-        text = "# mine\n" + "\n".join(f"{name}  {value} " for name, value in ASKED.items())
-        (tmp_path / "spark-defaults.conf").write_text(text, encoding="utf-8")
+        text = b"# r\xe9glages\n" + "\n".join(f"{name}  {value} " for name, value in ASKED.items()).encode()
+        (tmp_path / "spark-defaults.conf").write_bytes(text)
         monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    found = java.Java(home=tmp_path, executable=tmp_path, feature=17, text="17")
-    machine = driver_process.Machine(
-        java=found, jars=jars.Jars(broker=(), spark=(tmp_path / agent.NAME,), digest=""), flags=class_data.JIT
-    )
-    spawned = list[tuple[list[str], dict[str, str]]]()
-    session = SimpleNamespace(spawn=lambda words, **more: spawned.append((words, more["env"])))
-    driver_process.launch(cast(Session, session), given, pipeline, machine, number=1, log=tmp_path / "log")
-    ((words, env),) = spawned
-    said = given_to(words)
+    said, env = launched(tmp_path, monkeypatch, pipeline)
     assert (said[MANAGER], said[DELEGATE]) == (agent.MANAGER, "a.Manager")
     assert said[LISTENERS] == f"{agent.LISTENER},a.Listener"
     assert said["spark.driver.extraClassPath"] == f"/a.jar:{tmp_path / agent.NAME}"
     assert said.get("spark.driver.extraJavaOptions") == pipeline.conf.get("spark.driver.extraJavaOptions")
     assert "-XX:+UseSerialGC" not in env["SPARK_SUBMIT_OPTS"]
+    # An archive does not fit another class path.
+    assert "SharedArchive" not in env["SPARK_SUBMIT_OPTS"]
     assert "-XX:TieredStopAtLevel=1" in env["SPARK_SUBMIT_OPTS"]
+
+
+def test_without_settings_of_the_user_all_our_flags_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said, env = launched(tmp_path, monkeypatch, PIPELINE)
+    for flags in (said["spark.executor.extraJavaOptions"], env["SPARK_SUBMIT_OPTS"]):
+        assert {"-XX:+UseSerialGC", "-XX:SharedArchiveFile=/a.jsa", "-Xshare:auto"} <= {*flags.split()}
+
+
+def test_of_a_collector_for_each_jvm_the_users_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseParallelGC")
+    conf = {"spark.executor.extraJavaOptions": "-XX:+UseZGC", "spark.executor.extraClassPath": "/b.jar"}
+    said, env = launched(tmp_path, monkeypatch, replace(PIPELINE, conf=conf))
+    assert "UseSerialGC" not in env["SPARK_SUBMIT_OPTS"] + env["SPARK_LAUNCHER_OPTS"]
+    jit = [each for each in class_data.JIT if each != "-XX:+UseSerialGC"]
+    assert said["spark.executor.extraJavaOptions"].split() == [*jit, "-XX:+UseZGC"]
 
 
 def test_a_driver_in_a_container_is_given_what_its_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

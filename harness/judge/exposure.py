@@ -258,8 +258,14 @@ class _Struck:
         """What shows that the interrupted execution may have left something in the sink; empty if nothing does."""
         if self.touched:
             return f"{len(self.touched)} keys in the sink"
-        said = "Spark says that its sink is committed" if self.reach.after else ""
+        said = "Spark says that its sink is committed" if self.reach.after and not self._never_written else ""
         return said or ("" if self._rolled_back else self.handed)
+
+    @property
+    def _never_written(self) -> bool:
+        """The sink lacked all that was committed before, too: it is another one that the program writes."""
+        none = not any(self.at.rows.values()) and not any(self.last.rows.values())
+        return none and any(self.base.values()) and not self.scale.late
 
     @property
     def _rolled_back(self) -> bool:

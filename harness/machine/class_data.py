@@ -48,6 +48,11 @@ def fitted(archive: Path) -> tuple[str, ...]:
     return (*JIT, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto")
 
 
+def maps(flag: str) -> bool:
+    """Return whether a JVM flag has an archive mapped."""
+    return flag.startswith("-XX:SharedArchiveFile=") or flag == "-Xshare:auto"
+
+
 def of_image(image: str, jars: Jars) -> Path:
     """Where the archives for the Spark image with this id and these jars lie, or will; made when missing."""
     text = "\n".join([f"form {FORM}", image, jars.digest, *map(state, jars.spark)])

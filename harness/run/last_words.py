@@ -9,6 +9,8 @@ from harness.stack import Driver, HasDiagnostics
 
 RAISED = re.compile(r"[A-Za-z_][\w.]*(: |$)")
 """What follows the frames of a Python traceback."""
+TOLD = re.compile(r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (INFO|DEBUG|TRACE) ")
+"""What a driver logs while it ends, after the error."""
 ERROR = re.compile(r"([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception)\b")
 SHOWN = 500
 """So many characters of a cluster manager's diagnostics go into a sentence; the history has more."""
@@ -35,10 +37,10 @@ def tail(log: Path, lines: int = 15) -> str:
     """The last lines of a log, for an error message: its name first, then the last error in it, wherever it stands: the
     one that a Python program raised, which Spark may have put into the middle of its own, or any other."""
     try:
-        text = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        text = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if not TOLD.match(line)]
     except OSError:
         return "(no log)"
-    raised = [at for at, line in enumerate(text) if at and RAISED.match(line) and text[at - 1].startswith("    ")]
+    raised = [at for at, line in enumerate(text) if at and RAISED.match(line) and text[at - 1].startswith("  ")]
     if raised:
         errors = [text[at] for at in raised[-1:] if at < len(text) - lines]
     else:

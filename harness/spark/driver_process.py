@@ -30,7 +30,6 @@ from harness.spark.settings import (
     AGENT,
     ATTEMPT,
     DELEGATE,
-    DRIVER_OPTIONS,
     EXECUTOR_OPTIONS,
     JARS,
     LISTENERS,
@@ -124,7 +123,7 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number:
 def variables(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
     """What the harness adds to the environment of attempt `number`."""
     temporary = own.folder / "tmp"
-    flags = beside.flags(machine.flags, users(own, pipeline).get(DRIVER_OPTIONS, ""))
+    flags = beside.driver_flags(own, pipeline, machine.flags)
     return {
         "JAVA_HOME": str(machine.java.home),
         "SPARK_HOME": str(own.spark_home),
@@ -133,7 +132,7 @@ def variables(own: RunResources, pipeline: Pipeline, machine: Machine, number: i
         "PYSPARK_DRIVER_PYTHON": machine.program,
         **({"PYTHONPATH": _modules(machine.modules)} if machine.modules else {}),
         "SPARK_SUBMIT_OPTS": jvm_flags(flags, temporary),
-        "SPARK_LAUNCHER_OPTS": " ".join(class_data.JIT if machine.flags else ()),
+        "SPARK_LAUNCHER_OPTS": " ".join(beside.driver_flags(own, pipeline, class_data.JIT) if machine.flags else ()),
         "TMPDIR": str(temporary),
         **markers(own, number),
     }
@@ -152,7 +151,7 @@ def _secrets(own: RunResources, text: str) -> Path | None:
     path = own.folder / SECRETS
     path.touch(mode=0o600)
     lines = "".join(f"{name}={_escaped(text)}\n" for name, text in own.secret_conf.items())
-    path.write_text(f"{text}{lines}", encoding="utf-8")
+    path.write_text(f"{text}{lines}", encoding="utf-8", errors=beside.ANY)
     return path
 
 
@@ -179,17 +178,18 @@ def settings(own: RunResources, pipeline: Pipeline, machine: Machine, number: in
         "spark.driver.host": machine.host,
         "spark.driver.bindAddress": machine.bind,
         "spark.local.dir": str(machine.scratch or own.folder.parent / "scratch"),
-        **(_shipped(machine.jars, machine.shipped) if machine.shipped else _shared(own, machine)),
+        **(_shipped(machine.jars, machine.shipped) if machine.shipped else _shared(own, pipeline, machine)),
     }
 
 
-def _shared(own: RunResources, machine: Machine) -> dict[str, str]:
+def _shared(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
     """For executors that see this machine's files."""
+    flags = beside.executor_flags(machine.executor_flags, users(own, pipeline))
     return {
         # Where clients of object stores keep what they are about to send; else a folder in /tmp that nobody removes.
         "spark.hadoop.hadoop.tmp.dir": str(own.folder / "tmp"),
         "spark.executor.extraClassPath": class_path(machine.jars),
-        EXECUTOR_OPTIONS: " ".join(machine.executor_flags),
+        EXECUTOR_OPTIONS: " ".join(flags),
     }
 
 

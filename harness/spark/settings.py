@@ -25,12 +25,13 @@ ATTEMPT = "ONCEPROOF_ATTEMPT"
 AGENT = "ONCEPROOF_AGENT"
 JARS, LISTENERS = "spark.jars", "spark.extraListeners"
 DRIVER_OPTIONS, EXECUTOR_OPTIONS = "spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"
+DRIVER_CLASS_PATH, EXECUTOR_CLASS_PATH = "spark.driver.extraClassPath", "spark.executor.extraClassPath"
 JOINED: Mapping[str, str] = {
     JARS: ",",
     LISTENERS: ",",
     "spark.submit.pyFiles": ",",
-    "spark.driver.extraClassPath": os.pathsep,
-    "spark.executor.extraClassPath": os.pathsep,
+    DRIVER_CLASS_PATH: os.pathsep,
+    EXECUTOR_CLASS_PATH: os.pathsep,
     DRIVER_OPTIONS: " ",
     EXECUTOR_OPTIONS: " ",
 }
@@ -51,8 +52,9 @@ Onceproof starts; on `processes` they have of the user's environment `PATH`, `LA
 
 `conf` and `env` of the pipeline win over them, and they win over `spark-defaults.conf`. Jars, listeners, class paths
 and JVM flags of either come beside ours: on a class path the user's stand first, and of two garbage collectors the
-user's is taken. The agent hands on to the user's checkpoint file manager. What the program sets in its session wins
-over all.
+user's is taken. With a class path or a `SPARK_CONF_DIR` of the user's no class data archive is mapped. What a
+`spark-env.sh` exports replaces a variable of this table. The agent hands on to the user's checkpoint file manager. What
+the program sets in its session wins over all.
 
 `tests/test_driver_start.py` compares what a program sees under Onceproof and under plain `spark-submit` on a
 plain master and worker: this table is the difference."""
@@ -68,11 +70,11 @@ WHY: Mapping[str, Mapping[str, str]] = {
         "spark.app.name": "tells the applications of one cluster apart; a name given by the program wins",
         "spark.cores.max": "several applications share one worker",
         "spark.driver.bindAddress": "keeps the driver's ports on one network",
-        "spark.driver.extraClassPath": "the jars that components ask for, and the agent",
+        DRIVER_CLASS_PATH: "the jars that components ask for, and the agent",
         "spark.driver.host": "how executors reach the driver",
         "spark.driver.memory": "several JVMs share one machine",
         "spark.executor.cores": "divides the cores among the executors that the scenario asks for",
-        "spark.executor.extraClassPath": "the same jars as the driver's",
+        EXECUTOR_CLASS_PATH: "the same jars as the driver's",
         EXECUTOR_OPTIONS: "the executors' JVM flags",
         "spark.executor.memory": "several JVMs share one machine",
         LISTENERS: "the agent reports tasks, executors and queries, beside the user's; it has a thread of Spark",

@@ -186,7 +186,9 @@ def _drive(into: Path, session: Session, own: RunResources, found: driver.Machin
         "spark.executorEnv.SPARK_CONF_DIR": str(class_data.conf()),
     }
     log, gate = into / "logs" / "driver.log", own.folder / "stop"
-    program = training_app(own, gate=gate, conf=conf)
+    # An archive cannot be made with files on the class path that are in no jar, such as the user's configuration.
+    env = {"SPARK_CONF_DIR": str(own.spark_home / "conf")}
+    program = training_app(own, gate=gate, conf=conf, env=env)
     drive(lambda: driver.launch(session, own, program, machine, number=1, log=log), gate, worker.suspend)
     for kind in (Kind.DRIVER, Kind.EXECUTOR):
         _gone(_archive(into, kind))

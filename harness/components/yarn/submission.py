@@ -28,7 +28,7 @@ from harness.scenario import Pipeline
 from harness.session import reaper
 from harness.session.session import Session
 from harness.spark import driver_process
-from harness.spark.beside import defaults, merged, users
+from harness.spark.beside import ANY, defaults, merged, users
 from harness.spark.settings import AGENT, ATTEMPT, OF_SESSION, RUN, changes, inherited
 from harness.stack import Change
 
@@ -86,7 +86,7 @@ def submit(
     given.touch(mode=0o600)
     ours = {**settings(own, pipeline, yarn, machine), **_variables(own, pipeline)}
     text = properties(merged(ours, pipeline.conf, users(own, pipeline)))
-    given.write_text(f"{defaults(own, pipeline)}{text}", encoding="utf-8")
+    given.write_text(f"{defaults(own, pipeline)}{text}", encoding="utf-8", errors=ANY)
     command = [str(own.spark_home / "bin" / "spark-submit"), "--master", yarn.master, "--deploy-mode", "cluster"]
     command += ["--properties-file", str(given), pipeline.entry, *pipeline.args]
     env = service.environment(

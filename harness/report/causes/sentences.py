@@ -18,11 +18,11 @@ ENDS = re.compile(r"(?<=[.!?])\s+(?=[A-Z“`\"])")
 
 
 def sentence(text: str) -> str:
-    """`text` with a capital and a full stop."""
+    """`text` with a capital and a full stop. A path, or a name of a program, stays as it is."""
     text = text.strip().rstrip(";,:")
     if not text:
         return ""
-    head = text[0].upper() + text[1:] if text[:1].islower() else text
+    head = text[0].upper() + text[1:] if text.split()[0].rstrip(",:;").isalpha() else text
     return head if head[-1] in ".!?…" else f"{head}."
 
 

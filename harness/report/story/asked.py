@@ -51,7 +51,7 @@ def asked(text: str) -> Asked:
         raise UsageError(f"asked to explain the key {visible(text, 80)!r}; that is none. {FORMS}")
     pairs = [cell.partition("=") for cell in cells]
     if all(name and equals for name, equals, _ in pairs):
-        names = tuple(name for name, _, _ in pairs)
+        names = tuple(name.strip() for name, _, _ in pairs)
         if len(set(names)) == len(names):
             return Asked(columns=names, cells=tuple(_cell(value) for _, _, value in pairs))
     return Asked(cells=tuple(map(_cell, cells)))
