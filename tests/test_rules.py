@@ -292,6 +292,19 @@ def test_what_a_transaction_hides_at_a_reading_is_not_lost(ruled: Callable[[Buil
     assert told(ruled(lambda run: missing(run, writing={"0": ["a transaction"]})))[0] is Word.HELD
 
 
+def test_a_sink_that_the_program_never_wrote_exposes_nothing(ruled: Callable[[Build], Judged]) -> None:
+    """Spark's word that its sink is committed is of another table."""
+
+    def build(run: RunBuilder) -> None:
+        run.found(tables=[[]])
+        run.tables = [[]]
+        run.calm(*[run.tables] * 3)
+
+    found = ruled(build)
+    assert told(found)[0] is Word.UNTESTED
+    assert found.verdict.stakes == ()
+
+
 def test_the_readings_say_which_of_two_steps_did_it(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
         run.injection(1)
