@@ -155,9 +155,11 @@ def test_without_settings_of_the_user_all_our_flags_are_given(tmp_path: Path, mo
 
 def test_of_a_collector_for_each_jvm_the_users_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseParallelGC")
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dcompany.proxy=x")
     conf = {"spark.executor.extraJavaOptions": "-XX:+UseZGC", "spark.executor.extraClassPath": "/b.jar"}
     said, env = launched(tmp_path, monkeypatch, replace(PIPELINE, conf=conf))
     assert "UseSerialGC" not in env["SPARK_SUBMIT_OPTS"] + env["SPARK_LAUNCHER_OPTS"]
+    assert env["SPARK_SUBMIT_OPTS"].endswith(" -Dcompany.proxy=x")
     jit = [each for each in class_data.JIT if each != "-XX:+UseSerialGC"]
     assert said["spark.executor.extraJavaOptions"].split() == [*jit, "-XX:+UseZGC"]
 

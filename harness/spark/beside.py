@@ -20,8 +20,9 @@ from harness.spark.settings import (
 )
 
 LINE = re.compile(r"\s*([^\s=:#!][^\s=:]*)[\s=:]\s*(.*?)\s*")
+OF_SPARK = ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS")
 OF_ANY_JVM = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
-"""The variables from which each JVM takes flags."""
+"""The variables from which Spark's JVMs, and all, take flags."""
 COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
 
 
@@ -63,7 +64,7 @@ def driver_flags(own: RunResources, pipeline: Pipeline, ours: Sequence[str]) -> 
     """Return our flags of the driver's JVM. A class data archive fits the class path that it was made with: one without
     configuration and jars of the user's."""
     env, conf, given = {**os.environ, **pipeline.env}, conf_folder(own, pipeline), users(own, pipeline)
-    words = " ".join([given.get(DRIVER_OPTIONS, ""), *(env.get(name, "") for name in OF_ANY_JVM)])
+    words = " ".join([given.get(DRIVER_OPTIONS, ""), *(env.get(name, "") for name in (*OF_SPARK, *OF_ANY_JVM))])
     own_class_path = conf != own.spark_home / "conf" or conf.exists() or DRIVER_CLASS_PATH in given
     return _fitting(flags(ours, words), own_class_path)
 

@@ -115,9 +115,12 @@ def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline, text:
 
 
 def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
-    """The whole environment of attempt `number`; the pipeline's own words win."""
+    """The whole environment of attempt `number`; the pipeline's own words win. JVM flags of the shell come after
+    ours."""
     (own.folder / "tmp").mkdir(exist_ok=True)
-    return {**os.environ, **variables(own, pipeline, machine, number), **own.environment, **pipeline.env}
+    ours = variables(own, pipeline, machine, number)
+    both = {name: f"{ours[name]} {os.environ[name]}" for name in beside.OF_SPARK if name in os.environ}
+    return {**os.environ, **ours, **both, **own.environment, **pipeline.env}
 
 
 def variables(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
