@@ -14,7 +14,7 @@ from harness.executions import executions
 from harness.faults import fault
 from harness.history import Line, QueryStarted, TaskStarted
 from harness.judge import Judged, judged
-from harness.judge.ran_again import Ran, ran_again
+from harness.judge.ran_again import Ran, in_the_driver, ran_again
 from harness.scenario import Expect, Guarantee, Kind, Sink, Word
 from tests.corpus.run_builder import RunBuilder, blame, run_builder
 from tests.folders import PER_RECORD, STEP, TOTALS, TYPES
@@ -503,11 +503,23 @@ def test_one_that_was_not_is_exposed_to_a_loss(ruled: Callable[[Build], Judged])
     assert told(ruled(build))[0] is Word.HELD
 
 
-def started(at_s: float, *, stage: int = 3, number: int = 0) -> Line:
+def started(at_s: float, *, stage: int = 3, number: int = 0, executor: str = "1") -> Line:
     task = TaskStarted(
-        attempt=1, query="q", batch=4, stage=stage, stage_attempt=0, partition=0, attempt_number=number, executor="1"
+        attempt=1,
+        query="q",
+        batch=4,
+        stage=stage,
+        stage_attempt=0,
+        partition=0,
+        attempt_number=number,
+        executor=executor,
     )
     return Line(0, at_s, task)
+
+
+@pytest.mark.parametrize(("executor", "local"), [("0", False), ("driver", True)])
+def test_a_task_with_a_local_master_runs_in_the_driver(executor: str, local: bool) -> None:
+    assert in_the_driver(executions([started(1.0, executor=executor)])) is local
 
 
 QUERY_AT_2_5 = Line(0, 2.5, QueryStarted(attempt=1, query="q", query_run="b"))

@@ -35,6 +35,7 @@ from harness.judge.exposure import EARLY, PLANNED, SAFE, WRITING, WRITTEN
 from harness.judge.injections import read_injections
 from harness.judge.late_log import declared, undeclared
 from harness.judge.producer import Producer, examine_producer
+from harness.judge.ran_again import in_the_driver
 from harness.judge.read_folder import Run, read_run
 from harness.judge.sinks import Compared, compared
 from harness.judge.stalled import Stall, stalled
@@ -298,6 +299,8 @@ def _untried(run: Run, sinks: Sequence[Compared]) -> Iterator[tuple[str, str]]:
 def _notes(facts: Facts) -> Iterator[str]:
     yield from (note for sink in facts.sinks for note in sink.examined.reasons.notes)
     yield from facts.after_baseline.notes
+    if in_the_driver(facts.run.executions):
+        yield "tasks ran in the driver: its master is local, and no executor of the stack took part"
     read = [sink for sink in facts.sinks if sink.examined.case]
     empty = [sink.examined for sink in read if not sink.examined.holds and sink.examined.counts.expected]
     yield from (

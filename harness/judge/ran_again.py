@@ -7,10 +7,14 @@ from enum import Enum, auto
 
 from harness.executions import Execution
 
+DRIVER = "driver"
+"""What Spark calls the executor of a local master."""
+
 
 class Ran(Enum):
     """How a batch ran again. `RETRIED`: tasks that had not finished. `RESTARTED`: all of it, since its query was
-    started again. `NO`: its tasks are known, and none was started again. `UNKNOWN`: no agent was in the driver."""
+    started again. `NO`: its tasks are known, and none was started again. `UNKNOWN`: no task of
+    it is known."""
 
     UNKNOWN = auto()
     NO = auto()
@@ -28,3 +32,8 @@ def ran_again(executions: Sequence[Execution], *, since_s: float) -> Ran:
         return Ran.RESTARTED
     retries = (task for task in tasks if task.attempt_number or task.stage_attempt)
     return Ran.RETRIED if any(task.began > since_s for task in retries) else Ran.NO
+
+
+def in_the_driver(executions: Sequence[Execution]) -> bool:
+    """Return whether tasks ran in the driver itself: its master is local, whatever the stack has."""
+    return any(task.executor == DRIVER for each in executions for task in each.tasks)
