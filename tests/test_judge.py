@@ -622,6 +622,8 @@ def test_rows_out_of_order_are_misordered(folder: Folder) -> None:
     folder.types = [PLACED]
     rows = [(*row, str(i)) for i, row in enumerate(payments(folder.records))]
     folder.tables = [[*rows]]
+    seen = Injected()
+    folder.injections = [replace(seen, tables=[rows[: seen.planned * folder.batch_size]])]
     assert judge(folder).word is Word.HELD
     other = Folder(folder.path.parent / "other", scenario=folder.scenario, types=[PLACED])
     rows[0], rows[4] = (*rows[0][:3], "4"), (*rows[4][:3], "0")

@@ -794,6 +794,7 @@ def test_the_functions_beside_a_reader_are_those_that_are_called() -> None:
 
 
 def test_what_a_reader_cannot_do_is_refused_by_name(tmp_path: Path) -> None:
+    """`format` is known as an option of `files`."""
     more = (
         "  within: soon\n  options: [a]\n  format: json\nschedule: [{when: {rows: 5, batch: 2}, do: crash mid-sink}]\n"
     )
