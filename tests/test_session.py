@@ -8,6 +8,7 @@ code under test.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import json
 import os
@@ -65,6 +66,16 @@ def living(token: str) -> list[int]:
         if f".{token}" in text and process.info["status"] != psutil.STATUS_ZOMBIE and "-c" not in text.split()[:2]:
             found.append(process.pid)
     return found
+
+
+def unlocked(file: Path) -> bool:
+    """Could another process lock it?"""
+    with file.open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def gone(token: str, within_s: float) -> None:
@@ -193,6 +204,9 @@ def test_the_next_start_sweeps_what_a_dead_harness_and_a_dead_reaper_left(tmp_pa
     os.kill(pid, signal.SIGKILL)
     mock.kill()
     assert living(mock.token)
+    # A child that was forked and has not become its program yet holds what its parent had locked.
+    (folder,) = mock.sessions()
+    wait.until("the dead harness's lock to be free", lambda: unlocked(folder / session.LOCK), within_s=60.0)
     with Session(temporary=tmp_path) as later:
         assert later.swept == [name]
         assert not living(mock.token)
