@@ -231,6 +231,16 @@ def test_a_variable_of_the_shell_counts_where_the_scenario_does_not_set_it(
     assert keys() == after, "they differ from one shell to the next"
 
 
+def test_sparks_configuration_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting in `spark-defaults.conf` may decide what the program does, and no scenario says so."""
+    monkeypatch.setenv("SPARK_CONF_DIR", str(root / "conf"))
+    before = key(root, CLAIM)
+    (root / "conf").mkdir()
+    assert key(root, CLAIM) == before
+    (root / "conf" / "spark-defaults.conf").write_text("spark.sql.ansi.enabled false")
+    assert key(root, CLAIM) != before
+
+
 def test_a_path_to_a_whole_disk_holds_nobody_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.run.baseline.digest.MOST", 3)
     for number in range(9):

@@ -1,4 +1,4 @@
-"""The settings of the user beside ours: those of his `spark-defaults.conf`, and those of the pipeline, which win."""
+"""The settings of the user beside ours: those of `spark-defaults.conf`, and those of the pipeline, which win."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ OF_SPARK = ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS")
 OF_ANY_JVM = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 """The variables from which Spark's JVMs, and all, take flags."""
 COLLECTOR = re.compile(r"-XX:\+Use\w*GC\b")
-
-
 ANY = "surrogateescape"
 """How a byte that is no UTF-8 is read and written again: it is the user's, in a comment perhaps."""
 
@@ -49,14 +47,14 @@ def users(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
 
 def merged(ours: Mapping[str, str], pipelines: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that Spark is started with: ours and the pipeline's, which win. What is joined has `given`
-    too, all that the user gives; the agent stands before his checkpoint file manager."""
+    too, all that the user gives; the agent stands before the user's checkpoint file manager."""
     both = {name: _joined(name, ours[name], given[name]) for name in JOINED if ours.get(name) and given.get(name)}
     first = {MANAGER: ours[MANAGER]} if MANAGER in ours else {}
     return {**ours, **pipelines, **both, **first}
 
 
 def flags(ours: Sequence[str], given: str) -> list[str]:
-    """Return our JVM flags beside the user's: a JVM takes one garbage collector, and that is his."""
+    """Return our JVM flags beside the user's: a JVM takes one garbage collector, and the user's is taken."""
     return [each for each in ours if not (COLLECTOR.fullmatch(each) and COLLECTOR.search(given))]
 
 

@@ -2,7 +2,8 @@
 
 That is the program's own folder, from which Python imports first; what the scenario adds to the path of imports by
 PYTHONPATH, `--py-files` or Spark's own settings; and each file that an argument, a variable or a setting names. Of what
-its drivers inherit from the shell, the Python files of a PYTHONPATH count, and every variable that a program may read.
+its drivers inherit from the shell, the Python files of a PYTHONPATH count, Spark's configuration, and every variable
+that a program may read.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 
+from harness.machine.jars import spark_home
 from harness.run_folder.store import digest
 from harness.scenario import Pipeline
 
@@ -22,6 +24,7 @@ PATH = "PYTHONPATH"
 SHIPPED = ("spark.submit.pyFiles", "spark.files", "spark.archives", "spark.jars")
 """Settings of Spark that list files for driver and executors."""
 PY_FILES = "--py-files"
+CONF = "SPARK_CONF_DIR"
 INSTALLED = ("site-packages", "dist-packages")
 MOST = 5_000
 """So many files of an inherited PYTHONPATH are looked at: one that leads to a whole disk must not hold up a run."""
@@ -54,12 +57,17 @@ def files(pipeline: Pipeline, root: Path, *, excluded: Path | None = None) -> di
 
 def inherited(pipeline: Pipeline, environ: Mapping[str, str], *, excluded: Path | None = None) -> dict[str, str]:
     """By place in the PYTHONPATH of `environ` and name, the SHA-256 of each Python file and archive there; none where
-    the scenario sets its own. Left out is also what is installed."""
+    the scenario sets its own. Left out is also what is installed. And that of each file in Spark's configuration, such
+    as `spark-defaults.conf`."""
     walk = _Walk(excluded, most=MOST)
     words = [] if PATH in pipeline.env else environ.get(PATH, "").split(os.pathsep)
     for place, word in enumerate(words):
         if word:
             walk.any(Path(word), str(place))
+    conf = Path(pipeline.env.get(CONF) or environ.get(CONF) or spark_home() / "conf")
+    for path in sorted(conf.iterdir())[:MOST] if conf.is_dir() else ():
+        if path.is_file():
+            walk.any(path, f"{CONF}/{path.name}")
     return walk.found
 
 
