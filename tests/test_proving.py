@@ -59,14 +59,12 @@ OTHERS = [
     ),
 ]
 IN_CI = {
-    "append_before_offset_commit",
     "delta_numbered_before_offset_commit",
     "files_appended_mid_batch",
     "files_parquet_listed_mid_batch",
     "kafka_in_transaction_mid_sink",
     "mariadb_away_kept_by_id",
     "offsets_together_at_sink_written",
-    "opensearch_kept_by_id_mid_batch",
     "partition_ledger_executor_killed",
     "partition_ledger_mid_sink",
     "python_sqlite_with_batch_mid_batch",
@@ -76,7 +74,7 @@ IN_CI = {
 """The others take longer than CI has time for: they are left to `make prove SUITE=tests`. A violated run takes twice as
 long as a held one, since it needs a baseline run."""
 APART = {
-    "sinks": {"azure", "console", "eventhubs", "hdfs", "iceberg"},
+    "sinks": {"azure", "console", "eventhubs", "hdfs", "iceberg", "opensearch"},
     "sources": {"azure", "eventhubs", "hdfs", "python", "record_log", "s3"},
 }
 """Sinks and sources that no run of CI has: the suites azure, dstreams, eventhubs, hadoop, s3, sinks and sources play
