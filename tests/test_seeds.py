@@ -98,6 +98,7 @@ def test_a_verdict_of_another_scenario_or_program_than_is_there_now_says_so() ->
     )
 
 
+@pytest.mark.slow
 def test_each_point_of_failure_has_a_scenario_for_each_guarantee() -> None:
     assert [each["point"] for each in TOLD["points"]] == ["input source", "receiver", "task", "sink", "driver"]
     for each in TOLD["points"]:

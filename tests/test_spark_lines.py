@@ -293,7 +293,8 @@ class TestAScenario:
 
     @pytest.mark.parametrize(
         ("installed", "name", "lacks"),
-        [("3.5.7", "sources/python_source_counter_in_memory_after_offset_commit", "Python data sources"),
+        [pytest.param("3.5.7", "sources/python_source_counter_in_memory_after_offset_commit", "Python data sources",
+                      id="record_log"),
          ("4.2.0", "sinks/iceberg_appended_before_offset_commit", "iceberg"),
          ("4.0.0", "hadoop/hdfs_fs_upsert_rename_commits_held", "org.apache.spark.sql.execution.streaming.")],
     )  # fmt: skip
