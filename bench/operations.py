@@ -88,14 +88,17 @@ def differences(verdict: dict[str, Any], word: str, *, keyed: bool) -> Iterator[
 
 
 def main() -> int:
-    own, _, options = " ".join(sys.argv[1:]).partition("-- ")
+    own, options = sys.argv[1:], list[str]()
+    if "--" in own:
+        at = own.index("--")
+        own, options = own[:at], own[at + 1 :]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[], metavar="PROGRAM", choices=FOLDERS)
-    given = parser.parse_args(own.split())
+    given = parser.parse_args(own)
     shutil.rmtree(REPORTS, ignore_errors=True)
     REPORTS.mkdir(parents=True)
     files = dict(scenarios(REPORTS, given.only))
-    command = [sys.executable, "-m", "harness", "run", *map(str, files), "--reports", str(REPORTS), *options.split()]
+    command = [sys.executable, "-m", "harness", "run", *map(str, files), "--reports", str(REPORTS), *options]
     status = subprocess.run(command, check=False).returncode
     summary = json.loads((REPORTS / "latest" / "summary.json").read_text(encoding="utf-8"))
     words = {file.stem: word for file, word in files.items()}

@@ -31,6 +31,7 @@ from harness.remote import Entry
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline
 from harness.spark import driver_process
+from harness.spark.beside import Users
 from harness.spark.driver_process import SECRETS, Machine, settings
 from harness.stacks import lasting
 from harness.stacks.provision import Made
@@ -356,7 +357,7 @@ def test_the_key_reaches_spark_by_a_file_and_by_no_command_line(
     assert (file, file.stat().st_mode & 0o777) == (tmp_path / SECRETS, 0o600)
     assert file.read_text() == f"{keys}={KEY}\n"
     # What goes into run.json and the page.
-    assert KEY not in str(settings(given, pipeline, machine(tmp_path), 1))
+    assert KEY not in str(settings(given, pipeline, machine(tmp_path), 1, Users(pipeline=pipeline.conf)))
 
 
 def test_a_run_without_secrets_has_no_such_file(tmp_path: Path) -> None:

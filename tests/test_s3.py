@@ -23,6 +23,7 @@ from harness.remote.mirror import Mirror
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
+from harness.spark.beside import Users
 from harness.spark.driver_process import Machine, settings
 from tests.provided import Own, parts_of, running
 
@@ -188,7 +189,7 @@ def test_what_a_client_buffers_is_gone_with_its_run(tmp_path: Path, shipped: Pat
         run_id="r1", parts={}, spark_master="", spark_home=tmp_path, folder=tmp_path, checkpoint=tmp_path / "checkpoint"
     )
     machine = Machine(java=java.Java(tmp_path, tmp_path, 17, ""), jars=jars.Jars((), (), ""), shipped=shipped)
-    found = settings(own, Pipeline(entry="p.py"), machine, 1)
+    found = settings(own, Pipeline(entry="p.py"), machine, 1, Users(pipeline={}))
     # Executors on other machines may have no folder of that path, nor make one.
     assert found.get("spark.hadoop.hadoop.tmp.dir") == (str(tmp_path / "tmp") if shipped is None else None)
 

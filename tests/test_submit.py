@@ -21,8 +21,7 @@ from harness.machine import agent, class_data, jars, java
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline, Victim
 from harness.session.session import Session
-from harness.spark import driver_container, driver_process, standalone_containers
-from harness.spark.beside import defaults
+from harness.spark import beside, driver_container, driver_process, standalone_containers
 from harness.spark.driver_process import SECRETS, ProcessDriver, submit
 from harness.spark.settings import (
     AGENT,
@@ -112,9 +111,7 @@ def given_to(words: Sequence[str]) -> dict[str, str]:
     return dict(words[at + 1].split("=", 1) for at, word in enumerate(words) if word == "--conf")
 
 
-def launched(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, pipeline: Pipeline
-) -> tuple[Mapping[str, str], Mapping[str, str]]:
+def launched(folder: Path, pipeline: Pipeline) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """The settings and the environment that a driver on `processes` is started with."""
     given = replace(own(folder), parts={}, agent="a:1")
     found = java.Java(home=folder, executable=folder, feature=17, text="17")
@@ -136,7 +133,7 @@ def test_the_settings_of_the_user_come_beside_ours(where: str, tmp_path: Path, m
         text = b"# r\xe9glages\n" + "\n".join(f"{name}  {value} " for name, value in ASKED.items()).encode()
         (tmp_path / "spark-defaults.conf").write_bytes(text)
         monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    said, env = launched(tmp_path, monkeypatch, pipeline)
+    said, env = launched(tmp_path, pipeline)
     assert (said[MANAGER], said[DELEGATE]) == (agent.MANAGER, "a.Manager")
     assert said[LISTENERS] == f"{agent.LISTENER},a.Listener"
     assert said["spark.driver.extraClassPath"] == f"/a.jar:{tmp_path / agent.NAME}"
@@ -148,7 +145,7 @@ def test_the_settings_of_the_user_come_beside_ours(where: str, tmp_path: Path, m
 
 
 def test_without_settings_of_the_user_all_our_flags_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said, env = launched(tmp_path, monkeypatch, PIPELINE)
+    said, env = launched(tmp_path, PIPELINE)
     for flags in (said["spark.executor.extraJavaOptions"], env["SPARK_SUBMIT_OPTS"]):
         assert {"-XX:+UseSerialGC", "-XX:SharedArchiveFile=/a.jsa", "-Xshare:auto"} <= {*flags.split()}
 
@@ -157,7 +154,7 @@ def test_of_a_collector_for_each_jvm_the_users_is_taken(tmp_path: Path, monkeypa
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseParallelGC")
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dcompany.proxy=x")
     conf = {"spark.executor.extraJavaOptions": "-XX:+UseZGC", "spark.executor.extraClassPath": "/b.jar"}
-    said, env = launched(tmp_path, monkeypatch, replace(PIPELINE, conf=conf))
+    said, env = launched(tmp_path, replace(PIPELINE, conf=conf))
     assert "UseSerialGC" not in env["SPARK_SUBMIT_OPTS"] + env["SPARK_LAUNCHER_OPTS"]
     assert env["SPARK_SUBMIT_OPTS"].endswith(" -Dcompany.proxy=x")
     jit = [each for each in class_data.JIT if each != "-XX:+UseSerialGC"]
@@ -185,7 +182,7 @@ def test_defaults_of_the_user_stand_before_the_secrets(tmp_path: Path, monkeypat
     (tmp_path / "spark-defaults.conf").write_text("spark.sql.ansi.enabled false", encoding="utf-8")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     given = own(tmp_path, key="k")
-    submit(given, {}, PIPELINE, defaults(given, PIPELINE))
+    submit(given, {}, PIPELINE, beside.read(given, PIPELINE).defaults)
     assert (tmp_path / SECRETS).read_text(encoding="utf-8") == "spark.sql.ansi.enabled false\nkey=k\n"
 
 

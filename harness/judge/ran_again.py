@@ -13,8 +13,7 @@ DRIVER = "driver"
 
 class Ran(Enum):
     """How a batch ran again. `RETRIED`: tasks that had not finished. `RESTARTED`: all of it, since its query was
-    started again. `NO`: its tasks are known, and none was started again. `UNKNOWN`: no task of
-    it is known."""
+    started again. `NO`: its tasks are known, and none was started again. `UNKNOWN`: no task of it is known."""
 
     UNKNOWN = auto()
     NO = auto()

@@ -15,9 +15,9 @@ from harness.machine.class_data import Kind, fitted
 from harness.machine.jars import Jars
 from harness.resources import RunResources
 from harness.scenario import Pipeline, Victim
-from harness.spark import beside, driver_process, standalone_containers
-from harness.spark.beside import merged
-from harness.spark.settings import DRIVER_OPTIONS, EXECUTOR_OPTIONS, changes
+from harness.spark import driver_process, standalone_containers
+from harness.spark.beside import Users
+from harness.spark.settings import EXECUTOR_OPTIONS, changes
 from harness.stack import Change, Process
 
 # `exec` so that spark-submit is what the init looks after.
@@ -55,7 +55,7 @@ def launch(
 ) -> ContainerDriver:
     """Start the program; returns once its container runs. Raises StackError."""
     name = f"driver-{own.run_id}-{number}"
-    conf = merged(settings(own, pipeline, defaults, jars, number=number, host=name), pipeline.conf, pipeline.conf)
+    conf = Users(pipeline=pipeline.conf).merged(settings(own, pipeline, defaults, jars, number=number, host=name))
     log.touch()
     wanted = defaults.wanted(
         name,
@@ -86,7 +86,7 @@ def variables(
 ) -> dict[str, str]:
     """What the harness adds to the environment of attempt `number`."""
     temporary = own.folder / "tmp"
-    flags = beside.flags(fitted(defaults.class_archives / f"{Kind.DRIVER}.jsa"), pipeline.conf.get(DRIVER_OPTIONS, ""))
+    flags = Users(pipeline=pipeline.conf).driver_flags(fitted(defaults.class_archives / f"{Kind.DRIVER}.jsa"))
     return {
         "SPARK_HOME": str(own.spark_home),
         "PYTHONPATH": str(package()),
@@ -117,12 +117,14 @@ def settings(
     host: str,
 ) -> dict[str, str]:
     """Spark's configuration as the harness sets it."""
+    users = Users(pipeline=pipeline.conf)
+    flags = users.executor_flags(fitted(defaults.class_archives / f"{Kind.EXECUTOR}.jsa"))
     return {
-        **driver_process.common(own, pipeline, jars, number, pipeline.conf),
+        **driver_process.common(own, pipeline, jars, number, users),
         "spark.executor.extraClassPath": driver_process.class_path(jars),
         "spark.driver.host": host,
         "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there
-        EXECUTOR_OPTIONS: " ".join(fitted(defaults.class_archives / f"{Kind.EXECUTOR}.jsa")),
+        EXECUTOR_OPTIONS: " ".join(flags),
         "spark.executorEnv.PYTHONPATH": str(package()),
         "spark.local.dir": "/tmp",
     }

@@ -25,7 +25,7 @@ from harness.scenario import Pipeline, Victim
 from harness.session import reaper
 from harness.session.session import Session
 from harness.spark import beside
-from harness.spark.beside import defaults, merged, users
+from harness.spark.beside import Users
 from harness.spark.settings import (
     AGENT,
     ATTEMPT,
@@ -98,17 +98,18 @@ def launch(
     session: Session, own: RunResources, pipeline: Pipeline, machine: Machine, *, number: int, log: Path
 ) -> ProcessDriver:
     """Start the program; returns at once. Raises OSError if spark-submit cannot be started."""
-    conf = merged(settings(own, pipeline, machine, number), pipeline.conf, users(own, pipeline))
-    command = submit(own, conf, pipeline, defaults(own, pipeline))
+    users = beside.read(own, pipeline)
+    conf = users.merged(settings(own, pipeline, machine, number, users))
+    command = submit(own, conf, pipeline, users.defaults)
     env, name = environment(own, pipeline, machine, number), f"driver-{own.run_id}-{number}"
     return ProcessDriver(number, log, session.spawn(command, name=name, log=log, env=env, cwd=own.folder))
 
 
-def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline, text: str = "") -> list[str]:
-    """The command that starts the program with these settings. `text`: the user's defaults, which Spark passes over
+def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline, defaults: str = "") -> list[str]:
+    """The command that starts the program with these settings. `defaults`: those of the user, which Spark passes over
     where it is given another file."""
     settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
-    secrets = _secrets(own, text)
+    secrets = _secrets(own, defaults)
     file = ["--properties-file", str(secrets)] if secrets else []
     command = [str(own.spark_home / SUBMIT), "--master", own.spark_master]
     return [*command, *file, *settings, pipeline.entry, *pipeline.args]
@@ -118,15 +119,14 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number:
     """The whole environment of attempt `number`; the pipeline's own words win. JVM flags of the shell come after
     ours."""
     (own.folder / "tmp").mkdir(exist_ok=True)
-    ours = variables(own, pipeline, machine, number)
+    ours = variables(own, machine, number, beside.read(own, pipeline))
     both = {name: f"{ours[name]} {os.environ[name]}" for name in beside.OF_SPARK if name in os.environ}
     return {**os.environ, **ours, **both, **own.environment, **pipeline.env}
 
 
-def variables(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
+def variables(own: RunResources, machine: Machine, number: int, users: Users) -> dict[str, str]:
     """What the harness adds to the environment of attempt `number`."""
     temporary = own.folder / "tmp"
-    flags = beside.driver_flags(own, pipeline, machine.flags)
     return {
         "JAVA_HOME": str(machine.java.home),
         "SPARK_HOME": str(own.spark_home),
@@ -134,8 +134,8 @@ def variables(own: RunResources, pipeline: Pipeline, machine: Machine, number: i
         "PYSPARK_PYTHON": machine.python,
         "PYSPARK_DRIVER_PYTHON": machine.program,
         **({"PYTHONPATH": _modules(machine.modules)} if machine.modules else {}),
-        "SPARK_SUBMIT_OPTS": jvm_flags(flags, temporary),
-        "SPARK_LAUNCHER_OPTS": " ".join(beside.driver_flags(own, pipeline, class_data.JIT) if machine.flags else ()),
+        "SPARK_SUBMIT_OPTS": jvm_flags(users.driver_flags(machine.flags), temporary),
+        "SPARK_LAUNCHER_OPTS": " ".join(users.driver_flags(class_data.JIT) if machine.flags else ()),
         "TMPDIR": str(temporary),
         **markers(own, number),
     }
@@ -143,18 +143,19 @@ def variables(own: RunResources, pipeline: Pipeline, machine: Machine, number: i
 
 def table(own: RunResources, pipeline: Pipeline, machine: Machine) -> list[Change]:
     """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
-    given = {**variables(own, pipeline, machine, 1), reaper.MARKER: OF_SESSION}
-    return changes(settings(own, pipeline, machine, 1), given, own, pipeline)
+    users = beside.read(own, pipeline)
+    given = {**variables(own, machine, 1, users), reaper.MARKER: OF_SESSION}
+    return changes(settings(own, pipeline, machine, 1, users), given, own, pipeline)
 
 
-def _secrets(own: RunResources, text: str) -> Path | None:
+def _secrets(own: RunResources, defaults: str) -> Path | None:
     """The file of settings that hold secrets, as Spark reads one; None without any."""
     if not own.secret_conf:
         return None
     path = own.folder / SECRETS
     path.touch(mode=0o600)
     lines = "".join(f"{name}={_escaped(text)}\n" for name, text in own.secret_conf.items())
-    path.write_text(f"{text}{lines}", encoding="utf-8", errors=beside.ANY)
+    path.write_text(f"{defaults}{lines}", encoding="utf-8", errors=beside.ANY)
     return path
 
 
@@ -174,25 +175,24 @@ def jvm_flags(archive: Sequence[str], temporary: Path) -> str:
     return " ".join([*archive, f"-Djava.io.tmpdir={temporary}", "-XX:-UsePerfData"])
 
 
-def settings(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
+def settings(own: RunResources, pipeline: Pipeline, machine: Machine, number: int, users: Users) -> dict[str, str]:
     """Spark's configuration as the harness sets it: addresses, jars, size; nothing that changes what a sink sees."""
     return {
-        **common(own, pipeline, machine.jars, number, users(own, pipeline)),
+        **common(own, pipeline, machine.jars, number, users),
         "spark.driver.host": machine.host,
         "spark.driver.bindAddress": machine.bind,
         "spark.local.dir": str(machine.scratch or own.folder.parent / "scratch"),
-        **(_shipped(machine.jars, machine.shipped) if machine.shipped else _shared(own, pipeline, machine)),
+        **(_shipped(machine.jars, machine.shipped) if machine.shipped else _shared(own, machine, users)),
     }
 
 
-def _shared(own: RunResources, pipeline: Pipeline, machine: Machine) -> dict[str, str]:
+def _shared(own: RunResources, machine: Machine, users: Users) -> dict[str, str]:
     """For executors that see this machine's files."""
-    flags = beside.executor_flags(machine.executor_flags, users(own, pipeline))
     return {
         # Where clients of object stores keep what they are about to send; else a folder in /tmp that nobody removes.
         "spark.hadoop.hadoop.tmp.dir": str(own.folder / "tmp"),
         "spark.executor.extraClassPath": class_path(machine.jars),
-        EXECUTOR_OPTIONS: " ".join(flags),
+        EXECUTOR_OPTIONS: " ".join(users.executor_flags(machine.executor_flags)),
     }
 
 
@@ -206,8 +206,8 @@ def class_path(jars: Jars) -> str:
     return os.pathsep.join(map(str, jars.spark))
 
 
-def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int, given: Mapping[str, str]) -> dict[str, str]:
-    """What of it is the same on every stack of our own, beside all settings that the user gives."""
+def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int, users: Users) -> dict[str, str]:
+    """What of it is the same on every stack of our own."""
     cores = max(2, pipeline.executors)
     return {
         "spark.app.name": own.run_id,
@@ -218,7 +218,7 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int, given
         "spark.executor.memory": MEMORY,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        **(_reporting(given) if own.agent and agent.among(jars) else {}),
+        **(_reporting(users) if own.agent and agent.among(jars) else {}),
         **own.conf,
         **{f"spark.executorEnv.{name}": value for name, value in markers(own, number).items()},
     }
@@ -229,9 +229,9 @@ def mark(own: RunResources) -> str:
     return f"{RUN}={own.run_id}"
 
 
-def _reporting(given: Mapping[str, str]) -> dict[str, str]:
+def _reporting(users: Users) -> dict[str, str]:
     """The agent, which hands on to the checkpoint file manager that the user asks for."""
-    asked = given.get(MANAGER)
+    asked = users.conf.get(MANAGER)
     return {MANAGER: agent.MANAGER, LISTENERS: agent.LISTENER, **({DELEGATE: asked} if asked else {})}
 
 

@@ -27,8 +27,7 @@ from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session import reaper
 from harness.session.session import Session
-from harness.spark import driver_process
-from harness.spark.beside import ANY, defaults, merged, users
+from harness.spark import beside, driver_process
 from harness.spark.settings import AGENT, ATTEMPT, OF_SESSION, RUN, changes, inherited
 from harness.stack import Change
 
@@ -85,8 +84,8 @@ def submit(
     # It holds what only the processes of the run could see.
     given.touch(mode=0o600)
     ours = {**settings(own, pipeline, yarn, machine), **_variables(own, pipeline)}
-    text = properties(merged(ours, pipeline.conf, users(own, pipeline)))
-    given.write_text(f"{defaults(own, pipeline)}{text}", encoding="utf-8", errors=ANY)
+    users = beside.read(own, pipeline)
+    given.write_text(f"{users.defaults}{properties(users.merged(ours))}", encoding="utf-8", errors=beside.ANY)
     command = [str(own.spark_home / "bin" / "spark-submit"), "--master", yarn.master, "--deploy-mode", "cluster"]
     command += ["--properties-file", str(given), pipeline.entry, *pipeline.args]
     env = service.environment(
@@ -145,7 +144,7 @@ def class_path(home: Path, jars: Jars, *conf: Path) -> str:
 def _common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]:
     # One and the same environment for all attempts: a container's id tells which it is of.
     numbered = f"spark.executorEnv.{ATTEMPT}"
-    given = driver_process.common(own, pipeline, jars, 1, users(own, pipeline))
+    given = driver_process.common(own, pipeline, jars, 1, beside.read(own, pipeline))
     return {name: value for name, value in given.items() if name != numbered}
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from harness.machine.jars import spark_home
 from harness.run_folder.store import digest
 from harness.scenario import Pipeline
+from harness.spark.beside import CONF, conf_folder
 
 PATH = "PYTHONPATH"
 SHIPPED = ("spark.submit.pyFiles", "spark.files", "spark.archives", "spark.jars")
 """Settings of Spark that list files for driver and executors."""
 PY_FILES = "--py-files"
-CONF = "SPARK_CONF_DIR"
 INSTALLED = ("site-packages", "dist-packages")
 MOST = 5_000
 """So many files of an inherited PYTHONPATH are looked at: one that leads to a whole disk must not hold up a run."""
@@ -64,7 +64,7 @@ def inherited(pipeline: Pipeline, environ: Mapping[str, str], *, excluded: Path 
     for place, word in enumerate(words):
         if word:
             walk.any(Path(word), str(place))
-    conf = Path(pipeline.env.get(CONF) or environ.get(CONF) or spark_home() / "conf")
+    conf = conf_folder({**environ, **pipeline.env}, spark_home())
     for path in sorted(conf.iterdir())[:MOST] if conf.is_dir() else ():
         if path.is_file():
             walk.any(path, f"{CONF}/{path.name}")
