@@ -97,7 +97,8 @@ class Registry(Generic[K]):
         if name in self._known and self._known[name] is not kind:
             asked = f"asked to register the {self.noun} {name!r} of {origin}"
             raise UsageError(f"{asked}; {self._origin[name]} has registered one of that name. Give it another name")
-        self._known[name], self._origin[name] = kind, origin
+        self._known = dict(sorted({**self._known, name: kind}.items()))
+        self._origin[name] = origin
 
     def all(self) -> Mapping[str, K]:
         """Every kind by its name, in order of name. Raises HarnessError for a package whose kind cannot be loaded."""
@@ -111,7 +112,7 @@ class Registry(Generic[K]):
                 except BaseException:
                     self._found = False
                     raise
-            return dict(sorted(self._known.items()))
+            return self._known
 
     def __iter__(self) -> Iterator[K]:
         return iter(self.all().values())

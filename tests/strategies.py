@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.component import needs
 from harness.faults import FAULTS, fault
-from harness.faults.base import FaultKind, Implies
+from harness.faults.base import implied
 from harness.load.models import BATCH_MAX
 from harness.machine import spark_lines
 from harness.operation import Side
@@ -219,16 +219,10 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
         if {"opensearch", "hdfs", "minidfs", "eventhubs"} & {*needs(kind)}:
             continue  # no drawn scenario has anything there
         own = {name: value for name, value in given.items() if name in kind.about.options.model_fields}
-        for at in (when, implied(kind, when)):
-            if at is not None and not any(kind.refusals(fault(kind.about.name, **own), at, planned)):
+        for at in (when, implied(kind, when.batch, when.query)):
+            if isinstance(at, Trigger) and not any(kind.refusals(fault(kind.about.name, **own), at, planned)):
                 found.append(Step(when=at, do=fault(kind.about.name, **own)))
     return draw(st.sampled_from(found))
-
-
-def implied(kind: FaultKind, when: Trigger) -> Trigger | None:
-    """The trigger that a fault stands for, at the same batch."""
-    stood = kind.trigger(when.batch, when.query) if isinstance(kind, Implies) else None
-    return stood if isinstance(stood, Trigger) else None
 
 
 @st.composite

@@ -26,6 +26,7 @@ OTHERS = [
             "delta_streamed_before_offset_commit",
             "delta_unnumbered_before_offset_commit",
             "files_parquet_listed_mid_batch",
+            "files_parquet_manifest_mid_batch",
             "iceberg_streamed_before_offset_commit",
             "kafka_in_transaction_mid_sink",
             "mariadb_added_before_offset_commit",
@@ -61,7 +62,7 @@ OTHERS = [
 IN_CI = {
     "delta_numbered_before_offset_commit",
     "files_appended_mid_batch",
-    "files_parquet_listed_mid_batch",
+    "files_parquet_manifest_mid_batch",
     "kafka_in_transaction_mid_sink",
     "mariadb_away_kept_by_id",
     "offsets_together_at_sink_written",
@@ -69,12 +70,11 @@ IN_CI = {
     "partition_ledger_mid_sink",
     "python_sqlite_with_batch_mid_batch",
     "received_log_appended_done",
-    "sink_manifest_mid_batch",
 }
 """The others take longer than CI has time for: they are left to `make prove SUITE=tests`. A violated run takes twice as
 long as a held one, since it needs a baseline run."""
 APART = {
-    "sinks": {"azure", "console", "eventhubs", "hdfs", "iceberg", "opensearch"},
+    "sinks": {"azure", "console", "eventhubs", "hdfs", "iceberg", "opensearch", "s3"},
     "sources": {"azure", "eventhubs", "hdfs", "python", "record_log", "s3"},
 }
 """Sinks and sources that no run of CI has: the suites azure, dstreams, eventhubs, hadoop, s3, sinks and sources play

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.faults import FAULTS
 from harness.faults import fault as made
-from harness.faults.base import Implies
+from harness.faults.base import implied
 from harness.kinds import About
 from harness.load.models import View, own, unsaid
 from harness.load.reader import Section
@@ -145,8 +145,7 @@ def trigger(when: Section, do: Fault) -> Trigger | str | None:
     if given:
         about = given[0].about
         return given[0].trigger(when.get(about.name), batch=batch, query=query, **beside(when, about))
-    kind = FAULTS[do.kind]
-    return kind.trigger(batch, query) if isinstance(kind, Implies) else None
+    return implied(FAULTS[do.kind], batch, query)
 
 
 def beside(when: Section, kind: About) -> dict[str, Any]:

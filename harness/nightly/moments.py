@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.component import needs
 from harness.faults import FAULTS, fault
-from harness.faults.base import FaultKind, Implies
+from harness.faults.base import FaultKind, implied
 from harness.fields import values as v
 from harness.load.models import annotated
 from harness.scenario import CrashPoint, Fault, Scenario, Trigger, Victim
@@ -76,10 +76,10 @@ def moments(random: Random, target: Target, scenario: Scenario, batch: int) -> I
             found = [each if each.batch is None else replace(each, batch=batch) for each in own]
         yield from (each for each in found if not any(kind.refusals(each, seen)))
     for does in FAULTS:
-        implied = does.trigger(batch, None) if isinstance(does, Implies) else None
+        when = implied(does, batch, None)
         plain = Fault(kind=does.about.name, impact=does.impact)
-        if isinstance(implied, Trigger) and not any(does.refusals(plain, implied, seen)):
-            yield implied
+        if isinstance(when, Trigger) and not any(does.refusals(plain, when, seen)):
+            yield when
 
 
 def faults(random: Random, scenario: Scenario, when: Trigger, means: Collection[Means]) -> Iterator[Fault]:
@@ -88,7 +88,7 @@ def faults(random: Random, scenario: Scenario, when: Trigger, means: Collection[
     for kind in FAULTS:
         if not kind.needs <= set(means) or not set(needs(kind)) <= there:
             continue
-        if when.implied and not (isinstance(kind, Implies) and kind.trigger(when.batch, when.query) == when):
+        if when.implied and implied(kind, when.batch, when.query) != when:
             continue
         for options in variants(random, kind):
             do = fault(kind.about.name, **options)

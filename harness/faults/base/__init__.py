@@ -107,3 +107,9 @@ class Implies(Protocol):
 
     def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
         """The trigger that such a `when` stands for; or what it lacks, as words that are the whole of a `Refusal`."""
+
+
+def implied(kind: FaultKind, batch: int | None, query: str | None) -> Trigger | str | None:
+    """What `Implies.trigger` returns of this fault; None where `when` has to name a trigger."""
+    # By attribute first: a night's plans ask a million times, and Python 3.11 compares with a protocol in 30 us.
+    return kind.trigger(batch, query) if hasattr(kind, "trigger") and isinstance(kind, Implies) else None
