@@ -1,7 +1,7 @@
 """A warm run of this checkout against one of another checkout, turn by turn in one sitting, and against the script by
 hand: seconds and CPU-seconds, medians, and ratios pair by pair.
 
-    PYTHONPATH=. .venv/bin/python bench/pairs.py OTHER [--rounds 10] [--by-hand 3] [--scenario FILE]
+    PYTHONPATH=. .venv/bin/python bench/pairs.py OTHER [--rounds 10] [--by-hand 10] [--scenario FILE]
 
 OTHER is a checkout with its own `.venv`. Each has a stack that stays up. CPU-seconds are those of the whole machine, as
 in `bench/scenarios.py`: let nothing else run beside it.
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("other", type=Path)
     parser.add_argument("--scenario", type=Path, default=SCENARIO)
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--by-hand", type=int, default=3, help="rounds of the script by hand")
+    parser.add_argument("--by-hand", type=int, default=10, help="rounds of the script by hand")
     given = parser.parse_args()
     trees = {"this": Path.cwd(), "other": given.other.absolute()}
     costs: dict[str, list[Cost]] = {name: [] for name in (*trees, "by hand")}
@@ -79,12 +79,12 @@ def main() -> None:
                 command(tree, folders[name], *words, "--reports", str(folders[name] / "reports"))
                 # The first one loads files that the next ones find in memory.
                 costs[name] += [printed(number, name, meter.cost())] if number else []
-        for number in range(given.by_hand):
-            folder, meter = Path(scratch) / f"by-hand-{number}", Meter()
-            folder.mkdir()
-            if not naive(folder):
-                raise SystemExit("the script by hand says that a payment is not in the table once")
-            costs["by hand"].append(printed(number + 1, "by hand", meter.cost()))
+            if number <= given.by_hand:
+                folder, meter = Path(scratch) / f"by-hand-{number}", Meter()
+                folder.mkdir()
+                if not naive(folder):
+                    raise SystemExit("the script by hand says that a payment is not in the table once")
+                costs["by hand"] += [printed(number, "by hand", meter.cost())] if number else []
     print("| what | rounds | seconds | CPU-seconds |\n| --- | --- | --- | --- |")
     print("\n".join(told(name, each) for name, each in costs.items() if each))
     pairs = list(zip(costs["this"], costs["other"], strict=True))
