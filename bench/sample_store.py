@@ -95,9 +95,9 @@ def hostile(reports: Path) -> dict[str, Run]:
     out = {}
     for number, text in enumerate(HOSTILE):
         finding = replace(sample.duplicated(), key={text: text}, note=text, expected=({text: text},))
-        stake = sample.repetition(sink=text, point=text, note=text)
+        exposure = sample.repetition(sink=text, point=text, note=text)
         told = sample.verdict(
-            findings=(finding,), stakes=(stake,), untried=((text, text),), reasons=(text,), notes=(text,)
+            findings=(finding,), exposures=(exposure,), untried=((text, text),), reasons=(text,), notes=(text,)
         )
         out[text] = kept(reports, f"{number} {text}", told, f"hostile/{text}.py", tags=(text,), why=text)
     for name, text in VALUES.items():

@@ -1,4 +1,4 @@
-"""Programs of Spark Streaming (DStreams): what their files say of each batch, and what a hit puts at stake."""
+"""Programs of Spark Streaming (DStreams): what their files say of each batch, and what a hit exposes."""
 
 from __future__ import annotations
 
@@ -395,23 +395,23 @@ def test_what_a_receiver_held_in_memory_cannot_come_twice(make: Make) -> None:
     assert "is in the sink" in there.why
     ends = bench.scale(bench.rows(without=batch(1)))
     half = hit(bench, bench.first(1), replace(reach(2, 1, again=2), batch=1), scale=ends)
-    assert (half.point, [stake.harm for stake in half.counting]) == (PLANNED, [Harm.LOSS])
+    assert (half.point, [exposure.harm for exposure in half.counting]) == (PLANNED, [Harm.LOSS])
 
 
-def test_what_a_receiver_had_not_stored_is_at_stake_beside_what_comes_again(make: Make) -> None:
+def test_what_a_receiver_had_not_stored_is_exposed_beside_what_comes_again(make: Make) -> None:
     bench = make()
     lost = (Span(0, 10, 12),)
     left = replace(reach(2, 1, again=1), batch=1, received=lost)
     out = hit(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
     assert out.again == batch(1)
-    assert (out.missing, {stake.harm for stake in out.stakes}) == (lost, {Harm.LOSS, Harm.REPETITION})
+    assert (out.missing, {exposure.harm for exposure in out.exposures}) == (lost, {Harm.LOSS, Harm.REPETITION})
 
 
 def test_a_batch_that_is_done_and_runs_again_is_exposed_beside_the_one_that_was_planned(make: Make) -> None:
     """A restart of a program of DStreams runs the batch again that was done last."""
     bench = make()
     out = hit(bench, bench.first(2), replace(reach(3, 1), batch=2))
-    assert (out.missing, {stake.harm for stake in out.counting}) == (batch(2), {Harm.REPETITION, Harm.LOSS})
+    assert (out.missing, {exposure.harm for exposure in out.counting}) == (batch(2), {Harm.REPETITION, Harm.LOSS})
     assert bench.scale().keys(out.again) >= bench.scale().keys(batch(1))
 
 
@@ -437,7 +437,7 @@ def test_a_stored_block_that_no_batch_had_may_be_lost_with_its_driver(make: Make
     bench = make()
     waits = replace(reach(2, 2), batch=1, received=batch(2))
     out = hit(bench, bench.first(2), waits)
-    assert (out.missing, [(stake.harm, stake.shown) for stake in out.stakes]) == (batch(2), [(Harm.LOSS, True)])
+    assert (out.missing, [(exposure.harm, exposure.shown) for exposure in out.exposures]) == (batch(2), [(Harm.LOSS, True)])
     assert out.point == RECEIVED
 
 
@@ -446,7 +446,7 @@ def test_a_batch_that_is_done_is_not_done_again_by_a_driver_that_lives(make: Mak
     met = injection(bench.held(bench.first(2)), outcome=replace(HIT, evidence=Evidence(signalled={"postgres": "gone"})))
     planned = replace(reach(3, 1), next=None, batch=2)
     out = exposed(bench.scale(), met, [planned], many=1, until=None, executions=())
-    assert {stake.harm for stake in out.stakes} == {Harm.LOSS}
+    assert {exposure.harm for exposure in out.exposures} == {Harm.LOSS}
 
 
 def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:

@@ -38,7 +38,7 @@ WIDE_CLASSES = {
     "snapshot.py Snapshot",
     "scenario/__init__.py Finding",
     "scenario/__init__.py Scenario",
-    "scenario/__init__.py Stake",
+    "scenario/__init__.py Exposure",
     "sinks/starts/__init__.py Parts",
     "sinks/table.py SinkTable",
     "sinks/table.py _About",

@@ -185,7 +185,7 @@ def test_an_attempt_that_is_not_known_has_no_next_one() -> None:
     assert found.next is None
 
 
-def test_a_lost_checkpoint_puts_everything_at_stake_that_the_next_one_begins_before() -> None:
+def test_a_lost_checkpoint_exposes_everything_that_the_next_one_begins_before() -> None:
     old, new = replace(QUERY, first={1: 0}), replace(QUERY, first={2: 0})
     (found,) = reach(STATE, queries=(old, new))
     assert (found.next, found.again) == ({0: 0}, (Span(0, 0, 10),))

@@ -346,7 +346,7 @@ def test_totals_of_batches_that_tie_count(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=("n",)),))
     folder.tables, folder.types = [[("40",)]], [[("n", "bigint", "number")]]
     verdict = judge(folder)
-    assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.HELD, [True])
+    assert (verdict.word, [exposure.shown for exposure in verdict.exposures]) == (Word.HELD, [True])
 
 
 def test_an_effect_with_ties_is_an_error_that_no_baseline_run_is_asked_about(folder: Folder) -> None:
@@ -371,7 +371,7 @@ def test_a_total_that_spark_says_was_written_shows_a_repetition_whatever_batches
     folder.steps = [replace(HIT, batch=2, evidence=replace(HIT.evidence, checkpoint_after=logs))]
     folder.injections = [Injected(planned=3, committed=2, again=2)]
     verdict = judge(folder)
-    assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.HELD, [True])
+    assert (verdict.word, [exposure.shown for exposure in verdict.exposures]) == (Word.HELD, [True])
 
 
 @pytest.mark.parametrize(("rows", "word"), [([("40",)], Word.VIOLATED), ([], Word.UNTESTED)])
@@ -830,13 +830,13 @@ def test_a_sink_that_could_not_be_read_is_untested_and_says_why(folder: Folder) 
     assert "postgres payments could not be read: no such table" in verdict.reasons
 
 
-def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
+def test_a_pause_exposes_no_repetition(folder: Folder) -> None:
     pause = replace(STEP, do=fault("pause driver", for_s=1.0))
     stood = replace(HIT.evidence, signalled={"4711": "paused for 1 s"}, driver_status=None)
     folder.claim(schedule=(pause,))
     folder.steps, folder.injections = [replace(HIT, name="pause driver", evidence=stood)], [Injected(again=None)]
     verdict = judge(folder)
-    assert (verdict.word, verdict.stakes) == (Word.UNTESTED, ())
+    assert (verdict.word, verdict.exposures) == (Word.UNTESTED, ())
 
 
 def away(folder: Folder, server: str, *, holds: int, again: int | None, point: str = "batch-planned") -> Verdict:
@@ -858,11 +858,11 @@ def away(folder: Folder, server: str, *, holds: int, again: int | None, point: s
         pytest.param(20, None, set(), id="waited for when all was written"),
     ],
 )
-def test_a_broker_that_was_waited_for_puts_no_repetition_at_stake(
+def test_a_broker_that_was_waited_for_exposes_no_repetition(
     folder: Folder, holds: int, again: int | None, harms: set[Harm]
 ) -> None:
     verdict = away(folder, "kafka", holds=holds, again=again)
-    assert {stake.harm for stake in verdict.stakes} == harms
+    assert {exposure.harm for exposure in verdict.exposures} == harms
     assert verdict.word is (Word.HELD if harms else Word.UNTESTED)
 
 
@@ -881,7 +881,7 @@ def test_what_is_whole_is_not_done_again_by_a_driver_that_lives(
     folder: Folder, server: str, again: int | None, point: str
 ) -> None:
     verdict = away(folder, server, holds=20, again=again, point=point)
-    assert (verdict.word, [stake for stake in verdict.stakes if stake.counts]) == (Word.UNTESTED, [])
+    assert (verdict.word, [exposure for exposure in verdict.exposures if exposure.counts]) == (Word.UNTESTED, [])
 
 
 @pytest.mark.parametrize("server", ["postgres", "mariadb", "opensearch"])
@@ -892,20 +892,20 @@ def test_what_is_whole_is_not_done_again_by_a_driver_that_lives(
         pytest.param(20, 1, id="whole"),
     ],
 )
-def test_what_the_next_attempt_writes_again_into_a_sink_that_was_away_is_at_stake(
+def test_what_the_next_attempt_writes_again_into_a_sink_that_was_away_is_exposed(
     folder: Folder, server: str, holds: int, again: int
 ) -> None:
     verdict = away(folder, server, holds=holds, again=again)
     assert verdict.word is Word.HELD
-    assert Harm.REPETITION in {stake.harm for stake in verdict.stakes if stake.counts}
+    assert Harm.REPETITION in {exposure.harm for exposure in verdict.exposures if exposure.counts}
 
 
 def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -> None:
     folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, part="second")))
     folder.tables, folder.steps = [payments(folder.records)] * 2, [BEFORE]
     folder.injections = [Injected(holds=10, rows_before=10, rows_counted=14, left=None)]
-    stakes = judge(folder).stakes
-    assert [(stake.position, stake.harm) for stake in stakes] == [
+    exposures = judge(folder).exposures
+    assert [(exposure.position, exposure.harm) for exposure in exposures] == [
         (0, Harm.REPETITION),
         (0, Harm.LOSS),
         (1, Harm.LOSS),
@@ -981,7 +981,7 @@ def test_a_file_of_another_shape_is_named(folder: Folder, name: str, change: dic
         judge(folder.path)
 
 
-def test_a_newer_version_that_differs_in_a_floating_point_number_alone_is_at_stake(folder: Folder) -> None:
+def test_a_newer_version_that_differs_in_a_floating_point_number_alone_is_exposed(folder: Folder) -> None:
     newest = (
         "select id % 10 as id, amount::double as amount from ledger l "
         "where not exists (from ledger later where later.id % 10 = l.id % 10 and later.id > l.id)"
@@ -989,5 +989,5 @@ def test_a_newer_version_that_differs_in_a_floating_point_number_alone_is_at_sta
     folder.claim(sinks=(replace(PER_RECORD, effect=newest),))
     folder.types = [[("id", "bigint", "number"), ("amount", "double precision", "float")]]
     folder.tables = [[(str(r["id"] % 10), str(float(r["amount"]))) for r in folder.records[-10:]]]
-    (stake,) = judge(folder).stakes
-    assert (stake.harm, stake.note[:35]) == (Harm.REPETITION, "reprocessing of batch 1; reprocessi")
+    (exposure,) = judge(folder).exposures
+    assert (exposure.harm, exposure.note[:35]) == (Harm.REPETITION, "reprocessing of batch 1; reprocessi")

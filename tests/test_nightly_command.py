@@ -50,7 +50,7 @@ class Plays:
         if number in self.violated:
             verdict = replace(sample.verdict(), as_expected=False)
         if number in self.untested:
-            verdict = replace(verdict, word=Word.UNTESTED, as_expected=False, stakes=())
+            verdict = replace(verdict, word=Word.UNTESTED, as_expected=False, exposures=())
         if number in self.unknown:
             verdict = replace(verdict, word=Word.INCONCLUSIVE, as_expected=False)
         folder.save(2, verdict=verdict)

@@ -51,7 +51,7 @@ def told(found: Judged) -> tuple[Word, dict[str, int], set[str]]:
 def words(found: Judged) -> str:
     """All that a verdict says."""
     verdict = found.verdict
-    notes = [finding.note for finding in verdict.findings] + [stake.note for stake in verdict.stakes]
+    notes = [finding.note for finding in verdict.findings] + [exposure.note for exposure in verdict.exposures]
     return "\n".join([*verdict.reasons, *verdict.notes, *notes])
 
 
@@ -302,7 +302,7 @@ def test_a_sink_that_the_program_never_wrote_exposes_nothing(ruled: Callable[[Bu
 
     found = ruled(build)
     assert told(found)[0] is Word.UNTESTED
-    assert found.verdict.stakes == ()
+    assert found.verdict.exposures == ()
 
 
 def test_the_readings_say_which_of_two_steps_did_it(ruled: Callable[[Build], Judged]) -> None:

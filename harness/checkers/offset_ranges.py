@@ -1,4 +1,4 @@
-"""Stretches of the source, partition by partition: what a batch took, what was at stake, what was skipped. Pure."""
+"""Stretches of the source, partition by partition: what a batch took, what was exposed, what was skipped. Pure."""
 
 from __future__ import annotations
 

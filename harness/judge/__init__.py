@@ -39,7 +39,7 @@ from harness.judge.ran_again import in_the_driver
 from harness.judge.read_folder import Run, read_run
 from harness.judge.sinks import Compared, compared
 from harness.judge.stalled import Stall, stalled
-from harness.scenario import Finding, Kind, Stake, Verdict
+from harness.scenario import Finding, Kind, Exposure, Verdict
 
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
 """What a sink that shows its rows late, or their last version, can look like for a while."""
@@ -71,10 +71,10 @@ class Facts:
     """The same, where the scenario declares it."""
 
     @cached_property
-    def stakes(self) -> tuple[Stake, ...]:
+    def exposures(self) -> tuple[Exposure, ...]:
         """What the steps exposed."""
         known = not (self.late or self.skips)
-        return tuple(stake for sink in self.sinks for step in sink.steps for stake in step.stakes if known)
+        return tuple(exposure for sink in self.sinks for step in sink.steps for exposure in step.exposures if known)
 
     @cached_property
     def violating(self) -> list[Finding]:
@@ -170,9 +170,9 @@ def _verdict(facts: Facts) -> Verdict:
         steps=run.steps,
         self_tests=facts.planted,
         counts=facts.counts,
-        stakes=facts.stakes,
+        exposures=facts.exposures,
         untried=tuple(_untried(run, facts.sinks)),
-        points_hit=tuple(dict.fromkeys((stake.sink, stake.point) for stake in facts.stakes if stake.counts)),
+        points_hit=tuple(dict.fromkeys((exposure.sink, exposure.point) for exposure in facts.exposures if exposure.counts)),
         notes=tuple(_notes(facts)),
     )
 
@@ -215,7 +215,7 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
     yield from words.missed(run.steps, len(run.scenario.schedule))
     # Where no attempt survived a step, nothing could run again or go on beyond.
     ended = any(finding.kind is Kind.STALLED and finding.faults for finding in facts.violating)
-    yield from [] if facts.late or ended else _nothing_counts(run, facts.sinks, facts.stakes)
+    yield from [] if facts.late or ended else _nothing_counts(run, facts.sinks, facts.exposures)
     yield from words.uncompared(facts.counts, facts.planted, compared=_readable(run), lost=lost)
 
 
@@ -269,17 +269,17 @@ def _open(run: Run, sinks: Sequence[Compared]) -> list[str]:
     return open_
 
 
-def _nothing_counts(run: Run, sinks: Sequence[Compared], stakes: Sequence[Stake]) -> Iterator[words.Untested]:
+def _nothing_counts(run: Run, sinks: Sequence[Compared], exposures: Sequence[Exposure]) -> Iterator[words.Untested]:
     """Yield why no step counts; nothing if one does."""
-    if not run.scenario.schedule or any(stake.counts for stake in stakes):
+    if not run.scenario.schedule or any(exposure.counts for exposure in exposures):
         return
     out: dict[str, None] = {}
     for sink in sinks:
         for step in sink.steps:
             head = f"step {step.hit.number} (`{step.hit.outcome.name}`) does not count for {sink.examined.name}"
-            for stake in step.stakes:
-                allowed = f": {run.scenario.guarantee} allows it" if stake.allowed else ""
-                out[f"{head}: {stake.note}{allowed}"] = None
+            for exposure in step.exposures:
+                allowed = f": {run.scenario.guarantee} allows it" if exposure.allowed else ""
+                out[f"{head}: {exposure.note}{allowed}"] = None
             if step.why:
                 out[f"{head}: {step.why}"] = None
     yield from (words.Untested(why, meant=True) for why in out or ["no step is known to have exposed anything"])

@@ -26,7 +26,7 @@ from harness.judge.readings.looks import dropped_since, look
 from harness.judge.readings.scale import Scale, changed
 from harness.judge.readings.sink_state import RowsByKey, SinkState, blind, same, whole
 from harness.judge.readings.traces import Traces
-from harness.scenario import Harm, Stake
+from harness.scenario import Harm, Exposure
 
 EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
     "offsets committed, sink not written",
@@ -57,14 +57,14 @@ class Exposed:
     point: str = ""
     at: SinkState | None = None
     last: SinkState | None = None
-    stakes: tuple[Stake, ...] = ()
+    exposures: tuple[Exposure, ...] = ()
     wrote_first: bool = False
     """The sink held rows beyond the saved offsets."""
 
     @property
-    def counting(self) -> tuple[Stake, ...]:
+    def counting(self) -> tuple[Exposure, ...]:
         """The exposures that count for the guarantee."""
-        return tuple(stake for stake in self.stakes if stake.counts)
+        return tuple(exposure for exposure in self.exposures if exposure.counts)
 
 
 def exposed(
@@ -144,10 +144,10 @@ class _Struck:
 
     def exposed(self) -> Exposed:
         again, missing = self.again, self.missing
-        stakes = (*self._of(Harm.REPETITION, again), *self._of(Harm.LOSS, missing))
+        exposures = (*self._of(Harm.REPETITION, again), *self._of(Harm.LOSS, missing))
         return Exposed(
             hit=self.hit,
-            why="" if stakes else self._why(),
+            why="" if exposures else self._why(),
             reach=self.reach,
             again=again,
             missing=missing,
@@ -155,7 +155,7 @@ class _Struck:
             point=self.point,
             at=self.at,
             last=self.last,
-            stakes=stakes,
+            exposures=exposures,
             wrote_first=self.reach.own and bool(self.touched),
         )
 
@@ -373,7 +373,7 @@ class _Struck:
             return WRITTEN
         return WRITING if self.left else PLANNED
 
-    def _of(self, harm: Harm, spans: Spans) -> Iterator[Stake]:
+    def _of(self, harm: Harm, spans: Spans) -> Iterator[Exposure]:
         if not spans:
             return
         scale = self.scale
@@ -390,7 +390,7 @@ class _Struck:
                 note = "reprocessing cannot change these expected rows"
         words = "reprocessing" if harm is Harm.REPETITION else "loss"
         told = "; ".join(filter(None, (f"{words} of {self._named(spans)}", note)))
-        yield Stake(
+        yield Exposure(
             step=self.hit.number,
             position=scale.position,
             sink=scale.case.sink,

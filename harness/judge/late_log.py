@@ -1,7 +1,7 @@
 """Is Spark's offset log a plan? With AsyncProgressTracking it is only a position.
 
 Spark logs offsets late then, and not for every batch: what it has in flight, or has done since, no log says. A hit that
-is weighed by such a log may have put nothing at stake, so no verdict may rest on it.
+is weighed by such a log may have exposed nothing, so no verdict may rest on it.
 """
 
 from __future__ import annotations

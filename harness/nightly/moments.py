@@ -129,14 +129,14 @@ def _values(random: Random, annotation: Any, *, needed: bool) -> list[Any] | Non
     return [] if needed else None
 
 
-def stakes(when: Trigger) -> bool:
-    """Can it put anything at stake? Between two batches nothing is in flight, until the next one is planned."""
+def exposures(when: Trigger) -> bool:
+    """Can it expose anything? Between two batches nothing is in flight, until the next one is planned."""
     return when.point not in (CrashPoint.BATCH_COMMITTED, CrashPoint.BATCH_PLANNING)
 
 
 def inside(when: Trigger) -> bool:
     """Is it certain to come while a batch is in flight? The time or the records sent do not say."""
-    return stakes(when) and (when.batch is not None or has(TRIGGERS[when.kind], Trait.COUNTS_ROWS))
+    return exposures(when) and (when.batch is not None or has(TRIGGERS[when.kind], Trait.COUNTS_ROWS))
 
 
 def place(when: Trigger) -> str:

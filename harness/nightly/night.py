@@ -23,7 +23,7 @@ from harness.report.escape import visible
 from harness.report.many.about import NOTHING, planned
 from harness.report.many.hunted import Hunted
 from harness.report.many.seen import EXPECTED, Seen
-from harness.report.stakes import struck
+from harness.report.exposures import struck
 from harness.report.summary import Run, error
 from harness.run_folder import store
 from harness.scenario import Kind, Scenario, Verdict, Word
@@ -171,7 +171,7 @@ class Night:
             again=again,
             kinds=kinds,
             hit=tuple(cell(entry.target, step) for step, was in zip(steps, verdict.steps, strict=False) if was.hit),
-            struck=tuple((each.sink, each.point, each.fault) for each in struck(verdict.stakes, verdict.steps)[0]),
+            struck=tuple((each.sink, each.point, each.fault) for each in struck(verdict.exposures, verdict.steps)[0]),
             seconds=seconds,
             spent_s=self.spent_s,
             folder=str(done.folder or ""),
@@ -218,7 +218,7 @@ class Night:
 
     def code(self) -> int:
         """The exit code: 4 an error, 1 a failure that is new, 3 if something is inconclusive, did not hit what a file
-        says, or no drawn run put anything at stake, else 0."""
+        says, or no drawn run exposed anything, else 0."""
         words = {line.verdict for line in self.state.lines if line.wrong}
         if Word.ERROR in words:
             return 4
@@ -253,7 +253,7 @@ class Night:
         return [_hunted(target.name, first) for target in broken]
 
     def cells(self) -> Counter[Cell]:
-        """How often each cell was struck: hit, in a run that had something at stake that counts."""
+        """How often each cell was struck: hit, in a run that exposed something that counts."""
         lines = [line for line in self.state.lines if line.struck and not line.again]
         return Counter(found for line in lines for found in line.hit)
 

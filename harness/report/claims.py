@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.history import Line, SystemChanged
-from harness.report import stakes
+from harness.report import exposures
 from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
 from harness.run_folder import command
@@ -63,8 +63,8 @@ def about(plan: Mapping[str, Any], steps: Sequence[StepOutcome] = ()) -> list[tu
         ("Claim", GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}.")),
         ("Program", str(mapping(plan.get("pipeline")).get("entry") or "")),
         ("Spark", spark(plan)),
-        ("Sink" if len(sinks) == 1 else "Sinks", "; ".join(stakes.few(sinks, 6))),
-        ("Fault" if len(faults) == 1 else "Faults", "; ".join(stakes.few(faults, 6))),
+        ("Sink" if len(sinks) == 1 else "Sinks", "; ".join(exposures.few(sinks, 6))),
+        ("Fault" if len(faults) == 1 else "Faults", "; ".join(exposures.few(faults, 6))),
         ("The scenario's own words", " ".join(sentences(why)) or why),
     ]
     return [(name, text) for name, text in out if text]
@@ -200,7 +200,7 @@ def outcome(verdict: Verdict) -> list[tuple[str, str]]:
     out = [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
     hit = sum(step.hit for step in verdict.steps)
     out.append(("Faults that hit", f"{hit} of {len(verdict.steps)}"))
-    out.append(("Exposures that count", stakes.harms(verdict)))
+    out.append(("Exposures that count", exposures.harms(verdict)))
     out.append(("Planted errors found by the checker", self_tests(verdict)))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())
     return [*out, ("Findings", kinds or "none")]

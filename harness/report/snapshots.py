@@ -17,7 +17,7 @@ from typing import Any
 from harness.report.causes.sentences import short
 from harness.report.escape import plural
 from harness.report.failure_text import numbers
-from harness.report.stakes import few
+from harness.report.exposures import few
 from harness.snapshot import INJECTION, OFFSETS, RESTART, Offsets, QueryState, Snapshot
 
 MOST = 20

@@ -21,7 +21,7 @@ from harness.scenario.watermark import Watermark as Watermark
 
 
 class Harm(StrEnum):
-    """What a hit puts at stake: that records take effect once more, or that they never do."""
+    """What a hit exposes: that records take effect once more, or that they never do."""
 
     REPETITION = "repetition"
     LOSS = "loss"
@@ -320,7 +320,7 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stake:
+class Exposure:
     """What one step exposed in one sink. `step` counts the steps from 1, `position` the sinks from 0. `point` is the
     crash point as the reading shows it, `records` how many were exposed, `shown` whether a naive pipeline would have
     been caught. `came`: it came, and the reader dropped it. `allowed`: the guarantee lets it. `note`: what was exposed;
@@ -351,8 +351,8 @@ class Stake:
 class Verdict:
     """The answer. `reasons` says why it is no better than it is; `self_tests` maps each planted fault to found or not.
 
-    `stakes` is what the hits put at stake, `points_hit` the crash points (each as sink and point) at which one had
-    something at stake that counts, `untried` those at which none had, `notes` what limits the answer and makes it no
+    `exposures` is what the hits exposed, `points_hit` the crash points (each as sink and point) at which one had
+    something exposed that counts, `untried` those at which none had, `notes` what limits the answer and makes it no
     worse (a folding query, batches that tie)."""
 
     word: Word
@@ -364,7 +364,7 @@ class Verdict:
     self_tests: Mapping[str, bool] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows and records compared: `records`, `expected_rows`, `sink_rows`, `acknowledged`, `failed`, `unknown`."""
-    stakes: tuple[Stake, ...] = ()
+    exposures: tuple[Exposure, ...] = ()
     points_hit: tuple[tuple[str, str], ...] = ()
     untried: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

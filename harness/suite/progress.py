@@ -40,7 +40,7 @@ from harness.history import (
 )
 from harness.report.escape import visible
 from harness.report.failure_text import headline, where
-from harness.report.stakes import rests
+from harness.report.exposures import rests
 from harness.report.summary import Run
 from harness.report.table import COLOURS, colour, mark
 

@@ -85,7 +85,7 @@ def a_checkpoint_that_the_program_deletes_when_it_starts(run: RunBuilder) -> Ite
 )
 def lost_before_a_checkpoint_was_deleted(run: RunBuilder) -> None:
     """At-most-once; the rest of batch 1 was in flight. Two records of batch 0, which was committed, had never been
-    there: no fault had them at stake. The second look shows a checkpoint without a batch, for the next attempt had
+    there: no fault exposed them. The second look shows a checkpoint without a batch, for the next attempt had
     begun."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     wiped(run, point=HALF, holds=15)

@@ -157,7 +157,7 @@ def a_batch_that_takes_rows_away(run: RunBuilder) -> None:
 )
 def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
     """At-most-once: the sink could not be read when batch 2 was hit, and that batch is lost. Nobody knows whether it
-    was at stake."""
+    was exposed."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(0)
     run.injection(2, point="batch-planned", holds=20)

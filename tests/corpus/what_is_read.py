@@ -83,8 +83,8 @@ def distinct_hides_duplicates(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(14, untested("folds equal rows", shown=None), twin=held("1 repetition"))
-def nothing_but_repetition_at_stake_and_folded(run: RunBuilder) -> Iterator[str]:
-    """The scenario admits that its query folds equal rows, and the only fault put repetition at stake: nothing else
+def nothing_but_repetition_exposed_and_folded(run: RunBuilder) -> Iterator[str]:
+    """The scenario admits that its query folds equal rows, and the only fault exposed repetition: nothing else
     could have gone wrong, and that could not be seen."""
     run.sink(replace(PER_RECORD, target=DISTINCT, folds=True), types=[TYPES["payments"]])
     run.edits["sink/0.json"] = {"folds": True}

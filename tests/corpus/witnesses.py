@@ -111,7 +111,7 @@ def baseline_runs_that_did_not_reach_the_end_of_the_topic(run: RunBuilder) -> It
 )
 def lost_before_an_executor_died(run: RunBuilder) -> None:
     """At-most-once; an executor was killed in the middle of batch 2. Batch 1 was committed by then, and nothing of it
-    was in the sink: it was not at stake, though the driver lived."""
+    was in the sink: it was not exposed, though the driver lived."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(2, point=LATER, tables=[run.rows((0, 10), (20, 25))])
     executor(run)
@@ -210,7 +210,7 @@ def a_slice_lost_before_the_one_in_flight(run: RunBuilder) -> None:
     twin=untested("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
 )
 def a_slice_lost_before_under_at_most_once(run: RunBuilder) -> Iterator[str]:
-    """The same, and the loss of what a fault had at stake is allowed."""
+    """The same, and the loss of what a fault exposed is allowed."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     by_hand(run, 20, 30, 40, point=LATER, holds=20)
     writing = {"0": ("insert into payments",)}

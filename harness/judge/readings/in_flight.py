@@ -31,7 +31,7 @@ def feeding(scale: Scale, found: Sequence[Reach], many: int, at: SinkState) -> R
 
 
 def _stood(reach: Reach) -> tuple[object, ...]:
-    """What of a query's progress decides what was at stake: of two that agree in it, either will do."""
+    """What of a query's progress decides what was exposed: of two that agree in it, either will do."""
     return reach.low, reach.high, reach.next, reach.after, reach.other
 
 
