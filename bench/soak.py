@@ -58,7 +58,10 @@ def line(drawn: Drawn, run: Run, seen: Seen) -> dict[str, Any]:
         "kinds": verdict.kinds(),
         "batches": sorted({batch for finding in caused for batch in finding.batches}),
         "faults": sorted({fault for finding in caused for fault in finding.faults}),
-        "exposures": [f"{exposure.step}: {exposure.harm}: {exposure.shown}: {exposure.note}" for exposure in verdict.exposures],
+        "exposures": [
+            f"{exposure.step}: {exposure.harm}: {exposure.would_show}: {exposure.note}"
+            for exposure in verdict.exposures
+        ],
         "surplus": [list(each.surplus) for each in seen.ahead],
         "hits": [step.hit for step in verdict.steps],
         "reasons": list(verdict.reasons),

@@ -65,7 +65,7 @@ class Seen:
     @property
     def spared(self) -> bool:
         """Did each step hit, and is all that would show allowed? Then untested is right."""
-        return not self.shown and not self.missed and any(exposure.shown for exposure in self.verdict.exposures)
+        return not self.shown and not self.missed and any(not exposure.why for exposure in self.verdict.exposures)
 
     @property
     def missed(self) -> bool:
@@ -138,7 +138,9 @@ def _blamed(harm: Harm, seen: Seen, faults: set[str]) -> str:
     blamed = {number for number, names in hits.items() if names & faults}
     shown = harmed(harm, seen)
     # Where nobody died there was no restart, and no snapshot before it.
-    unseen = {exposure.step for exposure in seen.verdict.exposures if exposure.harm is harm} - {each.step for each in seen.ahead}
+    unseen = {exposure.step for exposure in seen.verdict.exposures if exposure.harm is harm} - {
+        each.step for each in seen.ahead
+    }
     possible = unseen.union(*shown) if shown else {s.step for s in seen.verdict.exposures if s.harm is harm}
     if not blamed <= possible:
         return f"steps {sorted(blamed)} are blamed, and only {sorted(possible)} did {harm}"

@@ -113,7 +113,7 @@ def test_a_query_that_folds_duplicates_has_to_say_so(play: Play) -> None:
     meant = play.claimed(result, folds=True)
     assert meant.word is Word.UNTESTED
     assert "view: deduplicated" not in "\n".join(meant.reasons)
-    assert [(exposure.harm, exposure.shown) for exposure in meant.exposures] == [(Harm.REPETITION, False)]
+    assert [(exposure.harm, exposure.would_show) for exposure in meant.exposures] == [(Harm.REPETITION, False)]
 
 
 def test_a_query_that_folds_duplicates_on_purpose_shows_a_loss(play: Play) -> None:

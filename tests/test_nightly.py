@@ -27,9 +27,9 @@ from harness.nightly.moments import Target
 from harness.nightly.night import AGAIN, Entry, Night, entries, reproduced
 from harness.nightly.state import Head, Line, State
 from harness.nightly.trend import Trend
+from harness.report.exposures import Struck, struck
 from harness.report.many.hunted import Hunted
 from harness.report.many.seen import EXPECTED
-from harness.report.exposures import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder.store import RunFolder
 from harness.scenario import Expect, Finding, Guarantee, Kind, Known, Scenario, Verdict, Word
@@ -556,7 +556,7 @@ def test_a_run_is_in_the_cells_that_count_alone() -> None:
     counting, idle = struck(verdict.exposures, verdict.steps)
     assert counting and not idle
     assert all(isinstance(each, Struck) for each in counting)
-    assert struck([replace(exposure, shown=False) for exposure in verdict.exposures], verdict.steps) == ([], counting)
+    assert struck([replace(exposure, why="x") for exposure in verdict.exposures], verdict.steps) == ([], counting)
     assert struck(verdict.exposures, [replace(step, hit=False) for step in verdict.steps]) == ([], [])
 
 

@@ -185,7 +185,7 @@ def parts_with(text: str) -> Parts:
         progressed=Progressed(queries=(Query(checkpoint=checkpoint, batches=batches),)),
         logs=[LogText(name=text, lines=[text])],
         snapshots=[SnapshotText(step=1, lines=[(text, text, text)])],
-        baseline_runs=[BaselineText(name=text, seconds=text, cached=text, drained=text)],
+        baseline_runs=[BaselineText(name=text, seconds=text, cached=text, caught_up=text)],
     )
 
 
@@ -453,7 +453,7 @@ def test_a_failpoint_says_at_which_crash_point_it_counts(tmp_path: Path) -> None
     told = "the crash points below list it under “sink written in part”: so sink and checkpoint stood when it hit"
     assert told in page_of(tmp_path / "a", sample.verdict(steps=(step,), exposures=(exposure,)))
     assert told not in page_of(tmp_path / "b", sample.verdict(exposures=(exposure,)))
-    unshown = replace(exposure, shown=False)
+    unshown = replace(exposure, why="x")
     assert told not in page_of(tmp_path / "c", sample.verdict(steps=(step,), exposures=(unshown,)))
 
 
@@ -527,7 +527,7 @@ def test_the_summary_has_exactly_the_agreed_keys_first(tmp_path: Path) -> None:
 def test_the_summary_lists_what_was_exposed_and_what_was_not_tried() -> None:
     entry = summary.entry(Run(scenario="a", verdict=sample.verdict(notes=("batches tie",))))
     first, second = json.loads(json.dumps(entry["exposures"]))
-    assert (first["harm"], first["shown"], first["batch"], first["attempt"]) == ("repetition", True, 3, 1)
+    assert (first["harm"], first["why"], first["batch"], first["attempt"]) == ("repetition", "", 3, 1)
     assert second["harm"] == "loss"
     assert entry["points_hit"] == ["postgres payments: sink-committed (repetition; loss)"]
     assert entry["untried"] == ["postgres payments: batch-planned", "postgres payments: while rows are written"]

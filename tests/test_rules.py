@@ -173,7 +173,7 @@ def test_a_step_that_no_attempt_survives_was_a_test(ruled: Callable[[Build], Jud
     def build(run: RunBuilder) -> None:
         run.found(again=None)
         run.progress, run.tables = 10, [run.rows((0, 20))]
-        run.outcome = {"drained": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "words": "it died 6 times"}}
+        run.outcome = {"caught_up": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "words": "it died 6 times"}}
         run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.STALLED,)))
 
     found = ruled(build)

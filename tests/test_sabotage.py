@@ -49,4 +49,4 @@ def test_a_kill_in_a_batch_that_puts_nothing_into_the_sink_is_untested(run_scena
     verdict = run_scenario(faked_hits.filtered_out(scenario("append_before_offset_commit"))).verdict
     assert verdict.steps[0].hit
     assert verdict.word is Word.UNTESTED
-    assert {exposure.shown for exposure in verdict.exposures} == {False}
+    assert {exposure.would_show for exposure in verdict.exposures} == {False}

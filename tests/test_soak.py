@@ -109,7 +109,7 @@ DOUBLED = replace(sample.duplicated(), faults=(HIT,))
     [
         (UPSERT, held(), ""),
         (UPSERT, held(exposures=()), "held, and nothing that was exposed would show"),
-        (UPSERT, held(word=Word.UNTESTED, exposures=(sample.loss(shown=False),)), ""),
+        (UPSERT, held(word=Word.UNTESTED, exposures=(sample.loss(why="x"),)), ""),
         (UPSERT, held(word=Word.UNTESTED), "untested, and what was exposed would show: "),
         (UPSERT, held(word=Word.UNTESTED, steps=(replace(sample.STEP, hit=False),)), ""),
         (UPSERT, violated(DOUBLED), "violated, and nothing that it cannot survive was exposed"),
@@ -149,7 +149,9 @@ ALIKE = tuple(sample.repetition(step=number) for number in (1, 2, 3))
 
 
 def blaming(*numbers: int) -> Verdict:
-    return violated(replace(DOUBLED, faults=tuple(LABELS[number - 1] for number in numbers)), steps=STEPS, exposures=ALIKE)
+    return violated(
+        replace(DOUBLED, faults=tuple(LABELS[number - 1] for number in numbers)), steps=STEPS, exposures=ALIKE
+    )
 
 
 def looks(*surplus: int, done: tuple[int, ...] = (10, 20, 30)) -> tuple[Ahead, ...]:
@@ -348,7 +350,7 @@ def kept(reports: Path, twin: Twin, index: int) -> Path:
     room = reports / f"soak-7-{index}"
     made = folders.Folder(room / "20260101T000000-r1", tables=[folders.payments(folders.values(40))])
     made.claim(name=scenario.name, schedule=scenario.schedule)
-    path = made.sealed().path
+    path = made.complete().path
     (room / "latest").symlink_to(path.name)
     return path
 

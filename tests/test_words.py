@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.report import failure_text as words
 from harness.report import exposures, summary, table
+from harness.report import failure_text as words
 from harness.report.escape import cell, cells, dictionary, visible
 from harness.report.row_diff import row_diff
 from harness.report.summary import Run, error
-from harness.scenario import CrashPoint, Evidence, Finding, Kind, RecordRef, Exposure, StepOutcome, Word
+from harness.scenario import CrashPoint, Evidence, Exposure, Finding, Kind, RecordRef, StepOutcome, Word
 from tests import sample_runs as sample
 
 FAILURE = """\
@@ -195,12 +195,12 @@ def test_a_hit_that_exposes_only_loss_says_so() -> None:
 
 
 def test_a_hit_with_nothing_shown_is_inconsequential_and_says_why() -> None:
-    assert lines_of(sample.loss(shown=False, note="none of its 100 records pass the effect")) == [
+    assert lines_of(sample.loss(why="x", note="none of its 100 records pass the effect")) == [
         "exposed, does not count: postgres payments: none of its 100 records pass the effect",
         "only a loss was exposed",
         "does not count: nothing that was exposed would be seen",
     ]
-    assert lines_of(sample.repetition(), sample.loss(shown=False, note="x"))[1:] == [
+    assert lines_of(sample.repetition(), sample.loss(why="x", note="x"))[1:] == [
         "exposed, does not count: postgres payments: x"
     ]
 
@@ -219,7 +219,7 @@ def test_what_the_guarantee_allows_is_inconsequential() -> None:
 
 
 def test_a_repetition_that_came_and_was_dropped_is_not_said_to_have_been_able_to_show() -> None:
-    came = sample.repetition(shown=False, came=True)
+    came = sample.repetition(came=True)
     said = "exposed, came, and was dropped by the sink's reader: "
     (line,) = lines_of(came)
     assert line.startswith(said) and "would show" not in line
@@ -228,7 +228,7 @@ def test_a_repetition_that_came_and_was_dropped_is_not_said_to_have_been_able_to
     assert exposures.harms(held) == "repetition (came, and was dropped)"
     assert exposures.points_hit(held) == ["postgres payments: sink-committed (repetition)"]
     assert exposures.harms(sample.verdict(exposures=(came, sample.repetition(), sample.loss()))) == "repetition, loss"
-    assert not sample.repetition(shown=False, came=True, allowed=True).counts
+    assert not sample.repetition(came=True, allowed=True).counts
 
 
 def test_a_hit_without_any_exposure_points_to_the_reasons() -> None:
@@ -254,16 +254,18 @@ def test_where_several_queries_were_hit_each_exposure_names_its_own() -> None:
 
 
 def test_crash_points_are_told_by_sink() -> None:
-    own = (sample.repetition(), sample.loss(sink="postgres documents", position=1, shown=False))
+    own = (sample.repetition(), sample.loss(sink="postgres documents", position=1, why="x"))
     verdict = sample.verdict(exposures=own, untried=(*sample.UNTRIED, ("postgres third", "a: b")))
     assert exposures.lines(verdict) == [
         "crash points hit: postgres payments: sink-committed (repetition)",
         "crash points not hit: postgres payments: batch-planned, while rows are written; postgres third: a: b",
     ]
     assert exposures.points_hit(verdict) == ["postgres payments: sink-committed (repetition)"]
-    both = replace(verdict, exposures=(sample.repetition(), sample.loss(shown=False)))
-    assert exposures.points_hit(both) == ["postgres payments: sink-committed (repetition; loss, which does not count)"]
-    own = (sample.repetition(shown=False, why="it retries no task that has finished"), sample.loss())
+    both = replace(verdict, exposures=(sample.repetition(), sample.loss(why="x")))
+    assert exposures.points_hit(both) == [
+        "postgres payments: sink-committed (repetition; loss, which does not count: x)"
+    ]
+    own = (sample.repetition(why="it retries no task that has finished"), sample.loss())
     why = "it retries no task that has finished"
     told = f"postgres payments: sink-committed (loss; repetition, which does not count: {why})"
     assert exposures.points_hit(replace(verdict, exposures=own)) == [told]
@@ -299,7 +301,7 @@ def test_a_note_with_a_log_is_one_line_with_the_log_s_last() -> None:
 def test_many_exposures_are_cut_and_counted() -> None:
     own = tuple(sample.repetition(position=number) for number in range(20))
     assert lines_of(*own)[-1] == "and 8 more"
-    assert exposures.harms(sample.verdict(exposures=(sample.loss(shown=False),))) == "-"
+    assert exposures.harms(sample.verdict(exposures=(sample.loss(why="x"),))) == "-"
 
 
 @pytest.mark.parametrize(

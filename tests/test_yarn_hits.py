@@ -17,7 +17,7 @@ from harness.components.yarn import policy
 from harness.judge.exposure import PLANNED, WRITING, WRITTEN
 from harness.load import load
 from harness.report import summary
-from harness.scenario import Evidence, Harm, Kind, Scenario, Exposure, StepOutcome, Verdict, Word
+from harness.scenario import Evidence, Exposure, Harm, Kind, Scenario, StepOutcome, Verdict, Word
 
 NOW = "0123abcd"
 BEGUN = datetime(2026, 11, 28, 3, 10, tzinfo=UTC)
@@ -38,7 +38,7 @@ def killed(batch: int, place: str, *, hit: bool = True) -> StepOutcome:
 
 
 def exposure(step: int, point: str, harm: Harm = Harm.REPETITION) -> Exposure:
-    return Exposure(step=step, position=0, sink="postgres payments", harm=harm, point=point, shown=True, note="")
+    return Exposure(step=step, position=0, sink="postgres payments", harm=harm, point=point, note="")
 
 
 def run(*places: str, word: Word = Word.HELD, as_expected: bool = True) -> dict[str, Any]:

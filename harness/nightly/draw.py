@@ -16,7 +16,7 @@ from random import Random
 
 from harness.fields import values as v
 from harness.load.models import own
-from harness.nightly.moments import Target, faults, inside, moments, place, exposures
+from harness.nightly.moments import Target, exposures, faults, inside, moments, place
 from harness.scenario import Expect, Impact, Input, Scenario, Step
 from harness.scenario.impact import ENDS_EXECUTOR
 from harness.sources import SOURCES
@@ -207,12 +207,12 @@ def given(random: Random, base: Scenario) -> Input:
 
 
 def _given(base: Scenario) -> bool:
-    """Is anything of its input drawn?"""
+    """Return whether anything of its input is drawn."""
     return bool(base.input.records) and not any(sink.watermark for sink in base.sinks)
 
 
 def _sent(found: Input, base: Scenario) -> bool:
-    """Is it sent in time at the rate that the scenario had?"""
+    """Return whether it is sent in time at the rate that the scenario had."""
     return not found.rate_per_s or found.records / found.rate_per_s < base.timeout_s
 
 

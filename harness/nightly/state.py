@@ -64,7 +64,8 @@ class Line:
 
     @property
     def wrong(self) -> bool:
-        """Is it a failure that is new? A drawn plan that is inconclusive is one too, though it is not run again."""
+        """Return whether it is a failure that is new. A drawn plan that is inconclusive is one too, though it is not
+        run again."""
         return (self.failed or (bool(self.half) and self.verdict == Word.INCONCLUSIVE)) and not self.known
 
 

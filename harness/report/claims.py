@@ -172,10 +172,10 @@ def _change(event: SystemChanged) -> Iterator[str]:
     yield TRIPWIRE
 
 
-def figures(verdict: Verdict, *, drained: bool = True) -> list[tuple[str, str]]:
-    """The few figures that are read first. Of a run that is not `drained`, rows are expected of committed records."""
+def figures(verdict: Verdict, *, caught_up: bool = True) -> list[tuple[str, str]]:
+    """The few figures that are read first. Of a run that is not `caught_up`, rows are expected of committed records."""
     counts, hit = verdict.counts, sum(step.hit for step in verdict.steps)
-    expected = FIGURES["expected_rows"] + ("" if drained else ", of the committed records alone")
+    expected = FIGURES["expected_rows"] + ("" if caught_up else ", of the committed records alone")
     words = FIGURES | {"expected_rows": expected}
     more = counts.get("sink_rows", 0) - counts.get("expected_rows", 0)
     if more and {"sink_rows", "expected_rows"} <= counts.keys():

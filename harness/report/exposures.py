@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harness.report.escape import visible
-from harness.scenario import Harm, Exposure, Verdict, Word
+from harness.scenario import Exposure, Harm, Verdict, Word
 
 CAME = " (came, and was dropped)"
 MOST = 12
@@ -47,7 +47,7 @@ class Step(Protocol):
 
     @property
     def hit(self) -> bool:
-        """Did it hit?"""
+        """Return whether it struck."""
 
 
 def of_step(verdict: Verdict, number: int) -> list[str]:
@@ -68,7 +68,7 @@ def of_step(verdict: Verdict, number: int) -> list[str]:
 
 
 def known(verdict: Verdict) -> bool:
-    """Was it asked what was exposed? Not where no verdict was reached, nor by versions that held without it."""
+    """Return whether it is known what was exposed: not where no verdict was reached."""
     return bool(verdict.exposures) or verdict.word not in (Word.HELD, Word.ERROR)
 
 
@@ -78,7 +78,7 @@ def verb(exposure: Exposure) -> str:
         return "exposed, and allowed by the guarantee"
     if exposure.came:
         return "exposed, came, and was dropped by the sink's reader"
-    return "exposed, counts" if exposure.shown else "exposed, does not count"
+    return "exposed, does not count" if exposure.why else "exposed, counts"
 
 
 def what(exposure: Exposure, verdict: Verdict) -> str:
@@ -91,7 +91,7 @@ def what(exposure: Exposure, verdict: Verdict) -> str:
 def harms(verdict: Verdict) -> str:
     """Which harms were exposed and would have shown, or came, for one cell of a table."""
     own = [(harm, [s for s in verdict.exposures if s.harm is harm and s.counts]) for harm in Harm]
-    told = [f"{harm}{'' if any(s.shown for s in exposures) else CAME}" for harm, exposures in own if exposures]
+    told = [f"{harm}{'' if any(s.would_show for s in exposures) else CAME}" for harm, exposures in own if exposures]
     return ", ".join(told) or "-"
 
 
@@ -172,10 +172,10 @@ def _point(name: str, exposures: Sequence[Exposure]) -> str:
 
 
 def _left_out(exposure: Exposure) -> str:
-    """Why a exposure does not count. Runs of earlier versions do not say why it would not show."""
+    """Return why an exposure does not count."""
     if exposure.allowed:
         return "which the guarantee allows"
-    return f"which does not count: {visible(exposure.why, NOTE)}" if exposure.why else "which does not count"
+    return f"which does not count: {visible(exposure.why, NOTE)}"
 
 
 def _joined(of_sinks: Iterable[tuple[str, Sequence[str]]]) -> str:

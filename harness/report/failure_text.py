@@ -40,7 +40,8 @@ def failure(
     out += [line for reason in verdict.reasons for line in because(reason)]
     out += [f"  {visible(text, 400)}" for text in left]
     for number, step in enumerate(verdict.steps, start=1):
-        out += [f"  {line}" for line in (*step_lines(step), *(f"  {own}" for own in exposures.of_step(verdict, number)))]
+        exposed = (f"  {line}" for line in exposures.of_step(verdict, number))
+        out += [f"  {line}" for line in (*step_lines(step), *exposed)]
     out += [f"  {line}" for line in (*exposures.noted(verdict), *exposures.lines(verdict))]
     for number, finding in enumerate(_chosen(verdict.findings), start=1):
         out += ["", *_finding(number, finding, verdict.steps)]

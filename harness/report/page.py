@@ -16,9 +16,9 @@ from harness.report import claims, exposures
 from harness.report.budget import FULL, Budget
 from harness.report.causes.groups import cut, groups
 from harness.report.causes.headline import Case, headline, labels
+from harness.report.causes.not_caught_up import NotCaughtUp, not_caught_up, ran
 from harness.report.causes.sentences import listed, sentences
 from harness.report.causes.shown import GroupText, said, shown
-from harness.report.causes.undrained import Undrained, ran, undrained
 from harness.report.escape import dictionary, plural, visible
 from harness.report.failure_text import evidence_lines, meaning
 from harness.report.many.matrix import MARKS
@@ -104,7 +104,7 @@ class Page:
     about: list[tuple[str, str]]
     lead: str
     because: str
-    undrained: Undrained | None
+    not_caught_up: NotCaughtUp | None
     figures: list[tuple[str, str]]
     reasons: list[str]
     notes: list[str]
@@ -189,8 +189,8 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         about=claims.about(parts.plan, verdict.steps),
         lead=lead,
         because=" ".join(left.said[:1] if left and left.said else because),
-        undrained=left,
-        figures=claims.figures(verdict, drained=left is None),
+        not_caught_up=left,
+        figures=claims.figures(verdict, caught_up=left is None),
         reasons=[" ".join(sentences(reason)) for reason in exposures.few(verdict.reasons)],
         notes=[" ".join(sentences(note)) for note in exposures.few(verdict.notes)],
         picture=_picture(parts, case),
@@ -203,7 +203,9 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         attempts=attempt_rows(happened(parts.history, verdict.steps), parts.progressed, parts.counts),
         sliced=bool(_positions(parts)),
         points=[
-            PointsText(sink=each.sink or "-", points_hit=exposures.few(each.points_hit), untried=exposures.few(each.untried))
+            PointsText(
+                sink=each.sink or "-", points_hit=exposures.few(each.points_hit), untried=exposures.few(each.untried)
+            )
             for each in exposures.points(verdict)
         ],
         outcome=claims.outcome(verdict),
@@ -226,10 +228,10 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
     )
 
 
-def open_end(parts: Parts) -> Undrained | None:
-    """Why the run is inconclusive, where it did not drain."""
+def open_end(parts: Parts) -> NotCaughtUp | None:
+    """Why the run is inconclusive, where it did not catch up."""
     more = {name: getattr(parts, name) for name in ("run", "plan", "progressed", "counts", "starved")}
-    return undrained(ran(parts.verdict, parts.history, **more))
+    return not_caught_up(ran(parts.verdict, parts.history, **more))
 
 
 def _picture(parts: Parts, case: Case) -> Picture | None:
@@ -348,7 +350,7 @@ def _settings(run: Mapping[str, Any], budget: Budget) -> list[SettingsText]:
 
 
 PLAIN = {
-    "drained": "every record committed, and the sinks at rest",
+    "caught_up": "every record committed, and the sinks at rest",
     "reasons": "reasons",
     "stalled": "stalled",
     "error": "error",

@@ -245,9 +245,9 @@ class Evidence:
     """What proves that a fault happened; fields are empty where they do not apply. `signalled`: what became of each
     victim, a process by its name in snapshots; `driver_status`: exit status (negative: signal) of a driver that it
     ended; `checkpoint_before` / `_after`: offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver was
-    asked to end and may have finished its batch; `unfelt`: nobody can have noticed; `unhealed`: what it took away was
-    not given back; `committed_meanwhile`: the newest batch that each query had committed before a server or the network
-    was back, by its checkpoint's name."""
+    asked to end and may have finished its batch; `unfelt`: no process can have been affected; `unhealed`: what it took
+    away was not given back; `committed_meanwhile`: the newest batch that each query had committed before a server or
+    the network was back, by its checkpoint's name."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -322,16 +322,14 @@ class Finding:
 @dataclass(frozen=True, kw_only=True)
 class Exposure:
     """What one step exposed in one sink. `step` counts the steps from 1, `position` the sinks from 0. `point` is the
-    crash point as the reading shows it, `records` how many were exposed, `shown` whether a naive pipeline would have
-    been caught. `came`: it came, and the reader dropped it. `allowed`: the guarantee lets it. `note`: what was exposed;
-    `why`: why it does not count."""
+    crash point as the reading shows it, `records` how many were exposed. `came`: it came, and the reader dropped it.
+    `allowed`: the guarantee lets it. `note`: what was exposed; `why`: why it does not count, empty if it does."""
 
     step: int
     position: int
     sink: str
     harm: Harm
     point: str
-    shown: bool
     note: str
     records: int = 0
     attempt: int = 0
@@ -344,7 +342,12 @@ class Exposure:
     @property
     def counts(self) -> bool:
         """Return whether it makes the run a test."""
-        return (self.shown or self.came) and not self.allowed
+        return not (self.why or self.allowed)
+
+    @property
+    def would_show(self) -> bool:
+        """Return whether a naive pipeline would have been caught by rows of the sink."""
+        return not (self.why or self.came)
 
 
 @dataclass(frozen=True, kw_only=True)

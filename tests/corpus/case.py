@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
 from harness.judge import judged
-from harness.run_folder import sealed
+from harness.run_folder import digests
 from harness.scenario import Kind, Verdict, Word
 from tests.corpus.run_builder import RunBuilder, run_builder
 
@@ -133,7 +133,7 @@ def look(run: RunBuilder, written: Path | None = None) -> Seen:
     folder = written or run.write()
     try:
         if (folder / "digests.json").is_file():
-            sealed.opened(folder)
+            digests.opened(folder)
         told = judged(folder)
         if told.wants and not run.baseline_runs:
             told = judged(run.write_baseline())
@@ -157,7 +157,7 @@ def seen(verdict: Verdict, wants: int) -> Seen:
         fits=tuple(sorted({fault for finding in findings for fault in finding.fits})),
         batches=tuple(sorted({batch for finding in findings for batch in finding.batches})),
         without_faults=bool(findings) and all(finding.without_faults for finding in findings),
-        shown=tuple(sorted({f"{exposure.step} {exposure.harm}" for exposure in verdict.exposures if exposure.shown or exposure.came})),
+        shown=tuple(sorted({f"{exposure.step} {exposure.harm}" for exposure in verdict.exposures if not exposure.why})),
         wants=wants,
     )
 

@@ -159,7 +159,7 @@ def out_of_time_where_a_stop_was_expected(run: RunBuilder) -> Iterator[str]:
     run.claim(expect=Expect(word=Word.INCONCLUSIVE))
     stall(run)
     stopped = run.outcome
-    run.outcome = {"drained": False, "reasons": ["not drained: 10 of 40 records were not committed in time"]}
+    run.outcome = {"caught_up": False, "reasons": ["not caught up: 10 of 40 records were not committed in time"]}
     run.calm()
     yield "it did not come back"
     taken_away(run, 1)

@@ -40,7 +40,7 @@ def went(run: RunBuilder, *offsets: int, hit: int, second: int | None = None) ->
     twin=violated(DUPLICATED, 15, blame(1, point="batch-planned")),
 )
 def it_had_gone_back_before_the_fault(run: RunBuilder) -> Iterator[str]:
-    """Before the fault the source went back, and the batch that was hit reads old records anew. They come again once,
+    """Before the fault the source went back, and the batch that was hit reads old records again. They come again once,
     as without faults, and all of its rows were there at the hit: out of an earlier batch."""
     went(run, 20, 5, 20, 30, 40, hit=2)
     run.injection(2, point="batch-planned", states=(state(CHECKPOINT, planned=(3, 20), committed=(2, 5)),), holds=20)

@@ -73,7 +73,7 @@ def baseline_runs_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
-    run.edits = {f"baseline/{number}/progress": {"drained": False} for number in (1, 2, 3)}
+    run.edits = {f"baseline/{number}/progress": {"caught_up": False} for number in (1, 2, 3)}
     yield "they got done"
     run.edits = {}
 

@@ -59,7 +59,7 @@ def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[st
     run.injection(1)
     run.tables = [[*run.rows((0, 40)), ("40", "a0", "40.4")]]
     run.calm()
-    run.outcome = {"drained": False, "grew": True, "reasons": ["not drained: the source grew"]}
+    run.outcome = {"caught_up": False, "grew": True, "reasons": ["not caught up: the source grew"]}
     yield "nothing came after that"
     run.outcome = {}
 

@@ -15,7 +15,7 @@ from harness.report.causes.sentences import listed, sentences, short
 from harness.report.causes.shares import shares, whole_or_none
 from harness.report.escape import plural, visible
 from harness.report.timeline.counts import Counts
-from harness.scenario import Guarantee, Harm, Impact, Kind, Exposure, StepOutcome, Verdict, Word
+from harness.scenario import Exposure, Guarantee, Harm, Impact, Kind, StepOutcome, Verdict, Word
 from harness.snapshot import Progressed, Query
 
 MOST_CAUSES = 3
@@ -120,7 +120,7 @@ def _held(case: Case) -> Iterator[str]:
         yield f"{_capital(_wrong(case, mine))}, which the guarantee allows."
     for harm in Harm:
         own = [exposure for exposure in verdict.exposures if exposure.harm is harm and exposure.counts]
-        if shown := sorted({exposure.step for exposure in own if exposure.shown}):
+        if shown := sorted({exposure.step for exposure in own if exposure.would_show}):
             yield EXPOSED[harm].format(_faults(shown[:8]))
         if came := sorted({exposure.step for exposure in own if exposure.came}):
             yield f"At {_faults(came[:8])}, {harm} happened, and the sink's reader dropped each row of it."
@@ -138,7 +138,7 @@ def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
             yield from rest
         if len(mine) > MOST_CAUSES:
             yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} stand below."
-    if set(case.verdict.kinds()) == {Kind.DUPLICATED.value} and case.progressed and case.progressed.drained:
+    if set(case.verdict.kinds()) == {Kind.DUPLICATED.value} and case.progressed and case.progressed.caught_up:
         yield "No row is missing, and none is wrong."
 
 
@@ -264,7 +264,7 @@ def _after(case: Case, group: Group, step: StepOutcome, exposures: Sequence[Expo
 
 
 def _query(case: Case, step: StepOutcome) -> Query | None:
-    """The query that a step hit; None if its checkpoint was begun anew, so that batches have no one meaning."""
+    """The query that a step hit; None if its checkpoint was made again, so that batches have no one meaning."""
     known = [
         query for query in (case.progressed.queries if case.progressed else ()) if query.checkpoint == step.checkpoint
     ]

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.report.many.seen import Seen
 from harness.report.exposures import Struck
+from harness.report.many.seen import Seen
 from harness.scenario import Word
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.report import claims
-from harness.report.many.about import NOTHING, About
 from harness.report.exposures import Struck, struck
+from harness.report.many.about import NOTHING, About
 from harness.report.summary import Run
 from harness.run_folder import store
 from harness.scenario import Exposure, Word, plain
@@ -109,7 +109,9 @@ class Seen:
         )
         if "exposures" not in told:
             return seen
-        exposures: tuple[Exposure, ...] = store.noun(tuple[Exposure, ...], told.get("exposures") or (), f"{where}, exposures")
+        exposures: tuple[Exposure, ...] = store.noun(
+            tuple[Exposure, ...], told.get("exposures") or (), f"{where}, exposures"
+        )
         counting, idle = struck(exposures, seen.blows)
         return replace(seen, struck=tuple(counting), idle=tuple(idle))
 
@@ -127,15 +129,15 @@ class Seen:
 
     @property
     def wrong(self) -> bool:
-        """Did it end otherwise than expected, in a way that is new?"""
+        """Return whether it ended otherwise than expected, in a way that is new."""
         return not (self.as_expected or self.known or self.blank)
 
     @property
     def blank(self) -> bool:
-        """Is it a drawn plan that put nothing to the test? That is nobody's mistake, and no answer."""
+        """Return whether it is a drawn plan that tested nothing. That is no mistake, and no answer."""
         return self.drawn and self.word is Word.UNTESTED
 
     @property
     def mute(self) -> bool:
-        """Did it end without an answer?"""
+        """Return whether it ended without an answer."""
         return self.word in (Word.ERROR, Word.INCONCLUSIVE, Word.UNTESTED)
