@@ -203,7 +203,7 @@ def test_a_folder_without_digests_is_nobodys_word(run: RunFolder, gone: tuple[st
     """Also where the verdict was taken along: its run.json says that it had come so far."""
     for name in (DIGESTS, *gone):
         (run.path / name).unlink()
-    with pytest.raises(HarnessError, match=r"it has no digests\.json, so nobody can tell") as refusal:
+    with pytest.raises(HarnessError, match=r"it has no digests\.json, so it is not known") as refusal:
         opened(run.path, unjudged=unjudged)
     assert refusal.value.exit_code == 4
 

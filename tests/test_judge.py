@@ -769,7 +769,7 @@ def test_a_run_whose_history_is_not_whole_is_a_clear_error(folder: Folder) -> No
     (path / "history.jsonl").write_text(whole[:-5])
     with pytest.raises(UsageError, match="its history ends before its sinks were read"):
         judge(path)
-    edited_text = whole.replace('"end"', '"ends"', 1).replace('"caught up": true', '"caught up": "far"')
+    edited_text = whole.replace('"end"', '"ends"', 1).replace('"caught_up": true', '"caught_up": "far"')
     (path / "history.jsonl").write_text(edited_text)
     with pytest.raises(UsageError, match=r"history\.jsonl is damaged, or of another version"):
         judge(path)

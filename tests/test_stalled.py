@@ -321,7 +321,7 @@ def test_who_ended_well_where_nobody_starts_it_again_is_nobodys_victim(tmp_path:
         out = stalled(run(tmp_path / str(number), ended), hits, CALMS)
         (why,) = out.unknown
         assert (out.stand, out.wants) == ((), 0)
-        assert why.startswith(f"{WORDS}; who ends well is not started again there")
+        assert why.startswith(f"{WORDS}; a program that ends well is not started again there")
     assert stalled(run(tmp_path / "no program", ended), INJECTIONS, [DEAD, ALSO]) == Stall(error=[FAILED])
 
 

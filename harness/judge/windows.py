@@ -133,11 +133,11 @@ def _finding(unlike: _Unlike, place: int, sink: Sink) -> Finding:
 
 def _misfit(unlike: Sequence[_Unlike], injections: Sequence[Injection], query: Query, sink: Sink) -> list[str]:
     """Return words for a watermark that was another one before any fault was injected; empty if none was."""
-    injections = [_planned(injection, query) for injection in injections]
+    planned = [_planned(injection, query) for injection in injections]
     return [
         f"the watermark of {sink.name} and the pipeline do not fit: {each.words}. Mend `watermark`, or the pipeline"
         for each in unlike
-        if all(each.batch in planned for planned in injections)
+        if all(each.batch in batches for batches in planned)
     ]
 
 

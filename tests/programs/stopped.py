@@ -11,7 +11,7 @@ import threading
 
 from pyspark.sql import SparkSession
 
-WITHIN_S = 120.0
+WITHIN_S = 120
 
 
 def main(files: str, checkpoint: str, out: str) -> None:
