@@ -46,7 +46,7 @@ HEAD = """\
 # What happens
 Made by `bench/catalogue.py` from [runs](../bench/records/runs.jsonl) of the scenarios here; run it again rather than
 edit this page. *Seen at the hit* is what the snapshots of a hit showed, the later one where there are two (taken before
-the next attempt worked): what the sink held, how far Spark's logs were, what that put at stake; *missed* is a fault
+the next attempt worked): what the sink held, how far Spark's logs were, what that exposed; *missed* is a fault
 that did not hit. *Asked* is what the scenario sets beside the program: how the sink is read, a weaker guarantee, where
 the checkpoint lies. [The programs](../pipelines/README.md) say why each of them breaks or holds;
 [crash-points.md](crash-points.md) goes by the kind of sink and the place in a batch. Runs that came out otherwise than
@@ -214,7 +214,7 @@ def row_of(run: dict[str, Any]) -> Row:
         asked=asked(scenario),
         window=window,
         fault=fault,
-        seen=seen or "nothing at stake",
+        seen=seen or "nothing exposed",
         verdict=f"{run['verdict']}: {found}" if found else run["verdict"],
         stack=run["stack"],
     )

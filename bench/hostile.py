@@ -75,7 +75,7 @@ def test_a_second_hop_that_is_slow_is_waited_for_and_one_that_loses_is_caught(
     assert set(verdict.kinds()) == ({"lost"} if word is Word.VIOLATED else set())
 
 
-def test_at_most_once_does_not_allow_a_loss_that_was_not_at_stake(play: Play) -> None:
+def test_at_most_once_does_not_allow_a_loss_that_was_not_exposed(play: Play) -> None:
     verdict = play("transactions/offsets_before", **EARLY, setup={"postgres": LOSER}).verdict
     assert (verdict.word, set(verdict.kinds())) == (Word.VIOLATED, {"lost"})
     (beyond,) = [finding for finding in verdict.findings if finding.without_faults]
@@ -95,7 +95,9 @@ def test_a_program_that_dies_without_faults_too_is_no_violation(play: Play, flag
 
 
 @pytest.mark.parametrize(("flags", "word"), [(("--once",), Word.HELD), ((), Word.VIOLATED)])
-def test_a_query_with_two_sources_is_drained_by_the_slower_one(play: Play, flags: tuple[str, ...], word: Word) -> None:
+def test_a_query_with_two_sources_is_caught_up_by_the_slower_one(
+    play: Play, flags: tuple[str, ...], word: Word
+) -> None:
     setup = {"postgres": f"create table halves (half text, id bigint{', primary key (half, id)' if flags else ''})"}
     # All at once, so that each takes as much as it may, and the slower one is done a batch later.
     keys: dict[str, Any] = {"setup": setup, "input": {"records": 600, "rate": "20000/s"}}
@@ -106,10 +108,10 @@ def test_a_query_with_two_sources_is_drained_by_the_slower_one(play: Play, flags
 
 
 @pytest.mark.parametrize(("flags", "word"), [((), Word.HELD), (("--each",), Word.VIOLATED)])
-def test_before_the_first_row_only_loss_is_at_stake(play: Play, flags: tuple[str, ...], word: Word) -> None:
+def test_before_the_first_row_only_loss_is_exposed(play: Play, flags: tuple[str, ...], word: Word) -> None:
     verdict = play("payments", *flags, schedule=[{"when": {"rows": 0, "batch": 2}, "do": "crash mid-sink"}]).verdict
     assert verdict.word is word
     # The server ends the statement of a client that is gone: without a transaction round it, its row is there.
     assert verdict.kinds() == ({"duplicated": 1} if flags else {})
-    harms = {stake.harm for stake in verdict.stakes if stake.shown}
+    harms = {exposure.harm for exposure in verdict.exposures if exposure.would_show}
     assert harms == ({Harm.LOSS, Harm.REPETITION} if flags else {Harm.LOSS})

@@ -79,7 +79,7 @@ def differences(verdict: dict[str, Any], word: str, *, keyed: bool) -> Iterator[
     struck = [step["batch"] for step in verdict["steps"] if step["hit"]]
     if struck != list(BATCHES):
         yield f"struck in batches {struck}"
-    counting = {stake["step"] for stake in verdict["stakes"] if stake["shown"]}
+    counting = {exposure["step"] for exposure in verdict["exposures"] if not exposure["why"]}
     if counting != (set() if word == NOTHING else set(range(1, len(BATCHES) + 1))):
         yield f"steps that count: {sorted(counting)}"
     causes = {fault for finding in verdict["findings"] for fault in finding["faults"]}

@@ -2,7 +2,7 @@
 
     PYTHONPATH=. .venv/bin/python bench/page.py [--records 1000000] [--findings 100000] [--kept 1000] [--batches 2000]
 
-The run folder is made by hand, sealed, and its page written by `onceproof report` in a process of its own. The judge
+The run folder is made by hand, with digests, and `onceproof report` writes its page in another process. The judge
 keeps the first 1,000 findings of a kind in a sink and counts the others; `--kept 100000` asks what it would cost to
 keep all. Exit code 1 if it takes more than 10 s by the clock, 500 MB or 300 KB: on a machine that does little else, so
 the load and the CPU-seconds are printed too.
@@ -33,7 +33,7 @@ from harness.history import (
     SinkCommitted,
 )
 from harness.judge.examine import FINDINGS_MAX
-from harness.run_folder import ledger, sealed
+from harness.run_folder import digests, ledger
 from harness.run_folder.store import RunFolder
 from tests import histories
 from tests import sample_runs as sample
@@ -73,11 +73,11 @@ def made(room: Path, given: argparse.Namespace) -> RunFolder:
     spans = [(n, dict.fromkeys(range(PARTITIONS), (n * each, (n + 1) * each))) for n in range(batches)]
     said = [{"batch": n, "ranges": span, "committed": True, "attempts": [1]} for n, span in spans]
     query = {"checkpoint": "checkpoint", "batches": said, "first": {1: 0}}
-    folder.save(1, checkpoint={"queries": [query], "batches": said, "drained": True})
+    folder.save(1, checkpoint={"queries": [query], "batches": said, "caught_up": True})
     history = histories.lines(*events(records, batches))
     folder.history.write_text(sample.written(history), encoding="utf-8")
     folder.save(2, run={"seconds": 1.0})
-    sealed.write(folder.path)
+    digests.write(folder.path)
     return folder
 
 

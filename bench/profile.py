@@ -111,8 +111,8 @@ def phases(folder: Path, began: float) -> list[tuple[float, str]]:
             attempt += 1
             out.append((line.at_s, f"attempt {attempt} until it is killed"))
             out.append((first(BatchCommitted, line.at_s), "kill to the next commit"))
-    out.append((begun["draining"], "the rest of the input"))
-    out.append((begun["reading"], "drain"))
+    out.append((begun["catching up"], "the rest of the input"))
+    out.append((begun["reading"], "catch up"))
     out.append((first(Judged), "read, judge"))
     out.append((float("inf"), "save"))
     return [(began + at, name) for at, name in sorted(out)]

@@ -169,7 +169,7 @@ def played(scenario: Scenario, kind: str, stack: ProcessesStack, kept: Path) -> 
 
 
 def _said(verdict: Verdict) -> dict[str, Any]:
-    shown = [stake.note for stake in verdict.stakes if stake.shown]
+    shown = [exposure.note for exposure in verdict.exposures if exposure.would_show]
     found = [", ".join(verdict.kinds())] if verdict.word is Word.VIOLATED else []
     said = ": ".join([*found, (verdict.reasons or tuple(shown) or ("",))[0]])
     return {"word": verdict.word.value, "said": said, "as_expected": verdict.as_expected}

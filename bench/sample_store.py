@@ -13,7 +13,7 @@ from harness.report.many import trend
 from harness.report.many.hunted import Hunted
 from harness.report.many.seen import EXPECTED, Seen
 from harness.report.summary import Run
-from harness.run_folder import sealed
+from harness.run_folder import digests
 from harness.run_folder.store import RunFolder
 from harness.scenario import Expect, Kind, Pipeline, Verdict, Word
 from tests import histories
@@ -95,9 +95,9 @@ def hostile(reports: Path) -> dict[str, Run]:
     out = {}
     for number, text in enumerate(HOSTILE):
         finding = replace(sample.duplicated(), key={text: text}, note=text, expected=({text: text},))
-        stake = sample.repetition(sink=text, point=text, note=text)
+        exposure = sample.repetition(sink=text, point=text, note=text)
         told = sample.verdict(
-            findings=(finding,), stakes=(stake,), untried=((text, text),), reasons=(text,), notes=(text,)
+            findings=(finding,), exposures=(exposure,), untried=((text, text),), reasons=(text,), notes=(text,)
         )
         out[text] = kept(reports, f"{number} {text}", told, f"hostile/{text}.py", tags=(text,), why=text)
     for name, text in VALUES.items():
@@ -109,16 +109,16 @@ def hostile(reports: Path) -> dict[str, Run]:
 
 
 def kept(reports: Path, name: str, verdict: Verdict, entry: str, *, raw: bytes = b"", **changes: Any) -> Run:
-    """A sealed run folder with its page; `raw` is in its log, and in a comment of its scenario."""
+    """A run folder with digests and with its page; `raw` is in its log, and in a comment of its scenario."""
     asked = sample.scenario(name=name, pipeline=Pipeline(entry=f"pipelines/{entry}"), **changes)
     folder = sample.stored(reports, verdict, asked=asked, run_id=f"r{len(list(reports.glob('*/2*')))}")
-    begun = [("set up", 0.2), ("warm-up", 0.9), ("feeding", 9.5), ("draining", 16.0), ("judging", 29.0)]
+    begun = [("set up", 0.2), ("warm-up", 0.9), ("feeding", 9.5), ("catching up", 16.0), ("judging", 29.0)]
     with folder.history.open("a", encoding="utf-8") as out:
         out.write(sample.written(histories.lines(*((at_s, Phase(name=phase)) for phase, at_s in begun))))
     if raw:
         (folder.logs / "driver-1.log").write_bytes(raw)
         with folder.scenario_yaml.open("ab") as file:
             file.write(b"# " + raw)
-    sealed.write(folder.path)
+    digests.write(folder.path)
     render.write(folder.path)
     return Run.read(folder.path)

@@ -9,7 +9,7 @@
 What the truth is, and what makes a verdict wrong, says bench/truth.py; the pipelines are in bench/twins.py. The exit
 code is 1 unless no repaired twin is violated or in error, 95 % of them held, every broken twin whose harm is certain
 was caught by its kind, batch and fault, and no other verdict is wrong. A repaired twin that is untested because its
-guarantee allows all that was at stake is none that had to hold.
+guarantee allows all that was exposed is none that had to hold.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def line(drawn: Drawn, run: Run, seen: Seen) -> dict[str, Any]:
         "kinds": verdict.kinds(),
         "batches": sorted({batch for finding in caused for batch in finding.batches}),
         "faults": sorted({fault for finding in caused for fault in finding.faults}),
-        "stakes": [f"{stake.step}: {stake.harm}: {stake.shown}: {stake.note}" for stake in verdict.stakes],
+        "exposures": [
+            f"{exposure.step}: {exposure.harm}: {exposure.would_show}: {exposure.note}"
+            for exposure in verdict.exposures
+        ],
         "surplus": [list(each.surplus) for each in seen.ahead],
         "hits": [step.hit for step in verdict.steps],
         "reasons": list(verdict.reasons),

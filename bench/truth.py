@@ -1,9 +1,9 @@
 """What the verdict on a run has to be. That it must be violated, the snapshots before each restart say, without the
-judge; whether a harm was at stake, or would have shown, is taken from the verdict's own stakes.
+judge; whether a harm was exposed, or would have shown, is taken from the verdict's own exposures.
 
 A repaired twin is never violated. A broken one must be where its sink holds more (repetition) or less (loss) than what
-is committed comes to: that will be processed again, or never. With the harm only at stake (an open transaction, an
-orphan) it may be; else it never is. Held needs a stake that shows and that the guarantee forbids, untested none or a
+is committed comes to: that will be processed again, or never. With the harm only exposed (an open transaction, an
+orphan) it may be; else it never is. Held needs a exposure that shows and that the guarantee forbids, untested none or a
 step that missed; inconclusive and error are wrong. A violation has to name the fault at which the snapshots
 show the harm.
 """
@@ -59,13 +59,13 @@ class Seen:
 
     @property
     def shown(self) -> bool:
-        """Was anything at stake that would show, and that the guarantee forbids?"""
-        return any(stake.counts for stake in self.verdict.stakes)
+        """Was anything exposed that would show, and that the guarantee forbids?"""
+        return any(exposure.counts for exposure in self.verdict.exposures)
 
     @property
     def spared(self) -> bool:
         """Did each step hit, and is all that would show allowed? Then untested is right."""
-        return not self.shown and not self.missed and any(stake.shown for stake in self.verdict.stakes)
+        return not self.shown and not self.missed and any(not exposure.why for exposure in self.verdict.exposures)
 
     @property
     def missed(self) -> bool:
@@ -78,8 +78,8 @@ def truth(twin: Twin, seen: Seen) -> Truth:
         return Truth.NEVER
     if seen.certain(twin.harm):
         return Truth.MUST
-    staked = any(stake.harm is twin.harm for stake in seen.verdict.stakes)
-    return Truth.MAY if staked else Truth.NEVER
+    was_exposed = any(exposure.harm is twin.harm for exposure in seen.verdict.exposures)
+    return Truth.MAY if was_exposed else Truth.NEVER
 
 
 def wrong(twin: Twin, seen: Seen) -> str:
@@ -89,14 +89,14 @@ def wrong(twin: Twin, seen: Seen) -> str:
         return f"{word}: {'; '.join(seen.verdict.reasons)[:500]}"
     if word is Word.VIOLATED:
         return (
-            "violated, and nothing that it cannot survive was at stake" if asked is Truth.NEVER else _named(twin, seen)
+            "violated, and nothing that it cannot survive was exposed" if asked is Truth.NEVER else _named(twin, seen)
         )
     if asked is Truth.MUST:
         return f"{word}, and the snapshots show that it cannot be"
     if word is Word.HELD and not seen.shown:
-        return "held, and nothing that was at stake would show"
+        return "held, and nothing that was exposed would show"
     if word is Word.UNTESTED and seen.shown and not seen.missed:
-        return f"untested, and what was at stake would show: {'; '.join(seen.verdict.reasons)[:500]}"
+        return f"untested, and what was exposed would show: {'; '.join(seen.verdict.reasons)[:500]}"
     return ""
 
 
@@ -117,8 +117,8 @@ def _named(twin: Twin, seen: Seen) -> str:
     blamed = {batch for finding in caused for batch in finding.batches}
     if possible and not blamed <= possible:
         return f"batches {sorted(blamed)} are blamed, and only {sorted(possible)} were in flight"
-    if not any(stake.harm is twin.harm for stake in verdict.stakes):
-        return f"violated, and no {twin.harm} was said to be at stake"
+    if not any(exposure.harm is twin.harm for exposure in verdict.exposures):
+        return f"violated, and no {twin.harm} was said to be exposed"
     return _blamed(twin.harm or Harm.REPETITION, seen, {fault for finding in caused for fault in finding.faults})
 
 
@@ -138,8 +138,10 @@ def _blamed(harm: Harm, seen: Seen, faults: set[str]) -> str:
     blamed = {number for number, names in hits.items() if names & faults}
     shown = harmed(harm, seen)
     # Where nobody died there was no restart, and no snapshot before it.
-    unseen = {stake.step for stake in seen.verdict.stakes if stake.harm is harm} - {each.step for each in seen.ahead}
-    possible = unseen.union(*shown) if shown else {s.step for s in seen.verdict.stakes if s.harm is harm}
+    unseen = {exposure.step for exposure in seen.verdict.exposures if exposure.harm is harm} - {
+        each.step for each in seen.ahead
+    }
+    possible = unseen.union(*shown) if shown else {s.step for s in seen.verdict.exposures if s.harm is harm}
     if not blamed <= possible:
         return f"steps {sorted(blamed)} are blamed, and only {sorted(possible)} did {harm}"
     missing = [sorted(steps) for steps in shown if not steps & blamed]

@@ -209,7 +209,7 @@ def tally(place: str, run: Mapping[str, Any], late: int) -> Tally:
 
 
 def _points(run: Mapping[str, Any], number: int) -> set[str]:
-    return {stake["point"] for stake in run["stakes"] if stake["step"] == number}
+    return {exposure["point"] for exposure in run["exposures"] if exposure["step"] == number}
 
 
 def shown(fault: Mapping[str, Any], points: Collection[str]) -> str:

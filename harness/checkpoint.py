@@ -3,7 +3,7 @@
 Layout (Spark's MicroBatchExecution): `offsets/N` is written before batch N runs, `commits/N` after its sink is
 committed; both appear by a rename from `.N.<uuid>.tmp`. An offset file has a version, a line of metadata and a line
 for each source, which version 2 of the file begins with the source's name. `sources/K` is the log of source K; in its
-first entry, `0`, Kafka's source says where it begins. What a line says is the source's own form: whoever asks brings
+first entry, `0`, Kafka's source says where it begins. What a line says is the source's own form: the caller brings
 its `OffsetReader`. A query that reads the run's source more than once (a self-join, a union) is as far as the slowest
 of them.
 """
@@ -153,7 +153,7 @@ def _read(path: Path) -> str | None:
 
 @dataclass
 class Progress:
-    """What one checkpoint folder has shown so far: kept by whoever watches, since Spark purges old batches."""
+    """What one checkpoint folder has shown so far: kept by the watcher, since Spark purges old batches."""
 
     folder: Path
     reads: OffsetReader
@@ -233,8 +233,8 @@ class Progress:
         return _in_order(self.starts)
 
     def took_nothing(self, batch: int) -> bool:
-        """Is it a batch without a record of the run's source (of a query that reads something else: without any), such
-        as a first one before anything was sent, or one that only moves a watermark?"""
+        """Return whether it is a batch without a record of the run's source, such as a first one before anything was
+        sent, or one that only moves a watermark. Of a query that reads something else: without any record."""
         now = self._lines(batch)
         earlier = [number for number in list(self.lines) if number < batch]
         before = self._lines(max([batch - 1, *earlier])) if batch > 0 else self._starts()
@@ -251,7 +251,7 @@ class Progress:
         return bool(new) and all(offset <= was.get(p, 0) for was, ends in pairs for p, offset in ends.items())
 
     def _lines(self, batch: int) -> dict[str, str]:
-        """From the disk, where a batch may have been planned anew; as remembered once Spark has purged it."""
+        """From the disk, where a batch may have been planned again; as remembered once Spark has purged it."""
         text = _read(self.folder / "offsets" / str(batch))
         return self.lines.get(batch, {}) if text is None else lines_of(text)
 

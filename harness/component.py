@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Server(Protocol):
-    """A component that runs somewhere, whoever started it."""
+    """A component that runs, started by us or by the user."""
 
     def describe(self) -> Mapping[str, Any]:
         """Version and settings, for run.json; no secret. Raises StackError if it does not answer."""
@@ -69,7 +69,7 @@ class Boxed(Started, Protocol):
 
 
 class Addressed(Server, Protocol):
-    """One that is somebody else's."""
+    """One that is the user's."""
 
     @property
     def address(self) -> str:
@@ -225,7 +225,7 @@ class NeedsOfMachine(Protocol):
 
 
 def remembered(look: Callable[[], Offsets | None]) -> Callable[[], Offsets]:
-    """`look`, or what it gave last while it gives None: nobody could be asked just now."""
+    """`look`, or what it gave last while it gives None: no process could be asked just now."""
     last: Offsets = {}
 
     def told() -> Offsets:

@@ -1,6 +1,6 @@
 """The run as a trigger and a fault see it, and where it stood when a trigger was met.
 
-`harness.run` fills a `RunContext` in; whoever writes a trigger or a fault of their own needs nothing else of a run.
+`harness.run` fills a `RunContext` in; an author of a trigger or a fault needs nothing else of a run.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class SinkCommit:
     query: str | None = None
 
     def pending(self) -> bool:
-        """Is the one there, and the other one not? Asked of the disk."""
+        """Return whether the one is there, and the other one is not. Read from the disk."""
         return self.temporary.exists() and not self.final.exists()
 
 
@@ -111,7 +111,7 @@ class Drivers(Protocol):
 
     @property
     def alive(self) -> bool:
-        """Is there a driver? False between a death and the restart."""
+        """Return whether there is a driver. False between a death and the restart."""
 
     @property
     def last_ended_by_fault(self) -> int:
@@ -130,7 +130,7 @@ class Drivers(Protocol):
         """The exit status of attempt `number`, negative for a signal; None if it has not ended within that time."""
 
     def ended(self, number: int) -> bool:
-        """Is that attempt known to be dead?"""
+        """Return whether that attempt is known to be dead."""
 
     def without_restarts(self) -> AbstractContextManager[None]:
         """Deaths are noted, and nothing is started again until this is left."""
@@ -164,7 +164,7 @@ class Checkpoints(Protocol):
         any more."""
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
-        """Is it a batch without a record of the source?"""
+        """Return whether it is a batch without a record of the source."""
 
     def reported(self, folder: Path) -> bool:
         """Return whether the agent in Spark reports the checkpoint's operations; else its folder is watched."""
@@ -225,7 +225,7 @@ class Tripwire(Protocol):
         """The writer that is held now, if any."""
 
     def release(self) -> None:
-        """Hold nothing from now on, and let whoever waits go on."""
+        """Hold nothing from now on, and let waiting writers go on."""
 
     def close(self) -> None:
         """Release every writer and disconnect."""

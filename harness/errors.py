@@ -74,6 +74,6 @@ class WaitError(HarnessError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C or SIGTERM. The run is cleaned up and has no verdict.
 
-    No HarnessError: whoever puts up with a failure must not go on after this, since no signal comes a second time."""
+    No HarnessError: code that tolerates a failure must not go on after this, since no signal comes a second time."""
 
     exit_code = 130

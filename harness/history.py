@@ -42,7 +42,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Phase(Event):
-    """The run enters a phase: set up, warm-up, feeding, draining, reading, judging."""
+    """The run enters a phase: set up, warm-up, feeding, catching up, reading, judging."""
 
     what = "phase"
     name: str
@@ -333,7 +333,7 @@ class BaselineRun(Event):
     state: str
     digest: str = ""
     seconds: float | None = None
-    drained: bool = False
+    caught_up: bool = False
     failed: bool = False
 
 

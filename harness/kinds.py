@@ -85,7 +85,7 @@ class Registry(Generic[K]):
 
     def register(self, kind: K, origin: str = "") -> None:
         """Add a kind; `origin` says where it comes from. Raises UsageError if another one has its name."""
-        # Ours and those of packages come first: whoever takes one of their names is to blame.
+        # Ours and those of packages come first: a package that takes one of their names is to blame.
         self.all()
         self._add(kind, origin)
 
@@ -161,8 +161,8 @@ def misshapen(kind: object, protocol: Any) -> str:
 
 
 def _names_kind(module: str) -> bool:
-    """Is there such a module, with a `KIND`? What lies beside the kinds may want a client of a server, which reading a
-    scenario file does not: so it is not imported to see."""
+    """Return whether there is such a module, with a `KIND`. What is beside the kinds may import a server's client,
+    which reading a scenario file does not need: so it is not imported to see."""
     spec = importlib.util.find_spec(module)
     return bool(spec and spec.origin and NAMED.search(Path(spec.origin).read_text(encoding="utf-8")))
 

@@ -5,7 +5,7 @@ A `Snapshot` has a folder for the sinks as they stood, `snapshots/<step>-<moment
     injection  after the victim died or was paused, before anything was started again
     restart    what the dead attempt still did: before the next one has touched anything; of a driver that was paused
                with a transaction open, before it goes on
-    back       the sinks of a server once it was back, before anybody wrote there again
+    back       the sinks of a server once it was back, before a client wrote there again
 
 A `Progressed` is how far the pipeline was at the end: every query of the run, its batches, who worked on them.
 
@@ -48,13 +48,12 @@ class Snapshot:
     """Where everything stood. `position` is what a pipeline that keeps its offsets itself had saved; None with a
     checkpoint. `sent` is how far sends were acknowledged. `writing` has, by sink, the statements of the open
     transactions that have written into it (`""` stands for writes into the run's schema beside the sinks, `offsets` for
-    those into what the progress query reads).
-    `rows_counted` is how many rows the sink at the place `counted` had been handed, `rows_before` how many when the
-    batch began. `alive` names
-    the run's processes that the process table still showed, None if it could not be read. `error` says what could not
-    be looked at; empty if all could. `left` is `writing` once more, of those that were still there when all had been
-    read; None if nobody looked. `late_log`: a JVM of the driver had the thread by which Spark logs offsets beside the
-    batches; None if nobody could look."""
+    those into what the progress query reads). `rows_counted` is how many rows the sink at the place `counted` had been
+    handed, `rows_before` how many when the batch began. `alive` names the run's processes that the process table still
+    showed, None if it could not be read. `error` says what could not be looked at; empty if all could. `left` is
+    `writing` once more, of those that were still there when all had been read; None if there was no reading.
+    `late_log`: a JVM of the driver had the thread by which Spark logs offsets beside the batches; None if that could
+    not be read."""
 
     step: int
     moment: str
@@ -76,7 +75,7 @@ class Snapshot:
 @dataclass(frozen=True, kw_only=True)
 class Batch:
     """One batch of one query: the records it took, the attempts that were seen at work on it, and the watermark under
-    which Spark's log says that it ran, in milliseconds; None if nobody saw that."""
+    which Spark's log says that it ran, in milliseconds; None if that was not seen."""
 
     batch: int
     ranges: Mapping[int, tuple[int, int]]
@@ -98,10 +97,10 @@ class Gone:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """One query, by its checkpoint (a folder relative to the run's; one that was deleted and begun anew comes again).
-    `first` maps each attempt that touched it to the first batch it worked on. Of DStreams (`by_time`): `gone` is
-    what a receiver had not stored when it died; `anew`: the program began anew, though another attempt's had been
-    at work."""
+    """One query, by its checkpoint (a folder relative to the run's; one that was deleted and made again comes again).
+    `first` maps each attempt that touched it to the first batch it worked on. Of DStreams (`by_time`): `gone` is what a
+    receiver had not stored when it died; `made_again`: the program made it again, though another attempt's had been at
+    work."""
 
     checkpoint: str
     ours: bool = True
@@ -109,7 +108,7 @@ class Query:
     first: Mapping[int, int] = field(default_factory=dict)
     by_time: bool = False
     gone: tuple[Gone, ...] = ()
-    anew: bool = False
+    made_again: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,5 +130,5 @@ class Progressed:
     batches: tuple[Batch, ...] = ()
     committed: Offsets = field(default_factory=dict)
     end: Offsets = field(default_factory=dict)
-    drained: bool = True
+    caught_up: bool = True
     gap_s: float = 0.0

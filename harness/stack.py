@@ -69,7 +69,7 @@ class Process(Protocol):
         """It and everything under it; empty once it is gone."""
 
     def speaks_from(self, address: str, port: int) -> bool:
-        """Does it hold the TCP socket with that local address and port?"""
+        """Return whether it holds the TCP socket with that local address and port."""
 
 
 @runtime_checkable
@@ -83,7 +83,7 @@ class Host(Process, Protocol):
         """Put it back, under the same name and address; False if it is gone."""
 
     def disconnected(self) -> bool:
-        """Is it seen to have no network?"""
+        """Return whether it is seen to have no network."""
 
 
 class Driver(Protocol):
@@ -144,7 +144,7 @@ class HasDiagnostics(Protocol):
 
 @dataclass(frozen=True)
 class NoMore:
-    """A cluster manager starts no other attempt: why, in words; and has the program ended well?"""
+    """A cluster manager starts no other attempt: why, in words, and whether the program has ended well."""
 
     why: str
     well: bool = False

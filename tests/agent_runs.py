@@ -14,7 +14,8 @@ from harness.machine import agent, java
 from harness.machine.jars import spark_home
 from harness.spark.settings import AGENT, LISTENERS, MANAGER
 
-PROGRAM = Path(__file__).parent / "programs" / "counted.py"
+PROGRAMS = Path(__file__).parent / "programs"
+PROGRAM = PROGRAMS / "counted.py"
 KEYS, FILES = 5, 4
 ENDS_S = 300.0
 
@@ -40,14 +41,14 @@ def laid_out(folder: Path, files: int = FILES) -> None:
         os.utime(file, (1_700_000_000 + number,) * 2)
 
 
-def command(folder: Path, given: Mapping[str, str]) -> list[str]:
-    """Return the command that plays the program in `folder`, with these settings of Spark."""
+def command(folder: Path, given: Mapping[str, str], program: Path = PROGRAM) -> list[str]:
+    """Return the command that plays a program in `folder`, with these settings of Spark."""
     (folder / "events").mkdir()
     log = {"enabled": "true", "dir": f"{folder / 'events'}", "compress": "false"}
     said = {"spark.ui.enabled": "false", **{f"spark.eventLog.{name}": value for name, value in log.items()}}
     conf = [word for name, value in {**said, **given}.items() for word in ("--conf", f"{name}={value}")]
     out = [str(folder / each) for each in ("in", "checkpoint", "out")]
-    return [str(spark_home() / "bin" / "spark-submit"), "--master", "local[2]", *conf, str(PROGRAM), *out]
+    return [str(spark_home() / "bin" / "spark-submit"), "--master", "local[2]", *conf, str(program), *out]
 
 
 def with_agent() -> dict[str, str]:
@@ -56,12 +57,12 @@ def with_agent() -> dict[str, str]:
     return {"spark.driver.extraClassPath": str(jar), MANAGER: agent.MANAGER, LISTENERS: agent.LISTENER}
 
 
-def played(folder: Path, given: Mapping[str, str], address: str = "") -> Played:
-    """Play the program on what `laid_out` has written."""
+def played(folder: Path, given: Mapping[str, str], address: str = "", program: Path = PROGRAM) -> Played:
+    """Play a program on what `laid_out` has written."""
     home = {"JAVA_HOME": str(java.find().home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     env = {**os.environ, **home, "PYSPARK_DRIVER_PYTHON": sys.executable, **({AGENT: address} if address else {})}
     done = subprocess.run(
-        command(folder, given), env=env, capture_output=True, text=True, timeout=ENDS_S, check=False
-    )  # fmt: skip
+        command(folder, given, program), env=env, capture_output=True, text=True, timeout=ENDS_S, check=False
+    )
     (events,) = (folder / "events").rglob("events_*") if done.returncode == 0 else (folder,)
     return Played(folder / "checkpoint", folder / "out", events, done.returncode, done.stderr)

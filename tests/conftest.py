@@ -36,11 +36,11 @@ LONGEST_FIRST = """
 PLACE = {f"test_{name}.py": place for place, name in enumerate(LONGEST_FIRST.split())}
 """Of the files that run for long with servers."""
 SLOWEST = """
-    azure_account brief cause causes_and_stakes baseline_runs certain corpus crash_points delta_sink dependencies
+    azure_account brief cause baseline_runs certain corpus crash_points delta_sink dependencies
     examine explain feed file_source hdfs_faults house iceberg_sink judge judged_updates judged_windows kinds ledger
     load_effects many nightly nightly_command nightly_draw outage page_causes plan plugin producer record_log_source
-    relay remote request_trigger rules rules_corpus s3 session setup side_by_side sink_commits soak socket_source stakes
-    starts timeline torn workload yarn_attempts yarn_hits
+    relay remote request_trigger rules rules_corpus s3 session setup side_by_side sink_commits soak socket_source starts
+    timeline torn workload yarn_attempts yarn_hits
 """
 LEFT_OUT = re.compile(r"not \((\w+ or )*slow( or \w+)*\)")
 """An expression of marks that no slow test meets, whatever else it is marked."""
@@ -101,7 +101,7 @@ def held_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that held, as the loop leaves it: judged once for all tests, which take copies of it."""
     made = Folder(tmp_path_factory.mktemp("held") / "run")
     made.tables = [payments(made.records)]
-    return made.sealed().path
+    return made.complete().path
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from harness.effect import Effects, Source, Table
 from harness.faults import fault
 from harness.history import Event, Line, Phase, ProgressRead, SinkRead, text
 from harness.judge import Judged, judged
-from harness.run_folder import ledger, sealed
+from harness.run_folder import digests, ledger
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, Verdict, plain
 from harness.sinks import counted
@@ -189,8 +189,8 @@ class Folder:
         kept = [i for i in range(len(self.records)) if i not in self.gone]
         ledger.write_source(self.path / "ledger" / "source.parquet", [self._source(kept)])
         self._json("plan.json", {"scenario": plain(self.scenario), "columns": self.columns})
-        drained = self.progress is None
-        outcome = {"drained": drained, "reasons": [], "stalled": None, "error": None, **self.outcome}
+        caught_up = self.progress is None
+        outcome = {"caught_up": caught_up, "reasons": [], "stalled": None, "error": None, **self.outcome}
         outcome["steps"] = [plain(step) for step in self.steps]
         self._json("run.json", {"run_id": "by-hand", "outcome": outcome})
         for index, rows in enumerate(self.tables):
@@ -198,7 +198,7 @@ class Folder:
                 save(self.path, index, self._table(index, rows))
         for injected in self._injections():
             self._snapshot(injected)
-        self._told(ProgressRead(progressed=self._progressed(drained)))
+        self._told(ProgressRead(progressed=self._progressed(caught_up)))
         for number, tables in enumerate(self.baseline_runs, 1):
             self._baseline_run(number, tables)
         return self.path
@@ -309,7 +309,7 @@ class Folder:
         arrays = [pa.array(column, type=f.type) for column, f in zip(columns, ledger.SOURCE, strict=True)]
         return pa.record_batch(arrays, schema=ledger.SOURCE)
 
-    def _progressed(self, drained: bool) -> Progressed:
+    def _progressed(self, caught_up: bool) -> Progressed:
         count, size = len(self.records), self.batch_size
         ranges = [{0: (start, min(start + size, count))} for start in range(0, count, size)]
         batches = tuple(Batch(batch=n, ranges=r, committed=True) for n, r in enumerate(ranges))
@@ -320,21 +320,21 @@ class Folder:
             batches=batches,
             committed={0: count if self.progress is None else self.progress},
             end={0: count},
-            drained=drained,
+            caught_up=caught_up,
         )
 
     def _json(self, name: str, data: object) -> None:
         (self.path / name).write_text(json.dumps(data), encoding="utf-8")
 
-    def sealed(self) -> RunFolder:
-        """The run judged, its verdict kept and all of it sealed, as the loop leaves it."""
+    def complete(self) -> RunFolder:
+        """The run judged, its verdict kept and all of it with digests, as the loop leaves it."""
         verdict = judge(self)
         folder = RunFolder.open(self.path)
         self._told(Phase(name="judging"))
         folder.save(0, scenario=f"name: {self.scenario.name}\n", run={"scenario": self.scenario.name, "seed": 0})
         folder.save(1, verdict=verdict)
         folder.save(2, run={"seconds": 1.5})
-        sealed.write(folder.path)
+        digests.write(folder.path)
         return folder
 
     def claim(self, **changes: Any) -> None:

@@ -14,6 +14,7 @@ from harness.scenario import (
     CrashPoint,
     Evidence,
     Expect,
+    Exposure,
     Finding,
     Harm,
     Kind,
@@ -21,7 +22,6 @@ from harness.scenario import (
     RecordRef,
     Scenario,
     Sink,
-    Stake,
     Step,
     StepOutcome,
     Verdict,
@@ -54,24 +54,23 @@ STEP = StepOutcome(
 UNTRIED = (("postgres payments", "batch-planned"), ("postgres payments", "while rows are written"))
 
 
-def repetition(**changes: Any) -> Stake:
+def repetition(**changes: Any) -> Exposure:
     parts: dict[str, Any] = {
         "step": 1,
         "position": 0,
         "sink": "postgres payments",
         "harm": Harm.REPETITION,
         "point": "sink-committed",
-        "shown": True,
         "note": "repetition of batch 3 (99 rows in the sink, not in Spark's commit log)",
         "records": 99,
         "attempt": 1,
         "checkpoint": "checkpoint",
         "batch": 3,
     }
-    return Stake(**(parts | changes))
+    return Exposure(**(parts | changes))
 
 
-def loss(**changes: Any) -> Stake:
+def loss(**changes: Any) -> Exposure:
     return repetition(**({"harm": Harm.LOSS, "note": "loss of batch 3 (planned, not committed)"} | changes))
 
 
@@ -124,7 +123,7 @@ def verdict(**changes: Any) -> Verdict:
         "findings": (duplicated(), corrupted(), lost()),
         "steps": (STEP,),
         "self_tests": {"lost": True, "doubled": True, "flipped": True, "swapped": True},
-        "stakes": (repetition(), loss()),
+        "exposures": (repetition(), loss()),
         "untried": UNTRIED,
         "counts": {"records": 600, "expected_rows": 600, "sink_rows": 600, "acknowledged": 600},
     }

@@ -24,7 +24,7 @@ from harness.judge.certain import certainly
 from harness.judge.examine import Comparison, Examined
 from harness.judge.exposure import Exposed, exposed
 from harness.judge.injections import Injection, Seen
-from harness.judge.progress_at_hit import Reach
+from harness.judge.progress_at_injection import Reach
 from harness.judge.readings.scale import Scale
 from harness.run_folder import ledger
 from harness.scenario import Finding, Sink, StepOutcome
@@ -197,7 +197,7 @@ class Bench:
         """The findings with their harms."""
         marks = list(compare(scale.case))
         marked = Comparison(case=scale.case, bad={mark.key for mark in marks})
-        examined = Examined(sink=self.sink, name="t", position=0, drained=True, table=scale.table, comparison=marked)
+        examined = Examined(sink=self.sink, name="t", position=0, caught_up=True, table=scale.table, comparison=marked)
         examined.findings = [finding(scale.case, mark) for mark in marks]
         clues = examined.clues(self.effects)
         options = explanations(examined.findings, clues.totals)

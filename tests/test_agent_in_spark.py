@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from harness.run.progress.agent import AgentServer, Event
-from tests.agent_runs import ENDS_S, FILES, KEYS, Played, laid_out, played, with_agent
+from harness.wait import until
+from tests.agent_runs import ENDS_S, FILES, KEYS, PROGRAMS, Played, laid_out, played, with_agent
 
 pytestmark = pytest.mark.stack
 HELD_S = 60.0
@@ -120,3 +121,29 @@ def test_a_driver_whose_thread_is_held_goes_on_once_the_harness_is_killed(tmp_pa
     program.join(ENDS_S)
     assert done and done[0].status == 0, done
     assert len(done[0].out.read_text(encoding="utf-8").splitlines()) == FILES
+
+
+def test_a_program_that_stops_its_query_ends_no_hold(tmp_path: Path) -> None:
+    """Spark interrupts the query's thread, and an interrupt closes a channel on which a thread waits."""
+    laid_out(tmp_path)
+    held, let_go, done = threading.Event(), threading.Event(), list[Played]()
+
+    def hold(event: Event) -> None:
+        if (event.get("op"), event.get("when")) == ("rename", "before") and event["path"].endswith("commits/1"):
+            held.set()
+            let_go.wait(HELD_S)
+
+    with closing(AgentServer(hold, tmp_path / "agent")) as server:
+        given = (tmp_path, with_agent(), server.address, PROGRAMS / "stopped.py")
+        program = threading.Thread(target=lambda: done.append(played(*given)))
+        program.start()
+        assert held.wait(ENDS_S)
+        (tmp_path / "stop").touch()
+        until("the program to stop its query", (tmp_path / "stopping").exists, within_s=HELD_S)
+        program.join(1.0)
+        assert program.is_alive(), "it went on while it was held"
+        assert not (tmp_path / "checkpoint" / "commits" / "1").exists()
+        let_go.set()
+        program.join(ENDS_S)
+    assert done and done[0].status == 0, done
+    assert not (tmp_path / "checkpoint" / "offsets" / "3").exists()

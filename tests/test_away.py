@@ -1,4 +1,4 @@
-"""What a hit puts at stake whose driver lives: it was only paused, its server was away, it was off the network."""
+"""What a hit exposes whose driver lives: it was only paused, its server was away, it was off the network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def away(**newest: int) -> Evidence:
 
 
 @pytest.mark.slow
-def test_a_pause_puts_nothing_at_stake_whoever_kills_the_driver_later(tmp_path: Path) -> None:
+def test_a_pause_exposes_nothing_whoever_kills_the_driver_later(tmp_path: Path) -> None:
     folder = run_builder(tmp_path / "r")
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     folder.injection(1, point="batch-planned", holds=10)
@@ -60,7 +60,7 @@ def test_a_batch_of_another_query_that_was_committed_says_nothing_of_this_one(
     assert judge(folder).word is word
 
 
-def test_what_was_planned_after_the_server_was_back_was_not_at_stake(folder: Folder) -> None:
+def test_what_was_planned_after_the_server_was_back_was_not_exposed(folder: Folder) -> None:
     folder.claim(schedule=(replace(STEP, do=fault("kill postgres", for_s=1.0)),))
     then, now = {"offsets": (0, 1), "commits": (0,)}, {"offsets": (0, 1, 2), "commits": (0, 1)}
     evidence = Evidence(signalled={"redis 7": "gone"}, in_flight="b", checkpoint_before=then, checkpoint_after=now)

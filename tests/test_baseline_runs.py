@@ -260,7 +260,7 @@ class Played:
     """Stands in for a run without faults: writes what one leaves, and counts."""
 
     def __init__(self, **outcome: Any) -> None:
-        ended = {"drained": True, "reasons": [], "error": None, "stalled": None, "deaths": [], "gap_s": 0.5}
+        ended = {"caught_up": True, "reasons": [], "error": None, "stalled": None, "deaths": [], "gap_s": 0.5}
         self.outcome = {**ended, **outcome}
         self.unreadable = ""
         self.times = 0
@@ -343,7 +343,7 @@ def test_each_number_is_a_run_of_its_own(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "outcome", [{"error": "it ended with status 1"}, {"drained": False}, {"reasons": ["the server was at work"]}]
+    "outcome", [{"error": "it ended with status 1"}, {"caught_up": False}, {"reasons": ["the server was at work"]}]
 )
 def test_one_that_came_to_no_end_is_kept_in_the_run_alone(root: Path, outcome: dict[str, Any]) -> None:
     play = Played(**outcome)
@@ -414,7 +414,7 @@ def test_the_history_tells_of_it(root: Path) -> None:
     made(root, Played(), run="later", history=history)
     made(root, Played(error="no"), number=2, history=history)
     events = [line.event for line in heard]
-    told = [(each.number, each.state, each.drained, each.failed) for each in events if isinstance(each, BaselineRun)]
+    told = [(each.number, each.state, each.caught_up, each.failed) for each in events if isinstance(each, BaselineRun)]
     begins = (1, "begins", False, False)
     ends = [(1, "ended", True, False), (1, "cached", True, False), (2, "ended", True, True)]
     assert told == [begins, ends[0], begins, ends[1], (2, "begins", False, False), ends[2]]

@@ -72,9 +72,9 @@ def test_what_is_claimed_and_what_the_source_does_are_told(tmp_path: Path) -> No
     assert "in_place: True" in torn.asked
 
 
-def test_a_fault_that_missed_is_told_from_one_that_put_nothing_at_stake(tmp_path: Path) -> None:
+def test_a_fault_that_missed_is_told_from_one_that_exposed_nothing(tmp_path: Path) -> None:
     one = run(tmp_path, "scenarios/sinks/files_uuid_after_offset_commit.yaml", "batch-committed", "untested")
-    assert row_of({**one, "points_hit": []}).seen == "nothing at stake"
+    assert row_of({**one, "points_hit": []}).seen == "nothing exposed"
     missed = {"name": "kill driver", "point": "batch-committed", "hit": False}
     assert row_of({**one, "points_hit": [], "faults": [missed]}).seen == "missed"
     both = row_of({**one, "faults": [*one["faults"], missed]})

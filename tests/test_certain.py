@@ -206,6 +206,6 @@ def test_nothing_is_claimed_that_was_not_done(
         mine = {i for i in ALL if all(str(records[i].get(name, cell)) == cell for name, cell in each.key.items())}
         assert Harm.LOSS not in each.harms or lost & mine
         assert Harm.REPETITION not in each.harms or again & mine
-        answer = violates(each, guarantee, harms=each.harms, shown=Shown.CLEAN, hit=True)
+        answer = violates(each, guarantee, harms=each.harms, shown=Shown.CLEAN, struck=True)
         assert answer is not True or (lost if least else again)
     bench.effects.__exit__(None, None, None)

@@ -341,7 +341,7 @@ def test_sources_that_the_program_names_have_their_lines_and_logs_by_name(tmp_pa
     assert [batch.ranges for batch in progress.batches()] == [{0: (1, 1)}, {0: (1, 3)}]
 
 
-def test_two_sources_of_one_query_are_drained_by_the_slower(tmp_path: Path) -> None:
+def test_two_sources_of_one_query_are_caught_up_by_the_slower(tmp_path: Path) -> None:
     progress = Progress(tmp_path, ORDERS)
     write(tmp_path / "sources" / "0", 0, 'v1\n{"orders":{"0":1,"1":0}}')
     write(tmp_path / "sources" / "1", 0, 'v1\n{"orders":{"0":3,"1":0}}')

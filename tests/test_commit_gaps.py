@@ -69,7 +69,7 @@ def test_what_is_no_commit_is_no_gap() -> None:
     rhythm = Rhythm()
     for at_s, kind in ((1.0, BatchPlanned), (9.0, SinkCommitted), (30.0, SourceBegun)):
         rhythm.heard(Line(0, at_s, kind(query="a", batch=0, attempt=1)))
-    rhythm.heard(Line(0, 31.0, Phase(name="draining")))
+    rhythm.heard(Line(0, 31.0, Phase(name="catching up")))
     assert rhythm.gap_s() == 0.0
 
 

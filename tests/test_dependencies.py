@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from harness.report import render
-from harness.run_folder import sealed
+from harness.run_folder import digests
 from harness.scenario import Verdict, Word
 from tests import sample_runs as sample
 
@@ -127,7 +127,7 @@ def test_a_page_is_made_without_java_spark_or_a_client_of_a_server(tmp_path: Pat
     found: Verdict = sample.verdict() if word is Word.VIOLATED else sample.verdict(word=word, findings=())
     folder = sample.stored(tmp_path, found).path
     (folder / "logs" / "driver-1.log").write_text("the last line\n", encoding="utf-8")
-    sealed.write(folder)
+    digests.write(folder)
     page = render.write(folder)
     first = page.read_bytes()
     page.unlink()

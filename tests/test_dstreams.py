@@ -1,4 +1,4 @@
-"""Programs of Spark Streaming (DStreams): what their files say of each batch, and what a hit puts at stake."""
+"""Programs of Spark Streaming (DStreams): what their files say of each batch, and what a hit exposes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.dstreams.written import Allocated, Block, events, of_checkpoint, wr
 from harness.errors import HarnessError, ScenarioError
 from harness.history import History
 from harness.judge.exposure import PLANNED, RECEIVED, exposed
-from harness.judge.progress_at_hit import Reach, reaches
+from harness.judge.progress_at_injection import Reach, reaches
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
 from harness.scenario import Evidence, Harm
@@ -323,32 +323,32 @@ def test_what_a_numbered_receiver_never_stored_went_with_any_attempt_since(tmp_p
 
 def test_a_numbered_receiver_of_a_program_begun_anew_begins_where_its_own_first_block_does(tmp_path: Path) -> None:
     old = seen(numbered(tmp_path, record(added(800, 5, first=0), allocated(1000, 800))), checkpoint(1000))
-    anew = Stream(tmp_path, numbered=lambda: SENT)
-    anew.first_attempt = 2
-    anew.follows([old])
-    anew.succeeds(old, 2)
+    made_again = Stream(tmp_path, numbered=lambda: SENT)
+    made_again.first_attempt = 2
+    made_again.follows([old])
+    made_again.succeeds(old, 2)
     with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("wb") as file:
         file.write(record(allocated(6000)))
-    query = seen(anew, checkpoint(6000, zero=5000), attempt=2).query("c")
-    assert (query.anew, [each.ranges for each in query.batches]) == (True, [{}]), "nobody knows yet"
+    query = seen(made_again, checkpoint(6000, zero=5000), attempt=2).query("c")
+    assert (query.made_again, [each.ranges for each in query.batches]) == (True, [{}]), "nobody knows yet"
     whole = replace(old.query("c"), first={1: 0})
     met = injection(None, queries=(QueryState(checkpoint="c", offsets=(0,), planned={0: 5}),))
     (found,) = reaches(met, Progressed(queries=(whole, query), end={0: 9}), PER_RECORD)
     assert (found.taken, found.next, found.again) == ((Span(0, 0, 5),), None, ())
     with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
         file.write(record(added(6800, 4, first=5), allocated(7000, 6800)))
-    query = seen(anew, checkpoint(7000, zero=5000), attempt=2).query("c")
+    query = seen(made_again, checkpoint(7000, zero=5000), attempt=2).query("c")
     assert [each.ranges for each in query.batches] == [{0: (5, 5)}, {0: (5, 9)}]
-    assert (query.gone, anew.done()) == ((), {0: 5})
+    assert (query.gone, made_again.done()) == ((), {0: 5})
 
 
 def test_a_program_begun_anew_passes_over_the_files_of_the_one_before(tmp_path: Path) -> None:
-    old, anew = (Stream(tmp_path, in_file=lambda uri: (int(uri[-1]), 20)) for _ in range(2))
+    old, made_again = (Stream(tmp_path, in_file=lambda uri: (int(uri[-1]), 20)) for _ in range(2))
     old.note(of_checkpoint(checkpoint(2000, 2000, files={1000: ["file:/in/1"], 2000: ["file:/in/2"]})), 1)
-    anew.follows([old])
-    anew.note(of_checkpoint(checkpoint(7000, 7000, zero=5000, files={7000: ["file:/in/3"]})), 2)
-    assert [each.ranges for each in anew.batches()] == [{1: (20, 20), 2: (20, 20), 3: (0, 20)}]
-    assert anew.planned() == {1: 20, 2: 20, 3: 20}
+    made_again.follows([old])
+    made_again.note(of_checkpoint(checkpoint(7000, 7000, zero=5000, files={7000: ["file:/in/3"]})), 2)
+    assert [each.ranges for each in made_again.batches()] == [{1: (20, 20), 2: (20, 20), 3: (0, 20)}]
+    assert made_again.planned() == {1: 20, 2: 20, 3: 20}
 
 
 def test_a_batch_with_nothing_but_what_was_stored_before_took_nothing(tmp_path: Path) -> None:
@@ -395,23 +395,23 @@ def test_what_a_receiver_held_in_memory_cannot_come_twice(make: Make) -> None:
     assert "is in the sink" in there.why
     ends = bench.scale(bench.rows(without=batch(1)))
     half = hit(bench, bench.first(1), replace(reach(2, 1, again=2), batch=1), scale=ends)
-    assert (half.point, [stake.harm for stake in half.counting]) == (PLANNED, [Harm.LOSS])
+    assert (half.point, [exposure.harm for exposure in half.counting]) == (PLANNED, [Harm.LOSS])
 
 
-def test_what_a_receiver_had_not_stored_is_at_stake_beside_what_comes_again(make: Make) -> None:
+def test_what_a_receiver_had_not_stored_is_exposed_beside_what_comes_again(make: Make) -> None:
     bench = make()
     lost = (Span(0, 10, 12),)
     left = replace(reach(2, 1, again=1), batch=1, received=lost)
     out = hit(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
     assert out.again == batch(1)
-    assert (out.missing, {stake.harm for stake in out.stakes}) == (lost, {Harm.LOSS, Harm.REPETITION})
+    assert (out.missing, {exposure.harm for exposure in out.exposures}) == (lost, {Harm.LOSS, Harm.REPETITION})
 
 
 def test_a_batch_that_is_done_and_runs_again_is_exposed_beside_the_one_that_was_planned(make: Make) -> None:
     """A restart of a program of DStreams runs the batch again that was done last."""
     bench = make()
     out = hit(bench, bench.first(2), replace(reach(3, 1), batch=2))
-    assert (out.missing, {stake.harm for stake in out.counting}) == (batch(2), {Harm.REPETITION, Harm.LOSS})
+    assert (out.missing, {exposure.harm for exposure in out.counting}) == (batch(2), {Harm.REPETITION, Harm.LOSS})
     assert bench.scale().keys(out.again) >= bench.scale().keys(batch(1))
 
 
@@ -437,7 +437,10 @@ def test_a_stored_block_that_no_batch_had_may_be_lost_with_its_driver(make: Make
     bench = make()
     waits = replace(reach(2, 2), batch=1, received=batch(2))
     out = hit(bench, bench.first(2), waits)
-    assert (out.missing, [(stake.harm, stake.shown) for stake in out.stakes]) == (batch(2), [(Harm.LOSS, True)])
+    assert (out.missing, [(exposure.harm, exposure.would_show) for exposure in out.exposures]) == (
+        batch(2),
+        [(Harm.LOSS, True)],
+    )
     assert out.point == RECEIVED
 
 
@@ -446,7 +449,7 @@ def test_a_batch_that_is_done_is_not_done_again_by_a_driver_that_lives(make: Mak
     met = injection(bench.held(bench.first(2)), outcome=replace(HIT, evidence=Evidence(signalled={"postgres": "gone"})))
     planned = replace(reach(3, 1), next=None, batch=2)
     out = exposed(bench.scale(), met, [planned], many=1, until=None, executions=())
-    assert {stake.harm for stake in out.stakes} == {Harm.LOSS}
+    assert {exposure.harm for exposure in out.exposures} == {Harm.LOSS}
 
 
 def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:

@@ -90,7 +90,7 @@ def test_a_sink_that_is_not_there_after_the_first_batch_is_named_at_once(tmp_pat
     assert code == 3, said
     early = said.index("is not there after the first committed batch, or not yet")
     assert 'relation "kpet" does not exist' in said[early:].splitlines()[0]
-    assert early < said.index("] draining")
+    assert early < said.index("] catching up")
 
 
 @pytest.mark.stack

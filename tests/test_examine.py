@@ -151,7 +151,7 @@ def test_rows_that_several_records_give_are_vague_and_their_effect_is_not(folder
     assert verdict.reasons[-1] == "1 findings may hide what the guarantee forbids, or be what it allows"
 
 
-def test_an_effect_that_cannot_be_run_over_a_part_puts_nothing_at_stake(folder: Folder) -> None:
+def test_an_effect_that_cannot_be_run_over_a_part_exposes_nothing(folder: Folder) -> None:
     whole = "case when count(*) < 10 then error('too few')::bigint else count(*) end"
     folder.claim(sinks=(replace(TOTALS, effect=f"select account, {whole} as n from ledger group by account"),))
     folder.types = [TYPES["totals"][:2]]

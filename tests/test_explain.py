@@ -26,7 +26,7 @@ def stored(tmp_path: Path) -> Iterator[Path]:
     run = run_builder(tmp_path / "run")
     run.injection(1)
     run.tables = [[*run.rows((0, 40)), *run.rows((10, 20))]]
-    folder = run.sealed()
+    folder = run.complete()
     yield folder.path
 
 
@@ -96,7 +96,7 @@ def test_a_total_says_what_it_is_made_of(tmp_path: Path) -> None:
     run.sink(TOTALS)
     run.injection(1)
     run.tables = [[*run.rows((0, 40), again=((10, 20),))]]
-    told = explain(str(run.sealed().path), "a1").output
+    told = explain(str(run.complete().path), "a1").output
     assert "folds several records into one row" in told
     assert "made of    batch 1" in told and "too high by exactly batch 1" in told
     # The key is a column of the ledger too: each of its ten records is told.
@@ -120,7 +120,7 @@ def test_of_windows_it_is_said_which_batch_wrote_them_and_what_does_not_count(
 ) -> None:
     run = windowed(tmp_path / "run", LATE)
     run.hit(3, written=True)
-    done = explain(str(run.sealed().path), key)
+    done = explain(str(run.complete().path), key)
     assert (done.exit_code, f"  window     postgres windows: {window}" in done.output) == (0, True), done.output
 
 
@@ -128,7 +128,7 @@ def test_a_window_is_told_by_its_key(tmp_path: Path) -> None:
     run = windowed(tmp_path / "run", LATE)
     run.hit(3, written=True)
     run.rows_[0] = run.row(0, (0, 1, 2, 4, 5, 8))
-    told = explain(str(run.sealed().path), "0").output
+    told = explain(str(run.complete().path), "0").output
     assert "should     hold 1 row\n               w=0 n=5 " in told
     assert "holds      1 row\n               w=0 n=6 " in told
 
@@ -139,8 +139,8 @@ def test_where_the_watermark_of_a_batch_is_not_known_it_is_said(key: tuple[str, 
     run.holds = replace(SINK, key=key)
     run.made()
     run.marks[3] = None
-    path = str(run.sealed().path)
-    why = "not known: nobody can tell which batch wrote a window of postgres windows: Spark's log"
+    path = str(run.complete().path)
+    why = "not known: it is not known which batch wrote a window of postgres windows: Spark's log"
     told = explain(path, "0" if key else ",".join(str(cell) for cell in run.rows_[0])).output
     assert f"should     {why}" in told and "holds      1 row\n" in told
     assert f"window     postgres windows: {why}" in explain(path, "@0/0").output
@@ -150,14 +150,14 @@ def test_a_send_that_failed_is_told_though_no_record_lies_anywhere(tmp_path: Pat
     run = run_builder(tmp_path / "run")
     run.states = lambda seq: State.FAILED if seq == 7 else State.ACKNOWLEDGED
     run.gone = frozenset({7})
-    told = explain(str(run.sealed().path), "#7").output
+    told = explain(str(run.complete().path), "#7").output
     assert "record: not in the source" in told and "answer     failed" in told
 
 
 def test_data_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     run = run_builder(tmp_path / "run")
     run.records[5]["account"] = "\x1b[31m\u202ered</script>"
-    told = explain(str(run.sealed().path), "5").output
+    told = explain(str(run.complete().path), "5").output
     assert "\x1b" not in told and "\u202e" not in told
     assert all(char.isprintable() or char == "\n" for char in told)
 

@@ -229,7 +229,7 @@ def test_where_the_log_is_late_the_last_record_waits_until_the_newest_attempt_ha
 
     def planned() -> dict[int, int]:
         times.append(monotonic())
-        # The second attempt logs its first batch anew.
+        # The second attempt logs its first batch again.
         return {0: 1 if len(times) < 8 else 2}
 
     progress = Progress("checkpoint", planned, planned, lambda: None)

@@ -88,10 +88,10 @@ def test_an_effect_with_ties_is_an_error(play: Play) -> None:
     assert (right.word, right.findings) == (Word.HELD, ())
 
 
-# 9: at most once. A loss that was not at stake: bench/hostile.py.
+# 9: at most once. A loss that was not exposed: bench/hostile.py.
 
 
-def test_at_most_once_allows_the_loss_of_what_was_at_stake(play: Play) -> None:
+def test_at_most_once_allows_the_loss_of_what_was_exposed(play: Play) -> None:
     verdict = play("transactions/offsets_before", **EARLY).verdict
     assert verdict.word is Word.HELD
     assert {(finding.kind, finding.without_faults) for finding in verdict.findings} == {(Kind.LOST, False)}
@@ -113,7 +113,7 @@ def test_a_query_that_folds_duplicates_has_to_say_so(play: Play) -> None:
     meant = play.claimed(result, folds=True)
     assert meant.word is Word.UNTESTED
     assert "view: deduplicated" not in "\n".join(meant.reasons)
-    assert [(stake.harm, stake.shown) for stake in meant.stakes] == [(Harm.REPETITION, False)]
+    assert [(exposure.harm, exposure.would_show) for exposure in meant.exposures] == [(Harm.REPETITION, False)]
 
 
 def test_a_query_that_folds_duplicates_on_purpose_shows_a_loss(play: Play) -> None:

@@ -47,7 +47,7 @@ def test_what_saved_offsets_call_done_and_the_sink_lacks_was_in_flight(make: Mak
 def test_what_comes_later_though_no_attempt_reads_it_again_was_late(make: Make) -> None:
     bench = make()
     out = hit(bench, bench.first(1), SAVED)
-    assert (out.missing, out.stakes) == ((), ())
+    assert (out.missing, out.exposures) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_a_total_does_not_bound_it(make: Make) -> None:
 def test_a_batch_that_is_whole_is_exposed_to_reprocessing_alone(make: Make) -> None:
     bench = make()
     out = hit(bench, bench.first(2), TAKEN)
-    assert (out.point, [stake.harm for stake in out.stakes]) == (WRITTEN, [Harm.REPETITION])
+    assert (out.point, [exposure.harm for exposure in out.exposures]) == (WRITTEN, [Harm.REPETITION])
     part = hit(bench, bench.rows(*batch(0), batch(1)[0]), reach())
-    assert (part.point, [stake.harm for stake in part.stakes]) == (WRITING, [Harm.REPETITION, Harm.LOSS])
+    assert (part.point, [exposure.harm for exposure in part.exposures]) == (WRITING, [Harm.REPETITION, Harm.LOSS])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_task_that_is_tried_again_may_have_had_the_open_transaction(
     struck = injection(bench.held(bench.first(1)), outcome=lived, **snapshot)
     struck = replace(struck, impact=Impact.EXECUTORS_KILLED, swept=True)
     out = exposed(bench.scale(), struck, [reach(next=None)], many=1, until=None, executions=())
-    assert [stake.harm for stake in out.stakes] == harms
+    assert [exposure.harm for exposure in out.exposures] == harms
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_pause_that_outlasts_its_transaction_interrupts_the_batch(
     late = replace(paused.restart, snapshot=replace(paused.restart.snapshot, writing=left))
     paused = replace(paused, restart=late, impact=Impact.DRIVER_PAUSED)
     out = exposed(bench.scale(), paused, [reach(next=None)], many=1, until=None, executions=())
-    assert [stake.harm for stake in out.stakes] == harms
+    assert [exposure.harm for exposure in out.exposures] == harms
 
 
 def test_a_driver_that_was_paused_exposes_nothing(make: Make) -> None:
@@ -132,7 +132,7 @@ def test_a_driver_that_was_paused_exposes_nothing(make: Make) -> None:
     still = replace(injection(bench.held(bench.first(1)), outcome=lived), impact=Impact.DRIVER_PAUSED)
     for far in (reach(), TAKEN):
         out = exposed(bench.scale(), still, [far], many=1, until=None, executions=())
-        assert (out.point, out.stakes, out.missing) == (PLANNED, (), ())
+        assert (out.point, out.exposures, out.missing) == (PLANNED, (), ())
         assert out.why == "the driver lived, and nothing shows that it ran what was in flight again"
     done = exposed(bench.scale(), still, [reach(2, 2)], many=1, until=None, executions=())
     assert done.why == "every planned batch was committed: nothing was in flight"

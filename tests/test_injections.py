@@ -12,7 +12,7 @@ from harness.checkers.offset_ranges import Span
 from harness.errors import UsageError
 from harness.faults import fault
 from harness.judge.injections import Injection, Seen, _wiped, numbered, read_injections
-from harness.judge.progress_at_hit import Reach, feeders, reaches, taken
+from harness.judge.progress_at_injection import Reach, feeders, reaches, taken
 from harness.judge.read_folder import read_run
 from harness.scenario import CrashPoint, Evidence, Sink, StepOutcome
 from harness.scenario.impact import Impact
@@ -83,8 +83,8 @@ def test_an_attempt_that_goes_back_in_the_first_batch_of_its_own_begins_there() 
     after = began(one, hit, worked(2, 25, 5, 2), worked(3, 5, 40, 3), first={1: 0, 2: 1, 3: 3})
     assert after == replace(REACH, next={0: 5}), "the next attempt's, whatever came after it"
     assert began(one, hit, worked(2, 25, 30, 2), worked(3, 30, 5, 2), worked(4, 5, 40, 2)) == REACH, "a later one"
-    anew = worked(1, 10, 5, 2)
-    assert began(one, anew, worked(2, 5, 40, 2)) == replace(REACH, next={0: 5}), "its first one"
+    made_again = worked(1, 10, 5, 2)
+    assert began(one, made_again, worked(2, 5, 40, 2)) == replace(REACH, next={0: 5}), "its first one"
     later = began(one, worked(1, 10, 30, 2), worked(2, 30, 5, 2), worked(3, 5, 40, 2))
     assert later == REACH, "the one behind a first one of its own"
 
@@ -185,7 +185,7 @@ def test_an_attempt_that_is_not_known_has_no_next_one() -> None:
     assert found.next is None
 
 
-def test_a_lost_checkpoint_puts_everything_at_stake_that_the_next_one_begins_before() -> None:
+def test_a_lost_checkpoint_exposes_everything_that_the_next_one_begins_before() -> None:
     old, new = replace(QUERY, first={1: 0}), replace(QUERY, first={2: 0})
     (found,) = reach(STATE, queries=(old, new))
     assert (found.next, found.again) == ({0: 0}, (Span(0, 0, 10),))
@@ -199,7 +199,7 @@ def test_a_lost_checkpoint_puts_everything_at_stake_that_the_next_one_begins_bef
     (found,) = reach(STATE, queries=(more, *two[1:]))
     assert (found.next, found.other) == ({0: 0}, False), "this one had more to do"
     there = (more, replace(new, checkpoint="other", first={1: 0}), replace(new, checkpoint="other"))
-    assert reach(STATE, queries=there)[0].next is None, "that of another query, begun anew"
+    assert reach(STATE, queries=there)[0].next is None, "that of another query, made again"
     named = (more, replace(new, checkpoint="other"))
     assert reach(STATE, queries=named)[0].next == {0: 0}
     assert reach(STATE, queries=named, sink=replace(SINK, query="checkpoint"))[0].next is None
@@ -355,9 +355,9 @@ def test_batches_are_numbered_by_one_checkpoint_of_several() -> None:
     assert numbered(Progressed(queries=(other, QUERY), batches=BATCHES[:1])) == "other"
     assert numbered(Progressed(queries=(replace(QUERY, batches=()), other))) == ""
     assert numbered(Progressed(queries=(QUERY, replace(other, ours=False)), batches=BATCHES)) == ""
-    anew = replace(QUERY, batches=BATCHES[:1], first={2: 0, 3: 0})
-    assert numbered(Progressed(queries=(QUERY, anew), batches=BATCHES[:1])) == "checkpoint since attempt 2"
-    assert numbered(Progressed(queries=(QUERY, replace(anew, first={})), batches=BATCHES[:1])) == "checkpoint"
+    made_again = replace(QUERY, batches=BATCHES[:1], first={2: 0, 3: 0})
+    assert numbered(Progressed(queries=(QUERY, made_again), batches=BATCHES[:1])) == "checkpoint since attempt 2"
+    assert numbered(Progressed(queries=(QUERY, replace(made_again, first={})), batches=BATCHES[:1])) == "checkpoint"
 
 
 def test_what_only_some_sources_had_done_is_left_out() -> None:
@@ -487,7 +487,7 @@ def test_a_kill_that_names_no_victim_or_that_nobody_could_look_after_shows_nothi
     folder.write()
     change(folder, "1-injection", alive=None)
     (unseen,) = read_injections(read_run(folder.path))
-    words = "nobody could look whether its victims were gone"
+    words = "the process table could not be read, so its victims may live"
     assert unseen == replace(STRUCK, why=words)
     nobody = replace(HIT, evidence=replace(HIT.evidence, signalled={}))
     run = replace(read_run(folder.path), steps=(nobody,))

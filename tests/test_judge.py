@@ -176,31 +176,31 @@ def test_the_order_of_columns_does_not_count(folder: Folder) -> None:
     assert judge(folder).word is Word.HELD
 
 
-def test_not_drained_and_missing_rows_are_unknown_and_never_lost(folder: Folder) -> None:
+def test_not_caught_up_and_missing_rows_are_unknown_and_never_lost(folder: Folder) -> None:
     folder.progress = 30
     folder.tables = [payments(folder.records[:25])]
     verdict = judge(folder)
     assert (verdict.word, verdict.findings) == (Word.INCONCLUSIVE, ())
     assert verdict.counts["unseen"] == 15
     assert verdict.counts["expected_rows"] == 30
-    assert "15 rows of postgres payments are not seen yet: the pipeline has not drained" in verdict.reasons
+    assert "15 rows of postgres payments are not seen yet: the pipeline has not caught up" in verdict.reasons
 
 
-def test_not_drained_and_rows_ahead_of_the_progress_are_legal(folder: Folder) -> None:
+def test_not_caught_up_and_rows_ahead_of_the_progress_are_legal(folder: Folder) -> None:
     folder.progress = 20
     folder.tables = [payments(folder.records[:30])]
     verdict = judge(folder)
     assert (verdict.word, verdict.findings) == (Word.INCONCLUSIVE, ())
 
 
-def test_not_drained_and_a_row_twice_is_violated_all_the_same(folder: Folder) -> None:
+def test_not_caught_up_and_a_row_twice_is_violated_all_the_same(folder: Folder) -> None:
     folder.progress = 30
     folder.tables = [[*payments(folder.records[:30]), payments(folder.records)[13], ("77", "a", "1")]]
     verdict = judge(folder)
     assert (verdict.word, kinds(verdict)) == (Word.VIOLATED, {"duplicated": 1, "unexpected": 1})
 
 
-def test_a_total_of_a_pipeline_that_is_not_drained_is_not_judged(folder: Folder) -> None:
+def test_a_total_of_a_pipeline_that_is_not_caught_up_is_not_judged(folder: Folder) -> None:
     folder.claim(sinks=(TOTALS,))
     folder.progress = 30
     folder.tables = [totals(folder.records[:30])]
@@ -218,14 +218,14 @@ def test_a_total_that_shrinks_to_nothing_is_not_unexpected_while_under_way(folde
     assert verdict.counts["unseen"] == 2, "zz too: nobody can tell what the effect called for in between"
 
 
-def test_a_run_that_says_drained_with_records_that_are_not_committed_is_unknown(folder: Folder) -> None:
-    folder.progress, folder.outcome = 35, {"drained": True}
+def test_a_run_that_says_caught_up_with_records_that_are_not_committed_is_unknown(folder: Folder) -> None:
+    folder.progress, folder.outcome = 35, {"caught_up": True}
     path = folder.write()
-    edited(path, "progress", drained=True)
+    edited(path, "progress", caught_up=True)
     verdict = judge(path)
     assert verdict.word is Word.INCONCLUSIVE
     assert verdict.reasons == (
-        "not drained: not all records of the source are committed, though the run says otherwise",
+        "not caught up: not all records of the source are committed, though the run says otherwise",
     )
 
 
@@ -346,7 +346,7 @@ def test_totals_of_batches_that_tie_count(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=("n",)),))
     folder.tables, folder.types = [[("40",)]], [[("n", "bigint", "number")]]
     verdict = judge(folder)
-    assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.HELD, [True])
+    assert (verdict.word, [exposure.would_show for exposure in verdict.exposures]) == (Word.HELD, [True])
 
 
 def test_an_effect_with_ties_is_an_error_that_no_baseline_run_is_asked_about(folder: Folder) -> None:
@@ -371,7 +371,7 @@ def test_a_total_that_spark_says_was_written_shows_a_repetition_whatever_batches
     folder.steps = [replace(HIT, batch=2, evidence=replace(HIT.evidence, checkpoint_after=logs))]
     folder.injections = [Injected(planned=3, committed=2, again=2)]
     verdict = judge(folder)
-    assert (verdict.word, [stake.shown for stake in verdict.stakes]) == (Word.HELD, [True])
+    assert (verdict.word, [exposure.would_show for exposure in verdict.exposures]) == (Word.HELD, [True])
 
 
 @pytest.mark.parametrize(("rows", "word"), [([("40",)], Word.VIOLATED), ([], Word.UNTESTED)])
@@ -465,11 +465,11 @@ def test_a_stalled_pipeline_violates_if_it_gets_done_without_faults(folder: Fold
 
 
 def test_reasons_of_the_run_loop_are_sorted_by_what_they_mean(folder: Folder) -> None:
-    folder.outcome = {"reasons": ["not drained: the sink was still changing", "unknown: x"], "drained": False}
+    folder.outcome = {"reasons": ["not caught up: the sink was still changing", "unknown: x"], "caught_up": False}
     verdict = judge(folder)
     assert (verdict.word, verdict.reasons) == (
         Word.INCONCLUSIVE,
-        ("not drained: the sink was still changing", "unknown: x"),
+        ("not caught up: the sink was still changing", "unknown: x"),
     )
 
 
@@ -769,7 +769,7 @@ def test_a_run_whose_history_is_not_whole_is_a_clear_error(folder: Folder) -> No
     (path / "history.jsonl").write_text(whole[:-5])
     with pytest.raises(UsageError, match="its history ends before its sinks were read"):
         judge(path)
-    edited_text = whole.replace('"end"', '"ends"', 1).replace('"drained": true', '"drained": "far"')
+    edited_text = whole.replace('"end"', '"ends"', 1).replace('"caught_up": true', '"caught_up": "far"')
     (path / "history.jsonl").write_text(edited_text)
     with pytest.raises(UsageError, match=r"history\.jsonl is damaged, or of another version"):
         judge(path)
@@ -819,7 +819,7 @@ def test_a_record_written_twice_by_the_producer_is_an_error(folder: Folder) -> N
 def test_records_of_somebody_else_are_untested(folder: Folder) -> None:
     path = folder.write()
     append(path, seq=99)
-    assert "the source holds 1 records that nobody here sent" in judge(path).reasons
+    assert "the source holds 1 records that the harness did not send" in judge(path).reasons
 
 
 def test_a_sink_that_could_not_be_read_is_untested_and_says_why(folder: Folder) -> None:
@@ -830,13 +830,13 @@ def test_a_sink_that_could_not_be_read_is_untested_and_says_why(folder: Folder) 
     assert "postgres payments could not be read: no such table" in verdict.reasons
 
 
-def test_a_pause_puts_no_repetition_at_stake(folder: Folder) -> None:
+def test_a_pause_exposes_no_repetition(folder: Folder) -> None:
     pause = replace(STEP, do=fault("pause driver", for_s=1.0))
     stood = replace(HIT.evidence, signalled={"4711": "paused for 1 s"}, driver_status=None)
     folder.claim(schedule=(pause,))
     folder.steps, folder.injections = [replace(HIT, name="pause driver", evidence=stood)], [Injected(again=None)]
     verdict = judge(folder)
-    assert (verdict.word, verdict.stakes) == (Word.UNTESTED, ())
+    assert (verdict.word, verdict.exposures) == (Word.UNTESTED, ())
 
 
 def away(folder: Folder, server: str, *, holds: int, again: int | None, point: str = "batch-planned") -> Verdict:
@@ -858,11 +858,11 @@ def away(folder: Folder, server: str, *, holds: int, again: int | None, point: s
         pytest.param(20, None, set(), id="waited for when all was written"),
     ],
 )
-def test_a_broker_that_was_waited_for_puts_no_repetition_at_stake(
+def test_a_broker_that_was_waited_for_exposes_no_repetition(
     folder: Folder, holds: int, again: int | None, harms: set[Harm]
 ) -> None:
     verdict = away(folder, "kafka", holds=holds, again=again)
-    assert {stake.harm for stake in verdict.stakes} == harms
+    assert {exposure.harm for exposure in verdict.exposures} == harms
     assert verdict.word is (Word.HELD if harms else Word.UNTESTED)
 
 
@@ -881,7 +881,7 @@ def test_what_is_whole_is_not_done_again_by_a_driver_that_lives(
     folder: Folder, server: str, again: int | None, point: str
 ) -> None:
     verdict = away(folder, server, holds=20, again=again, point=point)
-    assert (verdict.word, [stake for stake in verdict.stakes if stake.counts]) == (Word.UNTESTED, [])
+    assert (verdict.word, [exposure for exposure in verdict.exposures if exposure.counts]) == (Word.UNTESTED, [])
 
 
 @pytest.mark.parametrize("server", ["postgres", "mariadb", "opensearch"])
@@ -892,20 +892,20 @@ def test_what_is_whole_is_not_done_again_by_a_driver_that_lives(
         pytest.param(20, 1, id="whole"),
     ],
 )
-def test_what_the_next_attempt_writes_again_into_a_sink_that_was_away_is_at_stake(
+def test_what_the_next_attempt_writes_again_into_a_sink_that_was_away_is_exposed(
     folder: Folder, server: str, holds: int, again: int
 ) -> None:
     verdict = away(folder, server, holds=holds, again=again)
     assert verdict.word is Word.HELD
-    assert Harm.REPETITION in {stake.harm for stake in verdict.stakes if stake.counts}
+    assert Harm.REPETITION in {exposure.harm for exposure in verdict.exposures if exposure.counts}
 
 
 def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -> None:
     folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, part="second")))
     folder.tables, folder.steps = [payments(folder.records)] * 2, [BEFORE]
     folder.injections = [Injected(holds=10, rows_before=10, rows_counted=14, left=None)]
-    stakes = judge(folder).stakes
-    assert [(stake.position, stake.harm) for stake in stakes] == [
+    exposures = judge(folder).exposures
+    assert [(exposure.position, exposure.harm) for exposure in exposures] == [
         (0, Harm.REPETITION),
         (0, Harm.LOSS),
         (1, Harm.LOSS),
@@ -945,7 +945,7 @@ def test_a_total_that_is_not_there_refutes_no_batch(tmp_path: Path) -> None:
     assert gone.batches == (1,)
 
 
-def test_before_the_drain_an_effect_that_cannot_be_run_over_a_part_is_that_of_all_records(tmp_path: Path) -> None:
+def test_before_the_catch_up_an_effect_that_cannot_be_run_over_a_part_is_that_of_all_records(tmp_path: Path) -> None:
     whole = "case when (select count(*) from ledger) < 40 then error('a part') else true end"
     sink = replace(PER_RECORD, effect=f"select id, account, amount from ledger where {whole}")
     folder = Folder(tmp_path / "run", progress=30)
@@ -971,7 +971,7 @@ def test_a_planted_fault_that_one_of_two_sinks_does_not_show_was_not_found(folde
     [
         ("plan.json", {"scenario": {"name": 3}}),
         ("plan.json", {"columns": [{"name": "id"}]}),
-        ("run.json", {"outcome": {"drained": "perhaps"}}),
+        ("run.json", {"outcome": {"caught_up": "perhaps"}}),
     ],
 )
 def test_a_file_of_another_shape_is_named(folder: Folder, name: str, change: dict[str, Any]) -> None:
@@ -981,7 +981,7 @@ def test_a_file_of_another_shape_is_named(folder: Folder, name: str, change: dic
         judge(folder.path)
 
 
-def test_a_newer_version_that_differs_in_a_floating_point_number_alone_is_at_stake(folder: Folder) -> None:
+def test_a_newer_version_that_differs_in_a_floating_point_number_alone_is_exposed(folder: Folder) -> None:
     newest = (
         "select id % 10 as id, amount::double as amount from ledger l "
         "where not exists (from ledger later where later.id % 10 = l.id % 10 and later.id > l.id)"
@@ -989,5 +989,5 @@ def test_a_newer_version_that_differs_in_a_floating_point_number_alone_is_at_sta
     folder.claim(sinks=(replace(PER_RECORD, effect=newest),))
     folder.types = [[("id", "bigint", "number"), ("amount", "double precision", "float")]]
     folder.tables = [[(str(r["id"] % 10), str(float(r["amount"]))) for r in folder.records[-10:]]]
-    (stake,) = judge(folder).stakes
-    assert (stake.harm, stake.note[:35]) == (Harm.REPETITION, "reprocessing of batch 1; reprocessi")
+    (exposure,) = judge(folder).exposures
+    assert (exposure.harm, exposure.note[:35]) == (Harm.REPETITION, "reprocessing of batch 1; reprocessi")

@@ -76,7 +76,7 @@ def test_a_window_that_no_watermark_has_closed_is_expected(tmp_path: Path) -> No
     says(lacking, violated(Kind.LOST, 1, faults=None, fits=None, shown=None))
 
 
-def test_a_batch_of_late_records_alone_puts_nothing_at_stake(tmp_path: Path) -> None:
+def test_a_batch_of_late_records_alone_exposes_nothing(tmp_path: Path) -> None:
     run = windowed(tmp_path / "run", (*TOLD[:4], (9_000, 8_000), ()), UPDATED)
     run.hit(4, written=True)
     says(run, untested("batch 4 wrote no window"))

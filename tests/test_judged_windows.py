@@ -60,7 +60,7 @@ def test_the_windows_of_the_batch_that_was_planned_are_missing(tmp_path: Path) -
     says(run, violated(Kind.LOST, 2, BEFORE, shown=None))
 
 
-def test_a_window_that_no_hit_put_at_stake_is_missing(tmp_path: Path) -> None:
+def test_a_window_that_no_hit_exposed_is_missing(tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     run.rows_ = run.wrote(3, 5)
     run.calm_rows = [run.wrote(*range(6))] * 3
@@ -130,7 +130,7 @@ def test_a_late_record_that_no_watermark_may_drop(tmp_path: Path) -> None:
     says(run, violated(Kind.WRONG_AGGREGATE, 1, shown=None, faults=None, fits=None, batches=None))
 
 
-def test_a_batch_that_wrote_no_window_puts_nothing_at_stake(tmp_path: Path) -> None:
+def test_a_batch_that_wrote_no_window_exposes_nothing(tmp_path: Path) -> None:
     run = windowed(tmp_path / "run")
     run.hit(1, written=True)
     says(run, untested("batch 1 wrote no window"))

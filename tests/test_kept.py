@@ -130,12 +130,12 @@ def test_no_link_is_followed_out_of_the_folder(folder: RunFolder, tmp_path: Path
 
 
 def test_baseline_runs_are_listed_by_name(folder: RunFolder) -> None:
-    sample.baseline_run(folder, "2", cached=True, outcome={"drained": True, "seconds": 11.04})
-    sample.baseline_run(folder, "1", seconds=12, cached=False, outcome={"drained": False})
+    sample.baseline_run(folder, "2", cached=True, outcome={"caught_up": True, "seconds": 11.04})
+    sample.baseline_run(folder, "1", seconds=12, cached=False, outcome={"caught_up": False})
     sample.baseline_run(folder, "3", outcome={"error": "it crashed"})
     (sample.baseline_run(folder, "4") / "run.json").unlink()
     sample.baseline_run(folder, ".5.half", seconds=1)
-    assert [(c.name, c.seconds, c.cached, c.drained) for c in snapshots.baseline_runs(folder.path)] == [
+    assert [(c.name, c.seconds, c.cached, c.caught_up) for c in snapshots.baseline_runs(folder.path)] == [
         ("1", "12.0", "no", "no"),
         ("2", "11.0", "yes", "yes"),
         ("3", "-", "not said", "no: it ended in an error"),
@@ -146,7 +146,7 @@ def test_baseline_runs_are_listed_by_name(folder: RunFolder) -> None:
 def test_the_page_names_the_step_of_a_snapshot_and_counts_the_baseline_runs(folder: RunFolder) -> None:
     sample.keep(folder, sample.INJECTION, rows=299)
     sample.keep(folder, replace(sample.INJECTION, step=7), rows=0)
-    sample.baseline_run(folder, "1", seconds=12, outcome={"drained": True})
+    sample.baseline_run(folder, "1", seconds=12, outcome={"caught_up": True})
     text = render.write(folder.path).read_text()
     # The fault's own part holds its snapshot; that of a step that is in no schedule stands by itself.
     fault = text[text.index('id="fault-1"') : text.index("</article>", text.index('id="fault-1"'))]

@@ -467,7 +467,7 @@ OTHERWISE = {
     "records": {  # how many: a key of `input`, of the history, of a verdict's counts; a table of the effect
         "effect/__init__.py", "judge/producer.py", "load/build.py",
         "load/cross_checks/__init__.py", "load/dump.py", "load/models.py", "report/claims.py",
-        "report/causes/headline.py", "report/causes/undrained.py", "report/failure_text.py", "judge/word.py",
+        "report/causes/headline.py", "report/causes/not_caught_up.py", "report/failure_text.py", "judge/word.py",
     },
     "rows": {  # how many; what a mark of the timeline stands for
         "components/postgres/sink/tripwire.py", "report/snapshots.py",
@@ -478,7 +478,7 @@ OTHERWISE = {
     },
     "files": {  # of the Python daemon, of a program, of a run folder, of a file system
         "components/hdfs/run_folders.py", "spark/standalone_containers.py",
-        "run/baseline/runs.py", "run_folder/sealed.py",
+        "run/baseline/runs.py", "run_folder/digests.py",
     },
     "op": {"components/hdfs/webhdfs.py", "run/progress/agent.py"},  # what WebHDFS is asked; what the agent reports
     "request": {"workloads/access_logs.py", "workloads/application_logs.py"},  # of a client: a field of a log's lines

@@ -25,7 +25,7 @@ from harness.report.many.about import About
 from harness.report.many.gather import gather
 from harness.report.summary import Run, error
 from harness.run import loop
-from harness.run_folder import sealed
+from harness.run_folder import digests
 from harness.scenario import Kind, Known, Scenario, Verdict, Word, plain
 from harness.suite.options import Options
 from tests import sample_runs as sample
@@ -200,7 +200,7 @@ def test_a_stored_run_says_the_same_of_itself(home: Path) -> None:
 def test_check_names_the_issue(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     (home / "a.yaml").write_text(FILE)
     folder = sample.stored(home / "reports", sample.verdict(), asked=load(home / "a.yaml"))
-    sealed.write(folder.path)
+    digests.write(folder.path)
     monkeypatch.setattr("harness.judge.judged", lambda path: Judged(sample.verdict()))
     assert suite.check(folder.path) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"known: {ISSUE}"
@@ -209,7 +209,7 @@ def test_check_names_the_issue(home: Path, monkeypatch: pytest.MonkeyPatch, caps
 @pytest.mark.parametrize(("what", "known"), [("night", ISSUE), ("suite", "")])
 def test_only_a_night_knows_more_of_a_run_than_its_folder(tmp_path: Path, what: str, known: str) -> None:
     folder = sample.stored(tmp_path / "reports", sample.verdict())
-    sealed.write(folder.path)
+    digests.write(folder.path)
     entry = {**summary.entry(Run.read(folder.path)), "known": ISSUE}
     (tmp_path / "summary.json").write_text(json.dumps({"what": what, "runs": [entry]}))
     (seen,) = gather([tmp_path]).seen

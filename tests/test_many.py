@@ -23,7 +23,7 @@ from harness.report.many.hunted import Hunted
 from harness.report.many.page import BARE, EVERY, Many, build
 from harness.report.many.seen import Seen
 from harness.report.summary import Run, error
-from harness.run_folder import lines, sealed
+from harness.run_folder import digests, lines
 from harness.run_folder.store import RunFolder
 from harness.scenario import Expect, Kind, Pipeline, Scenario, Step, Victim, Word, plain
 from harness.suite import report
@@ -45,9 +45,9 @@ def seen(entry: str = "jobs/append.py", expect: Expect | None = None, **changes:
 
 
 def kept(reports: Path, verdict: Any = None, run_id: str = "r1", **changes: Any) -> RunFolder:
-    """A sealed run folder with its page."""
+    """A run folder with digests and with its page."""
     folder = sample.stored(reports, verdict or sample.held(), asked=asked(**changes), run_id=run_id)
-    sealed.write(folder.path)
+    digests.write(folder.path)
     render.write(folder.path)
     return folder
 
@@ -100,7 +100,7 @@ def test_the_broken_twin_stands_above_its_repair_in_one_frame() -> None:
     ]
 
 
-def test_a_cell_was_struck_only_where_a_stake_says_so() -> None:
+def test_a_cell_was_struck_only_where_a_exposure_says_so() -> None:
     hit = Seen.of(Run(scenario="a", verdict=sample.held()))
     assert [(cell.sink, cell.point, cell.fault) for cell in hit.struck] == [
         ("postgres payments", "sink-committed", "kill driver")
@@ -112,13 +112,13 @@ def test_a_cell_was_struck_only_where_a_stake_says_so() -> None:
         ("while rows are written", ""),
     }
     assert (grid.struck, grid.never) == (1, 2)
-    # The step hit, and its name says a crash point: without a stake that counts for nothing.
+    # The step hit, and its name says a crash point: without a exposure that counts for nothing.
     for verdict in (
-        replace(sample.held(), stakes=()),
+        replace(sample.held(), exposures=()),
         replace(sample.held(), steps=(replace(sample.STEP, hit=False),)),
     ):
         assert coverage.grid([Seen.of(Run(scenario="a", verdict=verdict))], rows=9, heads=9).struck == 0
-    unseen = replace(sample.held(), stakes=(sample.repetition(shown=False),))
+    unseen = replace(sample.held(), exposures=(sample.repetition(why="x"),))
     idle = coverage.grid([Seen.of(Run(scenario="a", verdict=unseen))], rows=9, heads=9)
     assert (idle.struck, sum(line.cells[0].idle for line in idle.lines), idle.never) == (0, 1, 2)
 
@@ -239,9 +239,11 @@ def many_runs(count: int, text: Callable[[int], str]) -> Many:
     def one(number: int) -> Seen:
         told = text(number)
         given = asked(f"{told}/{told}.py", name=told, sinks=(replace(sample.scenario().sinks[0], target=told),))
-        stake = sample.repetition(sink=told, point=told)
+        exposure = sample.repetition(sink=told, point=told)
         step = replace(sample.STEP, name=told)
-        verdict = replace(sample.verdict(), steps=(step,), stakes=(stake,), untried=((told, told),), reasons=(told,))
+        verdict = replace(
+            sample.verdict(), steps=(step,), exposures=(exposure,), untried=((told, told),), reasons=(told,)
+        )
         planned = replace(about.planned(given), schedule=((told, told, told),))
         return Seen.of(Run(scenario=told, verdict=verdict, about=planned, seconds=float(number)))
 
@@ -451,7 +453,7 @@ ENTRY = json.loads(json.dumps(summary.entry(Run(scenario="a", verdict=sample.hel
         {"reasons": {"a": 1}},
         {"about": {"phases": [["x", "y"]]}},
         {"unstruck": [["one"]]},
-        {"stakes": [{"step": "x"}]},
+        {"exposures": [{"step": "x"}]},
     ],
     ids=lambda change: next(iter(change)),
 )

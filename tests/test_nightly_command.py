@@ -23,7 +23,7 @@ from harness.nightly import command, kept
 from harness.nightly.night import Night
 from harness.report.many.gather import gather
 from harness.report.summary import Run
-from harness.run_folder import sealed
+from harness.run_folder import digests
 from harness.run_folder.store import RunFolder
 from harness.scenario import Scenario, Word
 from tests import sample_runs as sample
@@ -50,11 +50,11 @@ class Plays:
         if number in self.violated:
             verdict = replace(sample.verdict(), as_expected=False)
         if number in self.untested:
-            verdict = replace(verdict, word=Word.UNTESTED, as_expected=False, stakes=())
+            verdict = replace(verdict, word=Word.UNTESTED, as_expected=False, exposures=())
         if number in self.unknown:
             verdict = replace(verdict, word=Word.INCONCLUSIVE, as_expected=False)
         folder.save(2, verdict=verdict)
-        sealed.write(folder.path)
+        digests.write(folder.path)
         return Run(scenario=scenario.name, verdict=verdict, folder=folder.path)
 
 

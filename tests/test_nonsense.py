@@ -24,7 +24,7 @@ from tests.folders import Folder, edited, judge, recorded
         ("progress", ("batches",), 7),
         ("progress", ("committed",), {"0": 2**63}),
         ("progress", ("committed",), []),
-        ("progress", ("drained",), "perhaps"),
+        ("progress", ("caught_up",), "perhaps"),
         ("run.json", ("outcome",), 7),
         ("run.json", ("outcome", "reasons"), 7),
         ("run.json", ("outcome", "steps"), [{"name": "x"}]),

@@ -40,7 +40,7 @@ def case(verdict: Verdict, **more: Any) -> Case:
 
 def doubled(count: int, **changes: Any) -> Verdict:
     findings = tuple(sample.duplicated(number) for number in range(count))
-    return sample.verdict(**{"findings": findings, "stakes": (sample.repetition(point=WRITTEN),), **changes})
+    return sample.verdict(**{"findings": findings, "exposures": (sample.repetition(point=WRITTEN),), **changes})
 
 
 def test_a_batch_that_was_written_twice_is_one_story() -> None:
@@ -61,7 +61,7 @@ def test_nothing_is_said_of_an_attempt_that_nobody_saw() -> None:
 
 def test_a_batch_that_was_passed_over_is_told() -> None:
     lost = replace(sample.lost(), faults=sample.duplicated().faults)
-    verdict = sample.verdict(findings=(lost,), stakes=(sample.loss(point="batch planned, sink not written"),))
+    verdict = sample.verdict(findings=(lost,), exposures=(sample.loss(point="batch planned, sink not written"),))
     told = headline(case(verdict, progressed=progressed(1, first={1: 0, 2: 4})))
     assert told[0] == "1 of 600 rows in postgres payments is missing."
     assert "Attempt 2 went on with batch 4; none was seen at batch 3 again." in told
@@ -331,8 +331,8 @@ def test_with_baseline_runs_the_file_says_whether_they_show_it_too() -> None:
     assert sorted(line["also without faults"] for line in lines) == ["no", "yes"]
 
 
-def test_a_stake_of_another_step_is_no_evidence() -> None:
-    verdict = doubled(2, stakes=(sample.repetition(point=WRITTEN, step=2),))
+def test_a_exposure_of_another_step_is_no_evidence() -> None:
+    verdict = doubled(2, exposures=(sample.repetition(point=WRITTEN, step=2),))
     told = headline(case(verdict))
     assert told[1] == "The driver was killed at sink-committed of batch 3 (fault 1)."
-    assert {stake.harm for stake in verdict.stakes} == {Harm.REPETITION}
+    assert {exposure.harm for exposure in verdict.exposures} == {Harm.REPETITION}

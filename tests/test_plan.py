@@ -20,7 +20,7 @@ from harness.report.ci import told
 from harness.report.summary import Run
 from harness.run.plan import plan, text
 from harness.run.run_or_baseline import planned
-from harness.run_folder import sealed
+from harness.run_folder import digests
 from harness.run_folder.store import RunFolder
 from harness.scenario import Scenario
 from harness.stacks.registry import STACKS
@@ -138,7 +138,7 @@ def stored(scenario: Scenario, reports: Path) -> RunFolder:
     folder.history.write_text("", encoding="utf-8")
     folder.save(1)
     folder.save(2, verdict=sample.verdict())
-    sealed.write(folder.path)
+    digests.write(folder.path)
     render.write(folder.path)
     return folder
 

@@ -365,7 +365,7 @@ def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str,
 
 @pytest.mark.stack
 def test_cut_answers_give_no_false_verdict(broker: Kafka, topic: str, tmp_path: Path, socks: Socks) -> None:
-    """About three answers in ten are cut, the portions are small so that many are at stake."""
+    """About three answers in ten are cut, the portions are small so that many are exposed."""
     rng = random.Random(12)
     sender = TopicSender(broker.bootstrap, Places((topic,), PARTITIONS), answer_within_s=3.0)
     producer = Producer(transactions(300), Attempts(tmp_path / "attempts.log"), sender)

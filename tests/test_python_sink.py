@@ -922,7 +922,7 @@ def test_a_hit_while_the_system_was_away_is_never_held_and_blamed_for_nothing(
         (tmp_path / name).write_text(text)
     (tmp_path / "it.yaml").write_text(AWAY_SCENARIO)
     result = run_scenario(scenarios.load(tmp_path / "it.yaml"))
-    assert (result.verdict.word, result.verdict.kinds(), result.verdict.stakes) == (word, found, ())
+    assert (result.verdict.word, result.verdict.kinds(), result.verdict.exposures) == (word, found, ())
     assert not any(finding.faults for finding in result.verdict.findings)
     said = recorded(result.folder, "1-injection")["error"]
     assert "asked flaky:payments for its rows; it raised ConnectionError: refused, at flaky.py:7 in payments" in said

@@ -138,7 +138,7 @@ def parts_with(text: str) -> Parts:
         steps=(step,),
         self_tests={text: True},
         counts={text: 1},
-        stakes=(sample.repetition(sink=text, point=text, note=text, checkpoint=text),),
+        exposures=(sample.repetition(sink=text, point=text, note=text, checkpoint=text),),
         untried=((text, text),),
         notes=(text,),
     )
@@ -185,7 +185,7 @@ def parts_with(text: str) -> Parts:
         progressed=Progressed(queries=(Query(checkpoint=checkpoint, batches=batches),)),
         logs=[LogText(name=text, lines=[text])],
         snapshots=[SnapshotText(step=1, lines=[(text, text, text)])],
-        baseline_runs=[BaselineText(name=text, seconds=text, cached=text, drained=text)],
+        baseline_runs=[BaselineText(name=text, seconds=text, cached=text, caught_up=text)],
     )
 
 
@@ -448,13 +448,13 @@ def test_long_things_are_cut_and_counted() -> None:
 
 def test_a_failpoint_says_at_which_crash_point_it_counts(tmp_path: Path) -> None:
     """A failpoint before the sink's commit: the snapshot shows a sink that is written in part."""
-    stake = sample.repetition(point="sink written in part")
+    exposure = sample.repetition(point="sink written in part")
     step = replace(sample.STEP, point="before-sink-commit", crash_point=None)
     told = "the crash points below list it under “sink written in part”: so sink and checkpoint stood when it hit"
-    assert told in page_of(tmp_path / "a", sample.verdict(steps=(step,), stakes=(stake,)))
-    assert told not in page_of(tmp_path / "b", sample.verdict(stakes=(stake,)))
-    unshown = replace(stake, shown=False)
-    assert told not in page_of(tmp_path / "c", sample.verdict(steps=(step,), stakes=(unshown,)))
+    assert told in page_of(tmp_path / "a", sample.verdict(steps=(step,), exposures=(exposure,)))
+    assert told not in page_of(tmp_path / "b", sample.verdict(exposures=(exposure,)))
+    unshown = replace(exposure, why="x")
+    assert told not in page_of(tmp_path / "c", sample.verdict(steps=(step,), exposures=(unshown,)))
 
 
 def test_a_run_that_ended_early_has_a_page_that_says_why(tmp_path: Path) -> None:
@@ -524,10 +524,10 @@ def test_the_summary_has_exactly_the_agreed_keys_first(tmp_path: Path) -> None:
     assert fault["evidence"]["signalled"] == {"4711": "SIGKILL", "4720": "SIGKILL"}
 
 
-def test_the_summary_lists_what_was_at_stake_and_what_was_not_tried() -> None:
+def test_the_summary_lists_what_was_exposed_and_what_was_not_tried() -> None:
     entry = summary.entry(Run(scenario="a", verdict=sample.verdict(notes=("batches tie",))))
-    first, second = json.loads(json.dumps(entry["stakes"]))
-    assert (first["harm"], first["shown"], first["batch"], first["attempt"]) == ("repetition", True, 3, 1)
+    first, second = json.loads(json.dumps(entry["exposures"]))
+    assert (first["harm"], first["why"], first["batch"], first["attempt"]) == ("repetition", "", 3, 1)
     assert second["harm"] == "loss"
     assert entry["points_hit"] == ["postgres payments: sink-committed (repetition; loss)"]
     assert entry["untried"] == ["postgres payments: batch-planned", "postgres payments: while rows are written"]

@@ -51,7 +51,7 @@ def told(found: Judged) -> tuple[Word, dict[str, int], set[str]]:
 def words(found: Judged) -> str:
     """All that a verdict says."""
     verdict = found.verdict
-    notes = [finding.note for finding in verdict.findings] + [stake.note for stake in verdict.stakes]
+    notes = [finding.note for finding in verdict.findings] + [exposure.note for exposure in verdict.exposures]
     return "\n".join([*verdict.reasons, *verdict.notes, *notes])
 
 
@@ -173,7 +173,7 @@ def test_a_step_that_no_attempt_survives_was_a_test(ruled: Callable[[Build], Jud
     def build(run: RunBuilder) -> None:
         run.found(again=None)
         run.progress, run.tables = 10, [run.rows((0, 20))]
-        run.outcome = {"drained": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "words": "it died 6 times"}}
+        run.outcome = {"caught_up": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "words": "it died 6 times"}}
         run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.STALLED,)))
 
     found = ruled(build)
@@ -302,7 +302,7 @@ def test_a_sink_that_the_program_never_wrote_exposes_nothing(ruled: Callable[[Bu
 
     found = ruled(build)
     assert told(found)[0] is Word.UNTESTED
-    assert found.verdict.stakes == ()
+    assert found.verdict.exposures == ()
 
 
 def test_the_readings_say_which_of_two_steps_did_it(ruled: Callable[[Build], Judged]) -> None:

@@ -33,7 +33,7 @@ def test_a_kill_of_an_idle_pipeline_is_untested(run_scenario: Run) -> None:
     with faked_hits.idle():
         verdict = run_scenario(scenario("append_before_offset_commit")).verdict
     assert verdict.steps[0].hit
-    assert (verdict.word, verdict.stakes) == (Word.UNTESTED, ())
+    assert (verdict.word, verdict.exposures) == (Word.UNTESTED, ())
 
 
 @pytest.mark.prove
@@ -41,7 +41,7 @@ def test_a_kill_in_an_empty_batch_is_untested(run_scenario: Run) -> None:
     with faked_hits.empty():
         verdict = run_scenario(faked_hits.in_the_first_batch(scenario("append_before_offset_commit"))).verdict
     assert verdict.steps[0].hit and verdict.steps[0].batch == 0
-    assert (verdict.word, verdict.stakes) == (Word.UNTESTED, ())
+    assert (verdict.word, verdict.exposures) == (Word.UNTESTED, ())
 
 
 @pytest.mark.prove
@@ -49,4 +49,4 @@ def test_a_kill_in_a_batch_that_puts_nothing_into_the_sink_is_untested(run_scena
     verdict = run_scenario(faked_hits.filtered_out(scenario("append_before_offset_commit"))).verdict
     assert verdict.steps[0].hit
     assert verdict.word is Word.UNTESTED
-    assert {stake.shown for stake in verdict.stakes} == {False}
+    assert {exposure.would_show for exposure in verdict.exposures} == {False}

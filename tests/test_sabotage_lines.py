@@ -119,7 +119,7 @@ def test_kept_runs_are_judged_again_without_a_stack(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run in the folder is one that held; of the others there is none."""
-    folders.Folder(tmp_path / "r1", tables=[folders.payments(folders.values(40))]).sealed()
+    folders.Folder(tmp_path / "r1", tables=[folders.payments(folders.values(40))]).complete()
     lines = [
         line("append", "idle", "untested", folder="r1"),
         line("append", AS_IT_WAS, "untested", folder="r1"),

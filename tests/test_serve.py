@@ -23,7 +23,7 @@ from harness.report.many import gather
 from harness.report.many.about import About
 from harness.report.many.seen import Seen
 from harness.report.summary import Run
-from harness.run_folder import sealed
+from harness.run_folder import digests
 from harness.scenario import Word
 from harness.serve import listing as listings
 from harness.serve import search, server
@@ -373,7 +373,7 @@ def test_a_run_is_read_again_when_it_has_changed(tmp_path: Path, monkeypatch: py
         assert [seen.word for seen in store.runs()[0]] == [Word.HELD]
     assert len(read) == 1
     folder.save(2, verdict=sample.verdict())
-    sealed.write(folder.path)
+    digests.write(folder.path)
     assert [seen.word for seen in store.runs()[0]] == [Word.VIOLATED]
     folder.remove()
     assert store.runs() == ([], [])

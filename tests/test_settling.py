@@ -53,14 +53,14 @@ def scenario(project: Path, text: str) -> Scenario:
     return load(path)
 
 
-# In CI: test_drain.py without Spark, a sink that is late in test_truth.py.
+# In CI: test_catch_up.py without Spark, a sink that is late in test_truth.py.
 @pytest.mark.prove
 @pytest.mark.slow
 def test_what_a_second_query_has_not_passed_on_yet_is_not_lost(tmp_path: Path, run_scenario: Run) -> None:
     result = run_scenario(scenario(tmp_path, SECOND_HOP))
     assert (result.verdict.word, result.verdict.reasons) == (Word.HELD, ())
     outcome = json.loads((result.folder / "run.json").read_text())["outcome"]
-    assert outcome["drained"] and outcome["stalled"] is None and len(outcome["deaths"]) == 1
+    assert outcome["caught_up"] and outcome["stalled"] is None and len(outcome["deaths"]) == 1
 
 
 @pytest.mark.prove
@@ -78,7 +78,7 @@ def test_a_baseline_run_lies_in_the_run_and_is_found_in_the_cache(
     assert [run["cached"] for run, _ in told] == [False, True]
     run, checkpoint = told[0]
     assert run["digest"] == told[1][0]["digest"]
-    assert run["outcome"]["drained"] and run["outcome"]["error"] is None and run["outcome"]["deaths"] == []
+    assert run["outcome"]["caught_up"] and run["outcome"]["error"] is None and run["outcome"]["deaths"] == []
     assert 0 < run["outcome"]["gap_s"] < run["outcome"]["seconds"]
     assert checkpoint["end"] == checkpoint["committed"]
     batches = recorded(first.folder, "progress")["batches"]
@@ -105,7 +105,7 @@ def test_a_program_that_does_not_work_without_faults_is_an_outcome(tmp_path: Pat
         claim, stack, folder=folder, number=1, seed=0, root=tmp_path, portions=(), history=History(None)
     )
     run = json.loads((made / "run.json").read_text())
-    assert not run["outcome"]["drained"]
+    assert not run["outcome"]["caught_up"]
     assert "no such account: fatal" in run["outcome"]["error"]
     assert (made / "logs" / "driver-1.log").is_file()
     assert not (cache.root() / "baseline" / run["digest"]).exists()

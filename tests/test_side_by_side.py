@@ -363,9 +363,9 @@ def test_each_line_says_whose_it_is() -> None:
     watched = progress(out, environment={}, jobs=2)
     first = watched.started("one", number=1, total=2, steps=1)
     watched.started("two", number=2, total=2, steps=1)(Line(0, 1.0, Phase(name="feeding")))
-    first(Line(0, 2.0, Phase(name="draining")))
+    first(Line(0, 2.0, Phase(name="catching up")))
     lines = [re.sub(r"\[.*?\] ", "", line) for line in out.getvalue().splitlines()]
-    assert lines == ["1/2 one", "2/2 two", "2/2 feeding", "1/2 draining"]
+    assert lines == ["1/2 one", "2/2 two", "2/2 feeding", "1/2 catching up"]
 
 
 def test_a_cluster_that_is_there_takes_one_run_at_a_time() -> None:

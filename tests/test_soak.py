@@ -88,12 +88,12 @@ def held(**changes: Any) -> Verdict:
     [
         (UPSERT, Seen(verdict=held(), ahead=(EARLIER,)), Truth.NEVER),
         (APPEND, Seen(verdict=held(), ahead=(EARLIER,)), Truth.MUST),
-        (APPEND, Seen(verdict=held(stakes=()), ahead=(EARLIER,)), Truth.MUST),
+        (APPEND, Seen(verdict=held(exposures=()), ahead=(EARLIER,)), Truth.MUST),
         (APPEND, Seen(verdict=held(), ahead=(Ahead(surplus=(0,)),)), Truth.MAY),
-        (APPEND, Seen(verdict=held(stakes=(sample.loss(),)), ahead=(Ahead(surplus=(-1,)),)), Truth.NEVER),
+        (APPEND, Seen(verdict=held(exposures=(sample.loss(),)), ahead=(Ahead(surplus=(-1,)),)), Truth.NEVER),
         (BEFORE, Seen(verdict=held(), ahead=(Ahead(surplus=(-1,)),)), Truth.MUST),
         (BEFORE, Seen(verdict=held(), ahead=(EARLIER,)), Truth.MAY),
-        (APPEND, Seen(verdict=held(stakes=())), Truth.NEVER),
+        (APPEND, Seen(verdict=held(exposures=())), Truth.NEVER),
     ],
 )
 def test_the_truth_is_what_the_snapshots_say(twin: Twin, seen: Seen, expected: Truth) -> None:
@@ -108,11 +108,11 @@ DOUBLED = replace(sample.duplicated(), faults=(HIT,))
     ("twin", "verdict", "said"),
     [
         (UPSERT, held(), ""),
-        (UPSERT, held(stakes=()), "held, and nothing that was at stake would show"),
-        (UPSERT, held(word=Word.UNTESTED, stakes=(sample.loss(shown=False),)), ""),
-        (UPSERT, held(word=Word.UNTESTED), "untested, and what was at stake would show: "),
+        (UPSERT, held(exposures=()), "held, and nothing that was exposed would show"),
+        (UPSERT, held(word=Word.UNTESTED, exposures=(sample.loss(why="x"),)), ""),
+        (UPSERT, held(word=Word.UNTESTED), "untested, and what was exposed would show: "),
         (UPSERT, held(word=Word.UNTESTED, steps=(replace(sample.STEP, hit=False),)), ""),
-        (UPSERT, violated(DOUBLED), "violated, and nothing that it cannot survive was at stake"),
+        (UPSERT, violated(DOUBLED), "violated, and nothing that it cannot survive was exposed"),
         (UPSERT, held(word=Word.INCONCLUSIVE, reasons=("late",)), "inconclusive: late"),
         (UPSERT, held(word=Word.ERROR, reasons=("no Java",)), "error: no Java"),
         (APPEND, violated(DOUBLED), ""),
@@ -121,18 +121,18 @@ DOUBLED = replace(sample.duplicated(), faults=(HIT,))
         (APPEND, violated(sample.lost()), "violated by lost, not by duplicated"),
         (APPEND, violated(replace(DOUBLED, faults=())), "violated, and no fault is named"),
         (APPEND, violated(replace(DOUBLED, batches=(2, 3))), "batches [2, 3] are blamed, and only [3] were in flight"),
-        (APPEND, violated(DOUBLED, stakes=(sample.loss(),)), "violated, and no repetition was said to be at stake"),
+        (APPEND, violated(DOUBLED, exposures=(sample.loss(),)), "violated, and no repetition was said to be exposed"),
         (
             APPEND,
             violated(replace(DOUBLED, faults=("kill driver",))),
             f"blamed is kill driver, which is none of the hits: {HIT}",
         ),
-        (AT_LEAST, held(stakes=(sample.repetition(allowed=True), sample.loss())), ""),
-        (AT_LEAST, held(stakes=(sample.repetition(allowed=True),)), "held, and nothing that was at stake would show"),
-        (AT_LEAST, held(word=Word.UNTESTED, stakes=(sample.repetition(allowed=True),)), ""),
-        (AT_LEAST, held(word=Word.UNTESTED), "untested, and what was at stake would show: "),
-        (AT_LEAST, violated(DOUBLED), "violated, and nothing that it cannot survive was at stake"),
-        (AT_MOST, violated(sample.lost()), "violated, and nothing that it cannot survive was at stake"),
+        (AT_LEAST, held(exposures=(sample.repetition(allowed=True), sample.loss())), ""),
+        (AT_LEAST, held(exposures=(sample.repetition(allowed=True),)), "held, and nothing that was exposed would show"),
+        (AT_LEAST, held(word=Word.UNTESTED, exposures=(sample.repetition(allowed=True),)), ""),
+        (AT_LEAST, held(word=Word.UNTESTED), "untested, and what was exposed would show: "),
+        (AT_LEAST, violated(DOUBLED), "violated, and nothing that it cannot survive was exposed"),
+        (AT_MOST, violated(sample.lost()), "violated, and nothing that it cannot survive was exposed"),
     ],
 )
 def test_a_verdict_is_right_or_it_is_said_why_not(twin: Twin, verdict: Verdict, said: str) -> None:
@@ -149,7 +149,9 @@ ALIKE = tuple(sample.repetition(step=number) for number in (1, 2, 3))
 
 
 def blaming(*numbers: int) -> Verdict:
-    return violated(replace(DOUBLED, faults=tuple(LABELS[number - 1] for number in numbers)), steps=STEPS, stakes=ALIKE)
+    return violated(
+        replace(DOUBLED, faults=tuple(LABELS[number - 1] for number in numbers)), steps=STEPS, exposures=ALIKE
+    )
 
 
 def looks(*surplus: int, done: tuple[int, ...] = (10, 20, 30)) -> tuple[Ahead, ...]:
@@ -176,7 +178,7 @@ ONLY = "steps {} are blamed, and only {} did repetition"
         ((2,), (looks(0)[0], looks(0, 0, 9)[2]), ""),
         ((3,), (looks(0)[0], looks(0, 0, 9)[2]), ""),
         ((1,), (looks(0)[0], looks(0, 0, 9)[2]), ONLY.format([1], [2, 3])),
-        # Only at stake: whoever is said to have put it there may be blamed.
+        # Only exposed: a step may be a candidate.
         ((2,), looks(0, 0, 0), ""),
     ],
 )
@@ -210,7 +212,7 @@ def test_a_hit_that_nobody_died_of_has_the_batch_of_its_step() -> None:
     """The first snapshot before a restart says that batch 3 was planned; an executor was killed in batch 2, later."""
     for number, said in ((2, ""), (1, "batches [1] are blamed, and only [2, 3] were in flight")):
         one = replace(DOUBLED, faults=(LABELS[1],), batches=(number,))
-        verdict = violated(one, steps=STEPS[:2], stakes=ALIKE[:2])
+        verdict = violated(one, steps=STEPS[:2], exposures=ALIKE[:2])
         first = Ahead(surplus=(0,), batches=frozenset({3}), step=1)
         assert truth.wrong(APPEND, Seen(verdict=verdict, ahead=(first,))) == said
 
@@ -307,8 +309,8 @@ def test_words_are_counted_against_the_truth() -> None:
     assert soak.counted(kept) == COUNTED
 
 
-UNTESTED = held(word=Word.UNTESTED, stakes=())
-SPARED = held(word=Word.UNTESTED, stakes=(sample.repetition(allowed=True),))
+UNTESTED = held(word=Word.UNTESTED, exposures=())
+SPARED = held(word=Word.UNTESTED, exposures=(sample.repetition(allowed=True),))
 CAUGHT = line(APPEND, violated(DOUBLED))
 AS_IT_HAS_TO_BE = [line(UPSERT, held())] * 57 + [line(UPSERT, UNTESTED)] * 3 + [CAUGHT] * 60
 
@@ -322,7 +324,7 @@ AS_IT_HAS_TO_BE = [line(UPSERT, held())] * 57 + [line(UPSERT, UNTESTED)] * 3 + [
         ([line(UPSERT, held(word=Word.INCONCLUSIVE))] * 4, False, "57 of 64 "),
         ([line(UPSERT, violated(DOUBLED))], False, "repaired: 1 violated, "),
         ([line(UPSERT, held(word=Word.ERROR))], False, " 1 error, "),
-        ([line(UPSERT, held(stakes=()))] * 2, False, "; 2 others wrong; "),
+        ([line(UPSERT, held(exposures=()))] * 2, False, "; 2 others wrong; "),
         ([line(APPEND, held())], False, " 60 of 61 caught; "),
         ([line(APPEND, violated(replace(DOUBLED, faults=())))], False, " 60 of 61 caught; "),
         ([line(BEFORE, held(word=Word.INCONCLUSIVE))], False, "; 1 others wrong; "),
@@ -348,7 +350,7 @@ def kept(reports: Path, twin: Twin, index: int) -> Path:
     room = reports / f"soak-7-{index}"
     made = folders.Folder(room / "20260101T000000-r1", tables=[folders.payments(folders.values(40))])
     made.claim(name=scenario.name, schedule=scenario.schedule)
-    path = made.sealed().path
+    path = made.complete().path
     (room / "latest").symlink_to(path.name)
     return path
 
@@ -402,7 +404,7 @@ def test_a_sitting_keeps_each_line_and_says_what_is_wrong(tmp_path: Path, capsys
     assert [each["verdict"] for each in kept] == ["held", "violated"]
     said = capsys.readouterr().out.splitlines()
     assert said[0].endswith("kill driver at sink-committed of batch 3: held (never): right")
-    assert said[1].endswith("WRONG: violated, and nothing that it cannot survive was at stake")
+    assert said[1].endswith("WRONG: violated, and nothing that it cannot survive was exposed")
 
 
 def test_a_right_run_leaves_no_folder_and_a_damaged_snapshot_is_wrong(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_a_checkpoint_that_outlives_its_connection_is_an_error(speaker: LineServ
         later = time.time() + 1
         planned(tmp_path, 1, "0")
         os.utime(tmp_path / "offsets" / "1", (later, later))
-        with pytest.raises(HarnessError, match="connected again, and Spark counts its lines anew"):
+        with pytest.raises(HarnessError, match="connected again, and Spark counts its lines from zero"):
             source.offsets("0", log)
 
 
@@ -155,7 +155,7 @@ def test_a_program_whose_checkpoint_outlives_its_connection_has_no_verdict(
     scenario = load(ROOT / "scenarios" / "sources" / "socket_before_offset_commit.yaml")
     kept = scenario.pipeline.entry.replace("new_checkpoint", "kept_checkpoint")
     args = (*scenario.pipeline.args, "--checkpoint", "{checkpoint}")
-    with pytest.raises(HarnessError, match="connected again, and Spark counts its lines anew"):
+    with pytest.raises(HarnessError, match="connected again, and Spark counts its lines from zero"):
         run_scenario(replace(scenario, pipeline=replace(scenario.pipeline, entry=kept, args=args)))
 
 

@@ -321,7 +321,7 @@ def test_who_ended_well_where_nobody_starts_it_again_is_nobodys_victim(tmp_path:
         out = stalled(run(tmp_path / str(number), ended), hits, CALMS)
         (why,) = out.unknown
         assert (out.stand, out.wants) == ((), 0)
-        assert why.startswith(f"{WORDS}; who ends well is not started again there")
+        assert why.startswith(f"{WORDS}; a program that ends well is not started again there")
     assert stalled(run(tmp_path / "no program", ended), INJECTIONS, [DEAD, ALSO]) == Stall(error=[FAILED])
 
 
@@ -329,12 +329,15 @@ def test_a_program_of_dstreams_that_was_begun_anew_does_not_stall_over_what_it_m
     found = run(tmp_path, said())
     (query,) = found.progressed.queries
     old = replace(query, by_time=True, first={1: 0, 2: 0})
-    new = replace(query, by_time=True, first={3: 0}, batches=(), anew=True)
-    anew = replace(found, progressed=replace(found.progressed, queries=(old, new)))
-    (why,) = stalled(anew, INJECTIONS, CALMS).unknown
-    assert why == f"{WORDS}; the program of DStreams was begun anew, and nobody knows which records it has passed over"
-    assert stalled(anew, INJECTIONS, [DEAD, ALSO]) == Stall(error=[FAILED])
-    gave_up = replace(anew, outcome={**anew.outcome, "stalled": GAVE_UP})
+    new = replace(query, by_time=True, first={3: 0}, batches=(), made_again=True)
+    made_again = replace(found, progressed=replace(found.progressed, queries=(old, new)))
+    (why,) = stalled(made_again, INJECTIONS, CALMS).unknown
+    assert (
+        why == f"{WORDS}; the DStreams program made its checkpoint again, "
+        "and it is not known which records it has passed over"
+    )
+    assert stalled(made_again, INJECTIONS, [DEAD, ALSO]) == Stall(error=[FAILED])
+    gave_up = replace(made_again, outcome={**made_again.outcome, "stalled": GAVE_UP})
     assert stalled(gave_up, INJECTIONS, CALMS).stand, "it died"
 
 

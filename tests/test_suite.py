@@ -23,7 +23,7 @@ from harness.report import render, summary
 from harness.report.summary import Run, error
 from harness.run.last_words import tail
 from harness.run.loop import Result
-from harness.run_folder import sealed
+from harness.run_folder import digests
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Scenario, Word, plain
 from harness.sinks.table import save
@@ -54,7 +54,7 @@ def test_check_says_where_the_run_itself_had_said_otherwise(
 ) -> None:
     """As an older version would have, whose judge saw less."""
     stored.verdict_json.write_text(stored.verdict_json.read_text().replace('"held"', '"untested"', 1))
-    sealed.write(stored.path)
+    digests.write(stored.path)
     assert suite.check(stored.path) == 0
     assert "the run itself had said: UNTESTED" in capsys.readouterr().out
 
@@ -66,7 +66,7 @@ def test_check_of_an_error_repeats_the_scenario_and_not_the_plan(
     command = "onceproof run scenarios/a.yaml --seed 7 --stack containers"
     told = {"path": "scenarios/a.yaml", "seed": 7, "stack": {"asked": "--stack containers"}, "command": command}
     stored.run_json.write_text(json.dumps(run | told))
-    sealed.write(stored.path)
+    digests.write(stored.path)
     monkeypatch.setattr("harness.judge.judged", lambda folder: Judged(error("the effect is no query")))
     assert suite.check(stored.path) == 4
     assert f"again:  {command}" in capsys.readouterr().out.splitlines()
@@ -113,7 +113,7 @@ def test_report_writes_the_pages_of_the_runs_that_are_whole(
     assert said.out.splitlines() == [str(stored.report_html), str(failed.report_html)]
     assert f"Error: asked for the run in {torn}" in said.err and "history.jsonl: missing" in said.err
     assert not (torn / "report.html").exists()
-    # The page is written after the seal, and a run with a page is as whole as before.
+    # The page is written after the digests, and a run with a page is as whole as before.
     assert suite.check(stored.path) == 0
 
 
@@ -157,7 +157,7 @@ def test_a_replay_says_that_the_program_or_the_file_has_changed(
     plan = {"scenario": {**plain(SCENARIO), "path": str(file)}}
     entry = {"entry": str(program), "sha256": digest(program)}
     stored.save(2, plan=plan, scenario="name: s\n", run={"seed": 3, "program": entry})
-    sealed.write(stored.path)
+    digests.write(stored.path)
     assert (suite.replay(stored.path, Options()), capsys.readouterr().err) == (0, "")
     file.unlink()
     program.write_text("import os\n")

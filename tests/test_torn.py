@@ -30,8 +30,8 @@ SEED = os.environ.get("ONCEPROOF_TORN_SEED", "1")
 
 @pytest.fixture(scope="module")
 def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[Files]:
-    """Five sealed runs: one that held, with a snapshot; one of two sinks, not drained, with a loss; and three with a
-    loss that nothing explains, held against baseline runs of which none, each, or not every one shows it."""
+    """Five runs with digests: one that held, with a snapshot; one of two sinks, not caught up, with a loss; and three
+    with a loss that nothing explains, held against baseline runs of which none, each, or not every one shows it."""
     place = tmp_path_factory.mktemp("whole")
     plain = Folder(place / "plain")
     plain.tables = [payments(plain.records)]
@@ -40,7 +40,7 @@ def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[Files]:
     totals = [(f"a{i}", "10", "1") for i in range(4)]
     both.tables = [[*payments(both.records)[1:31], payments(both.records)[5]], list(totals)]
     controlled = [lossy(place / str(number), *short) for number, short in enumerate([(0, 0, 0), (1, 1, 1), (0, 1)])]
-    return [torn.read(folder.sealed().path) for folder in (plain, both, *controlled)]
+    return [torn.read(folder.complete().path) for folder in (plain, both, *controlled)]
 
 
 def lossy(path: Path, *short: int) -> Folder:

@@ -32,7 +32,7 @@ class Meant(NamedTuple):
 
 AS_ITS_SINK = "the same append sink: what is repaired is the checkpoint, which alone gives at least once"
 READ_ONCE = "a socket cannot be asked again, so no program over it gives exactly once: what is repaired is the claim"
-NO_STAKE = "a repair that is hit there, or a weaker guarantee, has nothing at stake: its verdict has to be untested"
+NOTHING_EXPOSED = "a repair that is hit there, or a weaker guarantee, exposes nothing: its verdict has to be untested"
 RELIABLE = "a socket cannot be asked again: what is repaired is the source, and the receiver that keeps its place there"
 RENAMED = "what is repaired is the writer, which renames a whole file into place"
 MEANT = {
@@ -78,11 +78,11 @@ MEANT = {
         "sources/files_text_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place", "torn"})
     ),
     "sources/python_source_counter_in_memory_after_offset_commit": Meant(
-        "sources/python_source_counter_taken_up_after_offset_commit", NO_STAKE, word=Word.UNTESTED
+        "sources/python_source_counter_taken_up_after_offset_commit", NOTHING_EXPOSED, word=Word.UNTESTED
     ),
     **{
         f"{store}/checkpoint_counter_in_memory_delete_held": Meant(
-            f"{store}/checkpoint_counter_taken_up_delete_held", NO_STAKE, word=Word.UNTESTED
+            f"{store}/checkpoint_counter_taken_up_delete_held", NOTHING_EXPOSED, word=Word.UNTESTED
         )
         for store in ("azure", "s3")
     },
@@ -91,7 +91,7 @@ MEANT = {
     ),
     "sources/socket_mid_batch": Meant("sources/socket_at_most_once_mid_batch", READ_ONCE, frozenset({"guarantee"})),
     "sources/socket_planned": Meant(
-        "sources/socket_at_most_once_planned", NO_STAKE, frozenset({"guarantee"}), word=Word.UNTESTED
+        "sources/socket_at_most_once_planned", NOTHING_EXPOSED, frozenset({"guarantee"}), word=Word.UNTESTED
     ),
     "yarn/upsert_node_lost_twice": Meant(
         "yarn/upsert_node_lost_twice_four_attempts",

@@ -65,7 +65,7 @@ LOST, TWICE, WRONG = found(Kind.LOST), found(Kind.DUPLICATED), found(Kind.WRONG_
 )
 def test_what_a_guarantee_allows(finding: Finding, harms: set[Harm], answers: tuple[bool | None, ...]) -> None:
     for guarantee, answer in zip((EXACTLY, LEAST, MOST), answers, strict=True):
-        assert violates(finding, guarantee, harms=harms, shown=Shown.CLEAN, hit=True) is answer, guarantee
+        assert violates(finding, guarantee, harms=harms, shown=Shown.CLEAN, struck=True) is answer, guarantee
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_what_a_guarantee_allows(finding: Finding, harms: set[Harm], answers: tu
     ],
 )
 def test_at_most_once_allows_a_loss_that_a_fault_did(shown: Shown, hit: bool | None, answer: bool | None) -> None:
-    assert violates(LOST, MOST, harms={Harm.LOSS}, shown=shown, hit=hit) is answer
+    assert violates(LOST, MOST, harms={Harm.LOSS}, shown=shown, struck=hit) is answer
 
 
 def test_whole_batches_that_come_to_the_same_total_leave_it_open() -> None:
     for guarantee, harm, sign in ((LEAST, Harm.REPETITION, -1), (MOST, Harm.LOSS, 1)):
         options = [((sign, 2),), ((-sign, 1),)]
-        assert violates(WRONG, guarantee, harms={harm}, options=options, shown=Shown.CLEAN, hit=True) is None
-        assert violates(WRONG, guarantee, harms={harm}, options=options[1:], shown=Shown.CLEAN, hit=True) is False
+        assert violates(WRONG, guarantee, harms={harm}, options=options, shown=Shown.CLEAN, struck=True) is None
+        assert violates(WRONG, guarantee, harms={harm}, options=options[1:], shown=Shown.CLEAN, struck=True) is False
 
 
 @given(st.sets(st.sampled_from(["violated", "error", "untested", "inconclusive"])))

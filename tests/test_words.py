@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from harness.report import exposures, summary, table
 from harness.report import failure_text as words
-from harness.report import stakes, summary, table
 from harness.report.escape import cell, cells, dictionary, visible
 from harness.report.row_diff import row_diff
 from harness.report.summary import Run, error
-from harness.scenario import CrashPoint, Evidence, Finding, Kind, RecordRef, Stake, StepOutcome, Word
+from harness.scenario import CrashPoint, Evidence, Exposure, Finding, Kind, RecordRef, StepOutcome, Word
 from tests import sample_runs as sample
 
 FAILURE = """\
@@ -86,7 +86,7 @@ def test_an_untested_run_says_its_word_and_why() -> None:
         word=Word.UNTESTED,
         findings=(),
         steps=(step,),
-        stakes=(),
+        exposures=(),
         untried=(),
         reasons=("step `kill driver` missed its crash point",),
     )
@@ -179,127 +179,129 @@ def test_what_shows_without_faults_too_is_said() -> None:
     assert words.place(finding(without_faults=True), ()) == ["also without faults"]
 
 
-def at_stake(*own: Stake, **changes: Any) -> list[str]:
-    return stakes.of_step(sample.verdict(stakes=own, **changes), 1)
+def lines_of(*own: Exposure, **changes: Any) -> list[str]:
+    return exposures.of_step(sample.verdict(exposures=own, **changes), 1)
 
 
 SHOWN = "exposed, counts: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)"
 
 
-def test_a_hit_that_puts_only_loss_at_stake_says_so() -> None:
-    assert at_stake(sample.repetition()) == [SHOWN]
-    assert at_stake(sample.loss()) == [
+def test_a_hit_that_exposes_only_loss_says_so() -> None:
+    assert lines_of(sample.repetition()) == [SHOWN]
+    assert lines_of(sample.loss()) == [
         "exposed, counts: postgres payments: loss of batch 3 (planned, not committed)",
         "only a loss was exposed",
     ]
 
 
 def test_a_hit_with_nothing_shown_is_inconsequential_and_says_why() -> None:
-    assert at_stake(sample.loss(shown=False, note="none of its 100 records pass the effect")) == [
+    assert lines_of(sample.loss(why="x", note="none of its 100 records pass the effect")) == [
         "exposed, does not count: postgres payments: none of its 100 records pass the effect",
         "only a loss was exposed",
         "does not count: nothing that was exposed would be seen",
     ]
-    assert at_stake(sample.repetition(), sample.loss(shown=False, note="x"))[1:] == [
+    assert lines_of(sample.repetition(), sample.loss(why="x", note="x"))[1:] == [
         "exposed, does not count: postgres payments: x"
     ]
 
 
 def test_what_the_guarantee_allows_is_inconsequential() -> None:
-    assert at_stake(sample.repetition(allowed=True)) == [
+    assert lines_of(sample.repetition(allowed=True)) == [
         "exposed, and allowed by the guarantee: "
         "postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)",
         "does not count: the guarantee allows what was exposed",
     ]
-    one = sample.verdict(stakes=(sample.repetition(allowed=True),), word=Word.HELD)
-    assert stakes.points_hit(one) == []
-    assert (stakes.harms(one), [line for line in stakes.rests(one) if line.startswith("exposed")]) == ("-", [])
-    both = sample.verdict(stakes=(sample.repetition(allowed=True), sample.loss()))
-    assert stakes.harms(both) == "loss"
+    one = sample.verdict(exposures=(sample.repetition(allowed=True),), word=Word.HELD)
+    assert exposures.points_hit(one) == []
+    assert (exposures.harms(one), [line for line in exposures.rests(one) if line.startswith("exposed")]) == ("-", [])
+    both = sample.verdict(exposures=(sample.repetition(allowed=True), sample.loss()))
+    assert exposures.harms(both) == "loss"
 
 
 def test_a_repetition_that_came_and_was_dropped_is_not_said_to_have_been_able_to_show() -> None:
-    came = sample.repetition(shown=False, came=True)
+    came = sample.repetition(came=True)
     said = "exposed, came, and was dropped by the sink's reader: "
-    (line,) = at_stake(came)
+    (line,) = lines_of(came)
     assert line.startswith(said) and "would show" not in line
-    held = sample.verdict(stakes=(came,), word=Word.HELD)
-    assert [each for each in stakes.rests(held) if each.startswith("exposed")] == [line]
-    assert stakes.harms(held) == "repetition (came, and was dropped)"
-    assert stakes.points_hit(held) == ["postgres payments: sink-committed (repetition)"]
-    assert stakes.harms(sample.verdict(stakes=(came, sample.repetition(), sample.loss()))) == "repetition, loss"
-    assert not sample.repetition(shown=False, came=True, allowed=True).counts
+    held = sample.verdict(exposures=(came,), word=Word.HELD)
+    assert [each for each in exposures.rests(held) if each.startswith("exposed")] == [line]
+    assert exposures.harms(held) == "repetition (came, and was dropped)"
+    assert exposures.points_hit(held) == ["postgres payments: sink-committed (repetition)"]
+    assert exposures.harms(sample.verdict(exposures=(came, sample.repetition(), sample.loss()))) == "repetition, loss"
+    assert not sample.repetition(came=True, allowed=True).counts
 
 
-def test_a_hit_without_any_stake_points_to_the_reasons() -> None:
+def test_a_hit_without_any_exposure_points_to_the_reasons() -> None:
     said = ["does not count: nothing was exposed; the verdict's reasons say why"]
-    assert at_stake(word=Word.UNTESTED) == said
-    assert at_stake(sample.repetition(step=2)) == said
+    assert lines_of(word=Word.UNTESTED) == said
+    assert lines_of(sample.repetition(step=2)) == said
 
 
 @pytest.mark.parametrize("word", [Word.HELD, Word.ERROR])
-def test_nothing_is_said_of_stakes_that_nobody_asked_for(word: Word) -> None:
-    assert at_stake(word=word) == []
+def test_nothing_is_said_of_exposures_that_nobody_asked_for(word: Word) -> None:
+    assert lines_of(word=word) == []
 
 
-def test_a_step_that_missed_put_nothing_at_stake() -> None:
-    assert at_stake(sample.repetition(), steps=(replace(sample.STEP, hit=False),)) == []
-    assert stakes.of_step(sample.verdict(), 0) == stakes.of_step(sample.verdict(), 2) == []
+def test_a_step_that_missed_exposed_nothing() -> None:
+    assert lines_of(sample.repetition(), steps=(replace(sample.STEP, hit=False),)) == []
+    assert exposures.of_step(sample.verdict(), 0) == exposures.of_step(sample.verdict(), 2) == []
 
 
-def test_where_several_queries_were_hit_each_stake_names_its_own() -> None:
-    first, second = at_stake(sample.repetition(), sample.repetition(checkpoint="other"))
+def test_where_several_queries_were_hit_each_exposure_names_its_own() -> None:
+    first, second = lines_of(sample.repetition(), sample.repetition(checkpoint="other"))
     assert first.startswith("exposed, counts: postgres payments, checkpoint: repetition of batch 3 ")
     assert second.startswith("exposed, counts: postgres payments, other: repetition of batch 3 ")
 
 
 def test_crash_points_are_told_by_sink() -> None:
-    own = (sample.repetition(), sample.loss(sink="postgres documents", position=1, shown=False))
-    verdict = sample.verdict(stakes=own, untried=(*sample.UNTRIED, ("postgres third", "a: b")))
-    assert stakes.lines(verdict) == [
+    own = (sample.repetition(), sample.loss(sink="postgres documents", position=1, why="x"))
+    verdict = sample.verdict(exposures=own, untried=(*sample.UNTRIED, ("postgres third", "a: b")))
+    assert exposures.lines(verdict) == [
         "crash points hit: postgres payments: sink-committed (repetition)",
         "crash points not hit: postgres payments: batch-planned, while rows are written; postgres third: a: b",
     ]
-    assert stakes.points_hit(verdict) == ["postgres payments: sink-committed (repetition)"]
-    both = replace(verdict, stakes=(sample.repetition(), sample.loss(shown=False)))
-    assert stakes.points_hit(both) == ["postgres payments: sink-committed (repetition; loss, which does not count)"]
-    own = (sample.repetition(shown=False, why="it retries no task that has finished"), sample.loss())
+    assert exposures.points_hit(verdict) == ["postgres payments: sink-committed (repetition)"]
+    both = replace(verdict, exposures=(sample.repetition(), sample.loss(why="x")))
+    assert exposures.points_hit(both) == [
+        "postgres payments: sink-committed (repetition; loss, which does not count: x)"
+    ]
+    own = (sample.repetition(why="it retries no task that has finished"), sample.loss())
     why = "it retries no task that has finished"
     told = f"postgres payments: sink-committed (loss; repetition, which does not count: {why})"
-    assert stakes.points_hit(replace(verdict, stakes=own)) == [told]
+    assert exposures.points_hit(replace(verdict, exposures=own)) == [told]
 
 
 def test_no_crash_points_no_lines_and_none_hit_is_said() -> None:
-    assert stakes.lines(sample.verdict(stakes=(), untried=())) == []
-    assert stakes.lines(sample.verdict(stakes=()))[0] == "crash points hit: none"
-    assert stakes.lines(sample.verdict(untried=()))[1] == "crash points not hit: none"
+    assert exposures.lines(sample.verdict(exposures=(), untried=())) == []
+    assert exposures.lines(sample.verdict(exposures=()))[0] == "crash points hit: none"
+    assert exposures.lines(sample.verdict(untried=()))[1] == "crash points not hit: none"
 
 
 def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
     verdict = replace(sample.held(), notes=("the sink's query folds equal rows: a repetition does not show in it",))
-    assert stakes.rests(verdict) == [
+    assert exposures.rests(verdict) == [
         SHOWN,
         "exposed, counts: postgres payments: loss of batch 3 (planned, not committed)",
         "note: the sink's query folds equal rows: a repetition does not show in it",
         "crash points hit: sink-committed (repetition; loss)",
         "crash points not hit: batch-planned, while rows are written",
     ]
-    assert stakes.rests(sample.verdict()) == []
+    assert exposures.rests(sample.verdict()) == []
 
 
 def test_a_note_with_a_log_is_one_line_with_the_log_s_last() -> None:
     note = "baseline run 1 did not work: it waited 180 s. Its log ends:\nlogs/driver-1.log:\nWARN a\nKilled: 9\n"
-    assert stakes.noted(sample.verdict(notes=(note, "plain", ""))) == [
+    assert exposures.noted(sample.verdict(notes=(note, "plain", ""))) == [
         "note: baseline run 1 did not work: it waited 180 s. Its log ends: Killed: 9",
         "note: plain",
         "note: ",
     ]
 
 
-def test_many_stakes_are_cut_and_counted() -> None:
+def test_many_exposures_are_cut_and_counted() -> None:
     own = tuple(sample.repetition(position=number) for number in range(20))
-    assert at_stake(*own)[-1] == "and 8 more"
-    assert stakes.harms(sample.verdict(stakes=(sample.loss(shown=False),))) == "-"
+    assert lines_of(*own)[-1] == "and 8 more"
+    assert exposures.harms(sample.verdict(exposures=(sample.loss(why="x"),))) == "-"
 
 
 @pytest.mark.parametrize(

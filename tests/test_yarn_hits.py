@@ -17,7 +17,7 @@ from harness.components.yarn import policy
 from harness.judge.exposure import PLANNED, WRITING, WRITTEN
 from harness.load import load
 from harness.report import summary
-from harness.scenario import Evidence, Harm, Kind, Scenario, Stake, StepOutcome, Verdict, Word
+from harness.scenario import Evidence, Exposure, Harm, Kind, Scenario, StepOutcome, Verdict, Word
 
 NOW = "0123abcd"
 BEGUN = datetime(2026, 11, 28, 3, 10, tzinfo=UTC)
@@ -37,17 +37,17 @@ def killed(batch: int, place: str, *, hit: bool = True) -> StepOutcome:
     return StepOutcome(name="kill driver", point="failpoint sink-written", batch=batch, hit=hit, evidence=evidence)
 
 
-def stake(step: int, point: str, harm: Harm = Harm.REPETITION) -> Stake:
-    return Stake(step=step, position=0, sink="postgres payments", harm=harm, point=point, shown=True, note="")
+def exposure(step: int, point: str, harm: Harm = Harm.REPETITION) -> Exposure:
+    return Exposure(step=step, position=0, sink="postgres payments", harm=harm, point=point, note="")
 
 
 def run(*places: str, word: Word = Word.HELD, as_expected: bool = True) -> dict[str, Any]:
     """The entry of a run in a summary, as a summary has it, of so many kills; `""` is one that did not hit."""
     steps = tuple(killed(2 + number, place or "W8", hit=bool(place)) for number, place in enumerate(places))
-    stakes = [stake(number, POINTS[place]) for number, place in enumerate(places, 1) if place in POINTS]
-    # In the middle of a batch both harms are at stake.
-    stakes += [stake(at.step, at.point, Harm.LOSS) for at in stakes if at.point == WRITING]
-    verdict = Verdict(word=word, as_expected=as_expected, expect="held", steps=steps, stakes=tuple(stakes))
+    exposures = [exposure(number, POINTS[place]) for number, place in enumerate(places, 1) if place in POINTS]
+    # In the middle of a batch both harms are exposed.
+    exposures += [exposure(at.step, at.point, Harm.LOSS) for at in exposures if at.point == WRITING]
+    verdict = Verdict(word=word, as_expected=as_expected, expect="held", steps=steps, exposures=tuple(exposures))
     entry = summary.entry(summary.Run(scenario="append:W6", verdict=verdict, seconds=213.6))
     told: dict[str, Any] = json.loads(json.dumps(entry, default=str))
     return told
@@ -87,7 +87,7 @@ def test_where_no_file_tells_of_a_place_the_program_names_it(scenario: Scenario,
 @pytest.mark.parametrize("place", yarn_hits.PLACES)
 def test_a_kill_s_evidence_shows_its_place_and_no_other(place: str) -> None:
     entry = run(place)
-    assert shown(entry["faults"][0], {each["point"] for each in entry["stakes"]}) == place
+    assert shown(entry["faults"][0], {each["point"] for each in entry["exposures"]}) == place
 
 
 @pytest.mark.parametrize(

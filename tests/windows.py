@@ -156,10 +156,10 @@ class WindowRun(RunBuilder):
             self._calm(number, rows)
         return path
 
-    def sealed(self) -> RunFolder:
-        """The same without baseline runs, judged and sealed."""
+    def complete(self) -> RunFolder:
+        """The same without baseline runs, judged and with digests."""
         self._ready()
-        return super().sealed()
+        return super().complete()
 
     def _ready(self) -> None:
         first = {1: 0, **{each.attempt + 1: each.again for each in self.moments if each.again is not None}}

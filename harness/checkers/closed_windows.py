@@ -30,8 +30,8 @@ class Timed(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A record in the order of writing. `batch` wrote it, None if none did: it was `late` and dropped, its window is
-    `open`, or neither: it should be written, and nobody was seen to."""
+    """A record in the order of writing. `batch` wrote it. It is None where no batch did: the record was `late` and
+    dropped, its window is `open`, or no batch was seen to write it."""
 
     partition: int
     offset: int
@@ -96,12 +96,12 @@ def _watermarks(batches: Sequence[int], records: Sequence[Timed], delay_ms: int)
 
 
 def _ends_by(record: Timed, watermark_ms: int) -> bool:
-    """Does the window of a record that a batch took end by then?"""
+    """Return whether the window of a record that a batch took ends by then."""
     return record.batch is not None and record.closes_us is not None and record.closes_us <= watermark_ms * 1000
 
 
 def _late(record: Timed, watermarks: Mapping[int, int]) -> bool:
-    """Had its window ended by the watermark of the batch before?"""
+    """Return whether its window had ended by the watermark of the batch before."""
     if record.batch is None or record.closes_us is None:
         return False
     return record.closes_us <= watermarks.get(record.batch - 1, 0) * 1000

@@ -61,7 +61,7 @@ class Case:
 
     @cached_property
     def rounds(self) -> tuple[bool, ...]:
-        """By column: may its floating point numbers hang on the order in which records were added up?"""
+        """Return, by column, whether its floating point numbers depend on the order in which records were added up."""
         families = enumerate(self.families)
         return tuple(self.aggregate and family == "float" and place not in self.unrounded for place, family in families)
 

@@ -1,4 +1,4 @@
-"""Stretches of the source, partition by partition: what a batch took, what was at stake, what was skipped. Pure."""
+"""Stretches of the source, partition by partition: what a batch took, what was exposed, what was skipped. Pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def joined(*many: Spans) -> Spans:
 
 
 def covers(outer: Spans, inner: Spans) -> bool:
-    """Do the outer stretches hold all of the inner ones, of which there are some?"""
+    """Return whether the outer offset ranges hold all of the inner ones, of which there are some."""
     within = (any(o.partition == i.partition and o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
     return bool(inner) and all(within)
 

@@ -2,7 +2,7 @@
 
 Only the first appearance of each value of `follows` counts: a replayed batch is duplicated, and is not named a
 second time as misordered. Rows that tie in `by` have no order among themselves. Rows with a NULL in `by` or
-`follows` cannot be placed; `placed` says how many rows could, so that nobody calls an empty check green.
+`follows` cannot be placed; `placed` says how many rows could, so that an empty check is not green.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Can effect and sink be compared at all? Asked before the first record is sent, and again of what was read."""
+"""Whether effect and sink can be compared at all. Checked before the first record is sent, and again on what was
+read."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Described(Protocol):
 
 
 class Tried(Protocol):
-    """Whether a doubled row does not show in what a sink's query gives, None if nobody knows, and why."""
+    """Whether a row that is there twice is missing in what a sink's query returns, None where that is not known, and
+    why."""
 
     @property
     def folds(self) -> bool | None: ...

@@ -1,18 +1,19 @@
-"""Self-tests: does the comparison, on this run's own rows, see what it must see?
+"""Self-tests: whether the comparison, on this run's own rows, finds what it has to find.
 
-Four copies of the sink's rows, each with one fault planted: a row lost, a row doubled, a low bit flipped, two
-payloads swapped. The same `compare` must find exactly that fault at exactly that key, and nothing else new or gone.
-They are planted in rows that are fine; where fewer than two keys are fine, or not the only one, or more keys are wrong
-than `BAD_MAX`, the rows of the wrong keys are first set right.
+Four copies of the sink's rows have one fault planted in each: a row lost, a row doubled, a low bit flipped, two
+payloads swapped. The same `compare` has to find exactly that fault at exactly that key, and nothing else new or gone.
 
-Where nothing can be swapped (no payload columns, or all payloads alike), one row overwrites another instead: one
-lost and one doubled at once, which no count sees either. Where every payload cell is NULL or there is none, the bit
-is flipped in the key: one lost and one unexpected. Where that gives a key which is there, whichever is flipped (numbers
-without a gap), the greatest key is raised by one.
+Faults are planted in rows that are right. Where fewer than two keys are right, or not the only one, or more keys are
+wrong than `BAD_MAX`, the rows of the wrong keys are first set right.
 
-A sink of one key (a grand total) has no other to swap with: two of its payload cells of one family change places, or
-else the leading digit of one cell is another, the last one that a flip would choose. No expected row at all: nothing to
-plant in, all four missed.
+Where nothing can be swapped (no payload columns, or all payloads alike), one row overwrites another instead: one lost
+and one doubled at once, which no count sees either. Where every payload cell is NULL or there is none, the bit is
+flipped in the key: one lost and one unexpected. Where each such key is there already (numbers without a gap), the
+greatest key is raised by one.
+
+A sink of one key (a grand total) has no other to swap with: two of its payload cells of one family change places.
+Without two, the leading digit of one cell changes, the last cell that a flip would choose. Without any expected row
+there is nothing to plant in, and all four are missed.
 """
 
 from __future__ import annotations

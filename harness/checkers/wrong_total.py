@@ -102,7 +102,8 @@ def _single(finding: Finding) -> bool:
 
 
 def _sums(place: int, finding: Finding, totals: Totals) -> bool:
-    """Is a column the sum of what the batches gave? A maximum is not, and neither bears out nor refutes anything."""
+    """Return whether a column is the sum of what the batches gave. A maximum is not: it neither supports nor refutes an
+    option."""
     key = tuple(finding.key.values())
     rows = [by_key[key] for by_key in totals.contributions.values() if key in by_key]
     return totals.families[place] == "number" and _additive(place, finding.expected[0][totals.columns[place]], rows)
@@ -127,7 +128,7 @@ def _would(option: Option, totals: Totals, sums: Sequence[int]) -> Iterator[tupl
 
 
 def _agrees(key: Key, would: Vector, gaps: Mapping[Key, Vector]) -> bool:
-    """Is the key wrong by just that? One that is not among the findings is right."""
+    """Return whether the key is wrong by exactly that. A key that is not among the findings is right."""
     return gaps.get(key, (Decimal(0),) * len(would)) == would
 
 
@@ -177,7 +178,7 @@ def _pairs(gap: Vector, signed: Mapping[Signed, Vector]) -> Iterator[Option]:
 
 
 def _additive(place: int, expected: Cell, rows: Iterable[Row]) -> bool:
-    """Do the batches' cells sum up to the expected one?"""
+    """Return whether the batches' cells sum up to the expected one."""
     cells = [decimal(row[place]) for row in rows]
     whole = decimal(expected)
     return whole is not None and None not in cells and sum(cell for cell in cells if cell is not None) == whole
@@ -198,14 +199,15 @@ def decimal(cell: Cell) -> Decimal | None:
 
 
 def only_rounding(mark: Mark, case: Case) -> bool:
-    """Is it a total that differs from the expected one only in float cells, and by no more than rounding does?"""
+    """Return whether it is a total that differs from the expected one only in float cells, and by no more than rounding
+    does."""
     if mark.kind is not Kind.WRONG_AGGREGATE:
         return False
     return all(map(partial(_rounded_row, case, mark.key), mark.expected, mark.found))
 
 
 def alike(case: Case, key: Key, one: Iterable[Row], other: Iterable[Row]) -> bool:
-    """Are they the same rows of a key, in any order, up to how sums of floating point numbers round?"""
+    """Return whether they are the same rows of a key, in any order, up to how sums of floating point numbers round."""
     left = list(other)
     for row in one:
         found = next((at for at, each in enumerate(left) if _rounded_row(case, key, row, each)), None)

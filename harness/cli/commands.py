@@ -84,7 +84,7 @@ def line_of(spark: str | None) -> str:
 
 
 def options(*, seed: int | None, **given: Any) -> Options:
-    """What the suite is told. Raises UsageError if an address of a cluster is missing, or nobody asked for one."""
+    """What the suite is told. Raises UsageError if an address of a cluster is missing, or none was asked for."""
     from harness.suite.options import Options
 
     places = {name: given.pop(name) for name in SAID}
@@ -335,10 +335,10 @@ def explain(run: Path, key: str) -> None:
     KEY is the key of a row (205, id=205, a=1,b=2), a record's place (@PARTITION/OFFSET) or its number (#204)."""
     from harness.report.story.lines import lines
     from harness.report.story.told import told
-    from harness.run_folder import sealed
+    from harness.run_folder import digests
 
     know()
-    for line in lines(told(sealed.opened(run), key)):
+    for line in lines(told(digests.opened(run), key)):
         click.echo(line)
 
 
@@ -350,7 +350,7 @@ def explain(run: Path, key: str) -> None:
     default=30.0,
     show_default=True,
     metavar="MINUTES",
-    help="It ends by itself when nobody has used it for so long.",
+    help="It ends by itself when no run has used it for so long.",
 )
 def up(paths: tuple[Path, ...], idle: float) -> None:
     """Start a stack that stays for the next `run`, `replay` and pytest: with the components that the scenarios need,

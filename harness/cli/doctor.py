@@ -70,7 +70,7 @@ def _requirement(look: Look) -> Requirement:
         found, ok = look.see(), True
     except HarnessError as error:
         found, ok = str(error), False
-    except Exception as error:  # a doctor that dies of the illness helps nobody
+    except Exception as error:  # a doctor that dies of the illness is no help
         found, ok = f"{type(error).__name__}: {error}", False
     cure = "" if ok else look.cure
     return Requirement(name=look.name, wanted=look.wanted, found=found, ok=ok, cure=cure, optional=look.optional)
@@ -261,7 +261,7 @@ def _images() -> str:
 
 
 def _pulled(tool: str, image: str) -> bool:
-    """Has the engine it? Raises _Unmet where it does not answer."""
+    """Return whether the engine has it. Raises _Unmet where it does not answer."""
     command = [tool, "image", "inspect", "--format", "{{.Id}}", image]
     done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_S, check=False)
     said = (done.stderr.strip().splitlines() or [""])[-1]

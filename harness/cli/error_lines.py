@@ -33,7 +33,7 @@ class CarefulGroup(click.Group):
             raise Exit(told(failure)) from failure
         except Exception as failure:
             if isinstance(failure, OSError) and failure.errno == errno.EPIPE:
-                raise  # whoever read our output has gone: click ends quietly
+                raise  # the reader of our output has gone: click ends quietly
             raise Exit(surprised(failure)) from failure
 
 
@@ -69,7 +69,7 @@ def guarded(text: str) -> str:
 
 
 def surprised(failure: Exception) -> int:
-    """Say an error that nobody foresaw: one line, and where the rest is; its exit code."""
+    """Say an unforeseen error: one line, and where the rest is; its exit code."""
     if os.environ.get(DEBUG):
         traceback.print_exception(failure)
     what = " ".join(f"{type(failure).__name__}: {failure}".split())[:300]

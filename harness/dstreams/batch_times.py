@@ -52,24 +52,24 @@ class Stream(Progress):
         self.newest: Checkpoint | None = None
         self.checkpointed: set[int] = set()
         self.completed: set[int] = set()
-        self.anew = False
-        """Is it a program that was begun anew, where another one had been at work?"""
+        self.made_again = False
+        """Whether the program made the checkpoint again, where another one had been at work."""
         self._before: Offsets = {}
         """What those before it had taken."""
         self.redone: dict[int, int] = {}
         """By attempt, the batch with which it begins as the checkpoint says that it finds."""
 
     def again(self, found: Checkpoint) -> bool:
-        """Is it the checkpoint of another program's life, begun anew in the same folder?"""
+        """Return whether it is the checkpoint that another program has made in the same folder."""
         return self.newest is not None and found.zero_ms != self.newest.zero_ms
 
     def follows(self, others: Iterable[Stream]) -> None:
-        """It is begun anew where others were at work, none of whose batches it does again."""
-        self.anew = True
+        """It is made again where others were at work, none of whose batches it does again."""
+        self.made_again = True
         self._before = fastest(other._end(max(other.ends, default=-1)) for other in others)
 
     def succeeds(self, other: Stream, attempt: int) -> None:
-        """It is begun anew in the other one's folder by that attempt. What the other one had logged by then is not its
+        """That attempt makes it again in the other one's folder. What the other one had logged by then is not its
         own: it can be of less than one interval before."""
         self._found = other._found
         self._read = dict(other._found.get(attempt, {}))
@@ -87,8 +87,8 @@ class Stream(Progress):
             self._received.ended(attempt)
 
     def look(self, attempt: int) -> bool:
-        """Read what the log of received blocks has got since, which is the work of that attempt. Has it got anything?
-        Raises HarnessError."""
+        """Read what the log of received blocks has got since, which is the work of that attempt, and return whether it
+        has got anything. Raises HarnessError."""
         before, self._reads_as = sum(self._read.values()), attempt
         try:
             logs = sorted(
@@ -145,7 +145,7 @@ class Stream(Progress):
         """A checkpoint was written, which a restart would find now. It may be of an earlier time than its name says:
         then a restart does again what it would not have with the one before."""
         if self.newest is None and attempt not in self.redone:
-            self.anew = self.anew or attempt > self.first_attempt
+            self.made_again = self.made_again or attempt > self.first_attempt
             # Where there was no checkpoint, Spark did not read the log of who was there before either.
             self._pending = [each for each in self._pending if each[1] == attempt]
         self.newest = found
@@ -198,7 +198,7 @@ class Stream(Progress):
         return max(self.ends, default=-1) + 1 if waits else None
 
     def took_nothing(self, batch: int) -> bool:
-        """Is it a batch without a record of the run's source?"""
+        """Return whether it is a batch without a record of the run's source."""
         return not self._own(batch)
 
     def _own(self, batch: int) -> Offsets:
@@ -208,7 +208,7 @@ class Stream(Progress):
         return {p: end for p, end in ends.items() if end > before.get(p, 0)}
 
     def began(self) -> Offsets:
-        """With the first record; one that was begun anew, with what was sent first since, or with the first number that
+        """With the first record; one that was made again, with what was sent first since, or with the first number that
         its receiver gave. Of files Spark passes over those that are older than the program."""
         if self._in_file is not None:
             return dict(self._before)
@@ -217,9 +217,9 @@ class Stream(Progress):
 
     def _base(self) -> int | None:
         """How many records had been sent to a receiver before the first one of this program connected, or that one
-        passed over; None as long as nobody knows."""
+        passed over; None as long as that is not known."""
         if self._received is not None and self._received.numbered is not None:
-            return self._received.first() if self.anew else 0
+            return self._received.first() if self.made_again else 0
         since_ms = self._launched.get(self.first_attempt, 0.0)
         known = self._received.connected() if self._received is not None and since_ms else ()
         own = [start for connected_ms, start, _ in known if connected_ms >= since_ms]
@@ -276,7 +276,7 @@ class Stream(Progress):
             first=self._first(),
             by_time=True,
             gone=self._missed(),
-            anew=self.anew,
+            made_again=self.made_again,
         )
 
     @property
@@ -299,7 +299,7 @@ class Stream(Progress):
         taken = sorted({span for spans in self._spans.values() for span in spans})
         if self._received.numbered is not None:
             upto = self._end(max(self._settled(), default=-1)).get(0, 0)
-            since = max(1, self.first_attempt - 1) if self.anew else 1
+            since = max(1, self.first_attempt - 1) if self.made_again else 1
             return self._received.left_out(taken, upto, self._before.get(0, 0), since)
         connections = self._received.connected()
         out, at = list[Gone](), self._base() or 0

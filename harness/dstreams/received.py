@@ -45,7 +45,7 @@ class Received:
         cannot be what was sent."""
         streams = {stream for stream, _ in self.blocks} | {block.stream}
         if len(streams) > 1:
-            raise HarnessError("the program has several receivers; nobody knows which of them has which record")
+            raise HarnessError("the program has several receivers; it is not known which of them has which record")
         if self.numbered is not None:
             self.blocks[block.stream, block.number] = Stored(block, attempt, *_numbers(block, self.numbered()))
             return
@@ -65,7 +65,7 @@ class Received:
         own = [each for each in known if each[0] >= since_ms]
         found = [each for each in own if each[0] <= at_ms][-1:] or own[:1]
         if not found:
-            raise HarnessError(f"a receiver has stored a block of {at_ms} ms; nobody had connected by then")
+            raise HarnessError(f"a receiver has stored a block of {at_ms} ms; no reader had connected by then")
         return found[0][1:]
 
     def spans(self, allocated: Allocated, attempt: int) -> list[tuple[int, int]]:
@@ -97,7 +97,7 @@ class Received:
     def _gap(self, low: int, high: int, attempt: int) -> Iterator[Gone]:
         """What is missing there, cut at the blocks that it was stored in: each went with the attempt that stored it
         last. What no block had went with any of the attempts from the last one that had stored something before it to
-        the last one before somebody stored what comes after it."""
+        the last one before another receiver stored what comes after it."""
         blocks = list(self.blocks.values())
         cuts = {each for block in blocks for each in (block.start, block.end) if low < each < high}
         for start, end in pairwise(sorted({low, high, *cuts})):
@@ -117,7 +117,7 @@ class Received:
 
     @property
     def volatile(self) -> bool:
-        """Does a receiver keep what it has in memory alone?"""
+        """Return whether a receiver keeps what it has in memory alone."""
         return any(not each.block.kept for each in self.blocks.values())
 
 

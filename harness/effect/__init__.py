@@ -127,19 +127,22 @@ class Effects:
         return tuple(names), tuple(str(row[1]) for row in described)
 
     def aggregates(self, sql: str) -> bool:
-        """Does the effect fold several records into one row: grouping, aggregate function, DISTINCT, or a window?"""
+        """Return whether the effect folds several records into one row: grouping, aggregate function, DISTINCT, or a
+        window."""
         return syntax.folded(self._tree(sql), known().aggregates)
 
     def plain(self, sql: str) -> bool:
-        """Does each record by itself give its rows, whatever the others are? Then more records only add rows."""
+        """Return whether each record by itself gives its rows, whatever the others are. Then more records only add
+        rows."""
         return syntax.plain(self._tree(sql), known().aggregates)
 
     def keyed(self, sql: str, key: Collection[str]) -> bool:
-        """Is a key there if any of its records is, whatever the others are? No `key` means all columns."""
+        """Return whether a key is there if any of its records is, whatever the others are. No `key` means all
+        columns."""
         return syntax.keyed(self._tree(sql), self.shape(sql)[0], key, known().aggregates, self.columns())
 
     def distinct(self, sql: str) -> bool:
-        """Is each row what one record gives by itself, there once by DISTINCT alone?"""
+        """Return whether each row is what one record gives by itself, there once by DISTINCT alone."""
         return syntax.distinct(self._tree(sql), known().aggregates)
 
     def growing(self, sql: str) -> dict[int, bool]:
@@ -246,8 +249,8 @@ class Effects:
         return syntax.named(self._tree(sql))
 
     def lacks(self, sql: str, flags: Collection[str]) -> bool:
-        """Is the effect wrong over this ledger, though it had `flags` too? Be it by a pattern or a join, it may ask for
-        columns that it does not name."""
+        """Return whether the effect is wrong over this ledger, even with `flags`. By a pattern or a join, it may ask
+        for columns that it does not name."""
         given = "".join(f", false as {_quoted(each)}" for each in flags)
         asked = f"describe with ledger as (select *{given} from temp.ledger) select * from ({self._bare(sql)})"
         try:
@@ -362,7 +365,8 @@ class Effects:
             raise self._wrong(sql, _words(failure)) from failure
 
     def _bounded(self, work: Callable[[], Answer]) -> Answer:
-        """Do it in a thread of its own (a signal waits for whoever is in DuckDB), interrupted when the time is up."""
+        """Do it in a thread of its own (a signal waits for the thread that is in DuckDB), interrupted when the time is
+        up."""
         asked = self._thread.submit(work)
         try:
             wait([asked], timeout=SECONDS_MAX)

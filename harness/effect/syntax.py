@@ -22,17 +22,17 @@ PICKS = (*COUNTS, "min", "max", "first", "last", "any_value", "arbitrary", "mode
 
 
 def folded(tree: Tree, aggregates: Collection[str]) -> bool:
-    """Does it fold several records into one row: grouping, aggregate function, DISTINCT, or a window?"""
+    """Return whether it folds several records into one row: grouping, aggregate function, DISTINCT, or a window."""
     return any(_folds(node, aggregates) for node in _nodes(tree))
 
 
 def plain(tree: Tree, aggregates: Collection[str]) -> bool:
-    """Does each record by itself give its rows, whatever the others are? Then more records only add rows."""
+    """Return whether each record by itself gives its rows, whatever the others are. Then more records only add rows."""
     return _straight(tree) and not _cut(tree) and not folded(tree, aggregates)
 
 
 def distinct(tree: Tree, aggregates: Collection[str]) -> bool:
-    """Is each row what one record gives by itself, there once by DISTINCT alone?"""
+    """Return whether each row is what one record gives by itself, there once by DISTINCT alone."""
     others = [node for node in _nodes(tree) if node.get("type") != "DISTINCT_MODIFIER"]
     once = _straight(tree) and not _cut(tree, "DISTINCT_MODIFIER")
     return once and folded(tree, aggregates) and not any(_folds(node, aggregates) for node in others)
@@ -41,10 +41,9 @@ def distinct(tree: Tree, aggregates: Collection[str]) -> bool:
 def keyed(
     tree: Tree, names: Sequence[str], key: Collection[str], aggregates: Collection[str], columns: Collection[str]
 ) -> bool:
-    """Is a key there if any of its records is, whatever the others are, and however often? True of rows record by
-    record, of DISTINCT, and of a plain GROUP BY whose key is no aggregate.
-
-    `names` are those of the query's columns, `columns` those of its table; no `key` means all."""
+    """Return whether a key is there if any of its records is, whatever the others are, and however often. True of rows
+    record by record, of DISTINCT, and of a plain GROUP BY whose key is no aggregate. `names` are those of the query's
+    columns, `columns` those of its table; no `key` means all."""
     node = _select(tree)
     if not _straight(tree) or _cut(tree, "DISTINCT_MODIFIER") or node.get("having"):
         return False
@@ -134,7 +133,7 @@ def unsteady(tree: Tree, columns: Collection[str], functions: Collection[str]) -
 
 
 def _to_now(node: Node) -> bool:
-    """Is it an age until today?"""
+    """Return whether it is an age until today."""
     if node.get("class") != "FUNCTION" or str(node.get("function_name")).lower() != "age":
         return False
     given = node.get("arguments") or node.get("children") or ()
@@ -175,13 +174,13 @@ def _straight(tree: Tree) -> bool:
 
 
 def _cut(tree: Tree, *but: str) -> bool:
-    """Does it leave rows out by their number or likeness: LIMIT, DISTINCT ON?"""
+    """Return whether it leaves rows out by their number or likeness: LIMIT, DISTINCT ON."""
     modifiers = _select(tree).get("modifiers") or ()
     return any(m.get("type") not in ("ORDER_MODIFIER", *but) or m.get("distinct_on_targets") for m in modifiers)
 
 
 def _wild(tree: Tree) -> bool:
-    """May an item stand for several columns?"""
+    """Return whether an item may stand for several columns."""
     nodes = list(_nodes(_select(tree).get("select_list", ())))
     return any(part.get("class") == "STAR" or part.get("function_name") == "unnest" for part in nodes)
 

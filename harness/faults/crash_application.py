@@ -11,7 +11,7 @@ from harness.triggers.base import Planned
 
 
 class CrashApplication:
-    """Nobody is left to write on."""
+    """No process is left to write on."""
 
     about = About(
         name="crash application",

@@ -97,7 +97,7 @@ def executors(found: Sequence[Process], hit: TriggerHit, *, every: bool) -> Sequ
 
 
 def lost_task(run: RunContext, log: Path | None, since: int) -> bool:
-    """Does the driver's log say, after its first `since` bytes, that a task died with its executor?"""
+    """Return whether the driver's log says, after its first `since` bytes, that a task died with its executor."""
     if log is None:
         return False
     try:

@@ -15,7 +15,7 @@ STOPPED_WITHIN_S = 20.0
 
 
 class PauseDriver:
-    """Nobody dies; others may take it for dead."""
+    """No process dies; others may take it for dead."""
 
     about = About(
         name="pause driver",

@@ -31,7 +31,7 @@ class StopDriver:
         options=NoOptions,
     )
     impact = Impact.DRIVER_STOPPED
-    # Whoever finishes what it has in flight may end well.
+    # A driver that finishes what it has in flight may end well.
     needs = frozenset({Means.SIGNAL_DRIVER, Means.RESTART_ENDED})
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:

@@ -22,7 +22,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _alike(name: str, other: str) -> bool:
-    """Are they, word by word? `kill files` and `kill s3` share one, and mean two things."""
+    """Return whether they are alike, word by word. `kill files` and `kill s3` share one, and mean two things."""
     ours, theirs = name.split(), other.split()
     if len(ours) != len(theirs):
         return True

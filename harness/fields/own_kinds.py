@@ -41,7 +41,7 @@ def conftest_of(path: Path) -> Path | None:
 
 def _folders(path: Path) -> Iterator[Path]:
     yield from _above(path)
-    with suppress(FileNotFoundError):  # a current folder that somebody has removed
+    with suppress(FileNotFoundError):  # a current folder that was removed
         yield from _above(Path.cwd())
 
 
@@ -76,7 +76,7 @@ def _run(path: Path) -> None:
 
 @cache
 def registers(conftest: Path) -> bool:
-    """Does it, or a module beside it that it imports, import something of ours and call a `register`?"""
+    """Return whether it, or a module beside it that it imports, imports something of ours and calls a `register`."""
     todo, seen = [conftest], set[Path]()
     ours = conftest.parent / "harness"
     while todo:

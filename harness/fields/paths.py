@@ -39,7 +39,7 @@ def scenario_files(folder: Path) -> list[Path]:
     UsageError for a folder that cannot be looked into: scenarios in it would be passed over in silence."""
 
     def refused(failure: OSError) -> None:
-        # One that somebody removed meanwhile holds no scenarios; of a process that ended, /proc says ESRCH.
+        # One that was removed meanwhile holds no scenarios; of a process that ended, /proc says ESRCH.
         if not isinstance(failure, FileNotFoundError | NotADirectoryError | ProcessLookupError):
             saw = f"{failure.filename} cannot be looked into: {failure.strerror}"
             raise UsageError(f"asked for the scenarios in {folder}; {saw}. Mend that, or name another folder")
@@ -98,7 +98,7 @@ def missing(name: str, root: Path) -> str:
 
 
 def package_folder(package: str) -> Path | None:
-    """Where an installed package lies. It is found, not imported: looking at a scenario runs nobody's code."""
+    """Where an installed package lies. It is found, not imported: reading a scenario runs no code of the user."""
     try:
         spec = importlib.util.find_spec(package) if package.isidentifier() else None
     except ValueError:

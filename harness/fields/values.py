@@ -159,7 +159,7 @@ def short(number: Decimal) -> str:
 
 
 def is_query(text: str) -> bool:
-    """Is it a query that a database's server answers, and no table's name, which may be `values`?"""
+    """Return whether it is a query that a database's server answers, and no table's name, which may be `values`."""
     return bool(QUERY.match(text)) and not TABLE.fullmatch(text)
 
 

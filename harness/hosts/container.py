@@ -51,8 +51,8 @@ class InContainer:
         return self.container
 
     def stop(self) -> None:
-        """SIGKILL to the server; its container stays, so that `start` brings it back. Until then nobody misses it.
-        Raises StackError."""
+        """SIGKILL to the server; its container stays, so that `start` brings it back. Until then its absence is no
+        error. Raises StackError."""
         if self.container is not None:
             self.container.go_away()
 
@@ -144,7 +144,7 @@ class Container:
         return True
 
     def disconnected(self) -> bool:
-        """Does the kernel show it nothing but its own loopback? False where that cannot be seen."""
+        """Return whether the kernel shows it only its own loopback. False where that cannot be seen."""
         try:
             lines = Path(f"/proc/{self._pid()}/net/dev").read_text(encoding="ascii").splitlines()[2:]
         except (OSError, StackError, psutil.Error):
@@ -184,16 +184,16 @@ class Container:
             raise StackError(f"{asked}; it said: {words or f'exit status {done.exit_code}'}")
 
     def reaches(self, port: int) -> bool:
-        """Has a process in it a TCP connection to that port, of whatever machine?"""
+        """Return whether a process in it has a TCP connection to that port, of whatever machine."""
         return any(process.reaches(port) for process in self.processes())
 
     def speaks_from(self, address: str, port: int) -> bool:
-        """Does a process in it hold the TCP socket with that local address and port?"""
+        """Return whether a process in it holds the TCP socket with that local address and port."""
         return any(process.speaks_from(address, port) for process in self.processes())
 
     def processes(self) -> list[LocalProcess]:
         """What runs in it, as this machine's process table shows it; its first process first; empty once it ended.
-        Raises StackError when the engine does not tell: that is not the same as nobody."""
+        Raises StackError when the engine does not tell: that is not the same as no address."""
         try:
             return LocalProcess(psutil.Process(self._pid())).family() if self.alive() else []
         except psutil.NoSuchProcess:
@@ -207,7 +207,7 @@ class Container:
         return pid
 
     def visible(self) -> bool:
-        """Does this machine's process table show its first process, and may we signal it?"""
+        """Return whether this machine's process table shows its first process, and we may signal it."""
         try:
             pid = self._pid()
             psutil.Process(pid).send_signal(0)
@@ -221,7 +221,7 @@ class Container:
             return bytes(self._container.exec_run(list(argv)).output or b"").decode(errors="replace")
 
     def has(self, *modules: str) -> bool:
-        """Can its Python import these?"""
+        """Return whether its Python can import these."""
         with contextlib.suppress(DockerException, requests.RequestException):
             return bool(self._container.exec_run(["python3", "-c", f"import {', '.join(modules)}"]).exit_code == 0)
         return True

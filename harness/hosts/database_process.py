@@ -25,7 +25,7 @@ class DatabaseProcess:
         return self._port.number
 
     def stop(self, *, grace_s: float = 0.0) -> None:
-        """End the server; its data stays, so that `start` brings it back. Until then nobody misses it."""
+        """End the server; its data stays, so that `start` brings it back. Until then its absence is no error."""
         process, self._process = self._process, None
         if process is not None:
             self._session.end(process, grace_s=grace_s)

@@ -222,7 +222,7 @@ class Engine:
                 made = container.with_kwargs(**more).start().get_wrapped_container()
                 return self.client.containers.get(str(made.id))
             except BaseException:
-                # It may run all the same, and nobody would know of it.
+                # It may run all the same, and that would not be seen.
                 with contextlib.suppress(Exception):
                     self.client.containers.get(f"{self.session}-{wanted.name}").remove(force=True, v=True)
                 raise

@@ -80,9 +80,9 @@ class LocalProcess:
         return True
 
     def alive(self) -> bool:
-        """Return False once it is gone, or a zombie that nobody has asked after yet, or is asked after right now (state
-        X). A thread that is in a system call outlives the first one of its process, which is a zombie by then and
-        cannot be asked after."""
+        """Return False once it is gone, or a zombie that its parent has not waited for yet, or is asked after right now
+        (state X). A thread that is in a system call outlives the first one of its process, which is a zombie by then
+        and cannot be asked after."""
         try:
             state = self.process.status()
             alone = state == psutil.STATUS_ZOMBIE and len([*Path(f"/proc/{self.pid}/task").iterdir()]) == 1
@@ -101,7 +101,7 @@ class LocalProcess:
         return "T" in states and states <= {"T", "Z", "X"} and self.process.is_running()
 
     def threads(self) -> frozenset[str]:
-        """What its threads are called, the first 15 bytes of each; empty where nobody can see them."""
+        """What its threads are called, the first 15 bytes of each; empty where they cannot be seen."""
         try:
             return frozenset(
                 (task / "comm").read_text().rstrip("\n") for task in Path(f"/proc/{self.pid}/task").iterdir()
@@ -110,7 +110,7 @@ class LocalProcess:
             return frozenset()
 
     def reaches(self, port: int) -> bool:
-        """Has it a TCP connection to that port, of whatever machine?"""
+        """Return whether it has a TCP connection to that port, of whatever machine."""
         return self._holds(lambda socket: socket.to_port == port and socket.state == ESTABLISHED)
 
     def family(self) -> list[LocalProcess]:
@@ -121,7 +121,7 @@ class LocalProcess:
             return []
 
     def speaks_from(self, address: str, port: int) -> bool:
-        """Does it hold the TCP socket with that local address and port?"""
+        """Return whether it holds the TCP socket with that local address and port."""
         return self._holds(lambda socket: socket.port == port and socket.address == address)
 
     def _holds(self, which: Callable[[Socket], bool]) -> bool:

@@ -2,7 +2,7 @@
 address of a session's network is one container's until its run is over.
 
 A reserved port is bound but never listened on. A server that sets SO_REUSEADDR (the JVM and Postgres do) may still
-listen on it, also again after a restart; nobody else is given it meanwhile.
+listen on it, also again after a restart; no other process is given it meanwhile.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Port:
         self.number: int = self._socket.getsockname()[1]
 
     def open(self) -> bool:
-        """Whether somebody listens on it. Says nothing about who: ask for an identity before use."""
+        """Whether a process listens on it. Says nothing about who: ask for an identity before use."""
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
             client.settimeout(1.0)
             return client.connect_ex((LOOPBACK, self.number)) == 0
@@ -55,7 +55,7 @@ class Leases:
     """The addresses of the first IPv4 range in `subnets`, such as `172.18.0.0/16`, without its first one, which is the
     gateway's. Several threads may ask.
 
-    An engine that picks addresses itself gives a free one to whoever comes next, and a container that is off the
+    An engine that picks addresses itself gives a free one to the next that asks, and a container that is off the
     network for a while has to come back at its own."""
 
     def __init__(self, subnets: Sequence[str]) -> None:
@@ -66,7 +66,7 @@ class Leases:
         self._lock = threading.Lock()
 
     def take(self, run: str | None) -> str | None:
-        """An address that nobody has, for a container of a run, or of the session (None). They are given in turn, so
+        """A free address, for a container of a run, or of the session (None). They are given in turn, so
         one that was given back is not the next. None where the network has no IPv4. Raises StackError when all are
         taken."""
         if self._range is None:

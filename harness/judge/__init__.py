@@ -39,7 +39,7 @@ from harness.judge.ran_again import in_the_driver
 from harness.judge.read_folder import Run, read_run
 from harness.judge.sinks import Compared, compared
 from harness.judge.stalled import Stall, stalled
-from harness.scenario import Finding, Kind, Stake, Verdict
+from harness.scenario import Exposure, Finding, Kind, Verdict
 
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
 """What a sink that shows its rows late, or their last version, can look like for a while."""
@@ -71,10 +71,10 @@ class Facts:
     """The same, where the scenario declares it."""
 
     @cached_property
-    def stakes(self) -> tuple[Stake, ...]:
+    def exposures(self) -> tuple[Exposure, ...]:
         """What the steps exposed."""
         known = not (self.late or self.skips)
-        return tuple(stake for sink in self.sinks for step in sink.steps for stake in step.stakes if known)
+        return tuple(exposure for sink in self.sinks for step in sink.exposed for exposure in step.exposures if known)
 
     @cached_property
     def violating(self) -> list[Finding]:
@@ -115,11 +115,11 @@ def judged(folder: Path) -> Judged:
     """Return the verdict on the run in `folder`. Raises UsageError for a folder that holds no whole run, or expected
     rows that are no query; HarnessError for damage."""
     run, producer = _read(folder)
-    hits = read_injections(run)
-    sinks = compared(run, hits)
+    injections = read_injections(run)
+    sinks = compared(run, injections)
     marks = frozenset(signature(finding) for sink in sinks for finding in sink.examined.findings)
     baseline = Baseline(runs=read_baseline_runs(run, _findings), marks=marks)
-    labels = {hit.number: hit.label for hit in hits}
+    labels = {injection.number: injection.label for injection in injections}
     findings = [each for sink in sinks for each in attributed(sink, baseline, run.scenario.guarantee, labels)]
     examined = [sink.examined for sink in sinks]
     strange = {sink.position: sink.name for sink in examined if _never_matches(sink, examined, findings)}
@@ -130,8 +130,8 @@ def judged(folder: Path) -> Judged:
         findings=findings,
         strange=strange,
         after_baseline=against(baseline, [each for each in findings if each.finding.position not in strange]),
-        stall=stalled(run, hits, baseline.runs),
-        skips=undeclared(run, hits),
+        stall=stalled(run, injections, baseline.runs),
+        skips=undeclared(run, injections),
         late=declared(run),
     )
     needed = [] if facts.own_errors else [each.finding for each in findings if each.needs_baseline]
@@ -149,7 +149,7 @@ def _verdict(facts: Facts) -> Verdict:
     run, reasons, violating = facts.run, _reasons(facts), facts.violating
     found = words.word(violating, reasons)
     meant = all(each.meant for each in reasons.untested)
-    sound = meant and not any(step.unknown for sink in facts.sinks for step in sink.steps)
+    sound = meant and not any(step.unknown for sink in facts.sinks for step in sink.exposed)
     sound = sound and not (reasons.inconclusive and _readable(run))
     amiss = words.unexpected(found, violating, reasons, run.scenario.expect, sound=sound)
     told = [amiss] if amiss and found is run.scenario.expect.word else []
@@ -170,9 +170,11 @@ def _verdict(facts: Facts) -> Verdict:
         steps=run.steps,
         self_tests=facts.planted,
         counts=facts.counts,
-        stakes=facts.stakes,
+        exposures=facts.exposures,
         untried=tuple(_untried(run, facts.sinks)),
-        points_hit=tuple(dict.fromkeys((stake.sink, stake.point) for stake in facts.stakes if stake.counts)),
+        points_hit=tuple(
+            dict.fromkeys((exposure.sink, exposure.point) for exposure in facts.exposures if exposure.counts)
+        ),
         notes=tuple(_notes(facts)),
     )
 
@@ -215,7 +217,7 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
     yield from words.missed(run.steps, len(run.scenario.schedule))
     # Where no attempt survived a step, nothing could run again or go on beyond.
     ended = any(finding.kind is Kind.STALLED and finding.faults for finding in facts.violating)
-    yield from [] if facts.late or ended else _nothing_counts(run, facts.sinks, facts.stakes)
+    yield from [] if facts.late or ended else _nothing_counts(run, facts.sinks, facts.exposures)
     yield from words.uncompared(facts.counts, facts.planted, compared=_readable(run), lost=lost)
 
 
@@ -244,7 +246,7 @@ def completed(folder: Path) -> bool:
 def _findings(run: Run) -> list[Finding] | None:
     """Return the findings of a baseline run; None if it did not get done, or not every sink could be compared."""
     sinks = [sink.examined for sink in compared(run, (), baseline=True)]
-    if not all(sink.drained and (sink.case is not None or sink.sink.effect is None) for sink in sinks):
+    if not all(sink.caught_up and (sink.case is not None or sink.sink.effect is None) for sink in sinks):
         return None
     return [finding for sink in sinks for finding in sink.findings]
 
@@ -260,26 +262,27 @@ def behind(folder: Path) -> bool:
 def _open(run: Run, sinks: Sequence[Compared]) -> list[str]:
     """Return why not all is committed by the pipeline, by the word of the run loop or by the ledger."""
     examined = [sink.examined for sink in sinks]
-    drained = run.drained and all(each.drained for each in examined)
+    caught_up = run.caught_up and all(each.caught_up for each in examined)
     open_ = [reason for each in examined for reason in (*each.reasons.waiting, *each.reasons.unknown)]
-    if run.drained and not all(each.drained or each.behind for each in examined):
-        open_.append("not drained: not all records of the source are committed, though the run says otherwise")
-    if not drained and not open_ and not run.outcome.get("reasons"):
-        open_.append("not drained: records lie beyond what the pipeline has committed")
+    if run.caught_up and not all(each.caught_up or each.behind for each in examined):
+        open_.append("not caught up: not all records of the source are committed, though the run says otherwise")
+    if not caught_up and not open_ and not run.outcome.get("reasons"):
+        open_.append("not caught up: records lie beyond what the pipeline has committed")
     return open_
 
 
-def _nothing_counts(run: Run, sinks: Sequence[Compared], stakes: Sequence[Stake]) -> Iterator[words.Untested]:
+def _nothing_counts(run: Run, sinks: Sequence[Compared], exposures: Sequence[Exposure]) -> Iterator[words.Untested]:
     """Yield why no step counts; nothing if one does."""
-    if not run.scenario.schedule or any(stake.counts for stake in stakes):
+    if not run.scenario.schedule or any(exposure.counts for exposure in exposures):
         return
     out: dict[str, None] = {}
     for sink in sinks:
-        for step in sink.steps:
-            head = f"step {step.hit.number} (`{step.hit.outcome.name}`) does not count for {sink.examined.name}"
-            for stake in step.stakes:
-                allowed = f": {run.scenario.guarantee} allows it" if stake.allowed else ""
-                out[f"{head}: {stake.note}{allowed}"] = None
+        for step in sink.exposed:
+            struck = f"step {step.injection.number} (`{step.injection.outcome.name}`)"
+            head = f"{struck} does not count for {sink.examined.name}"
+            for exposure in step.exposures:
+                allowed = f": {run.scenario.guarantee} allows it" if exposure.allowed else ""
+                out[f"{head}: {exposure.note}{allowed}"] = None
             if step.why:
                 out[f"{head}: {step.why}"] = None
     yield from (words.Untested(why, meant=True) for why in out or ["no step is known to have exposed anything"])
@@ -289,10 +292,10 @@ def _untried(run: Run, sinks: Sequence[Compared]) -> Iterator[tuple[str, str]]:
     """Yield sink and crash point where a step could have counted, and none did."""
     safe = SAFE.get(run.scenario.guarantee.allows, ())
     for sink in sinks:
-        hit = {step.point for step in sink.steps if step.counting}
-        own = any(step.reach and step.reach.own for step in sink.steps)
+        counted = {step.point for step in sink.exposed if step.counting}
+        own = any(step.reach and step.reach.own for step in sink.exposed)
         points = (*([EARLY] if own else []), PLANNED, WRITING, WRITTEN)
-        left = (point for point in points if point not in safe and point not in hit)
+        left = (point for point in points if point not in safe and point not in counted)
         yield from ((sink.examined.name, point) for point in left if sink.examined.case)
 
 
@@ -306,7 +309,7 @@ def _notes(facts: Facts) -> Iterator[str]:
     yield from (
         f"{each.name} holds no row: is it the right table?" for each in empty if each.position not in facts.strange
     )
-    counting = {sink.examined.name: any(step.counting for step in sink.steps) for sink in read}
+    counting = {sink.examined.name: any(step.counting for step in sink.exposed) for sink in read}
     if any(counting.values()):
         left = [name for name, counts in counting.items() if not counts]
         yield from (f"{name} was not put to the test: no step counts there" for name in left)

@@ -29,14 +29,14 @@ class Attributed:
 
 def attributed(sink: Compared, baseline: Baseline, guarantee: Guarantee, labels: Mapping[int, str]) -> list[Attributed]:
     """Return the findings of one sink with their causes; `labels` are what steps are called."""
-    out, unknown = [], any(step.unknown for step in sink.steps)
+    out, unknown = [], any(step.unknown for step in sink.exposed)
     for place, finding in enumerate(sink.examined.findings):
         ways, within = sink.explained.get(place, []), sink.within.get(place, [])
         options = sink.options[place] if place < len(sink.options) else ()
         shown = baseline.shown(finding)
         harms = {harm for way in ways for harm in way.harms} or {*finding.harms}
-        hit = None if unknown and not ways else bool(within)
-        answer = violates(finding, guarantee, harms=harms, options=options, shown=shown, hit=hit)
+        struck = None if unknown and not ways else bool(within)
+        answer = violates(finding, guarantee, harms=harms, options=options, shown=shown, struck=struck)
         # Where the expected rows are wrong, what differs from them is no violation.
         answer = False if sink.examined.reasons.error else answer
         needed = not sink.examined.reasons.error and (answer is not False or guarantee.allows is Harm.LOSS)
@@ -60,7 +60,7 @@ def _caused(
     steps = next(iter(sets)) if len(sets) == 1 else ()
     if shown is Shown.CLEAN and steps:
         return replace(finding, faults=tuple(labels[step] for step in steps))
-    candidates = sorted({step for steps in sets for step in steps} or {step.hit.number for step in within})
+    candidates = sorted({step for steps in sets for step in steps} or {step.injection.number for step in within})
     if shown is Shown.CLEAN and len(candidates) == 1:
         note = joined(finding.note, ONLY_WITH)
         return replace(finding, faults=(labels[candidates[0]],), note=note)

@@ -36,7 +36,7 @@ class BaselineRun:
 
     @property
     def usable(self) -> bool:
-        """Did it come to its end, and does what it does not show say something?"""
+        """Return whether it came to its end, and what it does not show can be used."""
         return not (self.open or self.error)
 
 
@@ -75,7 +75,7 @@ def _baseline_run(number: int, run: Run | str, findings: Callable[[Run], Sequenc
     outcome: Mapping[str, Any] = run.outcome
     if outcome.get("error"):
         return BaselineRun(number=number, error=str(outcome["error"]))
-    found = findings(run) if run.drained and not outcome.get("reasons") else None
+    found = findings(run) if run.caught_up and not outcome.get("reasons") else None
     if found is None:
         return BaselineRun(number=number, open=True, gap_s=run.progressed.gap_s)
     by = {signature(finding): finding for finding in found if finding.kind is not Kind.RECOVERED}

@@ -65,7 +65,9 @@ class Causes:
         """Return each way in which steps explain a finding, of the fewest steps that do."""
         key = self.key(finding)
         steps = self.within(key)
-        alone = [Explained((step.hit.number,), frozenset({harm})) for step in steps for harm in self._by(step, key)]
+        alone = [
+            Explained((step.injection.number,), frozenset({harm})) for step in steps for harm in self._by(step, key)
+        ]
         if alone or len(steps) > STEPS_MAX:
             return alone
         if not self.scale.case.aggregate:
@@ -77,17 +79,21 @@ class Causes:
 
     def before(self, step: Exposed, key: Key, harm: Harm) -> list[Explained]:
         """Return the steps before one whose reprocessing gives a key its rows again, or that interrupted it."""
-        before = (each for each in self.steps if each.hit.number < step.hit.number)
+        before = (each for each in self.steps if each.injection.number < step.injection.number)
         spans = [(each, each.again if harm is Harm.REPETITION else each.missing) for each in before]
         found = [each for each, mine in spans if key in self.scale.keys(mine)]
-        return [Explained((each.hit.number,), frozenset({harm})) for each in found]
+        return [Explained((each.injection.number,), frozenset({harm})) for each in found]
 
     def may_come(self, step: Exposed, ways: Sequence[Explained]) -> bool:
         """Return whether the sink may show a committed row later than at the reading of a step: a transaction hides it,
         or the delay that the scenario declares has not passed since the steps that explain its absence."""
-        assert step.hit.at is not None
-        then, numbers = step.hit.at.snapshot, {number for way in ways for number in way.steps}
-        began = [each.hit.at.snapshot.at_s for each in self.steps if each.hit.at and each.hit.number in numbers]
+        assert step.injection.at is not None
+        then, numbers = step.injection.at.snapshot, {number for way in ways for number in way.steps}
+        began = [
+            each.injection.at.snapshot.at_s
+            for each in self.steps
+            if each.injection.at and each.injection.number in numbers
+        ]
         return bool(then.writing.get(str(self.scale.position))) or then.at_s - max(began) <= (self.scale.late_s or 0.0)
 
     def touching(self, finding: Finding) -> list[Exposed]:
@@ -110,7 +116,7 @@ class Causes:
         """Return whether the key was right when the fault was injected; None if the reading does not tell. An attempt
         that had not worked left the sink as it was."""
         assert step.at is not None and step.reach is not None
-        if not step.hit.worked or key in self.keys(step.reach.partial) or self._masked(key):
+        if not step.injection.worked or key in self.keys(step.reach.partial) or self._masked(key):
             return None
         low, high = (step.at.of(rows.elements())[key] for rows in self._ends(step, key))
         state = self._state_of_total if self.scale.case.aggregate else self._state_of_rows
@@ -204,7 +210,7 @@ class Causes:
         again = [step for step in steps if step.again and self.rows(Cut(only=step.again))[key]]
         given = sum((self.rows(Cut(only=step.again))[key] for step in again), Counter[Row]())
         if surplus and surplus <= given:
-            yield Explained(tuple(step.hit.number for step in again), frozenset({Harm.REPETITION}))
+            yield Explained(tuple(step.injection.number for step in again), frozenset({Harm.REPETITION}))
 
     def _lost(self, step: Exposed, key: Key) -> bool:
         missing = self.right[key] - self.end[key]
@@ -262,7 +268,7 @@ class Causes:
             again = tuple(step.again for step, harms in zip(steps, chosen, strict=True) if Harm.REPETITION in harms)
             without = joined(*(step.missing for step, harms in zip(steps, chosen, strict=True) if Harm.LOSS in harms))
             if self._gives(Cut(again=again, without=without), key):
-                yield Explained(tuple(step.hit.number for step in steps), frozenset().union(*chosen))
+                yield Explained(tuple(step.injection.number for step in steps), frozenset().union(*chosen))
 
 
 def _harms(step: Exposed) -> Sequence[frozenset[Harm]]:
@@ -318,7 +324,7 @@ def repaired(scale: Scale, causes: Causes, *, since: int) -> Iterator[Repaired]:
         return
     right, end = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found))
     known = set[Key]()
-    for step in (step for step in causes.steps if step.hit.number > since):
+    for step in (step for step in causes.steps if step.injection.number > since):
         assert step.at is not None and step.reach is not None
         committed, partial = scale.upto(step.reach.low, step.at), scale.keys(step.reach.partial)
         lost, unexplained = list[Repaired](), False

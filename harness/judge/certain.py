@@ -41,7 +41,7 @@ def certainly(scale: Scale, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def keyed(scale: Scale) -> bool:
-    """Is each row of the effect there for each of its records, or for any of them?"""
+    """Return whether each row of the effect is there for each of its records, or for any of them."""
     return scale.effects.keyed(scale.sql, scale.case.key)
 
 

@@ -33,7 +33,7 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 @dataclass(kw_only=True)
 class SinkReasons:
     """What a sink says of the word. `unread` are the reasons of a sink that the scenario says cannot be read, `waiting`
-    those of rows that are missing while the pipeline is not drained."""
+    those of rows that are missing while the pipeline is not caught up."""
 
     unread: list[str] = field(default_factory=list)
     untested: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class SinkReasons:
 
 @dataclass(kw_only=True)
 class Counts:
-    """Rows of one sink. `unseen` are missing while the pipeline is not drained, `strange` may be of records which the
+    """Rows of one sink. `unseen` are missing while the pipeline is not caught up, `strange` may be of records which the
     ledger lacks, `rounded` differ by rounding; `kinds` counts the findings of each kind."""
 
     kinds: Counter[Kind] = field(default_factory=Counter)
@@ -74,13 +74,13 @@ class Comparison:
 
 @dataclass(kw_only=True)
 class Examined:
-    """What came of one sink. `behind`: the pipeline is drained, and a batch has yet to write what it took. `comparison`
-    is None where the sink could not be compared."""
+    """What came of one sink. `behind`: the pipeline is caught up, and a batch has yet to write what it took.
+    `comparison` is None where the sink could not be compared."""
 
     sink: Sink
     name: str
     position: int
-    drained: bool
+    caught_up: bool
     table: SinkTable | None = None
     comparison: Comparison | None = None
     findings: list[Finding] = field(default_factory=list)
@@ -111,7 +111,7 @@ class Examined:
         *,
         late_s: float | None,
     ) -> Scale | None:
-        """What hits are weighed with under a guarantee that allows this harm; None if the sink could not be
+        """Return what steps are weighed with under a guarantee that allows this harm; None if the sink could not be
         compared."""
         if self.case is None or self.table is None:
             return None
@@ -160,17 +160,17 @@ def examine(
     *,
     name: str,
     position: int,
-    drained: bool,
+    caught_up: bool,
     short: bool = False,
 ) -> Examined:
     """Judge one sink. `short`: the pipeline may have taken records that the ledger has not. Raises UsageError for an
     effect that is no query."""
-    out = Examined(sink=sink, name=name, position=position, drained=drained, table=table)
+    out = Examined(sink=sink, name=name, position=position, caught_up=caught_up, table=table)
     if table is None or table.unreadable or sink.effect is None:
         (out.reasons.unread if sink.effect is None else out.reasons.untested).append(_unreadable(out, table))
         return out
     effect = effects.table(sink.effect)
-    committed = effect if drained else _of_committed(effects, sink.effect, effect)
+    committed = effect if caught_up else _of_committed(effects, sink.effect, effect)
     out.counts.found, out.counts.expected = len(table.rows), len(committed.rows)
     out.reasons.untested += schema_mismatch(sink, effect.described, table.columns, name=name)
     if out.reasons.untested:
@@ -179,14 +179,14 @@ def examine(
     out.reasons.notes += filter(None, [folding_note(sink, table, name=name), table.note and f"{name}: {table.note}"])
     case = _case(out, effect, table, effects)
     out.reasons.notes += filter(None, [_shared(out, case)])
-    if drained and sink.watermark is None and (lost := effects.unplaced(sink.effect)):
+    if caught_up and sink.watermark is None and (lost := effects.unplaced(sink.effect)):
         words = f"{lost} records of the source are in no batch, and the effect of {name} goes by `_batch`"
-        out.reasons.unknown.append(f"{words}: what it would make of them, nobody can tell")
+        out.reasons.unknown.append(f"{words}: it is not known what it would make of them")
     out.comparison = Comparison(
         case=case,
         short=short,
-        plain=drained or effects.plain(sink.effect),
-        moving=set() if drained else _moving(case, committed),
+        plain=caught_up or effects.plain(sink.effect),
+        moving=set() if caught_up else _moving(case, committed),
     )
     _compare(out, out.comparison)
     _shuffled(out, case, effects)
@@ -248,14 +248,16 @@ def _compare(out: Examined, comparison: Comparison) -> None:
     # A single total under another key is a wrong total, where its value is all the key that it has.
     alone = len(expected) == 1 and not case.payload_places() and bool(comparison.holds)
     # An empty sink may still be written.
-    read = out.drained or bool(comparison.holds)
+    read = out.caught_up or bool(comparison.holds)
     comparison.unmatched = read and bool(expected) and not alone and expected.isdisjoint(comparison.holds)
     for mark in compare(case):
         comparison.bad.add(mark.key)
         if _certain(mark, out, comparison) and not _rounding(mark, out, case) and out.counted(mark.kind):
             out.findings.append(finding(case, mark))
     if counts.unseen:
-        out.reasons.waiting.append(f"{counts.unseen} rows of {out.name} are not seen yet: the pipeline has not drained")
+        out.reasons.waiting.append(
+            f"{counts.unseen} rows of {out.name} are not seen yet: the pipeline has not caught up"
+        )
     if counts.strange:
         out.reasons.unknown.append(
             f"{counts.strange} rows of {out.name} may be of records that the source lacked when it was read back"
@@ -266,7 +268,8 @@ def _compare(out: Examined, comparison: Comparison) -> None:
 
 
 def hidden(examined: Examined, guarantee: Guarantee) -> str:
-    """Why nobody can tell, if findings were cut that a weaker guarantee would have to be asked about one by one."""
+    """Return why findings cannot be judged: some were cut that a weaker guarantee would have to be checked for one by
+    one. Empty if none were."""
     cut = [f"{kind} ({count})" for kind, count in sorted(examined.counts.kinds.items()) if count > FINDINGS_MAX]
     if guarantee is Guarantee.EXACTLY_ONCE or not cut:
         return ""
@@ -274,14 +277,14 @@ def hidden(examined: Examined, guarantee: Guarantee) -> str:
 
 
 def _certain(mark: Mark, out: Examined, comparison: Comparison) -> bool:
-    """While records are under way, only what no later record can mend is a finding: a row that is too much under a
-    `plain` effect, of records that are done. Any other effect ("the latest of each account") may have called for it in
-    between, and a batch in flight may be on its way into the place of its first rows. Of a row that nobody expects the
-    record may be one that the ledger has not."""
+    """Return whether a mark is a finding. While records are under way, only what no later record can mend is one: a row
+    that is too much under a `plain` effect, of records that are committed. Any other effect ("the latest of each
+    account") may have called for it in between, and a batch in flight may be about to replace it. The record of a row
+    that is not expected may be one that the ledger lacks."""
     if comparison.short and mark.kind is not Kind.LOST:
         out.counts.strange += mark.copies
         return False
-    if out.drained:
+    if out.caught_up:
         return True
     if mark.kind in (Kind.LOST, Kind.WRONG_AGGREGATE) or not comparison.plain or mark.key in comparison.moving:
         out.counts.unseen += mark.copies

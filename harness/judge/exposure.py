@@ -19,14 +19,14 @@ from harness.checkers.offset_ranges import Cut, Offsets, Span, Spans, between, c
 from harness.errors import UsageError
 from harness.executions import Execution
 from harness.judge.injections import Injection, lasting
-from harness.judge.progress_at_hit import Reach
+from harness.judge.progress_at_injection import Reach
 from harness.judge.ran_again import Ran, ran_again
 from harness.judge.readings.in_flight import bounded, feeding, handed, has
 from harness.judge.readings.looks import dropped_since, look
 from harness.judge.readings.scale import Scale, changed
 from harness.judge.readings.sink_state import RowsByKey, SinkState, blind, same, whole
 from harness.judge.readings.traces import Traces
-from harness.scenario import Harm, Stake
+from harness.scenario import Exposure, Harm
 
 EARLY, PLANNED, WRITING, WRITTEN, COMMITTED = (
     "offsets committed, sink not written",
@@ -47,7 +47,7 @@ class Exposed:
     in the sink, as far as is known, and is processed again; `missing` was not whole there; `struck` is all that the
     step interrupted. `at` is what the sink held when the fault was injected, `last` before the next attempt wrote."""
 
-    hit: Injection
+    injection: Injection
     why: str = ""
     unknown: bool = False
     reach: Reach | None = None
@@ -57,19 +57,19 @@ class Exposed:
     point: str = ""
     at: SinkState | None = None
     last: SinkState | None = None
-    stakes: tuple[Stake, ...] = ()
+    exposures: tuple[Exposure, ...] = ()
     wrote_first: bool = False
     """The sink held rows beyond the saved offsets."""
 
     @property
-    def counting(self) -> tuple[Stake, ...]:
+    def counting(self) -> tuple[Exposure, ...]:
         """The exposures that count for the guarantee."""
-        return tuple(stake for stake in self.stakes if stake.counts)
+        return tuple(exposure for exposure in self.exposures if exposure.counts)
 
 
 def exposed(
     scale: Scale,
-    hit: Injection,
+    injection: Injection,
     found: Sequence[Reach],
     *,
     many: int,
@@ -80,47 +80,53 @@ def exposed(
     """Return what a step exposed in one sink. `found` are the queries at work that may feed it, of `many` in all;
     `until` is the next step, `executions` are the run's. `writes_first`: the program is known to save its offsets after
     it has written."""
-    if hit.at is None:
-        return Exposed(hit=hit, why=hit.why, unknown=True)
-    at = look(scale, hit.at)
+    if injection.at is None:
+        return Exposed(injection=injection, why=injection.why, unknown=True)
+    at = look(scale, injection.at)
     if at is None:
-        return Exposed(hit=hit, why=f"{scale.case.sink} could not be read when the fault was injected", unknown=True)
-    last = (look(scale, hit.restart) if hit.restart else None) or at
+        return Exposed(
+            injection=injection, why=f"{scale.case.sink} could not be read when the fault was injected", unknown=True
+        )
+    last = (look(scale, injection.restart) if injection.restart else None) or at
     if not found:
-        return _nothing_at_work(hit, at, last)
+        return _nothing_at_work(injection, at, last)
     try:
-        reach = feeding(scale, found, many, last if hit.restart and lasting(hit) is hit.restart else at)
+        reach = feeding(
+            scale, found, many, last if injection.restart and lasting(injection) is injection.restart else at
+        )
         if reach is None:
             words = f"{max(many, len(found))} queries read the source, and the evidence does not tell which one feeds"
-            return Exposed(hit=hit, why=f"{words} {scale.case.sink}: name it in the sink (`query`)", unknown=True)
-        if reach.own and not handed(scale, hit):
+            return Exposed(
+                injection=injection, why=f"{words} {scale.case.sink}: name it in the sink (`query`)", unknown=True
+            )
+        if reach.own and not handed(scale, injection):
             reach = bounded(scale, reach, last)
-        again = _again(executions, hit, reach)
-        struck = _Struck(scale, hit, reach, (at, last), until=until, ran_again=again, writes_first=writes_first)
+        again = _again(executions, injection, reach)
+        struck = _Struck(scale, injection, reach, (at, last), until=until, ran_again=again, writes_first=writes_first)
         return struck.exposed()
     except UsageError as failure:
-        return Exposed(hit=hit, why=scale.refused(failure), unknown=True)
+        return Exposed(injection=injection, why=scale.refused(failure), unknown=True)
 
 
-def _nothing_at_work(hit: Injection, at: SinkState, last: SinkState) -> Exposed:
-    assert hit.at is not None
-    seen = hit.at.snapshot
+def _nothing_at_work(injection: Injection, at: SinkState, last: SinkState) -> Exposed:
+    assert injection.at is not None
+    seen = injection.at.snapshot
     idle = not (seen.queries or seen.error) and seen.position is None
     words = "no query that reads the source was at work when the fault was injected"
-    if hit.only is None:
+    if injection.only is None:
         words = "several queries were at work, and the evidence does not tell whose executor was killed"
-    elif hit.only:
-        words = f"only an executor at work for {hit.only} is known to have been killed"
-    return Exposed(hit=hit, why=words, unknown=not idle, at=at, last=last)
+    elif injection.only:
+        words = f"only an executor at work for {injection.only} is known to have been killed"
+    return Exposed(injection=injection, why=words, unknown=not idle, at=at, last=last)
 
 
-def _again(executions: Sequence[Execution], hit: Injection, reach: Reach) -> Ran:
+def _again(executions: Sequence[Execution], injection: Injection, reach: Reach) -> Ran:
     """Return how the batch in flight ran again though the driver lived. Without an agent nothing tells; tasks of an
     executor that was killed are tried again."""
-    step = hit.outcome
+    step = injection.outcome
     mine = [e for e in executions if (e.attempt, e.query, e.batch) == (step.attempt, reach.checkpoint, reach.batch)]
     seen = ran_again(mine, since_s=step.at_s or 0.0)
-    return Ran.RETRIED if seen is Ran.UNKNOWN and hit.retried else seen
+    return Ran.RETRIED if seen is Ran.UNKNOWN and injection.retried else seen
 
 
 class _Struck:
@@ -129,7 +135,7 @@ class _Struck:
     def __init__(
         self,
         scale: Scale,
-        hit: Injection,
+        injection: Injection,
         reach: Reach,
         looks: tuple[SinkState, SinkState],
         *,
@@ -137,17 +143,17 @@ class _Struck:
         ran_again: Ran,
         writes_first: bool,
     ) -> None:
-        self.scale, self.hit, self.reach, self.until = scale, hit, reach, until
+        self.scale, self.injection, self.reach, self.until = scale, injection, reach, until
         self.at, self.last = looks
         self.ran_again, self.writes_first = ran_again, writes_first
         self.partial = scale.keys(reach.partial)
 
     def exposed(self) -> Exposed:
         again, missing = self.again, self.missing
-        stakes = (*self._of(Harm.REPETITION, again), *self._of(Harm.LOSS, missing))
+        exposures = (*self._of(Harm.REPETITION, again), *self._of(Harm.LOSS, missing))
         return Exposed(
-            hit=self.hit,
-            why="" if stakes else self._why(),
+            injection=self.injection,
+            why="" if exposures else self._why(),
             reach=self.reach,
             again=again,
             missing=missing,
@@ -155,7 +161,7 @@ class _Struck:
             point=self.point,
             at=self.at,
             last=self.last,
-            stakes=stakes,
+            exposures=exposures,
             wrote_first=self.reach.own and bool(self.touched),
         )
 
@@ -180,13 +186,13 @@ class _Struck:
     def in_flight(self) -> bool:
         """Spark's log says what is planned; of a program that manages its own offsets, only what it has begun to write
         does, in this sink or in another one."""
-        assert self.hit.at is not None
-        elsewhere = any(words for place, words in self.hit.at.snapshot.writing.items() if place)
+        assert self.injection.at is not None
+        elsewhere = any(words for place, words in self.injection.at.snapshot.writing.items() if place)
         return not self.reach.own or bool(self.left) or elsewhere
 
     @cached_property
     def handed(self) -> str:
-        return handed(self.scale, self.hit)
+        return handed(self.scale, self.injection)
 
     @cached_property
     def base(self) -> RowsByKey:
@@ -270,8 +276,8 @@ class _Struck:
     @property
     def _rolled_back(self) -> bool:
         """The server had no open transaction on the sink when all had been read: what was handed to it is gone."""
-        assert self.hit.at is not None
-        left = self.hit.restart.snapshot.writing if self.hit.restart else self.hit.at.snapshot.left
+        assert self.injection.at is not None
+        left = self.injection.restart.snapshot.writing if self.injection.restart else self.injection.at.snapshot.left
         return left is not None and not left.get(str(self.scale.position))
 
     @cached_property
@@ -310,12 +316,12 @@ class _Struck:
 
     @property
     def died(self) -> bool:
-        return self.hit.died or self.reach.restarted
+        return self.injection.died or self.reach.restarted
 
     def reprocessed(self, spans: Spans) -> Spans:
         """What of these offsets ran again: beyond where the next attempt began, or all where the same attempt ran its
         batch again."""
-        start = self.reach.next if self.hit.died else self.reach.resumed
+        start = self.reach.next if self.injection.died else self.reach.resumed
         if start is not None and self.died:
             return _beyond(spans, start)
         if self.died:
@@ -356,12 +362,12 @@ class _Struck:
         that committed meanwhile has left rows."""
         if self.died or self.ran_again in (Ran.RETRIED, Ran.RESTARTED) or not self._kept(self.reach.taken):
             return False
-        if self.hit.paused and self.handed and self._rolled_back and not self.touched:
+        if self.injection.paused and self.handed and self._rolled_back and not self.touched:
             return False
-        evidence = self.hit.outcome.evidence
+        evidence = self.injection.outcome.evidence
         meanwhile = evidence.committed_meanwhile.get(self.reach.checkpoint, -1)
         without = self.reach.batch is not None and self.reach.batch <= meanwhile
-        return self.hit.paused or self.hit.retried or evidence.unhealed or without
+        return self.injection.paused or self.injection.retried or evidence.unhealed or without
 
     @property
     def point(self) -> str:
@@ -373,7 +379,7 @@ class _Struck:
             return WRITTEN
         return WRITING if self.left else PLANNED
 
-    def _of(self, harm: Harm, spans: Spans) -> Iterator[Stake]:
+    def _of(self, harm: Harm, spans: Spans) -> Iterator[Exposure]:
         if not spans:
             return
         scale = self.scale
@@ -390,17 +396,16 @@ class _Struck:
                 note = "reprocessing cannot change these expected rows"
         words = "reprocessing" if harm is Harm.REPETITION else "loss"
         told = "; ".join(filter(None, (f"{words} of {self._named(spans)}", note)))
-        yield Stake(
-            step=self.hit.number,
+        yield Exposure(
+            step=self.injection.number,
             position=scale.position,
             sink=scale.case.sink,
             harm=harm,
             point=self.point,
-            shown=not why,
             came=came,
             note=f"{told}: does not count, {why}" if why else told,
             records=scale.effects.size(cut=Cut(only=spans)),
-            attempt=self.hit.outcome.attempt,
+            attempt=self.injection.outcome.attempt,
             checkpoint=self.reach.checkpoint,
             batch=self.reach.batch,
             allowed=harm is scale.allows,
@@ -411,7 +416,7 @@ class _Struck:
         """Return whether the sink's reader has left out all of these rows as repetitions since the fault."""
         if not self.scale.table.folds or self.scale.case.aggregate:
             return False
-        return Counter(rows) <= dropped_since(self.scale, self.hit, self.until)
+        return Counter(rows) <= dropped_since(self.scale, self.injection, self.until)
 
     def _named(self, spans: Spans) -> str:
         if self.reach.batch is not None:

@@ -30,11 +30,11 @@ def violates(
     harms: Collection[Harm],
     options: Sequence[Option] = (),
     shown: Shown,
-    hit: bool | None,
+    struck: bool | None,
 ) -> bool | None:
     """Return whether a finding breaks the guarantee; None if the evidence does not tell. `harms` are those of the steps
-    that explain it, or those that it cannot be without; `options` the whole batches that come to the same total; `hit`:
-    a fault was injected that may have done it, None if its readings do not tell."""
+    that explain it, or those that it cannot be without; `options` the whole batches that come to the same total.
+    `struck`: a fault was injected that may have done it, None if its readings do not tell."""
     if finding.kind is Kind.RECOVERED:
         return False
     allowed = guarantee.allows
@@ -45,7 +45,7 @@ def violates(
     if finding.vague and finding.kind is not Kind.LOST:
         return None
     if finding.kind is Kind.LOST:
-        return _loss_violates(finding, shown, hit=hit)
+        return _loss_violates(finding, shown, struck=struck)
     if finding.kind is Kind.DUPLICATED:
         return allowed is Harm.LOSS or finding.altered
     if finding.kind in EXPLAINED and not finding.altered:
@@ -57,12 +57,12 @@ def violates(
         signs = {sign for option in options for sign, _ in option}
         if (-1 if allowed is Harm.REPETITION else 1) in signs:
             return None
-        return _loss_violates(finding, shown, hit=hit) if allowed is Harm.LOSS else False
+        return _loss_violates(finding, shown, struck=struck) if allowed is Harm.LOSS else False
     return True
 
 
-def _loss_violates(finding: Finding, shown: Shown, *, hit: bool | None) -> bool | None:
+def _loss_violates(finding: Finding, shown: Shown, *, struck: bool | None) -> bool | None:
     """Return whether at-most-once forbids a loss: one that baseline runs show too, or that no fault can have done."""
-    if shown in (Shown.ALIKE, Shown.OTHERS) or hit is False:
+    if shown in (Shown.ALIKE, Shown.OTHERS) or struck is False:
         return True
-    return False if shown is Shown.CLEAN and hit and not finding.vague else None
+    return False if shown is Shown.CLEAN and struck and not finding.vague else None

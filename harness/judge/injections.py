@@ -1,4 +1,5 @@
-"""The hits of a run, each with what its snapshots say: where every query stood, what the sinks held, who was alive."""
+"""The steps that struck, each with its readings: how far every query was, what the sinks held, which processes were
+alive."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Injection:
-    """One hit. `restart` is the look before the next attempt began to work, where there was one; `why` says why nothing
-    is known of where the run stood."""
+    """One step that struck. `restart` is the reading before the next attempt began to work, where there was one. `why`
+    says why it is not known how far the run was."""
 
     number: int
     outcome: StepOutcome
@@ -41,7 +42,8 @@ class Injection:
     impact: Impact | None = None
     """What the fault does; None where the schedule has no such step."""
     only: str | None = ""
-    """The checkpoint whose query alone is known to have been hit; empty if all of them were, None if nobody knows."""
+    """The checkpoint whose query alone is known to have been hit; empty if all of them were, None if that is not
+    known."""
     worked: bool = True
     """Its attempt had been seen at work."""
     swept: bool = False
@@ -66,7 +68,8 @@ class Injection:
 
     @property
     def died(self) -> bool:
-        """Did the driver die of it? Where the attempt after one that lived began says nothing of this hit."""
+        """Return whether the driver died of it. If it did not, the start of a later attempt says nothing of this
+        step."""
         return died(self.outcome)
 
     @property
@@ -80,15 +83,15 @@ class Injection:
 
 
 def died(step: StepOutcome) -> bool:
-    """Did the driver die of it?"""
+    """Return whether the driver died of it."""
     return step.evidence.driver_status is not None
 
 
 def read_injections(run: Run) -> tuple[Injection, ...]:
-    """The hits of a run in order. Raises HarnessError or UsageError for a snapshot that is damaged."""
-    hits = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
+    """Return the steps of a run that struck, in order. Raises HarnessError or UsageError for a damaged snapshot."""
+    injections = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
     worked, beside = _worked(run), len(_folders(run.progressed)) > 1
-    made = [(number, step, _injection(run, number, step)) for number, step in hits]
+    made = [(number, step, _injection(run, number, step)) for number, step in injections]
     return tuple(
         replace(
             injection,
@@ -103,13 +106,13 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
 
 
 def _impact(run: Run, number: int) -> Impact | None:
-    """What the fault of a step does; None for a hit of no step of the schedule."""
+    """Return what the fault of a step does; None for a step that the schedule lacks."""
     schedule = run.scenario.schedule
     return schedule[number - 1].do.impact if number <= len(schedule) else None
 
 
 def _swept(run: Run, number: int) -> bool:
-    """Did all executors die? One that was killed may be the only one."""
+    """Return whether all executors died. One that was killed may be the only one."""
     impact = _impact(run, number)
     alone = run.scenario.pipeline.executors < 2
     return impact is Impact.EXECUTORS_KILLED or (impact is Impact.EXECUTOR_KILLED and alone)
@@ -132,8 +135,8 @@ def _folders(progressed: Progressed) -> list[str]:
 
 
 def numbered(progressed: Progressed) -> str:
-    """The checkpoint whose batches number the records, where there are several; empty if there is one, or none does. Of
-    one that was deleted and begun anew in its place, with the attempt that began it."""
+    """Return the checkpoint whose batches number the records, where there are several; empty if there is one, or none
+    does. A checkpoint that was deleted and made again is named with the attempt that made it."""
     folders = _folders(progressed)
     several = len(folders) > 1 and bool(progressed.batches)
     known = [query for query in progressed.queries if query.ours and query.batches == progressed.batches]
@@ -185,8 +188,8 @@ def _injection(run: Run, number: int, step: StepOutcome) -> Injection:
 
 
 def _wiped(first: Snapshot, late: Snapshot) -> bool:
-    """Has a query planned or committed less than before? An orphan only adds: the next attempt was at work by then, and
-    has begun its checkpoint anew."""
+    """Return whether a query has planned or committed less than before. A zombie only adds: the next attempt was at
+    work by then, and has made its checkpoint again."""
     then = {state.checkpoint: (_newest(state.offsets), _newest(state.commits)) for state in late.queries}
     return any(
         _newest(state.offsets) > then[state.checkpoint][0] or _newest(state.commits) > then[state.checkpoint][1]
@@ -200,16 +203,16 @@ def _newest(batches: Sequence[int]) -> int:
 
 
 def _goes_on(at: Seen) -> bool:
-    """May anybody of the dead attempt still write? Of a pipeline that keeps its own offsets, only that tells what an
-    orphan wrote from what the next attempt did before it saved any."""
+    """Return whether a process of the dead attempt may still write. With a pipeline that manages its own offsets, this
+    alone tells what a zombie wrote from what the next attempt did before it saved any."""
     snapshot = at.snapshot
     writing = _open(snapshot.writing) or _open(snapshot.left or {})
     return snapshot.position is None or snapshot.alive != () or writing
 
 
 def _open(writing: Mapping[str, Sequence[str]]) -> bool:
-    """Has a transaction that is open written into a sink, or where offsets are saved? Who writes beside these may do so
-    at any time."""
+    """Return whether an open transaction has written into a sink, or into the place where offsets are saved. Other
+    writes may come at any time."""
     return any(words for place, words in writing.items() if place)
 
 
@@ -218,13 +221,13 @@ def _undead(step: StepOutcome, snapshot: Snapshot) -> str:
     if not step.evidence.signalled:
         return "its evidence names no victim"
     if snapshot.alive is None:
-        return "nobody could look whether its victims were gone"
+        return "the process table could not be read, so its victims may live"
     alive = set(step.evidence.signalled) & set(snapshot.alive)
     return f"{', '.join(sorted(alive))} lived on when the fault had hit" if alive else ""
 
 
 def _later(step: StepOutcome, snapshot: Snapshot, after: Mapping[str, Sequence[int]]) -> str:
-    """Why its snapshot was not taken when the fault hit; empty if nothing says so."""
+    """Return why its snapshot was not taken when the fault was injected; empty if nothing says so."""
     for state in snapshot.queries if after else ():
         new = sorted(set(state.offsets) - set(after.get("offsets", ())))
         if state.checkpoint == step.checkpoint and new:
@@ -241,8 +244,8 @@ def _seen(run: Run, number: int, moment: str) -> Seen | None:
 
 
 def lasting(injection: Injection) -> Seen:
-    """The snapshot that says how far the queries had come: the second one, for an orphan may have gone on and
-    committed; the first one if there is none, or nothing of it could be told."""
+    """Return the snapshot that says how far the queries were: the second one, since a zombie may have gone on and
+    committed; the first one if there is no second, or it shows nothing."""
     assert injection.at is not None
     first, late = injection.at, injection.restart or injection.at
     told = bool(late.snapshot.queries) >= bool(first.snapshot.queries)

@@ -1,7 +1,8 @@
-"""Is Spark's offset log a plan? With AsyncProgressTracking it is only a position.
+"""Whether Spark's offset log is a plan.
 
-Spark logs offsets late then, and not for every batch: what it has in flight, or has done since, no log says. A hit that
-is weighed by such a log may have put nothing at stake, so no verdict may rest on it.
+With AsyncProgressTracking it is only a position: Spark logs offsets late then, and not for every batch. No log says
+what it has in flight, or has done since. A step that is weighed by such a log may have exposed nothing, so no verdict
+rests on it.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def late_log(run: Run, injections: Sequence[Injection]) -> str:
 
 
 def undeclared(run: Run, injections: Sequence[Injection]) -> str:
-    """Why a log that nobody said to be late says nothing of it: a batch is missing in it, or the driver had a thread
-    that writes it beside the batches; empty if neither is so."""
+    """Return why a log that the scenario does not call late says nothing of what was in flight: a batch is missing in
+    it, or the driver had a thread that writes it beside the batches. Empty if neither is so."""
     if run.scenario.pipeline.progress != CHECKPOINT:
         return ""
     if any(each.at is not None and each.at.snapshot.late_log for each in injections):

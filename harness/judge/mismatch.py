@@ -1,6 +1,6 @@
-"""Were the totals, when a fault hit, those of the batches committed by then?
+"""Whether the totals, when a fault was injected, were those of the batches committed by then.
 
-If not, the sink is late, or two errors cancel: what a snapshot shows is then no witness.
+If not, the sink is late, or two errors cancel: a reading then proves nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from harness.judge.readings.sink_state import RowsByKey, SinkState, held
 
 
 def mismatched(scale: Scale, step: Exposed) -> int:
-    """How many totals that are right in the end were, when the fault hit, neither those of the committed batches
-    nor these with the batch in flight, nor between the two where it may have been written in part. A key that is not
-    there yet is late, and is not counted; nor is any that a driver which went on may have changed meanwhile. Of a sink
-    that is `late` only totals are counted that none of its earlier ones can have been: those beyond the whole."""
-    if step.reach is None or step.last is None or not scale.case.aggregate or step.hit.running:
+    """Return how many totals that are right in the end were another one when the fault was injected: not that of the
+    committed batches, nor that with the batch in flight, nor one between the two where the batch may have been written
+    in part. A key that is missing is late, and is not counted; nor is one that a living driver may have changed
+    meanwhile. Of a sink that is `late` only totals are counted that lie beyond all earlier ones."""
+    if step.reach is None or step.last is None or not scale.case.aggregate or step.injection.running:
         return 0
     high = step.reach.high
     low = high if step.reach.after else step.reach.low
@@ -44,7 +44,8 @@ def mismatched(scale: Scale, step: Exposed) -> int:
 
 
 def between_ends(scale: Scale, at: SinkState, rows: Counter[Any], ends: Sequence[Counter[Any]]) -> bool:
-    """May these be rows of a batch that was written in part? One row of numbers then lies between its two ends."""
+    """Return whether these may be rows of a batch that was written in part: one row of numbers then lies between its
+    two ends."""
     known = [list(each.elements()) for each in (rows, *ends)]
     if at.places is not None or any(len(each) != 1 for each in known):
         return True
@@ -54,7 +55,7 @@ def between_ends(scale: Scale, at: SinkState, rows: Counter[Any], ends: Sequence
 
 
 def _earlier(scale: Scale, at: SinkState, rows: Counter[Any], totals: Sequence[Counter[Any]]) -> bool:
-    """May a sink that is late have shown this total: one after any batch, or between two of them?"""
+    """Return whether a late sink may have shown this total: one after any batch, or between two of them."""
     return rows in totals or any(ends[0] and between_ends(scale, at, rows, ends) for ends in pairwise(totals))
 
 

@@ -1,7 +1,7 @@
-"""Does a record lie in several windows of an effect? Then it may be late for one of them and in time for another, and
-`_late` says one thing of it for both.
+"""Whether a record lies in several windows of an effect.
 
-Nothing but the effect tells its windows, so it is asked what single records add to it.
+Such a record may be late for one window and in time for another, and `_late` has one answer for both. Only the effect
+knows its windows, so it is run over single records.
 """
 
 from __future__ import annotations

@@ -44,10 +44,10 @@ def examine_producer(run: Run) -> Producer:
         if places:
             out.untested.append(f"the source {what} {len(places)} acknowledged records ({_places(places)})")
     if report.duplicated:
-        # What the sink should hold is then anybody's guess, so no word about the pipeline would be fair.
+        # What the sink should hold is not known then, so no word about the pipeline would be fair.
         out.error.append(f"the producer wrote records twice into the source ({_places(report.duplicated)})")
     if report.foreign:
-        out.untested.append(f"the source holds {report.foreign} records that nobody here sent")
+        out.untested.append(f"the source holds {report.foreign} records that the harness did not send")
     out.recovered = _recovered(report.recovered[:FINDINGS_MAX], run.source)
     return out
 

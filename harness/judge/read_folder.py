@@ -25,7 +25,7 @@ class Outcome:
     been read back; `unsettled`: a sink, or its server, had not come to rest."""
 
     steps: tuple[StepOutcome, ...] = ()
-    drained: bool = False
+    caught_up: bool = False
     grew: bool = False
     unsettled: bool = False
     reasons: tuple[str, ...] = ()
@@ -65,11 +65,11 @@ class Run:
         )
 
     @property
-    def drained(self) -> bool:
-        """Does the run loop say that every record is committed by the pipeline, and leave nothing open? A row may come
-        as long as a sink's server is at work, say."""
+    def caught_up(self) -> bool:
+        """Return whether the run loop says that the pipeline has committed every record, and nothing is open. Rows may
+        come as long as a sink's server is at work, say."""
         open_ = self.outcome.get("reasons")
-        return bool(self.outcome.get("drained")) and self.progressed.drained and not open_
+        return bool(self.outcome.get("caught_up")) and self.progressed.caught_up and not open_
 
     @property
     def committed(self) -> dict[int, int]:
@@ -78,10 +78,10 @@ class Run:
 
     @property
     def reached(self) -> bool:
-        """Has each query of the newest attempt committed the whole source, as far as checkpoints say?"""
+        """Return whether each query of the newest attempt has committed the whole source, as far as checkpoints say."""
         if self.scenario.pipeline.progress not in IN_CHECKPOINT:
             return True
-        # A checkpoint that was deleted and begun anew comes again: the last one counts.
+        # A checkpoint that was deleted and made again comes again: the last one counts.
         ours = {query.checkpoint: query for query in self.progressed.queries if query.ours}.values()
         newest = max((attempt for query in ours for attempt in query.first), default=0)
         return all(self._reached(query) for query in ours if newest in query.first)
@@ -93,7 +93,7 @@ class Run:
 
 
 def done(query: Query, end: Offsets) -> bool:
-    """Has the query committed the source up to `end`?"""
+    """Return whether the query has committed the source up to `end`."""
     kept = [batch for batch in query.batches if batch.committed and batch.ranges]
     ranges = max(kept, key=lambda batch: batch.batch).ranges if kept else {}
     return all(ranges.get(partition, (0, 0))[1] >= offset for partition, offset in end.items())

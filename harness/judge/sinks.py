@@ -16,7 +16,7 @@ from harness.judge.exposure import Exposed, exposed
 from harness.judge.injections import Injection, numbered
 from harness.judge.mismatch import mismatched
 from harness.judge.overlapping import overlapping
-from harness.judge.progress_at_hit import feeders, reaches, taken
+from harness.judge.progress_at_injection import feeders, reaches, taken
 from harness.judge.read_folder import Run
 from harness.judge.readings.scale import Scale
 from harness.judge.windows import by_writing, unclear
@@ -32,26 +32,26 @@ VAGUE = (
 
 @dataclass(kw_only=True)
 class Compared:
-    """One sink. `steps` is what each step exposed there. By the place of a finding: `explained` is what explains it,
+    """One sink. `exposed` is what each step exposed there. By the place of a finding: `explained` is what explains it,
     `within` the steps that may have done it, `options` the whole batches that come to the same total."""
 
     examined: Examined
-    steps: list[Exposed] = field(default_factory=list)
+    exposed: list[Exposed] = field(default_factory=list)
     explained: dict[int, list[Explained]] = field(default_factory=dict)
     within: dict[int, list[Exposed]] = field(default_factory=dict)
     options: Options = ()
 
 
-def compared(run: Run, hits: tuple[Injection, ...], *, baseline: bool = False) -> list[Compared]:
+def compared(run: Run, injections: tuple[Injection, ...], *, baseline: bool = False) -> list[Compared]:
     """Return each sink compared. Of a `baseline` run only the findings are wanted. Raises UsageError for expected rows
     that are no query, HarnessError for damage."""
     source = run.ledger
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
-        drained = run.drained and run.reached and effects.size(committed=True) == effects.size()
+        caught_up = run.caught_up and run.reached and effects.size(committed=True) == effects.size()
         out = [
-            _sink(run, hits, effects, place, drained=drained)
+            _sink(run, injections, effects, place, caught_up=caught_up)
             if sink.watermark is None
-            else _windows(run, hits, source, place, drained=drained, baseline=baseline)
+            else _windows(run, injections, source, place, caught_up=caught_up, baseline=baseline)
             for place, sink in enumerate(run.scenario.sinks)
         ]
     if run.scenario.together:
@@ -61,33 +61,33 @@ def compared(run: Run, hits: tuple[Injection, ...], *, baseline: bool = False) -
     return out
 
 
-def _sink(run: Run, hits: tuple[Injection, ...], effects: Effects, place: int, *, drained: bool) -> Compared:
+def _sink(run: Run, injections: tuple[Injection, ...], effects: Effects, place: int, *, caught_up: bool) -> Compared:
     name, numbering = sink_names(run.scenario.sinks)[place], numbered(run.progressed)
     sink, table = run.scenario.sinks[place], load(run.folder, place)
-    examined = examine(effects, sink, table, drained=drained, short=run.short, position=place, name=name)
+    examined = examine(effects, sink, table, caught_up=caught_up, short=run.short, position=place, name=name)
     clues = examined.clues(effects)
     options = explanations(examined.findings, clues.totals)
     found = attribute(examined.findings, clues, options)
     examined.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
-    return _exposed(run, Compared(examined=examined, options=options), effects, hits)
+    return _exposed(run, Compared(examined=examined, options=options), effects, injections)
 
 
 def _windows(
-    run: Run, hits: tuple[Injection, ...], source: Source, place: int, *, drained: bool, baseline: bool
+    run: Run, injections: tuple[Injection, ...], source: Source, place: int, *, caught_up: bool, baseline: bool
 ) -> Compared:
     """A sink of windows, by the batches that wrote them."""
     sink, name = run.scenario.sinks[place], sink_names(run.scenario.sinks)[place]
     if why := unclear(run, sink):
-        untested = Examined(sink=sink, name=name, position=place, drained=drained)
+        untested = Examined(sink=sink, name=name, position=place, caught_up=caught_up)
         untested.reasons.untested.append(why)
         return Compared(examined=untested)
-    order = by_writing(run, hits, source, place)
+    order = by_writing(run, injections, source, place)
     with Effects(order.source, where=f"scenario `{run.scenario.name}`") as written:
         # What a batch has yet to write may be missing, or be there already: that is no finding.
-        out = _sink(order.run, order.injections, written, place, drained=drained and not order.unknown)
+        out = _sink(order.run, order.injections, written, place, caught_up=caught_up and not order.unknown)
         # A baseline run has the same expected rows, and to ask again takes as long as the rest.
         out.examined.reasons.error += [] if baseline else overlapping(written, sink, name)
-    out.examined.behind = drained and not out.examined.drained
+    out.examined.behind = caught_up and not out.examined.caught_up
     out.examined.reasons.unknown += order.unknown
     out.examined.reasons.error += order.error
     out.examined.reasons.notes += order.notes
@@ -95,31 +95,37 @@ def _windows(
     return out
 
 
-def _exposed(run: Run, out: Compared, effects: Effects, hits: tuple[Injection, ...]) -> Compared:
+def _exposed(run: Run, out: Compared, effects: Effects, injections: tuple[Injection, ...]) -> Compared:
     examined = out.examined
     read = taken(run.progressed, examined.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
     queries = [[each for each in query if each[1]] for query in read]
     scale = examined.scale(effects, run.scenario.guarantee.allows, queries, late_s=run.scenario.quiet_period_s)
-    if scale is None or not hits:
+    if scale is None or not injections:
         return out
-    out.steps = _steps(run, scale, hits, writes_first=False)
-    if any(step.wrote_first for step in out.steps):
-        out.steps = _steps(run, scale, hits, writes_first=True)
+    out.exposed = _steps(run, scale, injections, writes_first=False)
+    if any(step.wrote_first for step in out.exposed):
+        out.exposed = _steps(run, scale, injections, writes_first=True)
     try:
         _explained(out, scale)
-        examined.reasons.unknown += _odd_totals(scale, out.steps)
+        examined.reasons.unknown += _odd_totals(scale, out.exposed)
     except UsageError as failure:
         examined.reasons.unknown.append(scale.refused(failure))
     return out
 
 
-def _steps(run: Run, scale: Scale, hits: Sequence[Injection], *, writes_first: bool) -> list[Exposed]:
+def _steps(run: Run, scale: Scale, injections: Sequence[Injection], *, writes_first: bool) -> list[Exposed]:
     """What each step exposed. `writes_first`: a reading shows that the program saves its offsets after it has written;
     what one reading shows of the program holds for all."""
     out, many = [], feeders(run.progressed, scale.sink)
-    for number, (hit, until) in enumerate(zip(hits, [*hits[1:], None], strict=True), 1):
-        found = reaches(hit, run.progressed, scale.sink, later=hits[number:]) if hit.at is not None else []
-        step = exposed(scale, hit, found, many=many, until=until, executions=run.executions, writes_first=writes_first)
+    for number, (injection, until) in enumerate(zip(injections, [*injections[1:], None], strict=True), 1):
+        found = (
+            reaches(injection, run.progressed, scale.sink, later=injections[number:])
+            if injection.at is not None
+            else []
+        )
+        step = exposed(
+            scale, injection, found, many=many, until=until, executions=run.executions, writes_first=writes_first
+        )
         out.append(step)
     return out
 
@@ -129,16 +135,16 @@ def _explained(out: Compared, scale: Scale) -> None:
     examined.findings = certainly(scale, examined.findings)
     if any(each.vague for each in examined.findings) and not keyed(scale):
         examined.reasons.notes.append(VAGUE.format(examined.name))
-    causes, unexplained = Causes(scale, out.steps, examined.findings), 0
+    causes, unexplained = Causes(scale, out.exposed, examined.findings), 0
     for place, finding in enumerate(examined.findings):
         out.explained[place] = causes.explained(finding)
         out.within[place] = causes.touching(finding)
-    for each in repaired(scale, causes, since=out.steps[0].hit.number):
+    for each in repaired(scale, causes, since=out.exposed[0].injection.number):
         unexplained += not each.ways
         if each.ways and examined.counted(each.kind):
             place = len(examined.findings)
             out.explained[place] = [*each.ways]
-            out.within[place] = [step for step in causes.steps if step.hit.number < each.step.hit.number]
+            out.within[place] = [step for step in causes.steps if step.injection.number < each.step.injection.number]
             examined.findings.append(_finding(scale, each))
     if unexplained:
         # Baseline runs are compared at their end alone: they do not show a habit that is gone by then.
@@ -157,7 +163,7 @@ def _finding(scale: Scale, seen: Repaired) -> Finding:
         key=named(case.key or case.columns, key),
         expected=rows,
         copies=seen.copies,
-        note=f"{then} at the reading of step {seen.step.hit.number}, and {now} in the end",
+        note=f"{then} at the reading of step {seen.step.injection.number}, and {now} in the end",
     )
 
 
@@ -165,6 +171,8 @@ def _odd_totals(scale: Scale, steps: Sequence[Exposed]) -> Iterator[str]:
     """Yield words for totals that were wrong at the reading of a step, and are right in the end."""
     for step in steps:
         if count := mismatched(scale, step):
-            words = f"at step {step.hit.number}, {count} totals of {scale.case.sink} were not those of the committed"
+            words = (
+                f"at step {step.injection.number}, {count} totals of {scale.case.sink} were not those of the committed"
+            )
             late = "" if scale.late else "the sink shows them late (then say `quiet_period`), or "
             yield f"{words} batches: {late}two errors cancel"

@@ -1,11 +1,12 @@
-"""Did the pipeline stall, or is it slow? Records outstanding and no progress, beyond what it declares or needed without
-faults.
+"""Whether the pipeline stalled, or is slow: records outstanding and no progress, beyond what it declares or needed
+without faults.
 
-A stretch without a commit is a stall only if it is longer than the declared `interval` allows, and than a baseline run
-without faults needed, its start included. A program that dies by itself is the faults' victim only if it lives without
-them. Where a fault took away for good what every program needs, nobody can tell, but of what had stalled before. Nor of
-one that ended well where only who failed is started again: elsewhere a scheduler would have started it; nor of a
-program of DStreams that was begun anew, and may have passed over for good what is outstanding.
+A time without a commit is a stall only if it is longer than the declared `interval` allows, and than a baseline run
+needed, its start included. A program that exits by itself is stalled by a fault only if it ends well without faults.
+
+Where a fault took away for good what every program needs, a stall says nothing, unless it began before. Nor does that
+of a program that ended well where only failed ones are restarted: elsewhere a scheduler would have restarted it. Nor
+does that of a DStreams program that made its checkpoint again: it may have passed over for good what is outstanding.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from harness.scenario import Finding, Kind
 from harness.snapshot import Progressed
 
 GAVE_UP, ENDED_WELL = "gave up", "ended well"
-BEGUN_ANEW = "the program of DStreams was begun anew, and nobody knows which records it has passed over"
-NO_SCHEDULER = "who ends well is not started again there, so nobody knows what another attempt would have done"
+MADE_AGAIN = "the DStreams program made its checkpoint again, and it is not known which records it has passed over"
+NO_SCHEDULER = (
+    "a program that ends well is not started again there, so it is not known what another attempt would have done"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +51,15 @@ def stalled(run: Run, injections: Sequence[Injection], baseline_runs: Sequence[B
     if isinstance(said, dict) and said.get("kind") == ENDED_WELL:
         return _failed(words, baseline_runs) or Stall(unknown=[f"{words}; {NO_SCHEDULER}"])
     if not dead and _anew(run.progressed):
-        return _failed(words, baseline_runs) or Stall(unknown=[f"{words}; {BEGUN_ANEW}"])
+        return _failed(words, baseline_runs) or Stall(unknown=[f"{words}; {MADE_AGAIN}"])
     finding = Finding(kind=Kind.STALLED, sink="", position=-1, note=words)
     since, interval = _since(run, injections), run.scenario.pipeline.interval_s
     longest = max((baseline_run.gap_s for baseline_run in baseline_runs), default=0.0)
-    if away := next((hit for hit in since if _took(hit)), None):
+    if away := next((injection for injection in since if _took(injection)), None):
         idle_s, since, dead = _idle_s(since, away), _before(since, away), False
         if idle_s <= SLOWER * (longest if interval is None else interval):
             return _failed(words, baseline_runs) or _gone(words, away.label)
-    # What nobody missed at once may be missed by the next attempt.
+    # What no attempt needed at once the next one may need.
     elif gone := [
         step.name for step in run.steps if not step.hit and step.evidence.signalled and step.evidence.unhealed
     ]:
@@ -75,7 +78,7 @@ def stalled(run: Run, injections: Sequence[Injection], baseline_runs: Sequence[B
         return Stall(unknown=[f"{words}; a baseline run without faults did not get done either"])
     if baseline_runs and not dead and idle_s <= SLOWER * longest:
         return Stall(unknown=[f"{words}; without faults it went {longest:g} s without a commit"])
-    # Whoever dies or hangs may do so now and then, with or without faults.
+    # A program that dies or hangs may do so now and then, with or without faults.
     wants = len(baseline_runs) + 1 if len(baseline_runs) < BASELINE_RUNS_MAX else 0
     if wants and declared:
         return Stall(stand=[finding], wants=wants)
@@ -87,9 +90,9 @@ def stalled(run: Run, injections: Sequence[Injection], baseline_runs: Sequence[B
 
 
 def _anew(progressed: Progressed) -> bool:
-    """Was the newest attempt's program of DStreams begun anew?"""
+    """Return whether the newest attempt's DStreams program made its checkpoint again."""
     newest = max((attempt for query in progressed.queries for attempt in query.first), default=0)
-    return any(query.anew and newest in query.first for query in progressed.queries)
+    return any(query.made_again and newest in query.first for query in progressed.queries)
 
 
 def _gone(words: str, label: str) -> Stall:
@@ -113,64 +116,73 @@ def _failed(words: str, baseline_runs: Sequence[BaselineRun]) -> Stall | None:
     return None
 
 
-def _took(hit: Injection) -> bool:
-    """Did it take away for good what every program needs, and somebody felt it?"""
-    return hit.outcome.evidence.unhealed and not hit.outcome.evidence.unfelt
+def _took(injection: Injection) -> bool:
+    """Return whether it took away for good what every program needs, and a process was affected."""
+    return injection.outcome.evidence.unhealed and not injection.outcome.evidence.unfelt
 
 
 def _before(since: Sequence[Injection], away: Injection) -> list[Injection]:
-    """The hits before it after which nothing was committed by then, for all that the two looks say."""
-    return [hit for hit in since[: since.index(away)] if _done(hit) is not None and _done(hit) == _done(away)]
+    """Return the steps before it after which nothing was committed by then, as far as both readings say."""
+    return [
+        injection
+        for injection in since[: since.index(away)]
+        if _done(injection) is not None and _done(injection) == _done(away)
+    ]
 
 
 def _idle_s(since: Sequence[Injection], away: Injection) -> float:
-    """How long, by then, nothing had been committed after a hit before it; 0 if nobody knows."""
-    began = [hit.at.snapshot.at_s for hit in _before(since, away) if hit.at is not None]
+    """Return how long, by then, nothing had been committed after a step before it; 0 if that is not known."""
+    began = [injection.at.snapshot.at_s for injection in _before(since, away) if injection.at is not None]
     return away.at.snapshot.at_s - min(began) if began and away.at is not None else 0.0
 
 
 def _since(run: Run, injections: Sequence[Injection]) -> list[Injection]:
-    """The hits that may have done it: those after which no other attempt got anything done, nor the same one before the
-    next hit. Empty if each of them was survived."""
+    """Return the steps that may have done it: those after which no other attempt committed anything, nor the same one
+    before the next step. Empty if the pipeline survived each of them."""
     progressed = run.progressed
     worked = {max(b.attempts) for query in progressed.queries for b in query.batches if b.committed and b.attempts}
     last = max(worked | moved(progressed), default=0)
     late = [injection for injection in injections if injection.outcome.attempt >= last]
-    left = [hit for place, hit in enumerate(late) if not any(_survived(hit, each) for each in late[place + 1 :])]
-    return [hit for hit in left if not _outlived(hit, progressed)]
+    left = [
+        injection
+        for place, injection in enumerate(late)
+        if not any(_survived(injection, each) for each in late[place + 1 :])
+    ]
+    return [injection for injection in left if not _outlived(injection, progressed)]
 
 
-def _outlived(hit: Injection, progressed: Progressed) -> bool:
-    """Did the driver live, and get more done afterwards than what it had in flight when the fault hit?"""
-    planned = _planned(hit)
-    if hit.died or planned is None:
+def _outlived(injection: Injection, progressed: Progressed) -> bool:
+    """Return whether the driver lived, and committed more afterwards than what it had in flight when the fault was
+    injected."""
+    planned = _planned(injection)
+    if injection.died or planned is None:
         return False
-    at_s = hit.at.snapshot.at_s if hit.at is not None else hit.outcome.at_s or 0.0
+    at_s = injection.at.snapshot.at_s if injection.at is not None else injection.outcome.at_s or 0.0
     later = (
         batch.committed and batch.batch > planned.get(query.checkpoint, batch.batch)
         for query in progressed.queries
         for batch in query.batches
     )
-    moves = [p for p in progressed.positions if p.attempt == hit.outcome.attempt and p.at_s > at_s]
+    moves = [p for p in progressed.positions if p.attempt == injection.outcome.attempt and p.at_s > at_s]
     return any(later) or len(moves) > 1
 
 
-def _planned(hit: Injection) -> dict[str, int] | None:
-    """The newest batch that each query had planned when the fault hit, by the snapshot, or by the evidence of the one
-    that was hit; None if nobody knows."""
-    if hit.at is not None:
-        return {state.checkpoint: max(state.offsets, default=-1) for state in hit.at.snapshot.queries}
-    after = hit.outcome.evidence.checkpoint_after
-    return {hit.outcome.checkpoint: max(after.get("offsets", ()), default=-1)} if after else None
+def _planned(injection: Injection) -> dict[str, int] | None:
+    """Return the newest batch that each query had planned when the fault was injected, by the snapshot, or by the
+    evidence of the query that was struck; None if that is not known."""
+    if injection.at is not None:
+        return {state.checkpoint: max(state.offsets, default=-1) for state in injection.at.snapshot.queries}
+    after = injection.outcome.evidence.checkpoint_after
+    return {injection.outcome.checkpoint: max(after.get("offsets", ()), default=-1)} if after else None
 
 
 def _survived(one: Injection, other: Injection) -> bool:
-    """Was something committed between two hits in one attempt?"""
+    """Return whether something was committed between two steps in one attempt."""
     return one.outcome.attempt == other.outcome.attempt and _done(one) != _done(other)
 
 
 def _done(injection: Injection) -> object:
-    """What was committed when the fault hit; None if nobody looked."""
+    """Return what was committed when the fault was injected; None where there is no reading."""
     snapshot = injection.at.snapshot if injection.at is not None else None
     return snapshot and (snapshot.position, {state.checkpoint: state.committed for state in snapshot.queries})
 

@@ -1,13 +1,13 @@
 """A sink whose query writes windows under a watermark, judged by what its batches wrote and not by what they took.
 
 In append mode a window is written by a later batch than those that took its records: the first one whose watermark has
-passed its end. In update mode each batch writes the windows of its records, without those that the watermark drops.
-So the records are put into the order in which they were written, and every batch, snapshot and next offset is told in
-places of that order. The rest of the judge sees a source that was read in that order, and goes by the same rules.
+passed its end. In update mode each batch writes the windows of its records, without those that the watermark drops. So
+the records are put into the order in which they were written, and every batch, snapshot and next offset becomes a place
+in that order. The rest of the judge sees a source that was read in that order, and applies the same rules.
 
-The watermarks are computed from the records and the batches' ranges. Spark's log is held against them, and never
-believed: a batch that ran under another one is a finding like any other. Where that was planned before anything was
-hit, no fault did it, and the scenario does not describe its pipeline.
+The watermarks are computed from the records and the batches' ranges, and compared with Spark's log: a batch that ran
+under another one is a finding like any other. Where that was planned before any fault was injected, no fault did it,
+and the scenario does not describe its pipeline.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from harness.checkers.closed_windows import WRITTEN, Closed, closed
 from harness.effect import Effects, Source
 from harness.judge.injections import Injection, Seen
-from harness.judge.progress_at_hit import may_feed
+from harness.judge.progress_at_injection import may_feed
 from harness.judge.read_folder import Run
 from harness.scenario import Finding, Kind, Sink
 from harness.scenario.progress import CHECKPOINT
@@ -28,7 +28,7 @@ from harness.snapshot import Batch, Offsets, Query, QueryState
 
 @dataclass(frozen=True, kw_only=True)
 class ByWriting:
-    """What a sink of windows is judged with. `unknown`: windows of which nobody can tell yet whether they were written;
+    """What a sink of windows is judged with. `unknown`: windows of which it is not known yet whether they were written;
     `findings` and `error` are about watermarks."""
 
     run: Run
@@ -41,9 +41,9 @@ class ByWriting:
 
 
 def unclear(run: Run, sink: Sink) -> str:
-    """Why nobody can tell which batch wrote a window of a sink; empty if somebody can."""
+    """Return why it is not known which batch wrote a window of a sink; empty if it is."""
     why = _unclear(run, sink)
-    return f"nobody can tell which batch wrote a window of {sink.name}: {why}" if why else ""
+    return f"it is not known which batch wrote a window of {sink.name}: {why}" if why else ""
 
 
 def by_writing(run: Run, injections: tuple[Injection, ...], source: Source, place: int) -> ByWriting:
@@ -132,17 +132,18 @@ def _finding(unlike: _Unlike, place: int, sink: Sink) -> Finding:
 
 
 def _misfit(unlike: Sequence[_Unlike], injections: Sequence[Injection], query: Query, sink: Sink) -> list[str]:
-    """Words for a watermark that was another one before any fault hit."""
-    hits = [_planned(injection, query) for injection in injections]
+    """Return words for a watermark that was another one before any fault was injected; empty if none was."""
+    planned = [_planned(injection, query) for injection in injections]
     return [
         f"the watermark of {sink.name} and the pipeline do not fit: {each.words}. Mend `watermark`, or the pipeline"
         for each in unlike
-        if all(each.batch in planned for planned in hits)
+        if all(each.batch in batches for batches in planned)
     ]
 
 
 def _planned(injection: Injection, query: Query) -> tuple[int, ...]:
-    """The batches that were planned when a fault hit, and whose watermark was in Spark's log by then."""
+    """Return the batches that were planned when a fault was injected, and whose watermark was in Spark's log by
+    then."""
     states = injection.at.snapshot.queries if injection.at is not None else ()
     return next((state.offsets for state in states if state.checkpoint == query.checkpoint), ())
 

@@ -4,7 +4,7 @@ load(path)      one file, its pipeline's header block included; nothing is run, 
 load_all(paths) several, with the mistakes of all
 find(paths)     the scenario files in folders
 dump(scenario)  a file again, complete in itself
-schema()        the JSON Schema; `python -m harness.load > scenarios/scenario.schema.json` writes it anew
+schema()        the JSON Schema; `python -m harness.load > scenarios/scenario.schema.json` writes it again
 filled(text, placeholders)   `{topic}` and its like replaced
 project_root(path)           the folder that a scenario's paths count from
 """

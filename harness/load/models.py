@@ -215,7 +215,7 @@ def own(kind: About) -> dict[str, str]:
 
 
 def unsaid(kind: About) -> bool:
-    """Is it named by a key of its own name, and not by a word?"""
+    """Return whether it is named by a key of its own name, and not by a word."""
     return kind.name in own(kind)
 
 

@@ -12,7 +12,7 @@ from harness.sinks import SINKS
 @dataclass(frozen=True)
 class Claim:
     """A scenario and the header of its pipeline: the scenario's own keys win, one by one. `whole` is false where the
-    header could not be read: nobody knows what it says."""
+    header could not be read: what it says is not known."""
 
     top: Section
     header: Section

@@ -147,7 +147,7 @@ class Grower:
     def attach(self, node: Node, event: Event) -> None:
         """Hang the node where it belongs; a key of a mapping is remembered until its value comes.
 
-        An alias stands for something that nobody knows: its key is there, with no value to find fault with."""
+        An alias stands for something that is not known: its key is there, with no value to find fault with."""
         if not self.open:
             self.root = node
             return

@@ -82,7 +82,7 @@ def taken(source: Path, into: Path) -> bool:
         os.utime(source.parent)
         whole = bool(sums == _sums(into))
     except (OSError, ValueError):
-        whole = False  # not there, or somebody is removing it
+        whole = False  # not there, or it is being removed
     if not whole:
         shutil.rmtree(source, ignore_errors=True)
         for path in into.iterdir():

@@ -29,7 +29,7 @@ def memory(root: Path = ROOT, own: Path = OWN) -> int:
     for group in _groups(root, own):
         limit, used = (_read(group / f"memory.{name}") for name in ("max", "current"))
         if limit.isdigit() and used.isdigit():
-            # Pages of files that nobody has read lately are counted as used, and given back to who needs memory.
+            # Pages of files that were not read lately are counted as used, and given back to who needs memory.
             cached = re.search(r"^inactive_file (\d+)$", _read(group / "memory.stat"), re.MULTILINE)
             found = min(found, int(limit) - int(used) + int(cached[1] if cached else 0))
     return max(0, found)

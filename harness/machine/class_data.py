@@ -62,7 +62,7 @@ def of_image(image: str, jars: Jars) -> Path:
 def training_flags(archive: Path) -> tuple[str, ...]:
     """The JVM flags that write `archive` when the program ends well.
 
-    Without a log: hundreds of warnings about classes that cannot be kept would fill a pipe that nobody reads."""
+    Without a log: hundreds of warnings about classes that cannot be kept would fill a pipe without a reader."""
     return (*JIT, f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable")
 
 

@@ -390,7 +390,7 @@ def _all() -> dict[str, Path]:
 
 
 def _there(class_path: str, line: str) -> bool:
-    """Can it be had for that line?"""
+    """Return whether it can be had for that Spark version."""
     try:
         return bool(_named(class_path, line, spark_lines.versions()[line], scala="", hadoop=""))
     except StackError:

@@ -2,7 +2,7 @@
 
 Such an environment lies in our cache and is made when a line is first asked for, from lock files beside this one: that
 of its pyspark (`spark-3.5.lock`), and that of what programs import (`programs.lock`). It is renamed into its place once
-it is whole and has been tried, so that nobody finds half of one; after that no network is needed.
+it is whole and has been tried, so that no process finds half of one; after that no network is needed.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def chosen(text: str) -> str:
 
 
 def is_other(name: str) -> bool:
-    """Is it another line than the installed one? Empty stands for that one."""
+    """Return whether it is another Spark version than the installed one. Empty stands for that one."""
     return name != "" and name != own()
 
 

@@ -1,6 +1,6 @@
 """What a held night says, cell by cell and target by target: how many runs of the uniform half held, and their bound.
 
-Pure. A run is in a cell if its verdict has something at stake there that would have shown and that the guarantee
+Pure. A run is in a cell if its verdict exposes something there that would have shown and that the guarantee
 forbids. With n such runs of n held, a true share of 3/n would have been seen at 95 % (the rule of three). That is said
 of each line by itself, not of all of them together.
 

@@ -112,7 +112,7 @@ def nightly(asked: Asked, *, today: date) -> int:
                 with suppress(Exception):
                     _close(asked, night, trend, today, cut=True)
                 raise
-        # Whoever is killed before the end comes here again.
+        # A night that is killed before the end comes here again.
         _close(asked, night, trend, today, cut=False)
         state.end()
     return night.code()
@@ -263,5 +263,5 @@ def seen(line: Line) -> Seen:
 
 
 def _say(words: str) -> None:
-    """Tell whoever looks at standard error. No line of it is a command to GitHub's runner."""
+    """Write to standard error. No line of it is a command to GitHub's runner."""
     print(github.guarded(visible(words)), file=sys.stderr, flush=True)

@@ -16,7 +16,7 @@ from random import Random
 
 from harness.fields import values as v
 from harness.load.models import own
-from harness.nightly.moments import Target, faults, inside, moments, place, stakes
+from harness.nightly.moments import Target, exposures, faults, inside, moments, place
 from harness.scenario import Expect, Impact, Input, Scenario, Step
 from harness.scenario.impact import ENDS_EXECUTOR
 from harness.sources import SOURCES
@@ -167,7 +167,7 @@ def draw(random: Random, target: Target, means: Collection[Means], number: int) 
     steps: list[Step] = []
     drawn = batches(random, int(min(LAST_BATCH, most_batches(scenario.input.records or inf) - 1)))
     for at, batch in enumerate(drawn, 1):
-        idle = at == len(drawn) and not any(stakes(step.when) for step in steps)
+        idle = at == len(drawn) and not any(exposures(step.when) for step in steps)
         steps += _step(random, target, scenario, batch, means=means, idle=idle)
     more_s = LONGER_S * (len(steps) - 1)
     # A sum of floats is no longer what a file says.
@@ -207,23 +207,23 @@ def given(random: Random, base: Scenario) -> Input:
 
 
 def _given(base: Scenario) -> bool:
-    """Is anything of its input drawn?"""
+    """Return whether anything of its input is drawn."""
     return bool(base.input.records) and not any(sink.watermark for sink in base.sinks)
 
 
 def _sent(found: Input, base: Scenario) -> bool:
-    """Is it sent in time at the rate that the scenario had?"""
+    """Return whether it is sent in time at the rate that the scenario had."""
     return not found.rate_per_s or found.records / found.rate_per_s < base.timeout_s
 
 
 def _step(
     random: Random, target: Target, scenario: Scenario, batch: int, *, means: Collection[Means], idle: bool = False
 ) -> list[Step]:
-    """One step: first a moment, then a fault. With `idle` one that can put something at stake, if there is any; none if
+    """One step: first a moment, then a fault. With `idle` one that can expose something, if there is any; none if
     there is none at all."""
     found = list(moments(random, target, scenario, batch))
     random.shuffle(found)
-    for when in sorted(found, key=lambda when: idle and not stakes(when)):
+    for when in sorted(found, key=lambda when: idle and not exposures(when)):
         if there := list(faults(random, scenario, when, means)):
             return [Step(when=when, do=random.choice(there))]
     return []

@@ -71,7 +71,7 @@ class Keeper:
         self._earlier()
         there = sorted((each for each in self._ended.items() if each[0].is_dir()), key=_age)
         for each in thinned([kept for _, kept in there], self.bound):
-            # What is damaged stays: nobody can tell that it is a run's.
+            # What is damaged stays: it is not known whether it is a run's.
             with suppress(HarnessError):
                 RunFolder.open(Path(each.folder)).remove()
                 del self._ended[Path(each.folder)]
@@ -105,7 +105,8 @@ class Nights:
         return cls(runs, frozenset(slug(line.name) for line in lines))
 
     def has(self, folder: Path) -> bool:
-        """Is it of a night? No line names what was cut off, but the plan was played again, and that has one."""
+        """Return whether it is of a night. No line names what was cut off, but the plan was played again, and that has
+        one."""
         cut = not (folder / "verdict.json").is_file() and folder.parent.name in self.scenarios
         return cut or (folder.parent.name, folder.name) in self.runs
 

@@ -97,7 +97,8 @@ def faults(random: Random, scenario: Scenario, when: Trigger, means: Collection[
 
 
 def telling(do: Fault, when: Trigger) -> bool:
-    """Can the hit be told? A fault that most likely comes too late, or finds nobody at work, would waste its run."""
+    """Return whether it can be seen that the fault struck. A fault that most likely comes too late, or finds no process
+    at work, would waste its run."""
     victim = do.options.get("victim", Victim.TREE)
     if victim == Victim.JVM and has(TRIGGERS[when.kind], Trait.IN_PROGRAM):
         # The Python program stands still there, and would outlive its JVM.
@@ -129,14 +130,15 @@ def _values(random: Random, annotation: Any, *, needed: bool) -> list[Any] | Non
     return [] if needed else None
 
 
-def stakes(when: Trigger) -> bool:
-    """Can it put anything at stake? Between two batches nothing is in flight, until the next one is planned."""
+def exposures(when: Trigger) -> bool:
+    """Return whether it can expose anything. Between two batches nothing is in flight, until the next one is
+    planned."""
     return when.point not in (CrashPoint.BATCH_COMMITTED, CrashPoint.BATCH_PLANNING)
 
 
 def inside(when: Trigger) -> bool:
-    """Is it certain to come while a batch is in flight? The time or the records sent do not say."""
-    return stakes(when) and (when.batch is not None or has(TRIGGERS[when.kind], Trait.COUNTS_ROWS))
+    """Return whether it is certain to come while a batch is in flight. The time or the records sent do not say."""
+    return exposures(when) and (when.batch is not None or has(TRIGGERS[when.kind], Trait.COUNTS_ROWS))
 
 
 def place(when: Trigger) -> str:

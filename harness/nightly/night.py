@@ -20,10 +20,10 @@ from harness.nightly.draw import Cell, Plan, cell, claim, kin
 from harness.nightly.moments import Target
 from harness.nightly.state import Line, State
 from harness.report.escape import visible
+from harness.report.exposures import struck
 from harness.report.many.about import NOTHING, planned
 from harness.report.many.hunted import Hunted
 from harness.report.many.seen import EXPECTED, Seen
-from harness.report.stakes import struck
 from harness.report.summary import Run, error
 from harness.run_folder import store
 from harness.scenario import Kind, Scenario, Verdict, Word
@@ -60,7 +60,7 @@ def entries(
 
 
 def failed(verdict: Verdict, *, drawn: bool) -> bool:
-    """Is it one to run again? A drawn plan may hit nothing, which is no failure."""
+    """Return whether it is one to run again. A drawn plan may strike nothing, which is no failure."""
     if drawn and verdict.word in (Word.UNTESTED, Word.INCONCLUSIVE):
         return False
     return not verdict.as_expected
@@ -101,7 +101,7 @@ class Night:
         return self._before_s + self.clock() - self._began
 
     def fits(self) -> bool:
-        """Is there time for one more run, which may take as long as the longest so far?"""
+        """Return whether there is time for one more run, which may take as long as the longest so far."""
         return self.for_s - self.spent_s > self.state.longest_s
 
     def play(self, run: Callable[[Scenario], Run]) -> None:
@@ -115,8 +115,8 @@ class Night:
             return next((entry for entry in self.list_ if not self._passed_over(entry)), None)
 
     def _passed_over(self, entry: Entry) -> bool:
-        """Has a drawn plan of the same target failed? Then the time is better spent on the others, while there are
-        any. What was begun is done."""
+        """Return whether a drawn plan of the same target has failed. Then the time is better spent on the others, while
+        there are any. What was begun is done."""
         if not entry.half or self.state.runs(entry.plan) or (entry.plan, 0) in self.state.begun:
             return False
         failed = {line.target for line in self.state.lines if line.half and line.failed}
@@ -171,7 +171,7 @@ class Night:
             again=again,
             kinds=kinds,
             hit=tuple(cell(entry.target, step) for step, was in zip(steps, verdict.steps, strict=False) if was.hit),
-            struck=tuple((each.sink, each.point, each.fault) for each in struck(verdict.stakes, verdict.steps)[0]),
+            struck=tuple((each.sink, each.point, each.fault) for each in struck(verdict.exposures, verdict.steps)[0]),
             seconds=seconds,
             spent_s=self.spent_s,
             folder=str(done.folder or ""),
@@ -218,7 +218,7 @@ class Night:
 
     def code(self) -> int:
         """The exit code: 4 an error, 1 a failure that is new, 3 if something is inconclusive, did not hit what a file
-        says, or no drawn run put anything at stake, else 0."""
+        says, or no drawn run exposed anything, else 0."""
         words = {line.verdict for line in self.state.lines if line.wrong}
         if Word.ERROR in words:
             return 4
@@ -253,7 +253,7 @@ class Night:
         return [_hunted(target.name, first) for target in broken]
 
     def cells(self) -> Counter[Cell]:
-        """How often each cell was struck: hit, in a run that had something at stake that counts."""
+        """How often each cell was struck: hit, in a run that exposed something that counts."""
         lines = [line for line in self.state.lines if line.struck and not line.again]
         return Counter(found for line in lines for found in line.hit)
 

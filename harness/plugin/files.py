@@ -1,6 +1,6 @@
 """Scenario files as tests, and which YAML files are scenarios at all.
 
-The plugin loads into every pytest run of its users, so it must not take files that are somebody else's.
+The plugin loads into every pytest run of its users, so it must not take files that are not ours.
 A `.yaml` or `.yml` file is a scenario if
 - one of its first lines is our modeline (`# yaml-language-server: $schema=...scenario.schema.json`), or
 - it lies under a folder that the ini key `harness_scenarios` names, or
@@ -47,9 +47,8 @@ def collect(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
 
 
 def recognise(path: Path, *, at_home: bool) -> tuple[bool, bool]:
-    """Is the file a scenario, and if not, does it come near? `at_home`: it lies under a folder `scenarios`.
-
-    Looks at the text of the first 64 KB only: nothing is parsed before we know that the file is ours."""
+    """Return whether the file is a scenario, and if not, whether it comes near. `at_home`: it is under a folder
+    `scenarios`. Reads the text of the first 64 KB only: nothing is parsed before the file is known to be ours."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES).decode("utf-8-sig", "replace").replace("\r\n", "\n")
@@ -130,7 +129,7 @@ def _run(scenario: Scenario, result: Result, config: pytest.Config) -> Run:
 
     chosen = config.stash[SUITE].settings
     seed = scenario.seed if chosen.seed is None else chosen.seed
-    # One that goes with the session is no place to send anybody.
+    # One that goes with the session is no place to name to a reader.
     folder = None if chosen.keep == "none" else short(result.folder)
     run = Run(scenario=scenario.name, verdict=result.verdict, folder=folder, stack=chosen.stack)
     said = about.read(result.folder, result.seconds) or about.planned(scenario)

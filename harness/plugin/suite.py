@@ -40,7 +40,7 @@ class Suite:
         # In a worker of pytest-xdist only the controller may write what is of all.
         self._reports = not hasattr(config, "workerinput")
 
-    # Before others see the items: what is left out is not collected for anybody.
+    # Before others see the items: what is left out is not collected at all.
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Deselect the scenarios of other shards."""

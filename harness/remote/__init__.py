@@ -51,7 +51,7 @@ class RemoteFolder(Protocol):
         """A file, whole; None where it is not there any more. Raises Gone where the server has lost what it held."""
 
     def write(self, place: str, data: bytes) -> None:
-        """Make a file, or another one in its place, which nobody sees before it is whole. Its folder is made."""
+        """Make a file, or another one in its place, which no reader sees before it is whole. Its folder is made."""
 
     def delete(self, place: str) -> None:
         """Remove a file, or a folder with all that is in it; silent about what is not there."""

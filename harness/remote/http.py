@@ -36,7 +36,7 @@ class Http:
     secure: bool = False
     answer_s: float = ANSWER_S
     _idle: deque[http.client.HTTPConnection] = field(default_factory=deque, repr=False, compare=False)
-    """The connections that nobody uses: as many as have asked at once."""
+    """The idle connections: as many as have asked at once."""
 
     def ask(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None, *, fresh: bool = False

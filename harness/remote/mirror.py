@@ -1,4 +1,4 @@
-"""A local copy of the checkpoints below a remote folder: whoever reads checkpoint files reads them here.
+"""A local copy of the checkpoints below a remote folder: code that reads checkpoint files reads them here.
 
 A checkpoint is copied when the agent in Spark reports an operation on it, while the thread that made it stands still.
 What lies below `state` is not copied, nor a file that has its temporary name yet.
@@ -97,9 +97,9 @@ class Mirror:
 
 
 def copied(remote: RemoteFolder, place: str, to: Path) -> None:
-    """Copy a tree, all files of it, into the folder `to`, which is made anew. No listing shows all of it at one moment,
-    and a file that is renamed meanwhile may be in none: so it is listed until nothing has changed since it was copied.
-    Raises StackError, and UsageError for one that changes all the time."""
+    """Copy a tree, all files of it, into the folder `to`, which is made again. No listing shows all of it at one
+    moment, and a file that is renamed meanwhile may be in none: so it is listed until nothing has changed since it was
+    copied. Raises StackError, and UsageError for one that changes all the time."""
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
     here: dict[str, Entry] = {}

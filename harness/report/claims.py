@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.history import Line, SystemChanged
-from harness.report import stakes
+from harness.report import exposures
 from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
 from harness.run_folder import command
@@ -63,8 +63,8 @@ def about(plan: Mapping[str, Any], steps: Sequence[StepOutcome] = ()) -> list[tu
         ("Claim", GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}.")),
         ("Program", str(mapping(plan.get("pipeline")).get("entry") or "")),
         ("Spark", spark(plan)),
-        ("Sink" if len(sinks) == 1 else "Sinks", "; ".join(stakes.few(sinks, 6))),
-        ("Fault" if len(faults) == 1 else "Faults", "; ".join(stakes.few(faults, 6))),
+        ("Sink" if len(sinks) == 1 else "Sinks", "; ".join(exposures.few(sinks, 6))),
+        ("Fault" if len(faults) == 1 else "Faults", "; ".join(exposures.few(faults, 6))),
         ("The scenario's own words", " ".join(sentences(why)) or why),
     ]
     return [(name, text) for name, text in out if text]
@@ -172,10 +172,10 @@ def _change(event: SystemChanged) -> Iterator[str]:
     yield TRIPWIRE
 
 
-def figures(verdict: Verdict, *, drained: bool = True) -> list[tuple[str, str]]:
-    """The few figures that are read first. Of a run that is not `drained`, rows are expected of committed records."""
+def figures(verdict: Verdict, *, caught_up: bool = True) -> list[tuple[str, str]]:
+    """The few figures that are read first. Of a run that is not `caught_up`, rows are expected of committed records."""
     counts, hit = verdict.counts, sum(step.hit for step in verdict.steps)
-    expected = FIGURES["expected_rows"] + ("" if drained else ", of the committed records alone")
+    expected = FIGURES["expected_rows"] + ("" if caught_up else ", of the committed records alone")
     words = FIGURES | {"expected_rows": expected}
     more = counts.get("sink_rows", 0) - counts.get("expected_rows", 0)
     if more and {"sink_rows", "expected_rows"} <= counts.keys():
@@ -200,7 +200,7 @@ def outcome(verdict: Verdict) -> list[tuple[str, str]]:
     out = [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
     hit = sum(step.hit for step in verdict.steps)
     out.append(("Faults that hit", f"{hit} of {len(verdict.steps)}"))
-    out.append(("Exposures that count", stakes.harms(verdict)))
+    out.append(("Exposures that count", exposures.harms(verdict)))
     out.append(("Planted errors found by the checker", self_tests(verdict)))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())
     return [*out, ("Findings", kinds or "none")]

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.report import stakes
+from harness.report import exposures
 from harness.report.causes.groups import cut, groups
 from harness.report.escape import cell, plural, visible
 from harness.report.row_diff import row_diff
@@ -40,8 +40,9 @@ def failure(
     out += [line for reason in verdict.reasons for line in because(reason)]
     out += [f"  {visible(text, 400)}" for text in left]
     for number, step in enumerate(verdict.steps, start=1):
-        out += [f"  {line}" for line in (*step_lines(step), *(f"  {own}" for own in stakes.of_step(verdict, number)))]
-    out += [f"  {line}" for line in (*stakes.noted(verdict), *stakes.lines(verdict))]
+        exposed = (f"  {line}" for line in exposures.of_step(verdict, number))
+        out += [f"  {line}" for line in (*step_lines(step), *exposed)]
+    out += [f"  {line}" for line in (*exposures.noted(verdict), *exposures.lines(verdict))]
     for number, finding in enumerate(_chosen(verdict.findings), start=1):
         out += ["", *_finding(number, finding, verdict.steps)]
     if more := more_findings(verdict, MOST):

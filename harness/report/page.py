@@ -12,13 +12,13 @@ from typing import Any
 
 from harness import __version__
 from harness.history import By, Line, ProgressRead, Sent, SinkRead, flat
-from harness.report import claims, stakes
+from harness.report import claims, exposures
 from harness.report.budget import FULL, Budget
 from harness.report.causes.groups import cut, groups
 from harness.report.causes.headline import Case, headline, labels
+from harness.report.causes.not_caught_up import NotCaughtUp, not_caught_up, ran
 from harness.report.causes.sentences import listed, sentences
 from harness.report.causes.shown import GroupText, said, shown
-from harness.report.causes.undrained import Undrained, ran, undrained
 from harness.report.escape import dictionary, plural, visible
 from harness.report.failure_text import evidence_lines, meaning
 from harness.report.many.matrix import MARKS
@@ -40,7 +40,7 @@ UNTOLD = frozenset({"at_s", "evidence"})
 
 @dataclass(frozen=True, kw_only=True)
 class StepText:
-    """One step of the schedule: what was hit where, its proof, what it put at stake, and what the snapshots held."""
+    """One step of the schedule: what was hit where, its proof, what it exposed, and what the snapshots held."""
 
     number: int
     name: str
@@ -52,7 +52,7 @@ class StepText:
     did_hit: bool
     at: str
     evidence: list[str]
-    stakes: list[str]
+    exposures: list[str]
     open_rows: list[str]
     snapshot: list[tuple[str, str, str]]
 
@@ -104,7 +104,7 @@ class Page:
     about: list[tuple[str, str]]
     lead: str
     because: str
-    undrained: Undrained | None
+    not_caught_up: NotCaughtUp | None
     figures: list[tuple[str, str]]
     reasons: list[str]
     notes: list[str]
@@ -189,10 +189,10 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         about=claims.about(parts.plan, verdict.steps),
         lead=lead,
         because=" ".join(left.said[:1] if left and left.said else because),
-        undrained=left,
-        figures=claims.figures(verdict, drained=left is None),
-        reasons=[" ".join(sentences(reason)) for reason in stakes.few(verdict.reasons)],
-        notes=[" ".join(sentences(note)) for note in stakes.few(verdict.notes)],
+        not_caught_up=left,
+        figures=claims.figures(verdict, caught_up=left is None),
+        reasons=[" ".join(sentences(reason)) for reason in exposures.few(verdict.reasons)],
+        notes=[" ".join(sentences(note)) for note in exposures.few(verdict.notes)],
         picture=_picture(parts, case),
         steps=steps,
         snapshots=[each for each in parts.snapshots if each.step > len(steps)],
@@ -203,8 +203,10 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         attempts=attempt_rows(happened(parts.history, verdict.steps), parts.progressed, parts.counts),
         sliced=bool(_positions(parts)),
         points=[
-            PointsText(sink=each.sink or "-", points_hit=stakes.few(each.points_hit), untried=stakes.few(each.untried))
-            for each in stakes.points(verdict)
+            PointsText(
+                sink=each.sink or "-", points_hit=exposures.few(each.points_hit), untried=exposures.few(each.untried)
+            )
+            for each in exposures.points(verdict)
         ],
         outcome=claims.outcome(verdict),
         self_tests=[(name, "found" if found else "MISSED") for name, found in verdict.self_tests.items()],
@@ -226,10 +228,10 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
     )
 
 
-def open_end(parts: Parts) -> Undrained | None:
-    """Why the run is inconclusive, where it did not drain."""
+def open_end(parts: Parts) -> NotCaughtUp | None:
+    """Why the run is inconclusive, where it did not catch up."""
     more = {name: getattr(parts, name) for name in ("run", "plan", "progressed", "counts", "starved")}
-    return undrained(ran(parts.verdict, parts.history, **more))
+    return not_caught_up(ran(parts.verdict, parts.history, **more))
 
 
 def _picture(parts: Parts, case: Case) -> Picture | None:
@@ -261,7 +263,7 @@ def _steps(parts: Parts) -> list[StepText]:
         _step(
             number,
             step,
-            stakes.of_step(parts.verdict, number) + _counted(parts.verdict, number),
+            exposures.of_step(parts.verdict, number) + _counted(parts.verdict, number),
             snapshot=seen.get(number, SnapshotText(step=number, lines=[])),
             lasted=lasted.get(number),
             positions=_positions(parts),
@@ -290,7 +292,7 @@ def _step(
         did_hit=step.hit,
         at=_when(step, lasted),
         evidence=evidence_lines(step.evidence) or ["none"],
-        stakes=own,
+        exposures=own,
         open_rows=snapshot.open_rows,
         snapshot=snapshot.lines,
     )
@@ -299,7 +301,7 @@ def _step(
 def _counted(verdict: Verdict, number: int) -> list[str]:
     """At which crash points a hit counts, where a failpoint of the program has another name for the place."""
     step = verdict.steps[number - 1]
-    own = dict.fromkeys(each.point for each in verdict.stakes if each.step == number and each.counts)
+    own = dict.fromkeys(each.point for each in verdict.exposures if each.step == number and each.counts)
     if step.crash_point is not None or not own:
         return []
     points = listed([f"“{visible(point, 80)}”" for point in own])
@@ -348,7 +350,7 @@ def _settings(run: Mapping[str, Any], budget: Budget) -> list[SettingsText]:
 
 
 PLAIN = {
-    "drained": "every record committed, and the sinks at rest",
+    "caught_up": "every record committed, and the sinks at rest",
     "reasons": "reasons",
     "stalled": "stalled",
     "error": "error",

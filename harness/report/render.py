@@ -143,7 +143,7 @@ def _events(path: Path) -> list[Line]:
 
 
 def _logs(found: store.RunFolder, verdict: Verdict) -> list[page.LogText]:
-    """The logs' ends, for whoever asks why: of a run without findings, or that stalled."""
+    """The logs' ends: of a run without findings, or that stalled."""
     told = any(finding.kind is not Kind.STALLED for finding in verdict.findings)
     if told or not found.logs.is_dir():
         return []

@@ -16,8 +16,8 @@ from typing import Any
 
 from harness.report.causes.sentences import short
 from harness.report.escape import plural
+from harness.report.exposures import few
 from harness.report.failure_text import numbers
-from harness.report.stakes import few
 from harness.snapshot import INJECTION, OFFSETS, RESTART, Offsets, QueryState, Snapshot
 
 MOST = 20
@@ -44,7 +44,7 @@ class BaselineText:
     name: str
     seconds: str
     cached: str
-    drained: str
+    caught_up: str
 
 
 def snapshots(folder: Path, readings: Mapping[tuple[int, str], Snapshot]) -> list[SnapshotText]:
@@ -177,12 +177,12 @@ def _baseline_run(folder: Path) -> BaselineText:
     if not isinstance(outcome, dict):
         outcome = {}
     seconds = outcome.get("seconds", run.get("seconds"))
-    ended = "no: it ended in an error" if outcome.get("error") else _yes_or_no(outcome.get("drained"))
+    ended = "no: it ended in an error" if outcome.get("error") else _yes_or_no(outcome.get("caught_up"))
     return BaselineText(
         name=folder.name,
         seconds=f"{seconds:.1f}" if isinstance(seconds, (int, float)) else NOTHING,
         cached=_yes_or_no(run.get("cached", outcome.get("cached"))),
-        drained=ended,
+        caught_up=ended,
     )
 
 

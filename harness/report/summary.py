@@ -3,7 +3,7 @@
     {"runs": [{"scenario", "expect", "verdict", "as_expected", "findings": {kind: count},
                "faults": [{"name", "point", "batch", "attempt", "hit", "evidence"}], "seconds",
                "self_tests": {name: found}, "reasons", "stack", "folder",
-               "stakes": [{"step", "sink", "harm", "point", "batch", "shown", "note", ...}],
+               "exposures": [{"step", "sink", "harm", "point", "batch", "note", "why", ...}],
                "points_hit": [crash point], "untried": [crash point], "notes",
                "file", "seed", "exit_code", "known", "unstruck": [[sink, crash point]],
                "about": {"started", "pipeline", "guarantee", "expected", "source", "sinks", "tags",
@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.report import claims, failure_text, stakes
+from harness.report import claims, exposures, failure_text
 from harness.report.many import about as abouts
 from harness.report.many.about import NOTHING, About
 from harness.run_folder import command, store
@@ -39,7 +39,7 @@ WORST_FIRST = (Word.ERROR, Word.VIOLATED, Word.UNTESTED, Word.INCONCLUSIVE, Word
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """One run of a suite. `folder` is None if it failed before it had one; `seconds` is wall time; `file` the
-    scenario's, as a command named it; `seed` None if nobody knows it; `about` is empty where no plan was kept."""
+    scenario's, as a command named it; `seed` None if that is not known; `about` is empty where no plan was kept."""
 
     scenario: str
     verdict: Verdict
@@ -91,7 +91,7 @@ class Run:
 
     @property
     def wrong(self) -> bool:
-        """Did it end otherwise than expected, in a way that is new?"""
+        """Return whether it ended otherwise than expected, in a way that is new."""
         return not (self.verdict.as_expected or self.known)
 
     def hits(self) -> tuple[int, int]:
@@ -171,8 +171,8 @@ def entry(run: Run) -> dict[str, Any]:
         "reasons": list(verdict.reasons),
         "stack": run.stack,
         "folder": str(run.folder) if run.folder else None,
-        "stakes": [plain(stake) for stake in verdict.stakes],
-        "points_hit": stakes.points_hit(verdict),
+        "exposures": [plain(exposure) for exposure in verdict.exposures],
+        "points_hit": exposures.points_hit(verdict),
         "untried": [f"{sink}: {point}" for sink, point in verdict.untried],
         "notes": list(verdict.notes),
         "file": run.file,

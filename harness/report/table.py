@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.report import stakes
+from harness.report import exposures
 from harness.report.escape import plural, visible
 from harness.report.summary import Run
 from harness.scenario import Word
@@ -80,7 +80,7 @@ def cells(run: Run) -> tuple[str, ...]:
         verdict.word.value,
         found,
         f"{hit}/{steps}" if steps else "-",
-        stakes.harms(verdict),
+        exposures.harms(verdict),
         self_tests,
         f"{run.seconds:.1f}",
     )

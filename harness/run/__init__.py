@@ -9,7 +9,7 @@ last_words       what an attempt said last
 feed             hands records to the producer
 schedule/        the steps, in order; does a fault, proves it
 snapshots        where everything stood
-drain            after the schedule
+catch_up         after the schedule
 progress/        how far the pipeline has got
 baseline/        the same run without faults
 """

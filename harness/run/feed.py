@@ -192,7 +192,7 @@ class Feeder:
             self._wait(lambda: self._planned() >= self._producer.acknowledged)
 
     def _quiet(self) -> Callable[[], bool]:
-        """Has what is planned stayed as it is, under an attempt that goes on after the schedule?"""
+        """Return whether what is planned has stayed as it is, under an attempt that goes on after the schedule."""
         seen, since = self._planned(), monotonic()
 
         def quiet() -> bool:
@@ -212,7 +212,7 @@ class Feeder:
                 end = min(last, monotonic() + self._patience.each_s)
 
     def _goes_on(self, portion: int, before: int) -> bool:
-        """Is the next portion due, after the last one and what was planned `before` it?"""
+        """Return whether the next portion is due, after the last one and what was planned `before` it."""
         planned, producer = self._planned(), self._producer
         # A record that was refused is in no batch.
         if planned >= producer.acknowledged:

@@ -179,7 +179,7 @@ class Live:
 
     @property
     def _by_time(self) -> bool:
-        """Is it a program of DStreams? It passes over files that were there before it."""
+        """Return whether it is a DStreams program. It passes over files that were there before it."""
         return self.scenario.pipeline.progress == DSTREAMS
 
     def _tripwire(self) -> Tripwire | None:
@@ -243,8 +243,8 @@ class Live:
         self.stalls.look(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
 
     def has_progress(self, *, all_queries: bool = False) -> bool:
-        """Has the newest attempt of the driver done something, and is it there? `all_queries`: has each
-        of its queries?"""
+        """Return whether the newest attempt of the driver has done something, and is there; with `all_queries`, whether
+        each of its queries has."""
         if not self.supervisor.alive:
             return False
         if self.progress.kind == "checkpoint":

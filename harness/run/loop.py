@@ -1,7 +1,8 @@
 """One run: the loop that acts. Everything else is data, a checker, or a way to inject or to watch.
 
 save 0 -> resources -> set-up -> warm-up -> producer || triggers || faults || supervisor
-       -> heal -> drain -> read the sink -> save 1 -> judge -> baseline runs, where it asks for them -> save 2 -> seal
+       -> heal -> catch up -> read the sink -> save 1 -> judge -> baseline runs, where it asks for them -> save 2
+       -> digests
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from harness.run.baseline.runs import baseline_runs
 from harness.run.feed import portions_of
 from harness.run.live_run import Live
 from harness.run.run_or_baseline import ended, planned, play
-from harness.run_folder import sealed
+from harness.run_folder import digests
 from harness.run_folder.redact import Redactor, redact_file, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.scenario import Scenario, Verdict, plain
@@ -104,8 +105,8 @@ def _judged(live: Live, workload: Workload, began: float) -> Verdict:
             redact_folder(folder.logs, live.own.secrets)
             redact_file(folder.history, live.own.secrets)
             folder.make_private()
-    # Last of all: a run that was cut short anywhere above has no digests, and nobody takes its word.
-    sealed.write(folder.path)
+    # Last of all: a run that was cut short anywhere above has no digests, and is not read.
+    digests.write(folder.path)
     return verdict
 
 

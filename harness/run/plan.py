@@ -25,7 +25,7 @@ VERSION = 7
 
 
 def in_its_file(scenario: Scenario) -> bool:
-    """Does its file say this very scenario now?"""
+    """Return whether its file says this very scenario now."""
     return its_file(scenario) is not None
 
 

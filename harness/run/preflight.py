@@ -1,9 +1,8 @@
-"""Before the first record: does each effect fit its sink, and is the sink free of what an earlier run left in it?
-A sink that the pipeline makes itself is looked at as soon as it is there; and all of them once more after the first
-batch that has records and is committed.
+"""Before the first record: whether each effect fits its sink, and the sink is free of what an earlier run left in it.
 
-What is found here would make the verdict untested after a whole run, or worse: rows kept from a run that held would be
-judged as this one's.
+A sink that the pipeline makes itself is read as soon as it is there. All of them are read again after the first batch
+that has records and is committed. What is found here would make the verdict untested after a whole run, or worse: rows
+kept from a run that held would be judged as this one's.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ def first(scenario: Scenario, own: RunResources, looked: Collection[int]) -> Ite
 
 def crowded(stateful: Mapping[str, int], conf: Mapping[str, str]) -> dict[str, int]:
     """Of the queries that keep state, with their shuffle partitions, those whose batches have many tasks for each core;
-    none where nobody knows how many cores there are."""
+    none where the number of cores is not known."""
     cores = conf.get("spark.cores.max", "")
     most = int(cores) * TASKS_A_CORE if cores.isascii() and cores.isdigit() else None
     return {} if most is None else {query: count for query, count in stateful.items() if count > most}
@@ -166,6 +165,6 @@ def _empty(now: SinkTable, effect: Table, key: Collection[str]) -> None:
 
 
 def _zero(row: Row, totals: Sequence[int], numbers: Sequence[bool]) -> bool:
-    """Is a row one of totals, and nothing but zero?"""
+    """Return whether a row is one of totals, and nothing but zero."""
     cells = [(row[place], numbers[place]) for place in totals]
     return bool(cells) and all(c is None or (number and re.fullmatch(r"-?0+(\.0+)?", c)) for c, number in cells)

@@ -12,7 +12,7 @@ from typing import Any
 from harness import __version__
 from harness.history import History, NotEnded, Waited
 from harness.load import dump
-from harness.run.drain import Drain
+from harness.run.catch_up import CatchUp
 from harness.run.live_run import Live
 from harness.run.plan import its_file, plan
 from harness.scenario import Scenario, plain
@@ -55,7 +55,7 @@ def play(live: Live, workload: Workload) -> None:
     with tallied() as waited:
         try:
             live.perform(workload)
-            Drain(live).drain()
+            CatchUp(live).catch_up()
         finally:
             live.history.write(Waited(seconds={what: round(took_s, 2) for what, took_s in waited.items()}))
 

@@ -1,7 +1,7 @@
 """Keeps where everything stood when a fault had hit, and what the dead attempt still did after that.
 
 A snapshot never ends a run and never decides anything: what could not be looked at is said in it. The first one is
-taken while the victim is dead or frozen and nobody has been started again; the second, of what an orphan of the
+taken while the victim is dead or frozen and no attempt has been started again; the second, of what an orphan of the
 dead attempt wrote after that, once the next attempt is on its way and before it can have touched anything.
 """
 
@@ -45,7 +45,7 @@ LATE_S = 3.0
 JOIN_S = 15.0
 _NONE: tuple[QueryState, ...] = ()
 _NOTHING: tuple[str, ...] = ()
-_NOBODY: tuple[list[Writer], list[Writer]] = ([], [])
+_NO_WRITERS: tuple[list[Writer], list[Writer]] = ([], [])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ class Snapshots:
                 self._handed = self._parts.tripwire.rows()
 
     def back(self, step: int, component: str) -> list[str]:
-        """The component's server is back, and nobody could write there since step `step` hit it: keep its sinks, and
+        """The component's server is back, and no client could write there since step `step` hit it: keep its sinks, and
         return for each whose rows are not as they were how many are gone or changed, in words."""
         look, began, out, count = _Look(), monotonic(), list[str](), 0
         before, after = (self._folder(step, moment) for moment in (INJECTION, BACK))
@@ -202,8 +202,8 @@ class Snapshots:
         return not any(busy(sink, own.parts) for sink in parts.sinks)
 
     def _untouched(self, attempt: int) -> bool:
-        """Is the next attempt there, and has it done nothing yet? What it does first may show nowhere but in the sink;
-        no task runs without an executor."""
+        """Return whether the next attempt is there, and has done nothing yet. What it does first may show only in the
+        sink; no task runs without an executor."""
         parts, present = self._parts, self._parts.supervisor.driver
         if present is None or present.number != attempt + 1 or parts.supervisor.equipped():
             return False
@@ -268,7 +268,8 @@ class Snapshots:
         return tuple(dict.fromkeys(process.name for process in self._parts.supervisor.living()))
 
     def _logs_late(self) -> bool | None:
-        """Has a JVM of the driver the thread that logs offsets late? None where no thread can be seen."""
+        """Return whether a JVM of the driver has the thread that logs offsets late; None where no thread can be
+        seen."""
         jvms = self._parts.supervisor.processes(Victim.JVM)
         seen = [found for jvm in jvms if isinstance(jvm, NamesThreads) and (found := jvm.threads())]
         return any(LATE_LOG in found for found in seen) if seen else None
@@ -282,7 +283,7 @@ class Snapshots:
             there = look.at(partial(opened, sink, parts.own.parts), None)
             if not isinstance(there, ShowsWriters):
                 continue
-            theirs, ours = look.at(partial(there.writing, wait_ms=WAIT_MS), _NOBODY)
+            theirs, ours = look.at(partial(there.writing, wait_ms=WAIT_MS), _NO_WRITERS)
             found |= {(there.server, writer) for writer in theirs}
             beside |= {(there.server, writer): None for writer in ours}
             # A prepared transaction, or one of Kafka, has no server's process.

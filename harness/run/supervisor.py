@@ -168,7 +168,7 @@ class Supervisor:
         return said
 
     def _let(self) -> bool:
-        """Wait until nobody holds restarts; False if the end came first."""
+        """Wait until nothing holds restarts; False if the end came first."""
         while not self._free.wait(LOOK_EVERY_S):
             if self._stopping.is_set():
                 return False
@@ -189,7 +189,7 @@ class Supervisor:
         return stack.holding(self._own) if isinstance(stack, RestartsDrivers) else nullcontext()
 
     def equipped(self) -> bool:
-        """Has the present attempt got an executor? Without one no task of it runs."""
+        """Return whether the present attempt has an executor. Without one no task of it runs."""
         return bool(self._stack.executors(self._own, attempt=self._present))
 
     @property
@@ -209,7 +209,7 @@ class Supervisor:
 
     @property
     def alive(self) -> bool:
-        """Is there a driver? False between a death and the restart."""
+        """Return whether there is a driver. False between a death and the restart."""
         return self.driver is not None and self.driver.poll() is None
 
     def healthy(self) -> None:
@@ -218,7 +218,7 @@ class Supervisor:
             raise HarnessError(f"the supervisor of the driver failed: {self.failure!r}")
 
     def ended(self, number: int) -> bool:
-        """Is that attempt known to be dead?"""
+        """Return whether that attempt is known to be dead."""
         return any(death.number == number for death in self.deaths)
 
     def death_of(self, number: int, *, within_s: float) -> Death:

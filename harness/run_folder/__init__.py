@@ -1,1 +1,1 @@
-"""What a run leaves behind, and how it is sealed, read back and freed of secrets."""
+"""What a run leaves behind, and how it gets its digests, is read back and freed of secrets."""

@@ -65,7 +65,7 @@ SOURCE = pa.schema(
 
 
 class State(StrEnum):
-    """What is known of a send: it is in the log, it cannot be, or nobody can say."""
+    """What is known of a send: it is in the log, it cannot be, or that is not known."""
 
     ACKNOWLEDGED = "acknowledged"
     FAILED = "failed"
@@ -344,7 +344,7 @@ class ProducerReport:
     absent: tuple[int, ...]
     """Unknown, and not there: legal."""
     foreign: int
-    """Records in the source that we never meant: somebody else writes to it."""
+    """Records in the source that we never sent: another producer writes to it."""
 
     @property
     def kept(self) -> bool:

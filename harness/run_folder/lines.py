@@ -1,4 +1,4 @@
-"""Lines of JSON that outlive whoever writes them: a file that is appended to and never changed.
+"""Lines of JSON that outlive the process that writes them: a file that is appended to and never changed.
 
 A last line without its end was being written when its writer was killed: it is cut off before the next one.
 """

@@ -52,7 +52,7 @@ class Redactor:
         return value
 
     def file(self, path: Path) -> int:
-        """Rewrite one file and return how many secrets it had. Whoever writes it must have ended.
+        """Rewrite one file and return how many secrets it had. The process that writes it must have ended.
 
         A file without secrets is not touched; links are not followed. On a full disk the secrets are blotted out
         where they stand. Raises OSError."""

@@ -5,8 +5,8 @@
     reports/latest/                                  folder: what the last suite says of itself
 
 Stage 0 holds what was planned, stage 1 what happened, stage 2 the verdict; `run.json` names the stage and is written
-last, so a stage that it names is whole. With a verdict, all of it is sealed then (`sealed.py`). A disk that is full or
-forbids to write becomes one clear error.
+last, so a stage that it names is whole. With a verdict, all of it gets digests (`digests.py`). A disk that is full
+or forbids to write becomes one clear error.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class RunFolder:
         return None if data is None else noun(Verdict, data, str(self.verdict_json))
 
     def make_private(self) -> None:
-        """Take group and world off everything in the folder, whoever wrote it; links are not followed."""
+        """Take group and world off everything in the folder; links are not followed."""
         for root, _, files in os.walk(self.path):
             for path, mode in ((Path(root), 0o700), *((Path(root, file), 0o600) for file in files)):
                 # Spark cleans its checkpoint while we walk.

@@ -21,7 +21,7 @@ from harness.scenario.watermark import Watermark as Watermark
 
 
 class Harm(StrEnum):
-    """What a hit puts at stake: that records take effect once more, or that they never do."""
+    """What a hit exposes: that records take effect once more, or that they never do."""
 
     REPETITION = "repetition"
     LOSS = "loss"
@@ -245,9 +245,9 @@ class Evidence:
     """What proves that a fault happened; fields are empty where they do not apply. `signalled`: what became of each
     victim, a process by its name in snapshots; `driver_status`: exit status (negative: signal) of a driver that it
     ended; `checkpoint_before` / `_after`: offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver was
-    asked to end and may have finished its batch; `unfelt`: nobody can have noticed; `unhealed`: what it took away was
-    not given back; `committed_meanwhile`: the newest batch that each query had committed before a server or the network
-    was back, by its checkpoint's name."""
+    asked to end and may have finished its batch; `unfelt`: no process can have been affected; `unhealed`: what it took
+    away was not given back; `committed_meanwhile`: the newest batch that each query had committed before a server or
+    the network was back, by its checkpoint's name."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -320,18 +320,16 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stake:
+class Exposure:
     """What one step exposed in one sink. `step` counts the steps from 1, `position` the sinks from 0. `point` is the
-    crash point as the reading shows it, `records` how many were exposed, `shown` whether a naive pipeline would have
-    been caught. `came`: it came, and the reader dropped it. `allowed`: the guarantee lets it. `note`: what was exposed;
-    `why`: why it does not count."""
+    crash point as the reading shows it, `records` how many were exposed. `came`: it came, and the reader dropped it.
+    `allowed`: the guarantee lets it. `note`: what was exposed; `why`: why it does not count, empty if it does."""
 
     step: int
     position: int
     sink: str
     harm: Harm
     point: str
-    shown: bool
     note: str
     records: int = 0
     attempt: int = 0
@@ -344,15 +342,20 @@ class Stake:
     @property
     def counts(self) -> bool:
         """Return whether it makes the run a test."""
-        return (self.shown or self.came) and not self.allowed
+        return not (self.why or self.allowed)
+
+    @property
+    def would_show(self) -> bool:
+        """Return whether a naive pipeline would have been caught by rows of the sink."""
+        return not (self.why or self.came)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """The answer. `reasons` says why it is no better than it is; `self_tests` maps each planted fault to found or not.
 
-    `stakes` is what the hits put at stake, `points_hit` the crash points (each as sink and point) at which one had
-    something at stake that counts, `untried` those at which none had, `notes` what limits the answer and makes it no
+    `exposures` is what the hits exposed, `points_hit` the crash points (each as sink and point) at which one had
+    something exposed that counts, `untried` those at which none had, `notes` what limits the answer and makes it no
     worse (a folding query, batches that tie)."""
 
     word: Word
@@ -364,7 +367,7 @@ class Verdict:
     self_tests: Mapping[str, bool] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows and records compared: `records`, `expected_rows`, `sink_rows`, `acknowledged`, `failed`, `unknown`."""
-    stakes: tuple[Stake, ...] = ()
+    exposures: tuple[Exposure, ...] = ()
     points_hit: tuple[tuple[str, str], ...] = ()
     untried: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

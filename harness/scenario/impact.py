@@ -1,4 +1,4 @@
-"""What a fault does to the driver's attempt, for whoever does it and whoever judges it."""
+"""What a fault does to the driver's attempt, for the harness and for the judge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Impact(StrEnum):
     EXECUTOR_KILLED = "executor killed"
     EXECUTORS_KILLED = "executors killed"
     SERVER_AWAY = "server away"
-    """Nobody is known to do anything again, unless a driver ends: clients wait for it, or what they asked fails."""
+    """No process is known to do anything again, unless a driver ends: clients wait for it, or what they asked fails."""
     NONE = "none"
 
 

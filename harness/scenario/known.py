@@ -15,6 +15,7 @@ class Known:
     violated: tuple[str, ...] = ()
 
     def covers(self, *, word: str, kinds: Collection[str], day: str) -> bool:
-        """Is a failure of that day the known one: violated, with no other kinds? Without kinds nobody can tell."""
+        """Return whether a failure of that day is the known one: violated, with no other kinds. Without kinds that is
+        not known."""
         in_time = "" < day <= self.until
         return in_time and word == "violated" and bool(kinds) and {*kinds} <= {*self.violated}

@@ -108,7 +108,7 @@ class Listing:
         return [(path.parent.relative_to(self.root).as_posix(), self._link(path)) for path in pages]
 
     def _own(self, path: Path) -> bool:
-        """Is it a plain file, and reached through no link?"""
+        """Return whether it is a plain file, and reached through no link."""
         below = [path, *path.parents[: len(path.relative_to(self.root).parts) - 1]]
         return path.is_file() and not any(each.is_symlink() for each in below)
 

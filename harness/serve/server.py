@@ -67,7 +67,7 @@ def _bound(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HERE, port))
-        # Whoever reads the address may ask at once.
+        # A process that reads the address may ask at once.
         listener.listen(64)
     except OSError as failure:
         listener.close()

@@ -189,7 +189,7 @@ class SessionProcesses:
 
 
 def carries(pid: int, *marks: str) -> bool:
-    """Does the environment that the process began with hold each of the marks (`NAME=value`)?"""
+    """Return whether the environment that the process began with holds each of the marks (`NAME=value`)."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
             found = b"\0" + file.read()
@@ -270,7 +270,7 @@ def _say(path: str, folder: str) -> bool:
         print(f"onceproof: could not clean up after an earlier run: {''.join(said)}; {then}", file=sys.stderr)
         return old
     except (ValueError, KeyError):
-        return True  # torn: nobody knows what it was
+        return True  # torn: it is not known what it was
     return True
 
 

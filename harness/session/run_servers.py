@@ -18,7 +18,7 @@ class RunServer(Protocol):
         """How the pipeline finds it."""
 
     def alive(self) -> bool:
-        """Does it still answer?"""
+        """Return whether it still answers."""
 
     def close(self) -> None:
         """End it, with every connection. Safe to call twice."""

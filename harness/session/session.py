@@ -41,7 +41,7 @@ RECORD_AND_BECOME = 'read -r line < /proc/$$/stat && printf "%s\\n" "$line" >> "
 def root(*, temporary: Path | None = None) -> Path:
     """`<tmp>/onceproof-<uid>`, made when missing. Root's may be passed through, because Postgres runs as another user.
 
-    Raises StackError when the name is taken by somebody else."""
+    Raises StackError when another process has the name."""
     base = (temporary or Path(tempfile.gettempdir())) / f"onceproof-{os.getuid()}"
     mode = 0o711 if os.getuid() == 0 else 0o700
     try:
@@ -110,7 +110,7 @@ class Session:
         self._lock = threading.RLock()
         self._closed = False
         self._owner = os.getpid()
-        # A session is made whole before anybody's sweep may look at it.
+        # A session is made whole before a sweep may look at it.
         with wait.locked(self.root / ".lock", within_s=60.0):
             dead = claim(self.root)
             self.folder.mkdir(mode=self.root.stat().st_mode & 0o777)
@@ -149,7 +149,7 @@ class Session:
         else:
             group = pwd.getpwuid(user).pw_gid
         with log.open("ab") as output, self._lock:
-            if self._closed:  # while we waited for the lock: nobody would end it any more
+            if self._closed:  # while we waited for the lock: nothing would end it any more
                 raise StackError("this session is closed; open a new one")
             try:
                 child = subprocess.Popen(
@@ -158,7 +158,7 @@ class Session:
                 )  # fmt: skip
             except OSError as error:
                 raise StackError(f"cannot start {name}: {error}") from error
-            # Those that somebody has seen end need no waiting for: a session of many runs would keep them all.
+            # Those that were seen to end need no waiting for: a session of many runs would keep them all.
             self._children = [*(each for each in self._children if each.returncode is None), child]
         if user is not None:  # which may not write into our folder
             self._record(child)
@@ -166,7 +166,7 @@ class Session:
 
     def at_the_end(self, words: str, *, of: str = "") -> None:
         """Have a command run when the session ends, however it ends: `{"argv": […], "env": {…}}` as JSON. `of` is whose
-        it is: each has one, the stack's own is that of nobody."""
+        it is: each has one, the stack's own is that of no run."""
         self.keep(_closing_message(of), words)
 
     def nothing_left(self, *, of: str = "") -> None:

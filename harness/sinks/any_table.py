@@ -28,5 +28,5 @@ class AnySqlTable(AnyTable):
         return target if v.is_query(target) else None
 
     def countable(self, target: str) -> bool:
-        """Is it a table in the run's own part, named as such?"""
+        """Return whether it is a table in the run's own part, named as such."""
         return bool(re.fullmatch(v.IDENTIFIER, target))

@@ -131,7 +131,7 @@ class DropsRows(Protocol):
     """A kind that can leave out rows which repeat others, where its options say so."""
 
     def folds(self, options: Mapping[str, Any]) -> bool:
-        """Do they?"""
+        """Return whether they do."""
 
 
 @runtime_checkable
@@ -147,7 +147,7 @@ class CountsRows(Protocol):
     """A kind whose rows can be counted as they are written: such a sink, once it is open, `HoldsWriter`."""
 
     def countable(self, target: str) -> bool:
-        """Can they, of this one?"""
+        """Return whether they can, of this sink."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class KeepsRows(Protocol):
 
     @property
     def keeps_rows(self) -> bool:
-        """Does it?"""
+        """Return whether it does."""
 
 
 @runtime_checkable
@@ -207,7 +207,7 @@ class MayFold(Protocol):
         """Where it is, unlike any other kind's: a server may have several sinks."""
 
     def now(self) -> int | None:
-        """A mark in time: what the run writes comes after it. None if nobody answers."""
+        """A mark in time: what the run writes comes after it. None if there is no answer."""
 
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
         """The table with `folds` and `folding` filled in; `after` is what `now` said before the pipeline started."""

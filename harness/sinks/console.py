@@ -1,4 +1,4 @@
-"""The sink `console`: rows that a pipeline prints. Nobody can read them back, so nothing of it is judged."""
+"""The sink `console`: rows that a pipeline prints. They cannot be read back, so nothing of it is judged."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class SinkTable:
     `unique`: it is a table that lets no two rows have one key. `folds`: it is a query under which a doubled row does
     not show, as tried on a copy of the rows; None if that was not or could not be tried. `folding` says it in words.
     `version` is what a sink that keeps versions calls the one that was read, `note` what limits what its rows say.
-    `dropped` are the rows that its reader has left out as repetitions; None where it drops none, or nobody kept
+    `dropped` are the rows that its reader has left out as repetitions; None where it drops none, or they were not kept
     them."""
 
     name: str

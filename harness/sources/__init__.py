@@ -9,6 +9,6 @@ SOURCES: Registry[SourceKind] = Registry("source", "harness.sources", SourceKind
 
 
 def by_receiver(name: str) -> bool:
-    """Do programs of DStreams read that source by a receiver? Not one that they cannot read."""
+    """Return whether DStreams programs read that source by a receiver. False for one that they cannot read."""
     kind = SOURCES[name] if name in SOURCES.all() else None
     return isinstance(kind, ForDStreams) and kind.receiver

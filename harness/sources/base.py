@@ -26,7 +26,7 @@ class Sender(Protocol):
 
     def send(self, records: Sequence[Record]) -> list[Answer]:
         """Send them; the answer to each, in order. Where none came, it is unknown, and the record is never sent later.
-        Takes bounded time, whoever is silent."""
+        Takes bounded time, also where a server is silent."""
 
     def close(self) -> None:
         """Disconnect. Safe to call twice."""
@@ -55,8 +55,8 @@ class OpenSource(Protocol):
         """The next offset of each partition. Raises StackError."""
 
     def read_back(self, path: Path, *, within_s: float) -> Offsets:
-        """Write all that is committed to `path` (source.parquet); the next offset of each partition. Call it when
-        nobody sends any more. Raises WaitError, StackError, HarnessError."""
+        """Write all that is committed to `path` (source.parquet); the next offset of each partition. Call it when no
+        producer sends any more. Raises WaitError, StackError, HarnessError."""
 
 
 @runtime_checkable
@@ -101,7 +101,7 @@ class TellsReceived(Protocol):
 
     def received(self) -> Sequence[tuple[float, int, int]]:
         """Each connection of a receiver, in order: since when (ms since 1970), and what of partition 0 was sent on it:
-        from, and up to. Raises HarnessError where nobody can tell which of them is whose."""
+        from, and up to. Raises HarnessError where it is not known which of them is whose."""
 
 
 @runtime_checkable

@@ -13,14 +13,14 @@ NO_LINE = "it is no line: empty, or with a line break"
 
 
 class Line(NamedTuple):
-    """A record, and when it was sent, in milliseconds since 1970; 0 where nobody knows."""
+    """A record, and when it was sent, in milliseconds since 1970; 0 where that is not known."""
 
     value: bytes
     at_ms: int
 
 
 def is_line(value: bytes) -> bool:
-    """Does a reader of lines get it back? A reader of JSON passes an empty one over."""
+    """Return whether a reader of lines gets it back. A reader of JSON passes over an empty one."""
     return bool(value.strip()) and b"\n" not in value and b"\r" not in value
 
 

@@ -123,7 +123,7 @@ def settings(
         **driver_process.common(own, pipeline, jars, number, users),
         "spark.executor.extraClassPath": driver_process.class_path(jars),
         "spark.driver.host": host,
-        "spark.driver.bindAddress": "0.0.0.0",  # its own network: nobody else is there
+        "spark.driver.bindAddress": "0.0.0.0",  # its own network: no other process is there
         EXECUTOR_OPTIONS: " ".join(flags),
         "spark.executorEnv.PYTHONPATH": str(package()),
         "spark.local.dir": "/tmp",

@@ -189,7 +189,7 @@ def settings(own: RunResources, pipeline: Pipeline, machine: Machine, number: in
 def _shared(own: RunResources, machine: Machine, users: Users) -> dict[str, str]:
     """For executors that see this machine's files."""
     return {
-        # Where clients of object stores keep what they are about to send; else a folder in /tmp that nobody removes.
+        # Where clients of object stores keep what they are about to send; else a folder in /tmp that stays.
         "spark.hadoop.hadoop.tmp.dir": str(own.folder / "tmp"),
         "spark.executor.extraClassPath": class_path(machine.jars),
         EXECUTOR_OPTIONS: " ".join(users.executor_flags(machine.executor_flags)),

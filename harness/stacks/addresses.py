@@ -62,7 +62,7 @@ def where(stack: str, given: Mapping[str, Any], *, prefix: str = "--") -> Where 
 
 
 def unnamed(stack: str, *, prefix: str = "--") -> UsageError:
-    """That nobody said where the Spark of that stack is."""
+    """That the command line does not say where the Spark of that stack is."""
     return UsageError(f"asked for the stack {stack}; it also needs {_options(['spark_master'], prefix)}")
 
 
@@ -75,11 +75,11 @@ def _pair(text: str, prefix: str) -> tuple[str, str]:
 
 
 class NoAddress(UsageError):
-    """Nobody said where a component is."""
+    """The command line does not say where a component is."""
 
 
 def missing(names: Collection[str]) -> NoAddress:
-    """That nobody said where these components are."""
+    """That the command line does not say where these components are."""
     return NoAddress(f"asked for the stack external; it also needs {', '.join(map(option, names))}")
 
 

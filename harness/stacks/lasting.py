@@ -51,7 +51,7 @@ class LastingStack(SessionStack):
         """Make the parts of one run and its folder. Raises StackError; then nothing of it is left."""
         self.ensure(components(parts))
         self._made[run_id] = self._provision().named(run_id, parts, root=root)
-        # Before anything is made: whoever is left alive then drops it.
+        # Before anything is made: the reaper then drops it.
         self._remember()
         provision, made = self._provision(), self._made[run_id]
         try:
@@ -150,7 +150,7 @@ def _of(labels: Collection[str], names: Collection[str]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _noted(failures: list[Exception]) -> Iterator[None]:
-    """A component of somebody else's may raise anything; what else there is has to be dropped all the same."""
+    """A component of another package may raise anything; what else there is has to be dropped all the same."""
     try:
         yield
     except Exception as failure:

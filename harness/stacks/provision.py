@@ -90,4 +90,4 @@ def drop(made: Made, servers: Mapping[str, Server], *, lasting: bool = False) ->
 def _remove(folder: Path, *, lasting: bool) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     if lasting and folder.exists():
-        raise StackError(f"cannot remove all of {folder}: somebody else's program has written there; remove it")
+        raise StackError(f"cannot remove all of {folder}: another program has written there; remove it")

@@ -83,7 +83,7 @@ def _named(step: Step, lacking: frozenset[Means]) -> str:
 
 
 def has(stack: str, component: Component | None) -> bool:
-    """Is there such a component on the stack of that name?"""
+    """Return whether there is such a component on the stack of that name."""
     return isinstance(component, (InSession, STACKS[stack].has))
 
 

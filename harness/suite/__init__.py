@@ -31,7 +31,7 @@ from harness.report.summary import exit_code as exit_code
 from harness.report.summary import write as write_summary
 from harness.run.loop import run as run_one
 from harness.run.plan import in_its_file
-from harness.run_folder import sealed, store
+from harness.run_folder import digests, store
 from harness.scenario import Scenario, Word
 from harness.stack import PROMISED_CORES, Stack
 from harness.stacks.other_lines import on
@@ -71,7 +71,7 @@ class Suite:
         self.progress.ended(number, run)
 
     def judged(self, number: int) -> bool:
-        """Is a run of the scenario with that number over?"""
+        """Return whether a run of the scenario with that number is over."""
         return any(number == each for each, _ in self._runs)
 
     @property
@@ -293,7 +293,7 @@ def show(runs: Sequence[Run], index: Path | None) -> None:
 
 def replay(folder: Path, options: Options) -> int:
     """Run the plan of a stored run again, with its seed. Raises HarnessError if the plan is not as the run left it."""
-    found = sealed.opened(folder, only=sealed.PLANNED, unjudged=True)
+    found = digests.opened(folder, only=digests.PLANNED, unjudged=True)
     parts = found.read("plan", "run", "scenario")
     scenario, seed = planned(found.path, parts)
     program = _mapping(parts["run"].get("program"))
@@ -332,7 +332,7 @@ def check(folder: Path) -> int:
     from harness.report.ci import told
     from harness.report.escape import visible
 
-    found = sealed.opened(folder)
+    found = digests.opened(folder)
     verdict, stored = judged(found.path).verdict, Run.read(found.path)
     now = replace(stored, verdict=verdict)
     print(told.failure(now))

@@ -39,8 +39,8 @@ from harness.history import (
     SinkMissing,
 )
 from harness.report.escape import visible
+from harness.report.exposures import rests
 from harness.report.failure_text import headline, where
-from harness.report.stakes import rests
 from harness.report.summary import Run
 from harness.report.table import COLOURS, colour, mark
 
@@ -119,7 +119,7 @@ def line(event: Event) -> str | None:
             place = where(done.point, done.batch, crash_point=done.crash_point is not None)
             return f"fault {'hit' if done.hit else 'MISSED'}: {visible(done.name, 120)}{place}"
         case BaselineRun() if event.state != "begins":
-            how = "failed" if event.failed else "drained" if event.drained else "not drained"
+            how = "failed" if event.failed else "caught up" if event.caught_up else "not caught up"
             cached = ", from the cache" if event.state == "cached" else ""
             return f"baseline run {event.number}, without faults: {how}{cached}"
         case SinkMissing():

@@ -15,7 +15,7 @@ from harness.report.escape import visible
 from harness.report.many.gather import Gathered, gather
 from harness.report.many.page import Many
 from harness.report.summary import Run
-from harness.run_folder import sealed, store
+from harness.run_folder import digests, store
 
 MERGED = Path("reports/merged")
 
@@ -32,7 +32,7 @@ def report(folders: Sequence[Path], to_sarif: Path | None = None, out: Path | No
         damaged = [f"{name}: {why}" for name, why in found.damaged]
         failures += map(HarnessError, damaged)
         unread += damaged
-        # Nobody can say more of them, and silence would be a pass.
+        # No more is known of them, and silence would be a pass.
         bare = [seen for seen in found.seen if seen.folder is None and seen.wrong]
         unread += [f"{seen.scenario}: {seen.word}; its run folder is not here" for seen in bare]
     if to_sarif is not None:
@@ -53,7 +53,7 @@ def _pages(folders: Sequence[Path], *, alone: bool) -> tuple[list[Run], list[Har
     failures: list[HarnessError] = []
     for folder in folders:
         try:
-            print(render.write(sealed.opened(folder, unjudged=True).path))
+            print(render.write(digests.opened(folder, unjudged=True).path))
             runs.append(Run.read(folder))
         except HarnessError as failure:
             failures.append(failure)
@@ -63,7 +63,7 @@ def _pages(folders: Sequence[Path], *, alone: bool) -> tuple[list[Run], list[Har
 
 
 def is_room(folder: Path) -> bool:
-    """Is it a folder, and none of a run?"""
+    """Return whether it is a folder, and none of a run."""
     if not folder.is_dir():
         return False
     try:

@@ -2,7 +2,7 @@
 
     python -m harness.suite.shared_owner IDLE_S KINDS COMPONENT...      KINDS: where kinds are registered, as JSON
 
-It ends by itself when nobody has used its stack for IDLE_S seconds, or when a part of it dies. Its session's reaper
+It ends by itself when no run has used its stack for IDLE_S seconds, or when a part of it dies. Its session's reaper
 ends what it started if it is killed.
 """
 
@@ -59,7 +59,7 @@ def shareable(names: Collection[str] = ()) -> tuple[str, ...]:
 
 
 def optional(kind: object) -> bool:
-    """Does it need what is not installed with us, or fetched for every stack?"""
+    """Return whether it needs what is not installed with us, or downloaded for every stack."""
     missing = isinstance(kind, NeedsOfMachine) and any(look.optional for look in kind.looks)
     return missing or isinstance(kind, OnDemand)
 
@@ -104,7 +104,7 @@ def _started(place: Path, components: Collection[str], idle_s: float, kinds: Seq
 
 
 def _settled(place: Path, *locks: str) -> shared.There | None:
-    """The stack that is up, None if there is none, once nobody is starting one or taking it down: nobody holds its
+    """The stack that is up, None if there is none, once no process is starting one or taking it down: none holds its
     owner's lock, nor one of `locks`. Raises WaitError."""
 
     def look() -> shared.There | bool | Waiting:
@@ -143,14 +143,14 @@ def _seen(child: subprocess.Popen[bytes], log: Path) -> shared.There | Waiting:
 
 
 def end(*, now: bool) -> bool:
-    """End the stack that is up; False if there is none. Raises UsageError while somebody uses it, unless `now`."""
+    """End the stack that is up; False if there is none. Raises UsageError while it is in use, unless `now`."""
     place = shared.folder()
     found = _settled(place, STARTING)
     if found is None:
         return False
     with contextlib.ExitStack() as door:
         if not (_taken(place / shared.USERS, door) or now):
-            # Whoever takes it down lets nobody use it either.
+            # A process that takes it down lets no other one use it either.
             if shared.there() is None:
                 return _settled(place) is None
             raise UsageError("asked to end the stack that is up; another command uses it. Wait for it, or give --now")
@@ -161,7 +161,8 @@ def end(*, now: bool) -> bool:
 
 
 def _taken(path: Path, door: contextlib.ExitStack, *, within_s: float = MOMENT_S) -> bool:
-    """Hold a lock until `door` closes; False if others hold it. Whoever only looks at it holds it for a moment."""
+    """Hold a lock until `door` closes; False if others hold it. A process that only looks at it holds it for a
+    moment."""
     try:
         door.enter_context(locked(path, within_s=within_s))
     except WaitError:
@@ -170,7 +171,7 @@ def _taken(path: Path, door: contextlib.ExitStack, *, within_s: float = MOMENT_S
 
 
 def own(components: Sequence[str], idle_s: float) -> None:
-    """Be the owner of a stack until nobody wants it any more. Raises StackError."""
+    """Be the owner of a stack until no process wants it any more. Raises StackError."""
     place = shared.folder()
     with contextlib.ExitStack() as door:
         door.enter_context(signals())
@@ -192,7 +193,7 @@ def own(components: Sequence[str], idle_s: float) -> None:
 
 @contextmanager
 def _told(place: Path) -> Iterator[None]:
-    """Before anything of it ends, its users are told why, and nobody finds it any more."""
+    """Before anything of it ends, its users are told why, and no process finds it any more."""
     try:
         yield
     except (HarnessError, Interrupted) as failure:
@@ -228,7 +229,7 @@ def described(stack: ProcessesStack) -> shared.There:
 def _unused(
     place: Path, health: Callable[[], None], idle_s: float, door: contextlib.ExitStack
 ) -> Callable[[], bool | Waiting]:
-    """Whether nobody has used it for so long; then `door` keeps others out."""
+    """Whether no run has used it for so long; then `door` keeps others out."""
     last = monotonic()
 
     def look() -> bool | Waiting:

@@ -25,7 +25,7 @@ MOST = 8
 
 
 def alone(scenario: Scenario) -> bool:
-    """Does a step of it hit what other runs use too?"""
+    """Return whether a step of it strikes what other runs use too."""
     return any(Means.RESTART_COMPONENTS in FAULTS[step.do.kind].needs for step in scenario.schedule)
 
 
@@ -41,8 +41,9 @@ def run_bytes(scenario: Scenario) -> int:
 
 
 def jobs(work: Sequence[Scenario], *, cores: int, memory: int) -> int:
-    """How many runs at once of `work` where nobody says it, whichever of them meet. `memory` in bytes (bench/README.md
-    has the measurements): a run keeps more than a core busy, so that more runs than cores make none of them faster."""
+    """How many runs at once of `work` where no option says it, whichever of them meet. `memory` in bytes
+    (bench/README.md has the measurements): a run keeps more than a core busy, so that more runs than cores make none of
+    them faster."""
     bytes_, most = STACK_BYTES, min(cores, most_promised(work))
     for number, each in enumerate(_largest(work)[:most]):
         bytes_ += run_bytes(each)

@@ -32,7 +32,7 @@ def open_stack(name: str, reports: Path, where: Where | None = None, *, needs: C
 
 
 def say(words: str) -> None:
-    """Tell whoever looks at standard error."""
+    """Write to standard error."""
     print(f"onceproof: {words}", file=sys.stderr, flush=True)
 
 

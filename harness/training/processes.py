@@ -214,7 +214,7 @@ def _archive(into: Path, kind: Kind) -> str:
 def _running(*words: str) -> list[psutil.Process]:
     """The processes whose command line holds all `words`, one of them a path that only we use.
 
-    Not our children: a driver's JVM is nobody's child once its Python has ended."""
+    Not our children: a driver's JVM has no parent once its Python has ended."""
     found = psutil.process_iter(["cmdline", "status"])
     alive = (process for process in found if process.info["status"] != psutil.STATUS_ZOMBIE)
     return [process for process in alive if all(word in " ".join(process.info["cmdline"] or ()) for word in words)]

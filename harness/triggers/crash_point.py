@@ -118,12 +118,12 @@ class CrashPointTrigger:
 
 
 def _seen(query: str | None, logs: Collection[str | None] | None) -> bool:
-    """Has a sink that this query may feed a log of its own?"""
+    """Return whether a sink that this query may feed has a log of its own."""
     return logs is None or any(None in (query, log) or query == log for log in logs)
 
 
 def _foreign(point: CrashPoint, planned: Planned) -> bool:
-    """Is it a point of the other protocol?"""
+    """Return whether it is a point of the other protocol."""
     own = (CrashPoint.SINK_COMMITTING, CrashPoint.SINK_COMMITTED)
     theirs = (CrashPoint.BLOCK_RECEIVED, CrashPoint.BATCH_CHECKPOINTED)
     return point in own if planned.by_time else point in theirs

@@ -39,7 +39,8 @@ class Rows:
         return Trigger(kind=self.about.name, value=value, place=place, batch=batch, query=query)
 
     def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
-        """A row of the batch; where nobody sees batches, one of all that there are, so that a later one comes later."""
+        """A row of the batch; where batches are not seen, one of all that there are, so that a later one comes
+        later."""
         row = random.randint(1, DRAWN_ROWS)
         yield self.trigger(row, batch=batch) if planned.checkpoint else self.trigger(DRAWN_APART * batch + row)
 
@@ -82,8 +83,8 @@ def _fed(run: RunContext) -> Path | None:
 
 
 def _shown(run: RunContext, batch: int | None, folder: Path | None) -> bool:
-    """Is a batch from `batch` on, with records, seen to be at work? A checkpoint of DStreams tells of it a moment later
-    than its first row."""
+    """Return whether a batch from `batch` on, with records, is seen to be at work. A checkpoint of DStreams shows it a
+    moment later than its first row."""
     if batch is None or folder is None:
         return True
     listing = run.observer.listing(folder)
@@ -142,7 +143,7 @@ def armed(tripwire: Tripwire, rows: int) -> bool:
 
 
 def begun(listing: Listing, batch: int) -> bool:
-    """Is the batch before committed, and this one not?"""
+    """Return whether the batch before is committed, and this one is not."""
     commits = listing.get("commits", ())
     return batch - 1 in commits and batch not in commits
 

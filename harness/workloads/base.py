@@ -54,7 +54,7 @@ class Workload(Protocol):
         """How many records there are."""
 
     def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins anew."""
+        """All of them, from the first; each call begins at the first."""
 
 
 @runtime_checkable
@@ -153,7 +153,7 @@ class LogLines:
     seed: int
 
     def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins anew."""
+        """All of them, from the first; each call begins at the first."""
         rng = Random(f"{self.name} {self.seed}")
         accounts = Keys([f"user{number}" for number in range(1, self.keys + 1)], self.skew, rng)
         for seq in range(self.count):

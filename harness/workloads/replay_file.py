@@ -99,7 +99,7 @@ class Replay:
         return any(not _is_json(row[0]) for row in suspects.fetchall())
 
     def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins anew."""
+        """All of them, from the first; each call begins at the first."""
         seq = 0
         with self._connection.cursor() as cursor:
             for batch in cursor.sql(self._query).to_arrow_reader(BATCH):

@@ -40,7 +40,7 @@ COLUMNS = (
 
 class Transactions:
     """Ids 1 to n; `seq` counts per account from 1. Event time rises by about 250 ms a record; one record in twenty
-    is late, by up to 30 s. Amounts are text with two places, so that nobody reads them as floats by accident.
+    is late, by up to 30 s. Amounts are text with two places, so that they are not read as floats by accident.
 
     With `last_after_s` the last record lies so much later than it would, and is sent by itself."""
 
@@ -55,7 +55,7 @@ class Transactions:
         self._seed = seed
 
     def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins anew."""
+        """All of them, from the first; each call begins at the first."""
         rng = Random(f"transactions {self._seed}")
         accounts = Keys([f"acct-{number:04d}" for number in range(1, self._keys + 1)], self._skew, rng)
         homes = {account: rng.choice(CURRENCIES) for account in accounts.names}

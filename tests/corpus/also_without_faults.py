@@ -77,7 +77,7 @@ def a_pipeline_that_hangs_by_itself(run: RunBuilder) -> Iterator[str]:
     twin=held("1 repetition", "2 loss", kinds={LOST: 5}, faults=None, fits=None, batches=(1,)),
 )
 def at_most_once_of_what_never_arrives(run: RunBuilder) -> Iterator[str]:
-    """Five records of the batch that was at stake are lost, with or without faults: at-most-once allows what a fault
+    """Five records of the batch that was exposed are lost, with or without faults: at-most-once allows what a fault
     does."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(0)

@@ -1,6 +1,6 @@
-"""Item 9: at-most-once allows the loss of what a hit had at stake, and of nothing else.
+"""Item 9: at-most-once allows the loss of what a hit exposed, and of nothing else.
 
-The faults hit batch 1 when half of it is in the sink: then repetition is at stake as well, which at-most-once
+The faults hit batch 1 when half of it is in the sink: then repetition is exposed as well, which at-most-once
 forbids.
 """
 
@@ -53,7 +53,7 @@ def two_of_forty(run: RunBuilder) -> None:
 )
 def gone_after_it_was_there(run: RunBuilder) -> None:
     """The rows of the hit batch were all in the sink when the fault hit, and are gone in the end: what was
-    delivered was not at stake."""
+    delivered was not exposed."""
     at_most_once(run)
     run.injection(1, point=ROWS)
     run.tables = [run.rows((0, 15), (20, 40))]
@@ -102,7 +102,7 @@ def one_of_two_sinks_that_must_agree(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(9, untested("at-most-once allows it", shown=("1 loss",)), twin=held("1 loss", "1 repetition"))
-def nothing_but_a_loss_at_stake(run: RunBuilder) -> Iterator[str]:
+def nothing_but_a_loss_exposed(run: RunBuilder) -> Iterator[str]:
     """Killed before the batch wrote anything: no program could have written it twice."""
     at_most_once(run)
     run.injection(1, point="batch-planned", holds=10)
@@ -111,7 +111,7 @@ def nothing_but_a_loss_at_stake(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(9, untested("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss", "1 repetition"))
-def nothing_but_a_repetition_at_stake(run: RunBuilder) -> Iterator[str]:
+def nothing_but_a_repetition_exposed(run: RunBuilder) -> Iterator[str]:
     """Killed when all of the batch was in the sink: no program could have lost it, and only that is forbidden."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.injection(1, point=ROWS)

@@ -1,4 +1,4 @@
-"""Items 1, 2, 5, 8: what stood beside the hit query. Another query that begins anew, another query's executor, a
+"""Items 1, 2, 5, 8: what stood beside the hit query. Another query that starts again, another query's executor, a
 heartbeat, a checkpoint that the next attempt had wiped, a single record, floating point numbers."""
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ CONSOLE = ("tmp/temporary-1", "tmp/temporary-2")
 def a_query_beside_it_has_no_checkpoint(run: RunBuilder) -> Iterator[str]:
     """Two queries, killed when both had committed all that they had planned. The one that prints to the console has no
     checkpoint, and begins with the first record again; the one that feeds the sink goes on where it was."""
-    beside, anew = CONSOLE
+    beside, made_again = CONSOLE
     queries = {name: query(name, 10, first={1: 0}) for name in (beside, "checkpoint")}
     states = tuple(state(name, planned=(1, 10), committed=(1, 10)) for name in queries)
     run.injection(0, point="batch-committed", holds=10, states=states, planned=1, committed=1)
     whole = query("checkpoint", *run.ends, first={1: 0, 2: 1})
-    run.queries, run.batches = [queries[beside], whole, query(anew, *run.ends, first={2: 0})], []
+    run.queries, run.batches = [queries[beside], whole, query(made_again, *run.ends, first={2: 0})], []
     yield "both begin with the first record again"
     last = query("checkpoint", *run.ends, first={2: 0})
-    run.queries = [*queries.values(), query(anew, *run.ends, first={2: 0}), last]
+    run.queries = [*queries.values(), query(made_again, *run.ends, first={2: 0}), last]
 
 
 @adversary(
@@ -85,7 +85,7 @@ def a_checkpoint_that_the_program_deletes_when_it_starts(run: RunBuilder) -> Ite
 )
 def lost_before_a_checkpoint_was_deleted(run: RunBuilder) -> None:
     """At-most-once; the rest of batch 1 was in flight. Two records of batch 0, which was committed, had never been
-    there: no fault had them at stake. The second look shows a checkpoint without a batch, for the next attempt had
+    there: no fault exposed them. The second look shows a checkpoint without a batch, for the next attempt had
     begun."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     wiped(run, point=HALF, holds=15)

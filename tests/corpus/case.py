@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.errors import HarnessError, UsageError
 from harness.judge import judged
-from harness.run_folder import sealed
+from harness.run_folder import digests
 from harness.scenario import Kind, Verdict, Word
 from tests.corpus.run_builder import RunBuilder, run_builder
 
@@ -31,7 +31,7 @@ class Right:
 
     `said` is a phrase of a reason (or of a note); `kinds` counts the findings, `faults` and `fits` are the hits that
     all of them together blame or admit, `batches` those that they name; None means that nothing hangs on it. `shown`
-    lists what was at stake and would have shown, or came and was dropped (`1 repetition`: in step 1), None where
+    lists what was exposed and would have shown, or came and was dropped (`1 repetition`: in step 1), None where
     nothing hangs on it."""
 
     word: Word
@@ -133,7 +133,7 @@ def look(run: RunBuilder, written: Path | None = None) -> Seen:
     folder = written or run.write()
     try:
         if (folder / "digests.json").is_file():
-            sealed.opened(folder)
+            digests.opened(folder)
         told = judged(folder)
         if told.wants and not run.baseline_runs:
             told = judged(run.write_baseline())
@@ -157,18 +157,18 @@ def seen(verdict: Verdict, wants: int) -> Seen:
         fits=tuple(sorted({fault for finding in findings for fault in finding.fits})),
         batches=tuple(sorted({batch for finding in findings for batch in finding.batches})),
         without_faults=bool(findings) and all(finding.without_faults for finding in findings),
-        shown=tuple(sorted({f"{stake.step} {stake.harm}" for stake in verdict.stakes if stake.shown or stake.came})),
+        shown=tuple(sorted({f"{exposure.step} {exposure.harm}" for exposure in verdict.exposures if not exposure.why})),
         wants=wants,
     )
 
 
 def held(*shown: str, said: str = "", as_expected: bool = True, **more: object) -> Right:
-    """Held, with this at stake and shown."""
+    """Held, with this exposed and shown."""
     return Right(word=Word.HELD, said=said, as_expected=as_expected, shown=shown, **more)  # type: ignore[arg-type]
 
 
 def untested(said: str, *, as_expected: bool = False, **more: object) -> Right:
-    """Untested, and nothing at stake that shows."""
+    """Untested, and nothing exposed that shows."""
     return Right(word=Word.UNTESTED, said=said, as_expected=as_expected, **{"shown": (), **more})  # type: ignore[arg-type]
 
 

@@ -110,7 +110,7 @@ def two_doubled_and_one_lost_read_as_one_twice_more(run: RunBuilder) -> Iterator
     ),
 )
 def another_batch_is_missing(run: RunBuilder) -> None:
-    """At-most-once allows the loss of what was at stake. A total that misses more than that has lost something else."""
+    """At-most-once allows the loss of what was exposed. A total that misses more than that has lost something else."""
     counting(run, 3, 5, 6, 4)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(0)

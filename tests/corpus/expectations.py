@@ -130,7 +130,7 @@ def untested_on_purpose(run: RunBuilder) -> Iterator[str]:
 
 @adversary(7, untested("something else is wrong", shown=None), twin=untested("nothing was in flight", as_expected=True))
 def untested_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
-    """A fault between two batches was to put nothing at stake, and untested was expected; the fault came to nothing."""
+    """A fault between two batches was to expose nothing, and untested was expected; the fault came to nothing."""
     run.claim(expect=Expect(word=Word.UNTESTED))
     run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
     (step,) = run.steps
@@ -145,7 +145,7 @@ def untested_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
     twin=untested("nothing was in flight", as_expected=True),
 )
 def untested_because_nobody_could_look(run: RunBuilder) -> Iterator[str]:
-    """The sink could not be read when the fault hit: that nothing was at stake nobody knows."""
+    """The sink could not be read when the fault hit: that nothing was exposed nobody knows."""
     run.claim(expect=Expect(word=Word.UNTESTED))
     run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
     run.unread["1-injection/0"] = "the server did not answer"
@@ -159,7 +159,7 @@ def out_of_time_where_a_stop_was_expected(run: RunBuilder) -> Iterator[str]:
     run.claim(expect=Expect(word=Word.INCONCLUSIVE))
     stall(run)
     stopped = run.outcome
-    run.outcome = {"drained": False, "reasons": ["not drained: 10 of 40 records were not committed in time"]}
+    run.outcome = {"caught_up": False, "reasons": ["not caught up: 10 of 40 records were not committed in time"]}
     run.calm()
     yield "it did not come back"
     taken_away(run, 1)

@@ -40,7 +40,7 @@ def went(run: RunBuilder, *offsets: int, hit: int, second: int | None = None) ->
     twin=violated(DUPLICATED, 15, blame(1, point="batch-planned")),
 )
 def it_had_gone_back_before_the_fault(run: RunBuilder) -> Iterator[str]:
-    """Before the fault the source went back, and the batch that was hit reads old records anew. They come again once,
+    """Before the fault the source went back, and the batch that was hit reads old records again. They come again once,
     as without faults, and all of its rows were there at the hit: out of an earlier batch."""
     went(run, 20, 5, 20, 30, 40, hit=2)
     run.injection(2, point="batch-planned", states=(state(CHECKPOINT, planned=(3, 20), committed=(2, 5)),), holds=20)
@@ -70,7 +70,7 @@ def it_was_going_back_when_the_fault_hit(run: RunBuilder) -> None:
 
 
 @adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
-def what_comes_again_without_the_fault_is_not_at_stake(run: RunBuilder) -> Iterator[str]:
+def what_comes_again_without_the_fault_is_not_exposed(run: RunBuilder) -> Iterator[str]:
     """The source went back before the fault, and the sink keeps rows by their id. The batch that was hit had written
     nothing; its rows are those of an earlier batch. It brings nothing that could be lost, nor begun to write."""
     went(run, 20, 5, 20, 30, 40, hit=2)

@@ -82,13 +82,13 @@ class RunBuilder(Folder):
     calm_gap_s: float = 0.0
     """The longest gap between two commits of every baseline run."""
     tamper: Callable[[Path], None] | None = None
-    """What somebody does to the folder when it has been sealed; None leaves it unsealed."""
+    """What somebody does to the folder once it has its digests; None leaves it without."""
 
     def write(self) -> Path:
         """The folder, as it is judged."""
         self._written()
         if self.tamper is not None:
-            importlib.import_module("harness.run_folder.sealed").write(self.path)
+            importlib.import_module("harness.run_folder.digests").write(self.path)
             self.tamper(self.path)
         return self.path
 
@@ -244,8 +244,8 @@ class RunBuilder(Folder):
             if rows is not None and f"{injected.step}-{INJECTION}/{index}" not in self.unread:
                 save(room, index, self._table(index, rows))
 
-    def _progressed(self, drained: bool) -> Progressed:
-        said = super()._progressed(drained)
+    def _progressed(self, caught_up: bool) -> Progressed:
+        said = super()._progressed(caught_up)
         first = {1: 0, **{each.attempt + 1: each.again for each in self.moments if each.again is not None}}
         queries = self.queries
         if queries is None:

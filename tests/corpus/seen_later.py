@@ -45,14 +45,14 @@ def there_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
     twin=held("1 loss", "2 repetition", kinds={Kind.WRONG_AGGREGATE: 2}, fits=None),
 )
 def totals_that_had_it_later(run: RunBuilder) -> Iterator[str]:
-    """At-most-once: the batch that was at stake in the first fault was in the totals when the second one hit."""
+    """At-most-once: the batch that was exposed in the first fault was in the totals when the second one hit."""
     counting(run, 2, 5, 4, 8)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(1, point="batch-planned", holds=4)
     run.injection(2, point="after row 1", holds=22)
     run.tables = [run.rows((0, 4), (14, 38))]
     run.calm()
-    yield "both batches that were at stake are missing, and one more"
+    yield "both batches that were exposed are missing, and one more"
     run.tables = [run.rows((0, 4), (30, 38))]
 
 
@@ -73,7 +73,7 @@ def baseline_runs_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm()
-    run.edits = {f"baseline/{number}/progress": {"drained": False} for number in (1, 2, 3)}
+    run.edits = {f"baseline/{number}/progress": {"caught_up": False} for number in (1, 2, 3)}
     yield "they got done"
     run.edits = {}
 
@@ -152,7 +152,7 @@ DOUBLES = replace(TOTALS, effect="select account, sum(cast(amount as double)) as
 )
 def nothing_but_a_sum_of_doubles(run: RunBuilder) -> Iterator[str]:
     """Whether the batch was written shows in the last digits as well: then nobody can tell, and only what the guarantee
-    allows may have been at stake."""
+    allows may have been exposed."""
     run.sink(DOUBLES, types=[[("account", "text", "text"), ("total", "double precision", "float")]])
     run.batch_sizes(6, 14, 12, 8)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)

@@ -16,7 +16,7 @@ LOST, UNEXPECTED = Kind.LOST, Kind.UNEXPECTED
 @adversary(10, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
 def table_was_not_there_yet(run: RunBuilder) -> Iterator[str]:
     """The program makes its table with its first batch. When the fault hit nothing could be read, so nothing shows
-    what was at stake."""
+    what was exposed."""
     run.injection(0, point="batch-planned", holds=0)
     run.unread["1-injection/0"] = 'relation "payments" does not exist'
     yield "the table was there, and empty"
@@ -59,7 +59,7 @@ def a_record_came_after_the_source_was_read_back(run: RunBuilder) -> Iterator[st
     run.injection(1)
     run.tables = [[*run.rows((0, 40)), ("40", "a0", "40.4")]]
     run.calm()
-    run.outcome = {"drained": False, "grew": True, "reasons": ["not drained: the source grew"]}
+    run.outcome = {"caught_up": False, "grew": True, "reasons": ["not caught up: the source grew"]}
     yield "nothing came after that"
     run.outcome = {}
 

@@ -18,7 +18,7 @@ def stall(run: RunBuilder, *, kind: str = "idle") -> None:
     run.progress = 30
     run.tables = [run.rows((0, 30))]
     words = "nothing was committed in the last 91 s" if kind == "idle" else "the driver died 6 times in vain"
-    run.outcome = {"drained": False, "stalled": {"kind": kind, "idle_s": 91.0, "words": words}}
+    run.outcome = {"caught_up": False, "stalled": {"kind": kind, "idle_s": 91.0, "words": words}}
 
 
 @adversary(8, inconclusive("no stall for an interval of 120 s"))

@@ -13,7 +13,7 @@ BESIDE = 16
 
 @adversary(BESIDE, error("history.jsonl is damaged"), twin=held("1 repetition"))
 def torn_snapshot(run: RunBuilder) -> Iterator[str]:
-    """The run itself is whole, and the snapshot that says what was at stake holds something else."""
+    """The run itself is whole, and the snapshot that says what was exposed holds something else."""
     run.injection(1)
     run.edits["1-injection"] = {"queries": "none"}
     yield "the snapshot is whole"

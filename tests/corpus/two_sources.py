@@ -15,11 +15,11 @@ from tests.folders import PER_RECORD
 
 @adversary(
     12,
-    inconclusive("not drained: not all records of the source are committed,"),
+    inconclusive("not caught up: not all records of the source are committed,"),
     twin=violated(Kind.LOST, 10, blame(point="batch-planned"), fits=None),
 )
-def drained_by_the_faster_half(run: RunBuilder) -> Iterator[str]:
-    """A union of two readings of the topic: one of them was at its end, and the run calls all drained. The other one
+def caught_up_by_the_faster_half(run: RunBuilder) -> Iterator[str]:
+    """A union of two readings of the topic: one of them was at its end, and the run calls all caught up. The other one
     had ten records to go, and their rows are missing."""
     run.queries = [query("checkpoint", 10, 20, 30, first={1: 0, 2: 1})]
     run.injection(1, point="batch-planned", holds=10)
@@ -31,11 +31,11 @@ def drained_by_the_faster_half(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     12,
-    inconclusive("not drained: not all records of the source are committed,"),
+    inconclusive("not caught up: not all records of the source are committed,"),
     twin=violated(Kind.LOST, 10, blame(point="batch-planned", of="checkpoints/payments"), fits=None),
 )
-def drained_by_the_faster_query(run: RunBuilder) -> Iterator[str]:
-    """Two queries read the topic, and the run was called drained by the one that feeds another sink."""
+def caught_up_by_the_faster_query(run: RunBuilder) -> Iterator[str]:
+    """Two queries read the topic, and the run was called caught up by the one that feeds another sink."""
     run.sink(replace(PER_RECORD, query="payments"))
     first = {1: 0, 2: 1}
     run.queries = [query(AUDIT, *run.ends, first=first), query(PAYMENTS, 10, 20, 30, first=first)]

@@ -77,7 +77,7 @@ def a_baseline_run_that_failed_beside_one_that_did_not(run: RunBuilder) -> Itera
 
 @adversary(
     10,
-    inconclusive("not drained", kinds={}, fits=None),
+    inconclusive("not caught up", kinds={}, fits=None),
     twin=violated(DUPLICATED, 10, blame(1), fits=None, batches=None),
 )
 def doubled_while_the_batch_is_in_flight(run: RunBuilder) -> Iterator[str]:
@@ -85,7 +85,10 @@ def doubled_while_the_batch_is_in_flight(run: RunBuilder) -> Iterator[str]:
     deleted."""
     run.injection(1)
     run.progress = 10
-    run.outcome = {"drained": False, "reasons": ["not drained: 30 of 40 records were not committed by the pipeline"]}
+    run.outcome = {
+        "caught_up": False,
+        "reasons": ["not caught up: 30 of 40 records were not committed by the pipeline"],
+    }
     run.tables = [run.rows((0, 20), again=[(10, 20)])]
     whole = query("checkpoint", *run.ends, first={1: 0, 2: 1})
     run.queries = [replace(whole, batches=tuple(replace(b, committed=b.batch < 1) for b in whole.batches[:2]))]
@@ -157,7 +160,7 @@ def a_batch_that_takes_rows_away(run: RunBuilder) -> None:
 )
 def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
     """At-most-once: the sink could not be read when batch 2 was hit, and that batch is lost. Nobody knows whether it
-    was at stake."""
+    was exposed."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(0)
     run.injection(2, point="batch-planned", holds=20)

@@ -83,8 +83,8 @@ def distinct_hides_duplicates(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(14, untested("folds equal rows", shown=None), twin=held("1 repetition"))
-def nothing_but_repetition_at_stake_and_folded(run: RunBuilder) -> Iterator[str]:
-    """The scenario admits that its query folds equal rows, and the only fault put repetition at stake: nothing else
+def nothing_but_repetition_exposed_and_folded(run: RunBuilder) -> Iterator[str]:
+    """The scenario admits that its query folds equal rows, and the only fault exposed repetition: nothing else
     could have gone wrong, and that could not be seen."""
     run.sink(replace(PER_RECORD, target=DISTINCT, folds=True), types=[TYPES["payments"]])
     run.edits["sink/0.json"] = {"folds": True}
@@ -139,7 +139,7 @@ def a_row_put_right_by_hand(run: RunBuilder) -> Iterator[str]:
     honest = run.rows((0, 40))
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     run.tamper = lambda folder: run.put(0, honest)
-    yield "the sink was like that when the run was sealed"
+    yield "the sink was like that when the run got its digests"
     run.tables = [honest]
 
 
@@ -166,10 +166,10 @@ def rewrite(path: Path, old: str, new: str) -> None:
         Kind.UNEXPECTED,
         40,
         blame(),
-        said="not drained: 20 of 40 records were not committed by the pipeline",
+        said="not caught up: 20 of 40 records were not committed by the pipeline",
         fits=None,
     ),
-    twin=inconclusive("not drained", shown=None),
+    twin=inconclusive("not caught up", shown=None),
 )
 def another_table_of_a_slow_program(run: RunBuilder) -> Iterator[str]:
     """The scenario names another table of the program, with the same columns and keys of its own, and the program had
@@ -177,7 +177,7 @@ def another_table_of_a_slow_program(run: RunBuilder) -> Iterator[str]:
     run.injection(1)
     run.tables = [[(str(1000 + int(row[0] or 0)), *row[1:]) for row in run.rows((0, 40))]]
     run.progress = 20
-    run.outcome = {"reasons": ["not drained: 20 of 40 records were not committed by the pipeline"]}
+    run.outcome = {"reasons": ["not caught up: 20 of 40 records were not committed by the pipeline"]}
     run.calm()
     yield "it is the table of the effect, as far as it was written"
     run.tables = [run.rows((0, 20))]

@@ -87,7 +87,7 @@ def a_wrong_effect_and_baseline_runs_that_nobody_could_read(run: RunBuilder) -> 
     twin=violated(LOST, 1, batches=(1,), without_faults=True),
 )
 def baseline_runs_that_did_not_reach_the_end_of_the_topic(run: RunBuilder) -> Iterator[str]:
-    """They call themselves drained, and their last batch is not committed: what is not there may still come."""
+    """They call themselves caught up, and their last batch is not committed: what is not there may still come."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     left_out = run.rows((0, 15), (16, 40))
     run.injection(1, point=HALF, tables=[left_out[:19]])
@@ -111,7 +111,7 @@ def baseline_runs_that_did_not_reach_the_end_of_the_topic(run: RunBuilder) -> It
 )
 def lost_before_an_executor_died(run: RunBuilder) -> None:
     """At-most-once; an executor was killed in the middle of batch 2. Batch 1 was committed by then, and nothing of it
-    was in the sink: it was not at stake, though the driver lived."""
+    was in the sink: it was not exposed, though the driver lived."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(2, point=LATER, tables=[run.rows((0, 10), (20, 25))])
     executor(run)
@@ -170,7 +170,7 @@ def another_query_begins_anew(run: RunBuilder) -> Iterator[str]:
 
 @adversary(2, untested("every planned batch was committed"), twin=held("1 loss", "1 repetition"))
 def a_new_query_in_the_next_attempt(run: RunBuilder) -> Iterator[str]:
-    """One query in each attempt, under other names, and the first one had no more to do: nobody knows whether the
+    """One query in each attempt, under other names, and the first one had no more to do: not known whether the
     second one feeds this sink."""
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0}), query(AUDIT, 40, first={2: 0})]
     run.batches = []
@@ -210,7 +210,7 @@ def a_slice_lost_before_the_one_in_flight(run: RunBuilder) -> None:
     twin=untested("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
 )
 def a_slice_lost_before_under_at_most_once(run: RunBuilder) -> Iterator[str]:
-    """The same, and the loss of what a fault had at stake is allowed."""
+    """The same, and the loss of what a fault exposed is allowed."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     by_hand(run, 20, 30, 40, point=LATER, holds=20)
     writing = {"0": ("insert into payments",)}
@@ -221,7 +221,10 @@ def a_slice_lost_before_under_at_most_once(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[run.rows((0, 10))])
 
 
-GAVE_UP = {"drained": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "words": "the driver died 6 times in vain"}}
+GAVE_UP = {
+    "caught_up": False,
+    "stalled": {"kind": "gave up", "idle_s": 1.0, "words": "the driver died 6 times in vain"},
+}
 
 
 @adversary(
@@ -230,8 +233,8 @@ GAVE_UP = {"drained": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "word
     twin=violated(Kind.STALLED, 1, blame(None, point="after 60.0 s", attempt=2)),
 )
 def a_second_hit_that_met_a_pipeline_in_vain(run: RunBuilder) -> Iterator[str]:
-    """Killed in batch 1, and once more an attempt later, which had got nothing done: nobody knows which of the two the
-    pipeline did not survive."""
+    """Killed in batch 1, and once more an attempt later, which had got nothing done: it is not known which of the two
+    the pipeline did not survive."""
     stall(run)
     run.injection(None, point="after 60.0 s", planned=2, committed=1, again=None)
     run.outcome = GAVE_UP

@@ -32,7 +32,7 @@ ACCOUNT = f"set {KEY}, and say --stack external --at azure=https://ACCOUNT.blob.
 
 
 class Azure(CommitsInPart):
-    """An emulator of ours, or somebody's account."""
+    """An emulator of ours, or the user's account."""
 
     about = About(
         name="azure",

@@ -40,7 +40,7 @@ REDACTED = r"(?i)secret|password|token|access[.]?key|account[.]key"
 
 
 class AzureThere(Provides):
-    """A container that is there, somebody else's. A run has a folder of its own in it, `onceproof-RUN`."""
+    """A container that is there, the user's. A run has a folder of its own in it, `onceproof-RUN`."""
 
     shared = True
 

@@ -82,7 +82,7 @@ class BlobService:
         return f"/{self.account.name}" if self.in_path else ""
 
     def hierarchical(self) -> bool:
-        """Has the account a hierarchical namespace? Raises StackError."""
+        """Return whether the account has a hierarchical namespace. Raises StackError."""
         what = "say what kind of account it is"
         said = self._ask(what, "GET", "", {"restype": "account", "comp": "properties"}).headers.get(HIERARCHICAL)
         if said not in ("true", "false"):

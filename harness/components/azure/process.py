@@ -129,7 +129,7 @@ def port_lock() -> Path:
 
 
 def free_port(number: int = PORT) -> Port:
-    """The port, once nobody listens there. Hold its lock. Raises StackError if somebody still does after some
+    """The port, once no process listens there. Hold its lock. Raises StackError if one still does after some
     seconds."""
 
     def look() -> Port | wait.Waiting:

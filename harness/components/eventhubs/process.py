@@ -60,7 +60,7 @@ class EventHubs(Kafka):
             self._earlier = self._refusals()
 
     def refused(self) -> bool:
-        """Was a login refused since the key was last made another? That of the harness never is."""
+        """Return whether a login was refused since the key was last changed. That of the harness never is."""
         return self._refusals() > self._earlier
 
     def _refusals(self) -> int:

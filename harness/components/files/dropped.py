@@ -45,7 +45,7 @@ class Dropped:
             self.planned[number] = checkpoint, newest(checkpoint)
 
     def taken(self, number: int) -> bool:
-        """Is a batch done since it was planned, and so the one that has it?"""
+        """Return whether a batch is done since it was planned, and so has taken it."""
         checkpoint, before = self.planned.get(number, (None, 0))
         return checkpoint is not None and newest(checkpoint) > before
 

@@ -1,8 +1,8 @@
 """Files of records dropped into a folder on a server, as Spark's file source reads them there.
 
-A file whose writing got no answer may be there: it is looked for as soon as the server answers again. Until then nobody
-knows, and nothing is sent again. One that was not answered in time may still come: it is unknown until it is there.
-"""
+A file whose writing got no answer may be there: it is looked for as soon as the server answers again. Until then no
+reader knows, and nothing is sent again. One that was not answered in time may still come: it is unknown until it is
+there."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RemoteOpenFolder(OpenFolder):
 
     remote: RemoteFolder | None = None
     doubtful: set[int] = field(default_factory=set)
-    """The files of which nobody knows whether they are there."""
+    """The files of which it is not known whether they are there."""
 
     def sender(self) -> Sender:
         """Who writes the files."""
@@ -65,7 +65,7 @@ class RemoteOpenFolder(OpenFolder):
         try:
             return self.remote.read(self.dropped.file(number).name)
         except Gone:
-            # Whoever took its records promised to keep them: what became of them is what the run is about.
+            # The server acknowledged its records: what became of them is what the run is about.
             return self.dropped.form.written(self.dropped.values[number])
 
     def _absent(self) -> set[int]:
@@ -162,8 +162,8 @@ class _Sender:
 
 
 def _may_come(failure: BaseException | None) -> bool:
-    """Can the server still be at work on what was asked? Not where it has answered, nor where the connection was
-    refused, or cut off."""
+    """Return whether the server can still be at work on the request: it has not answered, and the connection was
+    neither refused nor cut off."""
     while failure is not None:
         if isinstance(failure, (OSError, http.client.HTTPException)) and not isinstance(failure, ConnectionError):
             return True

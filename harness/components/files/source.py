@@ -158,7 +158,7 @@ class Files:
             yield Refusal("in_place", "changes a file once it was taken already: take out `afterwards`")
 
     def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
-        """A text file is taken whole, and nobody waits until it is."""
+        """A text file is taken whole, and no reader waits until it is."""
         if options.get("format", Format.LINES) != Format.LINES:
             yield Refusal("format", "must be lines: DStreams read text files")
         for key in ("in_place", "torn", "afterwards"):

@@ -71,7 +71,7 @@ class Daemon(DatabaseProcess):
 
     @property
     def alive(self) -> bool:
-        """Does its process live?"""
+        """Return whether its process lives."""
         return self._process is not None and self._process.poll() is None
 
     def start(self, words: Sequence[str] = ()) -> None:

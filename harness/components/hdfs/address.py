@@ -15,7 +15,7 @@ ADDRESS = re.compile(rf"(hdfs://{HOST.pattern}:[0-9]{{1,5}})\?http=({HOST.patter
 
 
 class HdfsThere(Provides):
-    """Somebody else's, or another process's of ours. Its NameNode is asked again and again for what has changed."""
+    """The user's, or another process's of ours. Its NameNode is polled for what has changed."""
 
     def __init__(self, address: str, *, ours: bool = False) -> None:
         super().__init__()

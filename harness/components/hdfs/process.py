@@ -2,7 +2,7 @@
 file system has in common with these that runs both in one.
 
 One replica of each block, which lies on the one DataNode there is. What a client was told is done is on the disk: the
-NameNode syncs its edit log before it answers, as by default; nobody has to log in.
+NameNode syncs its edit log before it answers, as by default; no login is needed.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class FileSystem(Provides):
         return self._stored() if said is True else said
 
     def _named(self) -> bool | Waiting:
-        """Does the NameNode of this file system answer, with its DataNode known and out of its safe mode?"""
+        """Return whether the NameNode of this file system answers, knows its DataNode and is out of safe mode."""
         try:
             info, state = self.files.jmx("NameNodeInfo"), self.files.jmx("FSNamesystemState")
             if not info or not state:
@@ -141,7 +141,7 @@ class FileSystem(Provides):
         return True
 
     def _stored(self) -> bool | Waiting:
-        """Does it take a file, and give it back?"""
+        """Return whether it takes a file, and gives it back."""
         word = secrets.token_hex(8).encode()
         try:
             self.files.create(PROBE, word)
@@ -188,7 +188,7 @@ class Hdfs(FileSystem):
         self.datanode.await_ready()
 
     def stop(self) -> None:
-        """End both; their data stays. Until they are started again nobody misses them."""
+        """End both; their data stays. Until they are started again their absence is no error."""
         self.namenode.stop()
         self.datanode.stop()
 

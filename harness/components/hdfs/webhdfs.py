@@ -1,4 +1,4 @@
-"""Asks a NameNode, and DataNodes, over HTTP (WebHDFS). Nobody has to log in: a user is only named."""
+"""Asks a NameNode, and DataNodes, over HTTP (WebHDFS). No login is needed: a user is only named."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class WebHdfs:
             server.close()
 
     def ask(self, method: str, operation: str, path: str, /, **asked: str) -> Any:
-        """The answer as JSON, None if it is empty. Raises Refused, and StackError where nobody answers."""
+        """The answer as JSON, None if it is empty. Raises Refused, and StackError where there is no answer."""
         where = f"{PREFIX}{quote(path)}?{urlencode({'op': operation, 'user.name': self.user, **asked})}"
         asking = f"asked HDFS at {self.address} for {operation} of {path}"
         body = _good(asking, self._request(self.address, method, where))
@@ -74,7 +74,7 @@ class WebHdfs:
             raise
 
     def _gone(self, path: str) -> bool:
-        """Has a block of it no place, though a DataNode is there and has told its blocks?"""
+        """Return whether a block of it has no place, though a DataNode is there and has reported its blocks."""
         state, said = self.jmx("FSNamesystemState"), self.there("GET_BLOCK_LOCATIONS", path)
         if not said or not state or state["FSState"] != OPERATIONAL or not state["NumLiveDataNodes"]:
             return False

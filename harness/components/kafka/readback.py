@@ -32,8 +32,8 @@ def read_back(
     bootstrap: Address, places: Places, path: Path, *, there: Sequence[str] = (), within_s: float
 ) -> dict[int, int]:
     """Write the whole topics, as a reader of committed records sees them, to `path` (source.parquet) and return the
-    next offset of each partition; `there` names the topics that were made, if not all were. Call it when nobody sends
-    any more.
+    next offset of each partition; `there` names the topics that were made, if not all were. Call it when no producer
+    sends any more.
 
     Raises WaitError if a transaction stays open or the end is not reached within `within_s`; HarnessError if the
     broker has already thrown records away; StackError if it does not answer."""

@@ -86,7 +86,7 @@ class Topic:
 
 class Provides:
     """What every broker does for a run. `inside` is the address that the pipeline's processes are given; `shared` says
-    that it is somebody else's: what cannot be dropped there is an error. `component` is what its parts are called
+    that it is the user's: what cannot be dropped there is an error. `component` is what its parts are called
     after, and `bare` the placeholders that stand without that; `secrets` are redacted."""
 
     topics: Topics

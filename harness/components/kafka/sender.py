@@ -74,7 +74,8 @@ class _Kafka(KafkaProducer):  # type: ignore[misc]
 
 
 def connect(bootstrap: Address, *, answer_within_s: float) -> Client:
-    """An idempotent client that gives every answer within `answer_within_s`. Raises StackError if nobody answers."""
+    """An idempotent client that gives every answer within `answer_within_s`. Raises StackError if there is no
+    answer."""
     limit_ms = int(answer_within_s * 1000)
     try:
         with whole() as connections:

@@ -45,7 +45,7 @@ class MariaDB:
     @property
     def looks(self) -> tuple[Look, ...]:
         """Its client, and the server."""
-        # Whoever reads scenario files need not know how jars are fetched.
+        # Code that reads scenario files need not know how jars are downloaded.
         from harness.components.mariadb.binaries import seen
 
         return (

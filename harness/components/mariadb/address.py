@@ -21,7 +21,7 @@ select @@performance_schema and exists(
 
 
 class MariaDBThere(Provides):
-    """A server that is there: somebody else's, unless it is `ours`, of another process. A database is made there for
+    """A server that is there: the user's, unless it is `ours`, of another process. A database is made there for
     each part of a run."""
 
     def __init__(self, address: str, *, ours: bool = False) -> None:

@@ -83,7 +83,7 @@ class Server:
         self._execute([f"create database {quoted(database)} character set utf8mb4 collate utf8mb4_bin"])
 
     def drop(self, database: str) -> None:
-        """Drop it, whoever still uses it. Raises StackError."""
+        """Drop it, also while it is in use. Raises StackError."""
         self._execute([f"drop database if exists {quoted(database)}"], unhand=database)
 
     def _execute(self, statements: Sequence[str], unhand: str | None = None) -> None:

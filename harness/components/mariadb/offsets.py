@@ -40,7 +40,7 @@ def followed(own: Database, query: str) -> Followed:
             if isinstance(failure, pymysql.Error) and failure.args and failure.args[0] in WAITED:
                 return None  # the pipeline holds a lock on it, maybe while a fault holds the pipeline
             if not connection.open:
-                # The server was killed, and is asked anew once it is back.
+                # The server was killed, and is asked again once it is back.
                 with asking, suppress(StackError):
                     connection = _connected(own)
                 return None

@@ -46,7 +46,7 @@ class MiniDfs(FileSystem):
         self._daemon.start([str(LAUNCHER), LAUNCHER.stem, *format_as])
 
     def stop(self) -> None:
-        """SIGKILL; its data stays. Until it is started again nobody misses it."""
+        """SIGKILL; its data stays. Until it is started again its absence is no error."""
         self._daemon.stop()
 
 

@@ -16,7 +16,7 @@ MUST_BE = "--at opensearch=… must be an address as http://user:password@host:p
 
 
 class OpenSearchThere(Provides):
-    """A server that is there: somebody else's, unless it is `ours`, of another process. A run has a prefix of its own
+    """A server that is there: the user's, unless it is `ours`, of another process. A run has a prefix of its own
     there."""
 
     def __init__(self, address: str, *, ours: bool = False) -> None:

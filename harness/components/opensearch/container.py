@@ -16,7 +16,7 @@ from harness.hosts.engine import Engine, Wanted
 START_S = 180.0
 SETTINGS: Mapping[str, Any] = {
     **ready.SETTINGS,
-    "network.host": "0.0.0.0",  # its own network: nobody else is there
+    "network.host": "0.0.0.0",  # its own network: no other process is there
     # The official image has a plug-in that asks for a login.
     "plugins.security.disabled": True,
 }

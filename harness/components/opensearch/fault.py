@@ -9,7 +9,7 @@ from harness.kinds import About
 
 
 class KillOpenSearch(KillServer):
-    """What it has acknowledged is there again; of a request without an answer nobody knows what was done."""
+    """What it has acknowledged is there again; what became of a request without an answer is not known."""
 
     @property
     def about(self) -> About:

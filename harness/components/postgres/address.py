@@ -19,7 +19,7 @@ POSTGRES, PORTS = 5432, 1 << 16
 
 
 class PostgresThere(Provides):
-    """A server that is there. `alone`: somebody else's, where all parts of a run are schemas in its one database; else
+    """A server that is there. `alone`: of the user, where all parts of a run are schemas in its one database; else
     of another process of ours, and every statement there is a pipeline's."""
 
     def __init__(self, address: str, *, alone: bool = True) -> None:

@@ -1,6 +1,6 @@
 """A server by its address: a database for each part that a run may have, schemas in it, the addresses of both.
 
-Works on any Postgres that lets its user make a schema, whoever started it.
+Works on any Postgres that lets its user make a schema.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Databases:
         return f"postgresql://{who}@{self.host}:{self.port}/{quote(self.called(part), safe='')}"
 
     def _execute(self, name: str, statements: Sequence[sql.Composed], unhand: str | None = None) -> None:
-        """Run each statement by itself; first free the schema `unhand` from whoever holds locks in it."""
+        """Run each statement by itself; first free the schema `unhand` from all that hold locks in it."""
         try:
             with closing(self._connect(name)) as connection, connection.cursor() as cursor:
                 cursor.execute(f"set lock_timeout = '{LOCK_S}s'")

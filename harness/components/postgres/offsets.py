@@ -32,7 +32,7 @@ def followed(own: Schema, query: str) -> Followed:
             return None  # the pipeline holds a lock on it, maybe while a fault holds the pipeline
         except (psycopg2.Error, IndexError, TypeError, ValueError) as failure:
             if connection.closed:
-                # The server was killed, and is asked anew once it is back.
+                # The server was killed, and is asked again once it is back.
                 with suppress(StackError):
                     connection = _connected(own)
                 return None

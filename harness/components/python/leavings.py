@@ -1,6 +1,7 @@
 """Has the user's code remove the rooms that a killed harness left: `python -m harness.components.python.leavings FILE`.
 
-The session's last command: whoever ends the session runs it, and tries again at the next start if it failed."""
+The session's last command: the process that ends the session runs it, and tries again at the next start if it
+failed."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ SHARE = 0.7
 def main(path: Path) -> int:
     """Remove each by itself; how many could not be."""
     failed, rooms = 0, json.loads(path.read_text(encoding="utf-8"))
-    # Whoever runs this ends it after a time, and would leave the call that it is in.
+    # Its caller ends it after a time, and would leave the call that it is in.
     within_s = SHARE * reaper.CLOSING_MESSAGE_S / max(1, len(rooms))
     with tempfile.TemporaryDirectory(prefix="calls-", dir=path.parent) as scratch:
         for each in rooms:

@@ -79,7 +79,7 @@ def own(file: Path, folders: Sequence[Path]) -> list[str]:
 
 
 def not_own(tree: ast.Module, name: str, folders: Sequence[Path]) -> str:
-    """Why a name that is bound once is no function of the module's own; empty if it is, or if nobody can tell."""
+    """Why a name that is bound once is no function of the module's own; empty if it is, or if that is not known."""
     # What `import` itself binds is no function.
     where = "" if isinstance(_once(tree, name), ast.Import) else _origin(tree, name, folders)
     cure = f"Write `def {name}(room)` in the module or beside it, or call what you import otherwise"
@@ -112,7 +112,7 @@ def _elsewhere(module: str, folders: Sequence[Path]) -> str:
 
 
 def is_value(tree: ast.Module, name: str) -> bool:
-    """Is it bound once, to what is written out as a value?"""
+    """Return whether it is bound once, to what is written out as a value."""
     statement = _once(tree, name)
     if isinstance(statement, ast.Assign) and not all(isinstance(each, ast.Name) for each in statement.targets):
         return False
@@ -121,7 +121,7 @@ def is_value(tree: ast.Module, name: str) -> bool:
 
 def not_called(tree: ast.Module, name: str) -> str:
     """Why a function that is bound once, as it stands there, cannot be called with the room alone; empty if it can, or
-    if nobody can tell."""
+    if that is not known."""
     statement = _once(tree, name)
     if not isinstance(statement, FUNCTIONS) or statement.decorator_list:
         return ""
@@ -136,7 +136,7 @@ def not_called(tree: ast.Module, name: str) -> str:
 
 
 def _once(tree: ast.Module, name: str) -> ast.stmt | None:
-    """The module's statement that binds a name; None where several do, or nobody can tell."""
+    """The module's statement that binds a name; None where several do, or that is not known."""
     binding = [each for each in tree.body if name in _binds(each)]
     moved = any(isinstance(node, ast.Global) and name in node.names for node in ast.walk(tree))
     return binding[0] if len(binding) == 1 and not moved and "*" not in _bound(tree.body) else None
@@ -154,7 +154,7 @@ def _binds(statement: ast.stmt) -> set[str]:
 
 
 def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names that a module's own statements bind; `*` where nobody can tell."""
+    """The names that a module's own statements bind; `*` where that is not known."""
     for each in body:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield each.name

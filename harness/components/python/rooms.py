@@ -119,7 +119,7 @@ class Rooms(RunFolders):
             return has
 
     def _prepare(self, run_id: str, part: str, made: tuple[Called, Room], has: Collection[str]) -> None:
-        """Have the room made; but first remember who removes it: whoever is left alive then has it removed."""
+        """Have the room made; but first record who removes it: the reaper then has it removed."""
         if "remove" in has:
             with self._telling:
                 self._owed.setdefault((run_id, part), []).append(made)

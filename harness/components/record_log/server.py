@@ -50,7 +50,7 @@ class RecordLog:
         return len(self._lines)
 
     def alive(self) -> bool:
-        """Does it still serve?"""
+        """Return whether it still serves."""
         return self._thread.is_alive()
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ class OpenLog:
                 return None
             found = found[key]
         number = found + self.inclusive if isinstance(found, int) and not isinstance(found, bool) else -1
-        # Records are in the log before anybody can be told of them.
+        # Records are in the log before a reader can be told of them.
         if not 0 <= number <= len(self.log):
             last = " of the last record" if self.inclusive else " of the next record"
             asked = f"asked for the number{last} at `{self.offset}` of the reader's offset"

@@ -22,7 +22,7 @@ MUST_BE = (
 
 
 class S3There(Provides):
-    """A bucket that is there: somebody else's, unless it is `ours`, of another process. A run has a prefix of its own
+    """A bucket that is there: the user's, unless it is `ours`, of another process. A run has a prefix of its own
     in it."""
 
     def __init__(self, address: str, *, ours: bool = False) -> None:

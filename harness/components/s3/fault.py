@@ -10,7 +10,7 @@ from harness.scenario import Impact
 
 
 class KillS3(KillServer):
-    """What it has acknowledged is there again; of a request without an answer nobody knows what was done."""
+    """What it has acknowledged is there again; what became of a request without an answer is not known."""
 
     impact = Impact.SERVER_AWAY
 

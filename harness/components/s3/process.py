@@ -115,7 +115,7 @@ class S3Server(Provides, DatabaseProcess):
         return settings, logging
 
     def _ours(self) -> bool | wait.Waiting:
-        """Keys that nobody else has are the proof that it is the server that we started."""
+        """Keys that no other server has are the proof that it is the server that we started."""
         try:
             if BUCKET not in self.server.buckets():
                 self.server.make_bucket(BUCKET)

@@ -30,7 +30,7 @@ class Connection:
     base: int
 
     def open(self) -> bool:
-        """Is the reader still there, as far as it says?"""
+        """Return whether the reader is still there, as far as it says."""
         try:
             return self.socket.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) != b""
         except BlockingIOError:
@@ -48,7 +48,7 @@ class LineServer:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self.crowded = False
-        """Somebody connected while another reader was there: nobody knows which of them a query is."""
+        """A reader connected while another one was there: it is not known which of them a query is."""
         self._listener = socket.create_server((LOOPBACK, 0))
         self._listener.settimeout(LOOK_S)
         self._thread = threading.Thread(target=self._accept, name="lines", daemon=True)
@@ -84,7 +84,7 @@ class LineServer:
         return list(self._connections)
 
     def alive(self) -> bool:
-        """Does it still listen?"""
+        """Return whether it still listens."""
         return self._thread.is_alive()
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """The source `socket`: lines that are sent once, as Spark's socket source reads them.
 
-All lines that were sent, on whichever connection, are one partition. Spark counts them anew from each connection, so
+All lines that were sent, on whichever connection, are one partition. Spark counts them from zero on each connection, so
 what a number means depends on the connection. A checkpoint whose query connects a second time says nothing any more:
-that is an error here, and Spark itself ends such a query ("Offsets committed out of order"). One that is begun anew
+that is an error here, and Spark itself ends such a query ("Offsets committed out of order"). One that starts again
 with each start goes with one connection: the first after its first batch, which Spark plans before it connects.
 """
 
@@ -45,7 +45,7 @@ class OpenSocket:
 
     def offsets(self, line: str, log: Path) -> Offsets | None:
         """A line of Spark's socket source is the number of the last line, from 0; -1 before the first. None for one of
-        another form, and where nobody has connected yet. Raises HarnessError where it says nothing."""
+        another form, and where no reader has connected yet. Raises HarnessError where it says nothing."""
         try:
             number = int(line)
         except ValueError:
@@ -92,7 +92,9 @@ class OpenSocket:
         except OSError:
             return
         if later and any(at_s > later[0].since_s for at_s in planned):
-            words = f"the query of {checkpoint.name} connected again, and Spark counts its lines anew: nobody knows"
+            words = (
+                f"the query of {checkpoint.name} connected again, and Spark counts its lines from zero: it is not known"
+            )
             cure = "Begin a new checkpoint with each start, or read a source that can be read again"
             raise HarnessError(f"{words} which lines its batches have. {cure}")
 

@@ -35,7 +35,8 @@ class Manager:
     address: str
 
     def answers(self) -> bool:
-        """Does it answer, with a node or without? It does so some moments before it has recovered its applications."""
+        """Return whether it answers, with a node or without. It does so some moments before it has recovered its
+        applications."""
         return self.ask("/nodes") is not None
 
     def node_since_ms(self) -> int:
@@ -51,12 +52,12 @@ class Manager:
         return {int(each["attemptId"]): str(each["appAttemptState"]) for each in found.get("attempts") or ()}
 
     def over(self, application: str) -> str:
-        """In which state an application has ended; empty while it has not, or nobody answers."""
+        """In which state an application has ended; empty while it has not, or there is no answer."""
         state = str((self.ask(f"/apps/{application}/state") or {}).get("state", ""))
         return state if state in OVER else ""
 
     def ended_well(self, tag: str) -> bool | None:
-        """Did the one application with that tag say that it succeeded? None while nobody answers."""
+        """Return whether the one application with that tag says that it succeeded; None while there is no answer."""
         found = self.ask(f"/apps?{urlencode({'finalStatus': 'SUCCEEDED', 'applicationTags': tag})}")
         if found is None:
             return None
@@ -71,7 +72,8 @@ class Manager:
         return int(said[1]) if said else None
 
     def diagnostics(self, application: str, number: int) -> str:
-        """What YARN says of an attempt: why it waits, how it ended; empty where that is nothing, or nobody answers."""
+        """What YARN says of an attempt: why it waits, how it ended; empty where that is nothing, or there is no
+        answer."""
         name = f"{application.replace('application', 'appattempt')}_{number:06}"
         found = self.ask(f"/apps/{application}/appattempts/{name}") or {}
         return str(found.get("diagnosticsInfo") or "")
@@ -101,7 +103,8 @@ class Node:
     address: str
 
     def done(self, application: str) -> bool:
-        """Has it no container of that application any more, and begins none? False while it does not answer."""
+        """Return whether it has no container of that application any more, and begins none. False while it does not
+        answer."""
         try:
             found = _answer(f"http://{self.address}/ws/v1/node/apps/{application}")
         except HTTPError as failure:

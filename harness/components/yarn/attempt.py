@@ -57,7 +57,7 @@ class YarnAttempt:
         self._looked_s = self._asked_s = 0.0
 
     def poll(self) -> int | None:
-        """Exit status, negative for a signal; None while it lives, or while nobody knows how it ended."""
+        """Exit status, negative for a signal; None while it lives, or while it is not known how it ended."""
         with self._lock:
             if self._status is None:
                 self._status = self._look()
@@ -78,7 +78,7 @@ class YarnAttempt:
 
     def diagnostics(self) -> str:
         """What ResourceManager says of it, on one line, without stack traces and secrets; empty where that is nothing,
-        or nobody answers."""
+        or there is no answer."""
         application = self._submission.application
         return brief(self._manager.diagnostics(application, self.number), self._secrets) if application else ""
 
@@ -160,7 +160,7 @@ class Output:
         self._torn: dict[str, bytes] = {}
 
     def follow(self, folder: Path, *, last: bool = False) -> None:
-        """Add what is new; with `last` also a line that nobody has ended, and no more after that."""
+        """Add what is new; with `last` also a line without an end, and no more after that."""
         for name in NAMES:
             if name not in self._open:
                 with suppress(OSError):

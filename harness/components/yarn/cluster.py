@@ -33,7 +33,8 @@ class YarnDaemon(Daemon):
         super().__init__(room, ready=lambda: joined(self._begun_ms), heap=HEAP, **said)
         self._begun_ms = 0
         self.held = False
-        """Is one that comes back to stand still? Whoever sets this stops the one that is there, and lets it go."""
+        """Whether one that comes back is stopped at once. The code that sets this stops the one that is there, and
+        continues it."""
 
     def spawn(self, words: Sequence[str] = ()) -> None:
         """Start it; returns at once. Raises StackError where another program has its port."""
@@ -47,7 +48,7 @@ class YarnDaemon(Daemon):
             signals.freeze(self.itself())
 
     def stop(self, *, grace_s: float = 0.0) -> None:
-        """SIGKILL to it alone; from here on nobody misses it."""
+        """SIGKILL to it alone; from here on its absence is no error."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -55,7 +56,7 @@ class YarnDaemon(Daemon):
 
     @property
     def gone(self) -> bool:
-        """Has it ended, and no fault has killed it? Then nobody brings it back."""
+        """Return whether it has ended, and no fault has killed it. Then nothing starts it again."""
         return self._process is not None and self._process.poll() is not None
 
     def itself(self) -> list[LocalProcess]:
@@ -79,8 +80,8 @@ class Yarn:
         manager = self.manager
         self.resourcemanager = YarnDaemon(
             room,
-            # One that comes back has no node before one has knocked again. Whoever holds NodeManager still looks at a
-            # dead driver: that node knocks later, and nobody is started meanwhile.
+            # One that comes back has no node before one has knocked again. While the harness reads a
+            # dead driver's state, NodeManager is stopped: that node knocks later, and no attempt is started meanwhile.
             joined=lambda since: manager.answers() if self.nodemanager.held else manager.node_since_ms() > 0,
             name="resourcemanager",
             main=f"{PACKAGE}.resourcemanager.ResourceManager",

@@ -50,7 +50,7 @@ def _contained(mark: str) -> Iterator[Contained]:
 
 
 def _wraps(process: LocalProcess, container: str) -> bool:
-    """Is it one of YARN's shells? Their command names the container's folder."""
+    """Return whether it is one of YARN's shells. Their command names the container's folder."""
     words = process.command()
     return bool(words) and words[0].rpartition("/")[2] in SHELLS and any(container in word for word in words)
 
@@ -61,5 +61,5 @@ def master(found: list[Contained]) -> Contained | None:
 
 
 def runs(process: LocalProcess, main: str) -> bool:
-    """Is it a JVM with that main class?"""
+    """Return whether it is a JVM with that main class."""
     return process.is_jvm and main in process.command()

@@ -70,7 +70,8 @@ def _used_up(scenario: Scenario, most: int) -> str:
 
 
 def _ends(step: Step, kept: str) -> bool:
-    """Does a driver end by it, or may one whose checkpoint is in the component `kept`, which is away then?"""
+    """Return whether a driver ends by it, or one may end whose checkpoint is in the component `kept`, which is away
+    then."""
     does = FAULTS[step.do.kind]
     return step.do.impact in ENDS or (isinstance(does, NeedsComponents) and kept in does.components)
 
@@ -87,7 +88,8 @@ def _alone(scenario: Scenario) -> Iterator[int]:
 
 
 def _forgotten(scenario: Scenario, ends: Sequence[Step], most: int) -> bool:
-    """Is of each `most` ends in a row the first one too old, by what is known, to count when the last one comes?"""
+    """Return whether of each `most` ends in a row the first one is too old, by what is known, to count when the last
+    one comes."""
     within_s = validity_s(scenario.pipeline)
     # Who may have one attempt only is never started again.
     if not within_s or most == 1:
@@ -99,7 +101,7 @@ def _forgotten(scenario: Scenario, ends: Sequence[Step], most: int) -> bool:
 
 
 def validity_s(pipeline: Pipeline) -> float:
-    """After how many seconds YARN forgets an end; 0 where it never does, or nobody can read it."""
+    """After how many seconds YARN forgets an end; 0 where it never does, or that cannot be read."""
     found = DURATION.fullmatch(pipeline.conf.get(VALIDITY, "").strip().lower())
     held_s = int(found[1]) * UNITS_S[found[2]] if found else 0.0
     # YARN counts whole milliseconds.

@@ -111,7 +111,7 @@ def write(folders: Folders, at: Mapping[str, Port], session: str) -> None:
     core = {
         "fs.defaultFS": "file:///",
         "hadoop.tmp.dir": str(folders.root / "tmp"),
-        # Who asks over HTTP counts as this user; without one nobody may end an application.
+        # Who asks over HTTP counts as this user; without one no user may end an application.
         "hadoop.http.staticuser.user": "onceproof",
         "ipc.client.connect.max.retries": "2",
         "ipc.client.connect.retry.interval": "250",

@@ -1,6 +1,6 @@
 """What runs the stack `yarn`: ResourceManager and NodeManager, and drivers that are submitted to them.
 
-YARN starts a driver again by its own policy, so attempts are watched, not started. Whoever looks at a dead attempt
+YARN starts a driver again by its own policy, so attempts are watched, not started. The harness looks at a dead attempt
 holds NodeManager still meanwhile: it would start the next one.
 """
 
@@ -116,7 +116,7 @@ class YarnStack(ChildProcessesStack):
 
     @contextmanager
     def holding(self, own: RunResources) -> Iterator[None]:
-        """NodeManager stands still (SIGSTOP), and starts nobody; so does the one that comes after it meanwhile."""
+        """NodeManager stands still (SIGSTOP), and starts no attempt; so does the one that comes after it meanwhile."""
         nodemanager = self._there().nodemanager
         nodemanager.held = True
         signals.freeze(nodemanager.itself())
@@ -128,7 +128,7 @@ class YarnStack(ChildProcessesStack):
 
     def end(self, own: RunResources) -> None:
         """Have YARN end the application, and return when it says that it is over and NodeManager starts no container of
-        it any more; silent if there is none, or if ResourceManager has died. Its processes are ended by whoever asks
+        it any more; silent if there is none, or if ResourceManager has died. Its processes are ended by the caller
         for that. Raises StackError."""
         submitted = self._submitted.get(own.run_id)
         if submitted is None:
@@ -145,7 +145,7 @@ class YarnStack(ChildProcessesStack):
             try:
                 yarn.manager.end(application)
             except StackError as failure:
-                # Without ResourceManager nobody is started again either; one that a fault has killed comes back.
+                # Without ResourceManager no attempt is started again either; one that a fault has killed comes back.
                 return yarn.resourcemanager.gone or Waiting(str(failure))
             if not yarn.manager.over(application):
                 return Waiting("it was told, and has not ended it")

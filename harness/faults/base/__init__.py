@@ -38,13 +38,13 @@ class Proof(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Injection:
-    """What a fault did. `signalled` maps each victim, a process by its name, to what became of it, in words; nobody
+    """What a fault did. `signalled` maps each victim, a process by its name, to what became of it, in words; no process
     was hit if it is empty. `lived`: a victim that was to die lives on. `driver_status` is the driver's exit status
     (negative for a signal) if the fault ended it. `proof` says which listing has to agree, `why` why it proves nothing
     all the same, `note` what else a reader should know. `looked`: the snapshot was taken while the victims were frozen.
-    `later`: what lives on of the driver stands still, and the driver ends only once that goes on again.
-    `unfelt`: it proves nothing because nobody can have noticed. `unhealed`: what it took away does not come back, so
-    that whoever stops after it is not to blame. `committed_meanwhile`: the newest batch that each query had committed
+    `later`: what lives on of the driver stands still, and the driver ends only once that goes on again. `unfelt`: it
+    proves nothing because no process can have been affected. `unhealed`: what it took away does not come back, so that
+    a driver which stops after it is not to blame. `committed_meanwhile`: the newest batch that each query had committed
     before what was away came back, by its checkpoint's name. `confirm` is asked once everything goes on again, and says
     why it was no hit after all."""
 
@@ -82,7 +82,7 @@ class FaultKind(Protocol):
         says wrongly: why at none."""
 
     def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
-        """Do it, at `hit`. Nobody is started again before this returns."""
+        """Do it, at `hit`. No attempt is started before this returns."""
 
 
 @runtime_checkable
@@ -90,7 +90,7 @@ class Freezes(Protocol):
     """A fault before which the driver's JVM can be stopped, so that nothing moves between the look and the fault."""
 
     def freezes(self, fault: Fault) -> bool:
-        """Can it, of this one?"""
+        """Return whether it can, of this fault."""
 
 
 @runtime_checkable

@@ -49,8 +49,8 @@ def victim_of(fault: Fault) -> Victim:
 
 
 def dies(run: RunContext, driver: Driver | None, *, within_s: float | None = None) -> bool:
-    """Has the attempt failed, or does it in time, by default within the seconds that one takes whose query has just
-    failed?"""
+    """Return whether the attempt has failed, or fails in time, by default within the seconds that an attempt takes
+    whose query has just failed."""
     if driver is None:
         return False
     try:
@@ -66,7 +66,7 @@ def dies(run: RunContext, driver: Driver | None, *, within_s: float | None = Non
 
 
 def failed(run: RunContext, driver: Driver | None) -> bool:
-    """Has the attempt ended, and not well? A program that had nothing left to do died of nothing."""
+    """Return whether the attempt has ended, and not well. A program that had nothing left to do died of nothing."""
     if driver is None or not run.supervisor.ended(driver.number):
         return False
     return run.supervisor.ending(driver.number, within_s=0.0) != 0
@@ -80,7 +80,7 @@ def python_alone(fault: Fault, trigger: Trigger | None) -> Refusals:
 
 
 def freezes(fault: Fault) -> bool:
-    """Can the JVM be stopped first? A program that dies alone leaves it to go on."""
+    """Return whether the JVM can be stopped first. A program that dies alone leaves it to go on."""
     return victim_of(fault) is not Victim.PYTHON
 
 

@@ -22,10 +22,10 @@ UNFELT = (
     "take `rows` with a batch, where a writer is connected"
 )
 UNREPEATED = (
-    "no driver died while it was away, and it keeps the checkpoint alone: whoever was connected asked it again, "
+    "no driver died while it was away, and it keeps the checkpoint alone: its clients asked it again, "
     "and nothing was done twice"
 )
-OUTLIVED = "no driver died while it was away: whoever is connected to it waits, and does nothing again"
+OUTLIVED = "no driver died while it was away: its clients wait, and do nothing again"
 
 
 @runtime_checkable
@@ -56,7 +56,7 @@ class Connects(Protocol):
     """A process whose connections can be seen."""
 
     def reaches(self, port: int) -> bool:
-        """Has it a connection to that port?"""
+        """Return whether it has a connection to that port."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class KillServer:
     stands_still = True
     """Does the pipeline stand still while the server starts?"""
     missed_at_once = True
-    """Does whoever is connected lose what it was doing? If not, only a driver's death says that somebody noticed."""
+    """Whether its clients lose what they were doing. If not, only a driver's death shows that one was affected."""
     holds_on = False
     """Is the writer that the trigger holds held until it is back?"""
 
@@ -97,7 +97,7 @@ class KillServer:
         return getattr(server, self.daemon, None) if self.daemon else server
 
     def died(self, run: RunContext, driver: Driver | None) -> bool:
-        """Has the attempt failed that was at work then? Asked once it is back."""
+        """Return whether the attempt has failed that was at work then. Read once the server is back."""
         return killing.failed(run, driver)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
@@ -139,7 +139,7 @@ class KillServer:
         )  # fmt: skip
 
     def bring_back(self, run: RunContext, hit: TriggerHit, server: Restartable, handed: int) -> list[str]:
-        """Start it again: other runs may share it. Nobody writes before its rows are counted on from where they
+        """Start it again: other runs may share it. No client writes before its rows are counted on from where they
         stood. Return what its sinks have lost with it, in words; of one that the pipeline writes to while it starts,
         nothing is known."""
         late = signals.freeze(everyone(run)) if self.stands_still else []
@@ -153,11 +153,11 @@ class KillServer:
             signals.thaw(late)
 
     def noticed(self, server: Restartable) -> bool:
-        """Does the server itself know of somebody who noticed, though no driver died?"""
+        """Return whether the server itself knows of a client that was affected, though no driver died."""
         return False
 
     def unhealed(self, fault: Fault, server: Restartable) -> bool:
-        """Does it stay away from whom it was taken?"""
+        """Return whether it stays away from its clients."""
         return False
 
     def meanwhile(self, run: RunContext, step: Step, server: Restartable) -> str:
@@ -172,8 +172,9 @@ class KillServer:
 
 
 def committed_by_now(run: RunContext) -> dict[str, int]:
-    """The newest batch that each query has committed, by its checkpoint's name. Whoever committed it needed nothing of
-    a server that is away, or took no notice. Empty where that server keeps the checkpoint: nobody can have."""
+    """The newest batch that each query has committed, by its checkpoint's name. The query that committed it needed
+    nothing of a server that is away, or took no notice. Empty where that server keeps the checkpoint: no query can
+    have."""
     try:
         return {state.checkpoint: max(state.commits, default=-1) for state in run.observer.states()}
     except StackError:

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.checkers.offset_ranges import Offsets, Span, Spans, between, tail
 from harness.judge.injections import Injection
-from harness.judge.progress_at_hit import Reach
+from harness.judge.progress_at_injection import Reach
 from harness.judge.readings.scale import Scale, changed
 from harness.judge.readings.sink_state import RowsByKey, SinkState
 from harness.judge.readings.traces import Traces
@@ -31,13 +31,13 @@ def feeding(scale: Scale, found: Sequence[Reach], many: int, at: SinkState) -> R
 
 
 def _stood(reach: Reach) -> tuple[object, ...]:
-    """What of a query's progress decides what was at stake: of two that agree in it, either will do."""
+    """What of a query's progress decides what was exposed: of two that agree in it, either will do."""
     return reach.low, reach.high, reach.next, reach.after, reach.other
 
 
 def _agrees(scale: Scale, reach: Reach, at: SinkState, steps: Sequence[tuple[Offsets, RowsByKey]]) -> bool:
-    """Is each row what the query's committed or planned batches make of it, or what those of an earlier one of the
-    `steps` do?"""
+    """Return whether each row is what the query's committed or planned batches make of it, or what those of an earlier
+    one of the `steps` do."""
     earlier = [then for end, then in steps if not between(reach.low, end)]
     known = [scale.upto(reach.low, at), scale.upto(reach.high, at), *earlier]
     keys = {key for held in (*known, at.rows) for key in held}
@@ -45,7 +45,8 @@ def _agrees(scale: Scale, reach: Reach, at: SinkState, steps: Sequence[tuple[Off
 
 
 def handed(scale: Scale, injection: Injection) -> str:
-    """What shows that somebody was writing into the sink, though no row of it can be seen; empty if nothing does."""
+    """Return what shows that a writer was at work in the sink, though none of its rows can be read; empty if nothing
+    does."""
     assert injection.at is not None
     snapshot = injection.at.snapshot
     if snapshot.writing.get(str(scale.position)):
@@ -57,7 +58,7 @@ def handed(scale: Scale, injection: Injection) -> str:
 
 
 def has(now: Counter[Any], full: Counter[Any]) -> bool:
-    """Are all of the rows there; where there are to be none, is none there?"""
+    """Return whether all of the rows are there; where none are due, whether none is there."""
     return now >= full if full else not now
 
 

@@ -1,4 +1,4 @@
-"""What one look at a sink shows of it, and what its reader has left out between two looks."""
+"""What one reading of a sink shows, and what its reader has left out between two readings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def look(scale: Scale, seen: Seen) -> SinkState | None:
 
 
 def dropped_since(scale: Scale, injection: Injection, until: Injection | None) -> Counter[Row]:
-    """What the sink's reader has left out as repetitions between the last look and the next hit: what came after that
-    may be its doing. Nothing where a look did not keep it."""
+    """Return what the sink's reader has left out as repetitions between the last reading and the next step: what came
+    after that may be the next step's doing. Nothing where a reading did not keep it."""
     then = _left_out(scale, injection.restart or injection.at)
     now = dropped(scale.case, scale.table) if until is None else _left_out(scale, until.at)
     return Counter() if now is None or then is None else now - then

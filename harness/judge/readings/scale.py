@@ -1,4 +1,4 @@
-"""What hits are weighed with, one sink at a time."""
+"""What steps are weighed with, one sink at a time."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Scale:
         return single(self.least.rows, self.case.key_places())
 
     def grows(self, key: Key, place: int) -> bool:
-        """Did no record give less than nothing to that count or sum of the key?"""
+        """Return whether no record gave less than nothing to that count or sum of the key."""
         given = decimal(self._given[key][place]) if key in self._given else None
         return self.growing[place] or (given is not None and given >= 0)
 
@@ -79,7 +79,7 @@ class Scale:
         return self.effects.table(self.sql, cut=cut).rows
 
     def upto(self, ends: Offsets, sink_state: SinkState) -> RowsByKey:
-        """What the sink holds if all before these offsets took effect, in the form of a look at it."""
+        """Return what the sink holds if all before these offsets took effect, in the form of a reading."""
         return sink_state.of(self.rows(Cut(only=between({}, ends))))
 
     def steps(self, sink_state: SinkState) -> Iterator[tuple[Offsets, RowsByKey]]:

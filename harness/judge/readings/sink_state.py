@@ -63,12 +63,14 @@ def whole(case: Case, rows: Iterable[Row]) -> RowsByKey:
 
 
 def same(case: Case, key: Key, one: Counter[Any], other: Counter[Any]) -> bool:
-    """Are they the same rows of a key, all their cells, up to how sums of floating point numbers round?"""
+    """Return whether they are the same rows of a key, all their cells, up to how sums of floating point numbers
+    round."""
     return one == other or (case.aggregate and alike(case, key, one.elements(), other.elements()))
 
 
 def blind(case: Case) -> bool:
-    """Is each value of its totals a sum of floating point numbers? Then no look tells one total from another."""
+    """Return whether each value of its totals is a sum of floating point numbers. Then no reading tells one total from
+    another."""
     return bool(_sums(case)) and set(case.payload_places()) <= set(_sums(case))
 
 
@@ -94,8 +96,8 @@ def sink_state(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> 
 
 
 def dropped(case: Case, table: SinkTable | None) -> Counter[Row] | None:
-    """The rows of a look at the sink that its reader left out as repetitions, as rows of the effect; None if nobody
-    kept them."""
+    """Return the rows that the sink's reader left out as repetitions at a reading, as rows of the effect; None if they
+    were not kept."""
     if table is None or table.unreadable or table.dropped is None:
         return None
     here = [column.name for column in table.columns]

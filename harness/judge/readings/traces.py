@@ -29,7 +29,7 @@ class Traces:
     full: RowsByKey
 
     def of(self, key: Key) -> bool:
-        """Is there something under the key that the records in between have written?"""
+        """Return whether there is something under the key that the records in between have written."""
         now, base, full = self.sink_state.rows[key], self.base[key], self.full[key]
         if now <= base:
             # Nothing came. What the records take away may be gone.
@@ -45,8 +45,8 @@ class Traces:
         return any(self._grown(key, row, next(iter(base), None)) for row in new)
 
     def _grown(self, key: Key, row: Row, start: Row | None) -> bool:
-        """May the records have made this total of the other? One that only grows has grown, by whatever; where there
-        is none of that kind, a total of nothing but zeros was made in advance."""
+        """Return whether the records may have made this total of the other. One that only grows has grown, whatever
+        made it grow. Where there is none of that kind, a total of nothing but zeros was made in advance."""
         places = [place for place in self.scale.growing if self.scale.grows(key, place)]
         steps = [(decimal(row[place]) or ZERO) - (decimal(start[place] if start else None) or ZERO) for place in places]
         if places:

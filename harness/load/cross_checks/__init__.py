@@ -90,7 +90,7 @@ def sinks(claim: Claim) -> None:
 
 
 def misspelt(sink: Section) -> bool:
-    """Is a key of it, which was refused already, the name of a place with a slip in it?"""
+    """Return whether a key of it, which was refused already, is the name of a place with a slip in it."""
     return any(did_you_mean(key, SINKS.all()) for key in unknown(sink))
 
 

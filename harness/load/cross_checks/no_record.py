@@ -60,7 +60,7 @@ def unclosed(sink: Section, words: str) -> str:
 
 
 def windowed(sink: Section) -> bool:
-    """Does it have a watermark, be its name misspelt, which was refused?"""
+    """Return whether it has a watermark, even one with a misspelt name, which was refused."""
     known = EffectShape.model_fields
     return any(
         key == "watermark" or (key not in known and did_you_mean(key, ["watermark"])) for key in sink.node.items or ()

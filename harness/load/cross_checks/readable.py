@@ -52,12 +52,13 @@ def unguessed(sink: Section, columns: set[str]) -> None:
 
 
 def absent(column: str, words: set[str]) -> bool:
-    """Is it none of the words of a query? Nothing is guessed of a name that is no single word, such as `order id`."""
+    """Return whether it is none of the words of a query. Nothing is guessed of a name that is no single word, such as
+    `order id`."""
     return bool(words) and column.lower() not in words and re.fullmatch(r"\w+", column) is not None
 
 
 def names(query: str | None) -> set[str]:
-    """Every word of a query: a column of it is one of them. Empty if nobody can tell: no query, columns that it does
+    """Every word of a query: a column of it is one of them. Empty if that is not known: no query, columns that it does
     not name (a `*`, a pattern, the fields of what it unnests), or the words of one that gives all of a table."""
     if query is None or "*" in (bare := COUNT.sub("count", query.lower())) or UNNAMED.search(bare):
         return set()

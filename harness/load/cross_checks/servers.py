@@ -1,4 +1,4 @@
-"""Faults on servers where nobody can notice, and on the parts of one that has none."""
+"""Faults on servers where no process can be affected, and on the parts of one that has none."""
 
 from __future__ import annotations
 

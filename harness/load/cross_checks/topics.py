@@ -39,7 +39,8 @@ def _texts(claim: Claim) -> Iterator[str]:
 
 
 def _subscribes(program: Path) -> bool:
-    """Does it subscribe to what it is called with itself, and to no pattern? One that nobody can read does not."""
+    """Return whether it subscribes to what it is called with itself, and to no pattern. One that cannot be read does
+    not."""
     with suppress(OSError, UnicodeDecodeError):
         text = program.read_text(encoding="utf-8")
         return "subscribe" in text and "pattern" not in text.lower()

@@ -1,16 +1,13 @@
 // What of Spark the harness sees, and where it can stop it. Compiled by the Janino that Spark ships, once for each version.
 package org.onceproof;
 
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.InputStreamReader;
-import java.io.OutputStream;
 import java.net.InetSocketAddress;
-import java.net.Socket;
 import java.net.SocketAddress;
-import java.nio.channels.Channels;
+import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
@@ -194,28 +191,27 @@ final class Channel {
     private static final ThreadLocal CHANNELS = new ThreadLocal();
     private static volatile boolean gone = ADDRESS == null;
 
-    private final OutputStream events;
-    private final BufferedReader answers;
+    private final SocketChannel channel;
+    private final Selector selector;
+    private final SelectionKey key;
 
-    private Channel() throws Exception {
-        InputStream in;
+    private Channel() throws IOException, ReflectiveOperationException {
         if (ADDRESS.startsWith("/")) {
             // A socket file, which no fault of a container's network cuts. By name: Java has it from 16 on.
             Class addresses = Class.forName("java.net.UnixDomainSocketAddress");
             Object address = addresses.getMethod("of", new Class[] {String.class}).invoke(null, new Object[] {ADDRESS});
-            SocketChannel channel = SocketChannel.open((SocketAddress) address);
-            events = Channels.newOutputStream(channel);
-            in = Channels.newInputStream(channel);
+            channel = SocketChannel.open((SocketAddress) address);
         } else {
             int colon = ADDRESS.lastIndexOf(':');
             String host = ADDRESS.substring(0, colon);
-            Socket socket = new Socket();
-            socket.connect(new InetSocketAddress(host, Integer.parseInt(ADDRESS.substring(colon + 1))), CONNECT_MS);
-            socket.setTcpNoDelay(true);
-            events = socket.getOutputStream();
-            in = socket.getInputStream();
+            channel = SocketChannel.open();
+            channel.socket().connect(new InetSocketAddress(host, Integer.parseInt(ADDRESS.substring(colon + 1))), CONNECT_MS);
+            channel.socket().setTcpNoDelay(true);
         }
-        answers = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8));
+        // An interrupt closes a channel that blocks, and wakes a selector.
+        channel.configureBlocking(false);
+        selector = Selector.open();
+        key = channel.register(selector, SelectionKey.OP_READ);
     }
 
     /** Return when the harness lets the operation go on. */
@@ -235,20 +231,19 @@ final class Channel {
         SparkEnv env = SparkEnv.get();
         String line = "{\"what\":\"" + what + "\",\"attempt\":" + quoted(System.getenv("ONCEPROOF_ATTEMPT"))
             + ",\"process\":" + quoted(env == null ? "" : env.executorId()) + more + ",\"waits\":" + waits + "}\n";
-        // An interrupted thread may not use a socket file: it is interrupted again afterwards.
+        // A thread that is interrupted meanwhile is interrupted again afterwards.
         boolean interrupted = Thread.interrupted();
         try {
             Channel here = (Channel) CHANNELS.get();
-            if (here == null) {
-                here = new Channel();
-                CHANNELS.set(here);
+            while (here == null) {
+                try {
+                    here = new Channel();
+                    CHANNELS.set(here);
+                } catch (ClosedByInterruptException failure) {
+                    interrupted = Thread.interrupted();
+                }
             }
-            here.events.write(line.getBytes(StandardCharsets.UTF_8));
-            if (waits && here.answers.readLine() == null) {
-                gone = true;
-            }
-        } catch (ClosedByInterruptException failure) {
-            CHANNELS.remove();
+            interrupted |= here.say(ByteBuffer.wrap(line.getBytes(StandardCharsets.UTF_8)), waits);
         } catch (Exception failure) {
             gone = true;
         } finally {
@@ -256,6 +251,34 @@ final class Channel {
                 Thread.currentThread().interrupt();
             }
         }
+    }
+
+    /** Return whether the thread was interrupted meanwhile. */
+    private boolean say(ByteBuffer line, boolean waits) throws IOException {
+        boolean interrupted = false;
+        while (line.hasRemaining()) {
+            if (channel.write(line) == 0) {
+                interrupted |= await(SelectionKey.OP_WRITE);
+            }
+        }
+        ByteBuffer answer = ByteBuffer.allocate(1);
+        int read = waits ? 0 : 1;
+        while (read == 0) {
+            interrupted |= await(SelectionKey.OP_READ);
+            read = channel.read(answer);
+        }
+        gone |= read < 0;
+        return interrupted;
+    }
+
+    private boolean await(int operation) throws IOException {
+        boolean interrupted = false;
+        key.interestOps(operation);
+        while (selector.select() == 0) {
+            interrupted |= Thread.interrupted();
+        }
+        selector.selectedKeys().clear();
+        return interrupted;
     }
 
     static String quoted(String text) {

@@ -75,7 +75,8 @@ Wanted = Callable[[str, int], bool]
 
 
 class Name(NamedTuple):
-    """A file of such a folder: in the checkpoint at a place below the root, of a batch; is it its temporary file?"""
+    """A file of such a folder: in the checkpoint at a place below the root, of a batch. `temporary`: it is its
+    temporary file."""
 
     place: str
     batch: int
@@ -98,7 +99,7 @@ class Watch:
     """By key, the temporary files that were asked to be copied."""
 
     def asked(self, exchange: Exchange) -> bool:
-        """Is it the one?"""
+        """Return whether it is the one."""
         operation = self.reads(exchange)
         if operation is None:
             return False
@@ -139,7 +140,7 @@ class HeldRequest:
 
     @property
     def early(self) -> bool:
-        """Was it sent on before anybody had let it go?"""
+        """Return whether it was sent on before it was let go."""
         return self.held.early
 
     def let_go(self, *, drop: bool) -> None:

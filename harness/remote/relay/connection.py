@@ -113,7 +113,7 @@ class Connection:
         return True
 
     async def _admitted(self, head: Head) -> bool:
-        """May the request go on? Returns once that is known."""
+        """Return whether the request may go on, once that is known."""
         exchange = Exchange(head.first, head.second, head.headers)
         held = self._watching.asked(exchange)
         if held is not None:
@@ -132,7 +132,7 @@ class Connection:
         return "its client is gone" if gone(self._client) else ""
 
     def _left(self) -> bool:
-        """Has the server closed its side?"""
+        """Return whether the server has closed its side."""
         return self._answering is None or self._answering.done()
 
     async def _answers(self, server: socket.socket) -> None:
@@ -169,7 +169,8 @@ def reset(each: socket.socket) -> None:
 
 
 def gone(each: socket.socket) -> bool:
-    """Has its peer, a process of this machine, closed it, or died? Asked of the system, whatever it had sent before."""
+    """Return whether its peer, a process of this machine, has closed it, or died. Read from the system, whatever it had
+    sent before."""
     try:
         return closed(each) or _left_alone(each)
     except (OSError, ValueError):
@@ -177,7 +178,7 @@ def gone(each: socket.socket) -> bool:
 
 
 def closed(each: socket.socket) -> bool:
-    """Has its peer said that nothing more comes, or is there none?"""
+    """Return whether its peer has said that nothing more comes, or there is none."""
     poll = select.poll()
     try:
         poll.register(each, AWAY)

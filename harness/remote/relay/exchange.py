@@ -29,7 +29,7 @@ class Exchange:
 
     @property
     def done(self) -> bool:
-        """Did the server do what was asked?"""
+        """Return whether the server did what was asked."""
         return self.status is not None and 200 <= self.status < 300
 
 
@@ -37,8 +37,8 @@ class Watch(Protocol):
     """Sees the requests of a relay."""
 
     def asked(self, exchange: Exchange) -> bool:
-        """The head of a request is there, and nothing of it was sent on. Is it to be held? Asked in the relay's own
-        thread, which waits for it."""
+        """Return whether a request is to be held, of which the head is there and nothing was sent on. Called in the
+        relay's own thread, which waits for it."""
 
 
 class State(StrEnum):
@@ -51,7 +51,7 @@ class State(StrEnum):
 
 @dataclass(eq=False)
 class Held:
-    """One that is held, or was. `why` it is not any more; `early`: it was sent on before anybody had let it go."""
+    """One that is held, or was. `why` it is not any more; `early`: it was sent on before it was let go."""
 
     exchange: Exchange
     state: State = State.HELD
@@ -87,7 +87,7 @@ class Held:
                 drop = await self._decided
             self.why = "its driver is dead" if drop else "let go"
         except TimeoutError:
-            drop, self.early, self.why = False, True, f"nobody had let it go in {HOLD_S:g} s"
+            drop, self.early, self.why = False, True, f"it was not let go in {HOLD_S:g} s"
         except asyncio.CancelledError:
             self._end(State.DROPPED, "the relay ended")
             raise

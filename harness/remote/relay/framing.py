@@ -38,7 +38,7 @@ class Head(NamedTuple):
 
     @property
     def interim(self) -> bool:
-        """Is it an answer before the answer, such as 100 Continue?"""
+        """Return whether it is an answer before the answer, such as 100 Continue."""
         return self.second.startswith("1") and self.status != SWITCHED
 
 

@@ -15,7 +15,7 @@ from harness.report.causes.sentences import listed, sentences, short
 from harness.report.causes.shares import shares, whole_or_none
 from harness.report.escape import plural, visible
 from harness.report.timeline.counts import Counts
-from harness.scenario import Guarantee, Harm, Impact, Kind, Stake, StepOutcome, Verdict, Word
+from harness.scenario import Exposure, Guarantee, Harm, Impact, Kind, StepOutcome, Verdict, Word
 from harness.snapshot import Progressed, Query
 
 MOST_CAUSES = 3
@@ -119,10 +119,10 @@ def _held(case: Case) -> Iterator[str]:
         mine = [group for group in allowed if (group.kind, group.sink) == (kind, sink)]
         yield f"{_capital(_wrong(case, mine))}, which the guarantee allows."
     for harm in Harm:
-        own = [stake for stake in verdict.stakes if stake.harm is harm and stake.counts]
-        if shown := sorted({stake.step for stake in own if stake.shown}):
+        own = [exposure for exposure in verdict.exposures if exposure.harm is harm and exposure.counts]
+        if shown := sorted({exposure.step for exposure in own if exposure.would_show}):
             yield EXPOSED[harm].format(_faults(shown[:8]))
-        if came := sorted({stake.step for stake in own if stake.came}):
+        if came := sorted({exposure.step for exposure in own if exposure.came}):
             yield f"At {_faults(came[:8])}, {harm} happened, and the sink's reader dropped each row of it."
 
 
@@ -138,7 +138,7 @@ def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
             yield from rest
         if len(mine) > MOST_CAUSES:
             yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} stand below."
-    if set(case.verdict.kinds()) == {Kind.DUPLICATED.value} and case.progressed and case.progressed.drained:
+    if set(case.verdict.kinds()) == {Kind.DUPLICATED.value} and case.progressed and case.progressed.caught_up:
         yield "No row is missing, and none is wrong."
 
 
@@ -192,7 +192,7 @@ def _kept(case: Case, kind: Kind) -> dict[int, int]:
 
 def _positions(case: Case) -> set[int]:
     """The sinks that the verdict speaks of at all."""
-    return {group.position for group in case.groups} | {stake.position for stake in case.verdict.stakes}
+    return {group.position for group in case.groups} | {exposure.position for exposure in case.verdict.exposures}
 
 
 def _agreeing(words: str, count: int) -> str:
@@ -226,9 +226,9 @@ def _blow(case: Case, group: Group, number: int) -> Iterator[str]:
     """What the fault of a step did, and what came after."""
     step = case.verdict.steps[number - 1]
     did = DONE.get(case.impacts.get(number, Impact.NONE), f"“{visible(step.name, 60)}” was injected")
-    mine = [s for s in case.verdict.stakes if s.step == number and s.position == group.position]
-    points = {stake.point for stake in mine}
-    batch = next((stake.batch for stake in mine if stake.batch is not None), None)
+    mine = [s for s in case.verdict.exposures if s.step == number and s.position == group.position]
+    points = {exposure.point for exposure in mine}
+    batch = next((exposure.batch for exposure in mine if exposure.batch is not None), None)
     if len(points) == 1:
         # The point is what the snapshot of the sink and the checkpoint showed, not what was asked for.
         text = STOOD.get(points.pop(), "")
@@ -243,13 +243,13 @@ def _blow(case: Case, group: Group, number: int) -> Iterator[str]:
     yield from _after(case, group, step, mine)
 
 
-def _after(case: Case, group: Group, step: StepOutcome, stakes: Sequence[Stake]) -> Iterator[str]:
+def _after(case: Case, group: Group, step: StepOutcome, exposures: Sequence[Exposure]) -> Iterator[str]:
     """What the next attempt did with the batch, as the watch of the checkpoint saw it."""
-    if any(stake.harm is Harm.REPETITION and stake.point == COMMITTED for stake in stakes):
+    if any(exposure.harm is Harm.REPETITION and exposure.point == COMMITTED for exposure in exposures):
         yield "The next attempt began before records that were committed already."
         return
     query = _query(case, step)
-    batch = next((stake.batch for stake in stakes if stake.batch is not None), step.batch)
+    batch = next((exposure.batch for exposure in exposures if exposure.batch is not None), step.batch)
     if query is None or batch is None or not step.attempt:
         return
     workers = next((each.attempts for each in query.batches if each.batch == batch), ())
@@ -264,7 +264,7 @@ def _after(case: Case, group: Group, step: StepOutcome, stakes: Sequence[Stake])
 
 
 def _query(case: Case, step: StepOutcome) -> Query | None:
-    """The query that a step hit; None if its checkpoint was begun anew, so that batches have no one meaning."""
+    """The query that a step hit; None if its checkpoint was made again, so that batches have no one meaning."""
     known = [
         query for query in (case.progressed.queries if case.progressed else ()) if query.checkpoint == step.checkpoint
     ]

@@ -11,9 +11,9 @@ from harness.report.causes.headline import Case, cause, first_of
 from harness.report.causes.sentences import batches, listed, sentences, short
 from harness.report.causes.shares import shares
 from harness.report.escape import plural, visible
+from harness.report.exposures import few
 from harness.report.failure_text import place, records, title, where
 from harness.report.row_diff import Line, row_diff
-from harness.report.stakes import few
 from harness.scenario import Finding, Kind, Verdict
 
 MOST_NOTES = 3

@@ -38,8 +38,8 @@ FORMULA = frozenset("=+-@|%\t\r\n")
 
 
 def table_file(groups: Sequence[Group], *, baseline_runs: bool = True) -> str:
-    """The file's text, rows in the order of the causes. Without `baseline_runs` nobody knows what a run without faults
-    shows."""
+    """The file's text, rows in the order of the causes. Without `baseline_runs` it is not known what a run without
+    faults shows."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(HEADS)

@@ -1,7 +1,7 @@
 """What GitHub Actions is told: an annotation for each run that is not as expected, on its scenario file, and a summary
 of the step. Nothing happens elsewhere: each is asked for by the variables that GitHub sets.
 
-A runner takes a line of output that begins with `::` for a command, whoever wrote it. So data under test is printed
+A runner takes a line of output that begins with `::` for a command, whatever wrote it. So data under test is printed
 between `no_commands` or `guarded`, and stands in an annotation escaped.
 """
 
@@ -30,7 +30,7 @@ SUMMARY_BYTES = 1024 * 1024
 
 
 def here() -> bool:
-    """Does GitHub Actions run this?"""
+    """Return whether GitHub Actions runs this."""
     return os.environ.get(ACTIONS, "").lower() == "true"
 
 

@@ -24,7 +24,7 @@ def write(path: Path, runs: Sequence[Run]) -> None:
 
 
 def begin(path: Path) -> None:
-    """Take away what an earlier suite left, which nobody may read as this one's. Raises HarnessError if the file could
+    """Take away what an earlier suite left, which must not be read as this one's. Raises HarnessError if the file could
     not be written either."""
     with store.disk("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)

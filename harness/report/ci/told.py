@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.errors import HarnessError
-from harness.report import claims, failure_text, stakes
+from harness.report import claims, exposures, failure_text
 from harness.report.escape import visible
 from harness.report.summary import Run, asked, exit_code, run_json
 from harness.run_folder import store
@@ -24,7 +24,7 @@ def failure(run: Run) -> str:
 
 
 def left(verdict: Verdict, folder: Path | None) -> list[str]:
-    """Why a stored run that did not drain is inconclusive, and what to change; empty where nobody knows."""
+    """Why a stored run that did not catch up is inconclusive, and what to change; empty where that is not known."""
     if verdict.word is not Word.INCONCLUSIVE or folder is None:
         return []
     from harness.report import page, render
@@ -65,6 +65,6 @@ def properties(run: Run) -> list[tuple[str, str]]:
         ("exit_code", str(exit_code([run]))),
         ("run_folder", "" if run.folder is None else str(run.folder)),
         ("faults", "; ".join(faults)),
-        ("crash_points", "; ".join(stakes.points_hit(verdict))),
+        ("crash_points", "; ".join(exposures.points_hit(verdict))),
     ]
     return [(name, visible(text)) for name, text in found]

@@ -1,4 +1,4 @@
-"""Crash points by faults and sinks: which cells were struck, by the verdicts' stakes alone."""
+"""Crash points by faults and sinks: which cells were struck, by the verdicts' exposures alone."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.report.exposures import Struck
 from harness.report.many.seen import Seen
-from harness.report.stakes import Struck
 from harness.scenario import Word
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """`struck` runs, by word; `idle` runs that hit there with nothing at stake that would have shown."""
+    """`struck` runs, by word; `idle` runs that hit there with nothing exposed that would have shown."""
 
     struck: int
     words: str

@@ -18,8 +18,8 @@ from harness.report import claims
 from harness.report.many import trend
 from harness.report.many.seen import Seen
 from harness.report.summary import Run
-from harness.run_folder import sealed, store
-from harness.run_folder.sealed import DIGESTS
+from harness.run_folder import digests, store
+from harness.run_folder.digests import DIGESTS
 from harness.run_folder.store import LATEST, PARTS
 
 SUMMARY = "summary.json"
@@ -60,16 +60,16 @@ def gather(folders: Sequence[Path]) -> Gathered:
     # First, or a suite that still runs would name runs whose folders came after the search.
     told = [(path, *_entries(path, out.damaged)) for path in _unique(found.summaries)]
     known: set[tuple[str, str]] = set()
-    seals: set[tuple[str, ...]] = set()
+    marks: set[tuple[str, ...]] = set()
     for path in _unique(found.runs):
         known.add(_name(path))
         try:
             run = whole(path)
-            seal = (*_name(path), store.digest(path / DIGESTS) if (path / DIGESTS).is_file() else str(path))
+            mark = (*_name(path), store.digest(path / DIGESTS) if (path / DIGESTS).is_file() else str(path))
             # The same artefact, unpacked twice.
-            if seal in seals:
+            if mark in marks:
                 continue
-            seals.add(seal)
+            marks.add(mark)
         except HarnessError as failure:
             out.damaged.append((str(path), why(path, failure)))
             continue
@@ -93,14 +93,14 @@ def gather(folders: Sequence[Path]) -> Gathered:
 
 
 def whole(path: Path) -> Run:
-    """A run of which every sealed file is as the run left it. Raises HarnessError."""
+    """A run of which every file with a digest is as the run left it. Raises HarnessError."""
     for name in RUN:
         part = path / name
         if part.is_symlink():
             raise UsageError(f"{part} is a link; the files of a run are plain. Put back a copy of the folder")
         if part.is_file() and part.stat().st_size > MOST_BYTES:
             raise UsageError(f"{part} is larger than {MOST_BYTES // 2**20} MiB. Put back a copy of the folder")
-    return Run.read(sealed.opened(path, unjudged=True).path)
+    return Run.read(digests.opened(path, unjudged=True).path)
 
 
 def why(path: Path, failure: HarnessError) -> str:

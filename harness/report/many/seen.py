@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.report import claims
+from harness.report.exposures import Struck, struck
 from harness.report.many.about import NOTHING, About
-from harness.report.stakes import Struck, struck
 from harness.report.summary import Run
 from harness.run_folder import store
-from harness.scenario import Stake, Word, plain
+from harness.scenario import Exposure, Word, plain
 
 EXPECTED = "expected"
 """In the place of an issue: the pipeline's own scenarios expect it to fail so."""
@@ -31,7 +31,7 @@ class Blow:
 @dataclass(frozen=True, kw_only=True)
 class Seen:
     """One run. `folder` is its run folder on this machine, None if it is not here. `struck` are the cells with
-    something at stake that counts, `idle` those that were hit with nothing that would have shown, `unstruck` the crash
+    something exposed that counts, `idle` those that were hit with nothing that would have shown, `unstruck` the crash
     points of a sink that no hit put to the test. `removed`: its folder was here, and is gone. `known`: the issue in
     which its failure is worked on, or, of a night, EXPECTED. `drawn`: a night drew its plan; `again`: it played it
     before."""
@@ -60,7 +60,7 @@ class Seen:
     def of(cls, run: Run) -> Seen:
         """A run of this machine."""
         verdict = run.verdict
-        counting, idle = struck(verdict.stakes, verdict.steps)
+        counting, idle = struck(verdict.exposures, verdict.steps)
         return cls(
             scenario=run.scenario,
             word=verdict.word,
@@ -107,10 +107,12 @@ class Seen:
             },
             where,
         )
-        if "stakes" not in told:
+        if "exposures" not in told:
             return seen
-        stakes: tuple[Stake, ...] = store.noun(tuple[Stake, ...], told.get("stakes") or (), f"{where}, stakes")
-        counting, idle = struck(stakes, seen.blows)
+        exposures: tuple[Exposure, ...] = store.noun(
+            tuple[Exposure, ...], told.get("exposures") or (), f"{where}, exposures"
+        )
+        counting, idle = struck(exposures, seen.blows)
         return replace(seen, struck=tuple(counting), idle=tuple(idle))
 
     def entry(self, folder: str = "") -> dict[str, Any]:
@@ -127,15 +129,15 @@ class Seen:
 
     @property
     def wrong(self) -> bool:
-        """Did it end otherwise than expected, in a way that is new?"""
+        """Return whether it ended otherwise than expected, in a way that is new."""
         return not (self.as_expected or self.known or self.blank)
 
     @property
     def blank(self) -> bool:
-        """Is it a drawn plan that put nothing to the test? That is nobody's mistake, and no answer."""
+        """Return whether it is a drawn plan that tested nothing. That is no mistake, and no answer."""
         return self.drawn and self.word is Word.UNTESTED
 
     @property
     def mute(self) -> bool:
-        """Did it end without an answer?"""
+        """Return whether it ended without an answer."""
         return self.word in (Word.ERROR, Word.INCONCLUSIVE, Word.UNTESTED)

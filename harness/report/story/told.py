@@ -46,7 +46,7 @@ class Held:
 @dataclass(frozen=True, kw_only=True)
 class Window:
     """What became of a record in one sink with a watermark: its window was written by `batch`, or had ended before it
-    came (`late`), or is not closed (`open`). `unclear`: why nobody can tell."""
+    came (`late`), or is not closed (`open`). `unclear`: why it is not known which."""
 
     sink: str
     batch: int | None = None
@@ -74,7 +74,7 @@ class Record:
 @dataclass(frozen=True, kw_only=True)
 class Rows:
     """What is said of one key in one sink. `held` is None if the sink could not be read; `unread` says why. `untold`:
-    why nobody can tell what it should hold."""
+    why it is not known what it should hold."""
 
     sink: str
     key: Mapping[str, str | None]
@@ -259,7 +259,7 @@ class _Book:
         return places
 
     def meant(self, seq: int) -> bool:
-        """Was a record of that number to be sent?"""
+        """Return whether a record of that number was to be sent."""
         return bool(self._answer(seq))
 
     def record(self, place: Place) -> Record:

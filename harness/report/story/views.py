@@ -1,6 +1,6 @@
 """The ledger as the effect of each sink sees it: of a sink with a watermark, with what the judge makes of its windows.
 
-Where nobody can tell which batch wrote a window, `_late` and `_open` are false of every record there: such a ledger has
+Where it is not known which batch wrote a window, `_late` and `_open` are false of every record there: such a ledger has
 its columns and keys, and no rows of an effect are taken from it.
 """
 
@@ -19,7 +19,7 @@ from harness.run_folder.ledger import read_source
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What one sink's effect is asked of. `unclear`: why nobody can tell what became of its windows; `placed`: what
+    """What one sink's effect is asked of. `unclear`: why it is not known what became of its windows; `placed`: what
     became of each record of it, by where that lies."""
 
     effects: Effects

@@ -31,7 +31,7 @@ class Curves:
 
 
 def curves(run: Happened, progressed: Progressed | None, counts: Counts | None, *, sink_rows: int | None) -> Curves:
-    """The curves of a run; `sink_rows` is what the sinks held in the end, None if nobody knows."""
+    """The curves of a run; `sink_rows` is what the sinks held in the end, None if that is not known."""
     committed, by = _committed(run, progressed, counts)
     sent = _rising(run.sent)
     rows = [*run.read, *([(run.end, sink_rows)] if sink_rows is not None else [])]

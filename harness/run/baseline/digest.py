@@ -94,7 +94,7 @@ class _Walk:
 
     def any(self, path: Path, name: str) -> None:
         """A file, or all below a folder."""
-        # Somebody else's file that may not be read is none that the program reads.
+        # A file that may not be read is none that the program reads.
         with suppress(OSError):
             if path.is_file():
                 self.found[name] = digest(path)

@@ -121,7 +121,7 @@ def baseline_run(
             number=number,
             state="cached" if cached else "ended",
             seconds=round(monotonic() - began, 3),
-            drained=outcome["drained"],
+            caught_up=outcome["caught_up"],
             failed=bool(outcome["error"]),
         )
     )
@@ -129,7 +129,7 @@ def baseline_run(
 
 
 def of_ours(scenario: Scenario) -> bool:
-    """Are all kinds that feed and read the run ours? The digest knows nothing of the code of others."""
+    """Return whether all kinds that feed and read the run are ours. The digest does not cover the code of others."""
     kinds: list[Any] = [SOURCES[scenario.input.source], WORKLOADS[scenario.input.workload]]
     kinds += [SINKS[sink.kind] for sink in scenario.sinks]
     kinds += [COMPONENTS[name] for name in components(parts(scenario))]
@@ -149,8 +149,9 @@ def fresh(target: Path) -> Iterator[RunFolder]:
 
 
 def _done(run_folder: RunFolder, outcome: Mapping[str, Any], scenario: Scenario) -> bool:
-    """Did it come to its end, and could every sink be read? Another try may show more of one that did not."""
-    if not outcome["drained"] or outcome["reasons"] or outcome["error"]:
+    """Return whether it came to its end, and every sink could be read. Another try may show more of one that did
+    not."""
+    if not outcome["caught_up"] or outcome["reasons"] or outcome["error"]:
         return False
     tables = [load(run_folder.path, place) for place in range(len(scenario.sinks))]
     if not all(table is not None and not table.unreadable for table in tables):
@@ -204,7 +205,7 @@ def _outcome(live: Live, run_folder: RunFolder) -> dict[str, Any]:
     deaths = supervisor.deaths if supervisor is not None else []
     return {
         "steps": [],
-        "drained": False,
+        "caught_up": False,
         "reasons": [],
         "stalled": None,
         **(run_folder.read()["run"].get("outcome") or {}),
@@ -214,7 +215,7 @@ def _outcome(live: Live, run_folder: RunFolder) -> dict[str, Any]:
 
 
 def died(live: Live) -> str:
-    """Words for a death of the driver that nobody caused, after all was fed; empty if there was none."""
+    """Words for a death of the driver that no step caused, after all was fed; empty if there was none."""
     failed = [death for death in live.supervisor.deaths if death.status != 0]
     if not failed:
         return ""

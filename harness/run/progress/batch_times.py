@@ -67,7 +67,7 @@ class BatchTimes(Observer):
             return list(self._new(folder))
 
     def _refresh(self, folder: Path) -> None:
-        """What is there already is the work of whoever was at work when it was read first."""
+        """What is there already is the work of the attempt that was at work when it was read first."""
         stream = self._stream(folder)
         new = stream.look(self.attempt)
         for path in written(folder)[:1]:
@@ -82,7 +82,7 @@ class BatchTimes(Observer):
             found = of_checkpoint(data)
             if stream.again(found):
                 stream.ended(self.attempt)
-                old, stream = stream, self._stream(folder, anew=True)
+                old, stream = stream, self._stream(folder, made_again=True)
                 stream.succeeds(old, self.attempt)
                 stream.look(self.attempt)
             stream.note(found, self.attempt)
@@ -90,8 +90,8 @@ class BatchTimes(Observer):
             with self._lock:
                 self._touched.setdefault(self.attempt, set()).add(folder)
 
-    def _stream(self, folder: Path, *, anew: bool = False) -> Stream:
-        if folder not in self._streams or anew:
+    def _stream(self, folder: Path, *, made_again: bool = False) -> Stream:
+        if folder not in self._streams or made_again:
             connected = self._source.received if isinstance(self._source, TellsReceived) else None
             numbered = self._source.numbered if isinstance(self._source, TellsNumbers) else None
             in_file = self._source.in_file if isinstance(self._source, TellsFiles) else None
@@ -152,7 +152,7 @@ class BatchTimes(Observer):
             return super().states()
 
     def queries(self) -> tuple[Query, ...]:
-        """Every one of them, also those that were begun anew."""
+        """Every one of them, also those that were made again."""
         with self._reading:
             return super().queries()
 

@@ -1,7 +1,7 @@
 """Sees Spark write its checkpoint, as it happens: inotify where there is one, else polling.
 
 Watches every folder under a root, so a checkpoint is found wherever the pipeline puts it, also a temporary one.
-Whoever listens is called in the watching thread, at once: a crash point such as "sink committed, `commits/N` not yet
+The listener is called in the watching thread, at once: a crash point such as "sink committed, `commits/N` not yet
 visible" is only some 0.05 s wide.
 """
 
@@ -47,7 +47,7 @@ def _events_of(path: Path) -> list[CheckpointEvent]:
 class CheckpointWatch:
     """Watches `root` in a thread of its own until `close()`. Each event is told once per appearance: again where a
     pipeline has deleted its checkpoint and begun another in the same place. `events` gives what the appearance of a
-    file means; one that `grows` is asked for anew whenever it has. `folders` are those whose files a poll looks at, and
+    file means; one that `grows` is read again whenever it has. `folders` are those whose files a poll looks at, and
     no folder more than `deepest` below the root is watched."""
 
     def __init__(

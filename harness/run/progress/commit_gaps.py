@@ -75,7 +75,7 @@ class Rhythm:
             return max((max(_steady(gaps) or _all(gaps)) for gaps in self._gaps.values() if _all(gaps)), default=0.0)
 
     def shown(self, query: str) -> bool:
-        """Has the query committed often enough in one attempt to tell how often it does?"""
+        """Return whether the query has committed often enough in one attempt to tell how often it does."""
         with self._lock:
             return bool(_steady(self._gaps.get(query, {})))
 
@@ -92,7 +92,7 @@ class Rhythm:
         return out
 
     def unshown(self, states: Iterable[QueryState]) -> bool:
-        """Is there a query that reads what another one wrote, and has not told how often it commits?"""
+        """Return whether there is a query that reads what another one wrote, and has not shown how often it commits."""
         return any(state.offsets and not state.ours and not self.shown(state.checkpoint) for state in states)
 
 
@@ -105,8 +105,8 @@ def _steady(gaps: Mapping[int, list[float]]) -> list[float]:
 
 
 def unplanned(root: Path) -> bool:
-    """Is there a checkpoint below `root` of a query that has begun and planned nothing? One that reads the source plans
-    a first batch at once, even an empty one."""
+    """Return whether there is a checkpoint below `root` of a query that has begun and planned nothing. One that reads
+    the source plans a first batch at once, even an empty one."""
     for name, folders, _ in os.walk(root):
         path = Path(name)
         if {"offsets", "commits"} <= set(folders):

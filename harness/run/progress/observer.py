@@ -66,7 +66,7 @@ class Observer:
         self._lock = threading.Lock()
         self._known: dict[Path, Progress] = {}
         self._every: list[Progress] = []
-        """Those that were deleted and begun anew too, in the order of first sight."""
+        """Those that were deleted and made again too, in the order of first sight."""
         self._touched: dict[int, set[Path]] = {}
         self.attempt = 0
         self._last = monotonic()
@@ -230,14 +230,14 @@ class Observer:
     def _book(self, seen: CheckpointEvent) -> Progress:
         """What is kept of the checkpoint."""
         progress = self._known.get(seen.folder)
-        anew = progress is not None and _again(seen, progress)
-        if progress is not None and anew:
+        made_again = progress is not None and _again(seen, progress)
+        if progress is not None and made_again:
             progress.gone = True
-        if progress is None or anew:
+        if progress is None or made_again:
             progress = self._known[seen.folder] = self._progress(seen.folder)
             progress.first_attempt = self.attempt
             self._every.append(progress)
-            if anew:
+            if made_again:
                 progress.note_all()
         return progress
 
@@ -258,7 +258,7 @@ class Observer:
             progress.committed.add(seen.batch)
 
     def _ours(self, seen: CheckpointEvent) -> bool:
-        """Is it a query that reads the run's source? No fault is meant for another one."""
+        """Return whether it is a query that reads the run's source. No fault is meant for another one."""
         progress = self._known.get(seen.folder)
         if progress is not None and progress.ends:
             return True
@@ -337,8 +337,8 @@ class Observer:
         )
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
-        """Is it a batch without a record of the run's source, as a query plans before anything was sent, or with a
-        watermark? Raises StackError where a server that keeps the checkpoint does not answer."""
+        """Return whether it is a batch without a record of the run's source, as a query plans before anything was sent,
+        or with a watermark. Raises StackError where a server that keeps the checkpoint does not answer."""
         kept = self._kept(folder)
         if kept is not None and not (folder / "offsets" / str(batch)).exists():
             # Who has its plan from the server's listing is ahead of the copy.
@@ -376,7 +376,7 @@ class Observer:
         return monotonic() - self._last
 
     def touched(self, attempt: int) -> bool:
-        """Has an attempt been seen to touch a checkpoint?"""
+        """Return whether an attempt has been seen to touch a checkpoint."""
         if self._mirror is not None:
             self.catch_up()
         return attempt in self._touched
@@ -410,8 +410,9 @@ class Observer:
 
 
 def _again(seen: CheckpointEvent, progress: Progress) -> bool:
-    """Is it another checkpoint in the old one's place? Where a source begins, and the plan of the first batch, are
-    written once. The plan tells only where Spark keeps no log of any source: else the beginning has told already."""
+    """Return whether it is another checkpoint in the old one's place. Where a source begins, and the plan of the first
+    batch, are written once. The plan shows it only where Spark keeps no log of any source: else the beginning has shown
+    it already."""
     if seen.point is None:
         return seen.source in progress.begun
     first = seen.point is CrashPoint.BATCH_PLANNED and seen.batch == 0

@@ -54,7 +54,7 @@ class Positions:
         return tuple(self._seen)
 
     def moved(self, attempt: int) -> bool:
-        """Was it seen to move while that attempt was the newest?"""
+        """Return whether it was seen to move while that attempt was the newest."""
         return len(self._times(attempt)) > 1
 
     def _times(self, attempt: int) -> list[float]:

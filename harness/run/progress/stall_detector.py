@@ -33,7 +33,7 @@ class StallDetector:
     def look(self, *, committed: int, outstanding: bool, faults: int, alive: bool = True) -> None:
         """The pipeline has `committed` records, `outstanding` says that there are more, and `faults` were done so
         far: time counts from the last commit or, if that is later, from the last fault. It does not count while no
-        driver is `alive` and the policy waits before a restart: nobody could commit anything."""
+        driver is `alive` and the policy waits before a restart: nothing could be committed."""
         now, moved = self._now(), committed != self._committed
         if moved:
             self._longest_s = max(self._longest_s, now - self._since)

@@ -56,7 +56,7 @@ class Schedule:
 
     @property
     def injecting(self) -> bool:
-        """True while a fault is being done: whoever need not ask the stack now lets it be."""
+        """True while a fault is being done: code that need not ask the stack now waits."""
         return self._injecting.is_set()
 
     def stop(self) -> None:
@@ -108,14 +108,14 @@ class Schedule:
         freeze = isinstance(kind, Freezes) and kind.freezes(step.do)
         hit = TRIGGERS[step.when.kind].wait(self._run, step, later=later, freeze=freeze)
         current = self._run.observer.current()
-        # Of several queries at once nobody can say whose batch it was.
+        # Of several queries at once it is not known whose batch it was.
         if hit.batch is None and len(current) == 1 and current[0].ends:
             hit.batch = max(current[0].ends)
         return hit
 
 
 def _told(failure: BaseException) -> str:
-    """An error of ours in its words; another, which a kind of somebody else's may raise, with the line that did."""
+    """An error of ours in its words; another, which a kind of another package may raise, with the line that did."""
     frames = traceback.extract_tb(failure.__traceback__)
     if isinstance(failure, HarnessError) or not frames:
         return str(failure) or repr(failure)

@@ -12,17 +12,17 @@ from harness.scenario.impact import ENDS_DRIVER, ENDS_EXECUTOR
 from harness.triggers import TRIGGERS, release
 from harness.triggers.base import WATCHED
 
-NOBODY = Injection(signalled={})
+NO_VICTIM = Injection(signalled={})
 
 
 def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
     """Do the fault. If the checkpoint no longer stands at the crash point, nothing is hit and `hit` is false."""
     in_flight = run.in_flight() or beyond(run, hit)
     open_still = agrees(step, hit, hit.before)
-    done, after = NOBODY, hit.before
+    done, after = NO_VICTIM, hit.before
     driver = run.supervisor.driver
     attempt = driver.number if driver else 0
-    # Whoever is started again must not touch what the dead one left before it is looked at.
+    # The next attempt must not touch what the dead one left before it is read.
     with run.supervisor.without_restarts():
         try:
             if open_still:
@@ -113,18 +113,18 @@ def missed(in_flight: str, open_still: bool, done: Injection) -> str:
 
 
 def unfelt(done: Injection, why: str, borne_out: bool) -> bool:
-    """Did it happen as it was to, and prove nothing only because nobody can have noticed?"""
+    """Return whether it happened as it was to, and proves nothing only because no process can have been affected."""
     return done.unfelt and why == done.why and borne_out
 
 
 def agrees(step: Step, hit: TriggerHit, listing: Listing) -> bool:
-    """Does the checkpoint agree that the batch stands where the step's trigger says?"""
+    """Return whether the checkpoint agrees that the batch is where the step's trigger says."""
     return TRIGGERS[step.when.kind].agrees(step.when, hit, listing)
 
 
 def proved(step: Step, hit: TriggerHit, done: Injection, after: Listing) -> bool:
-    """Does the evidence say that the fault happened, to the right process, at its crash point, with a batch in
-    flight?"""
+    """Return whether the evidence says that the fault happened, to the right process, at its crash point, with a batch
+    in flight."""
     if done.lived:
         return False
     if done.proof is Proof.IN_PROGRESS and after:

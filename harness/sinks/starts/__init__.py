@@ -20,8 +20,8 @@ TEXT, NUMBER, TIME = "string", "bigint", "timestamp_ntz"
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """What a pipeline writes: its `columns` by name, their types in Spark's SQL; `key` is one of them. `once`: does one
-    batch alone write a key? Then a row that is there twice was repeated."""
+    """What a pipeline writes: its `columns` by name, their types in Spark's SQL; `key` is one of them. `once`: one
+    batch alone writes a key. Then a row that is there twice was repeated."""
 
     name: str
     columns: Mapping[str, str]

@@ -73,7 +73,7 @@ class ContainersStack(StartingStack):
     def _make(self, session: Session) -> None:
         self.engine = Engine(session.id)
         self.engine.have(containers.IMAGE)
-        # Before anything is started: whoever is left alive then takes it away.
+        # Before anything is started: the reaper then removes it.
         session.at_the_end(last_log_lines(session.id))
         self.engine.connect()
         (session.folder / RUNS).mkdir()

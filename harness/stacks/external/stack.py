@@ -87,7 +87,7 @@ class ExternalStack(LastingStack):
                 self._ours = self.where.driver_host or str(connection.getsockname()[0])
         except OSError as error:
             raise StackError(
-                f"asked for a Spark master at {self.where.spark_master}; nobody is there: {error}"
+                f"asked for a Spark master at {self.where.spark_master}; no master answers: {error}"
             ) from error
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:

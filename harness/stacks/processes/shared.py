@@ -138,7 +138,7 @@ def that_is_up(
 
 
 def held(path: Path) -> bool:
-    """Does another process hold that lock?"""
+    """Return whether another process holds that lock."""
     try:
         with path.open("a") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -149,7 +149,7 @@ def held(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class SharedSpark:
-    """The master and the worker of somebody else's stack."""
+    """The master and the worker of the user's stack."""
 
     session: str
     master: str
@@ -212,7 +212,7 @@ class SharedStack(LastingStack, ProcessesStack):
         if self._joined:
             return
         try:
-            # The owner takes this lock for a moment, to see whether there is anybody.
+            # The owner takes this lock for a moment, to see whether a process uses the stack.
             self._user.enter_context(locked(folder() / USERS, within_s=JOIN_S, how=fcntl.LOCK_SH))
         except WaitError as failure:
             raise StackError(f"{failure}; it is going down, run it again") from failure
@@ -264,7 +264,7 @@ class SharedStack(LastingStack, ProcessesStack):
 
 
 def lives(session: str) -> bool:
-    """Is the stack of that session still up?"""
+    """Return whether the stack of that session is still up."""
     found = there()
     return found is not None and found.session == session
 

@@ -69,7 +69,7 @@ class ProcessesStack(ChildProcessesStack):
         super().__init__(logs, needs=needs, tuned=tuned)
         self._executors = executors
         self._lines: dict[str, OtherLine] = {}
-        """Those that somebody needed, also one that never came up: it may have ports to give back."""
+        """Those that were needed, also one that never came up: it may have ports to give back."""
         self._inheriting: dict[str, tuple[int, reaper.ProcessId | None]] = {}
         """By run, the newest attempt of a program of DStreams, and its driver."""
 

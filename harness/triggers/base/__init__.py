@@ -38,7 +38,7 @@ class Planned:
     is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each, whether
     they are those of DStreams, and a receiver reads the source, whether some sink's own commits can be seen as they are
     written, which components keep the rows of its sinks, and whether requests can be held of the one that keeps the
-    checkpoint, None if nobody knows."""
+    checkpoint, None if that is not known."""
 
     records: float = inf
     timeout_s: float = inf
@@ -48,7 +48,7 @@ class Planned:
     by_time: bool = False
     receiver: bool = False
     sink_logs: Collection[str | None] | None = None
-    """The queries of the sinks that commit by renaming a file, None for a sink that names none; None: nobody knows."""
+    """The queries of the sinks that commit by renaming a file, None for a sink that names none; None: not known."""
     sinks_in: Collection[str] = ()
     relayed: bool | None = None
 
@@ -59,7 +59,7 @@ def most_batches(records: float) -> float:
 
 
 class Trait(Enum):
-    """What else may be so of a kind of trigger, for whoever has to know it without knowing the kind."""
+    """What else may be so of a kind of trigger, for code that must not know the kind."""
 
     COUNTS_ROWS = auto()
     """It holds the sink's writer at a row: the run needs a tripwire."""
@@ -91,7 +91,7 @@ class TriggerKind(Protocol):
         be met."""
 
     def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
-        """Does the checkpoint agree that the batch stands where the trigger says?"""
+        """Return whether the checkpoint agrees that the batch is where the trigger says."""
 
 
 @runtime_checkable
@@ -153,12 +153,12 @@ def _unknown(run: RunContext, trigger: Trigger) -> str:
 
 
 def _lags(run: RunContext, trigger: Trigger) -> bool:
-    """May a query that is waited for by name still come to its batch?"""
+    """Return whether a query that is waited for by name may still come to its batch."""
     return trigger.query is not None and not run.stop.is_set() and run.observer.unchanged_s() < HOP_S
 
 
 def has(kind: TriggerKind, trait: Trait) -> bool:
-    """Is that so of it?"""
+    """Return whether it has that trait."""
     return isinstance(kind, HasTraits) and trait in kind.traits
 
 
@@ -169,7 +169,7 @@ def at_point(point: CrashPoint, *, batch: int | None, query: str | None = None, 
 
 
 def alone(run: RunContext, trigger: Trigger) -> None:
-    """Wait until nobody is left of an attempt that the schedule has ended: its executors write on for a moment, and
+    """Wait until no process is left of an attempt that the schedule has ended: its executors write on for a moment, and
     would meet what is meant for the next one."""
     supervisor = run.supervisor
     if supervisor.last_ended_by_fault:

@@ -29,12 +29,12 @@ def wait_for_work(run: RunContext, step: Step, met: Callable[[], bool], *, freez
 
 
 def works(hit: TriggerHit, listing: Listing) -> bool:
-    """Is the batch that was in flight still planned and not committed?"""
+    """Return whether the batch that was in flight is still planned and not committed."""
     return hit.folder is None or running(hit.batch, listing)
 
 
 def blind(trigger: Trigger, planned: Planned) -> Refusals:
-    """Without a checkpoint nobody sees whether something is in flight."""
+    """Without a checkpoint it is not seen whether something is in flight."""
     if not planned.checkpoint:
         words = (
             "may find nothing in flight: progress is not checkpoint, so batches are not seen; use a failpoint or rows"
@@ -49,8 +49,8 @@ def _newest(run: RunContext, when: Trigger) -> int:
 
 
 def _caught(run: RunContext, when: Trigger, hit: TriggerHit, *, freeze: bool) -> bool:
-    """Has one of our queries, or the one that is named, a batch with records in flight? Then the JVM is frozen where
-    the fault allows it, and `hit` says which batch of which query."""
+    """Return whether one of our queries, or the one that is named, has a batch with records in flight. Then the JVM is
+    frozen where the fault allows it, and `hit` says which batch of which query."""
     for folder in run.observer.folders(when.query):
         if _busy(run, folder) is None:
             continue

@@ -69,7 +69,7 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
 
 
 def committing(hit: TriggerHit, listing: Listing) -> bool:
-    """Is the batch planned, and its sink's commit still being written?"""
+    """Return whether the batch is planned, and its sink's commit is still being written."""
     return running(hit.batch, listing) and hit.batch in listing.get(COMMITTING, ())
 
 

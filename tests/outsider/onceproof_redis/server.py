@@ -118,7 +118,7 @@ class RedisProcess(Provides):
         return self._process.pid if self._process is not None else 0
 
     def stop(self) -> None:
-        """SIGKILL; its data stays. Whoever asks meanwhile whether it is well is not told of a death."""
+        """SIGKILL; its data stays. A check of its health meanwhile reports no death."""
         process, self._process = self._process, None
         if process is not None:
             self._session.end(process)
@@ -134,7 +134,7 @@ class RedisProcess(Provides):
 
 
 class RedisThere(Provides):
-    """A server of somebody else."""
+    """A server of the user."""
 
     shared = True
 

@@ -24,7 +24,7 @@ class Orders:
         self._seed = seed
 
     def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins anew."""
+        """All of them, from the first; each call begins at the first."""
         random = Random(f"orders {self._seed}")
         for seq in range(self.count):
             shop = f"shop-{random.randint(1, self._keys)}"

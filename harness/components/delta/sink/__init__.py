@@ -34,7 +34,7 @@ class Place(Shape):
 class Delta(AnyTable):
     """Read by the harness itself, one version at a time, never by the Spark under test.
 
-    It does not count rows: a table shows none before the version that has them, so nobody can be held at one."""
+    It does not count rows: a table shows none before the version that has them, so no writer can be held at one."""
 
     about = About(
         name="delta",

@@ -31,7 +31,7 @@ READER_MAX = 3
 
 
 def version_of(table: DeltaTable) -> str:
-    """Which version of which table: one that was made anew begins at version 0 again."""
+    """Which version of which table: one that was made again begins at version 0."""
     return f"version {table.version()} of {table.metadata().id}"
 
 

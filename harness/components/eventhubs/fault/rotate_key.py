@@ -1,7 +1,7 @@
 """The fault `rotate key`: the key of the program's login is another from now on, for a while or for good.
 
 The broker has its logins from its start, so it is killed and started again with the other key: who is connected has to
-log in anew, and is refused.
+log in again, and is refused.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Rotates(Protocol):
         """From the next start on."""
 
     def refused(self) -> bool:
-        """Was a login refused since the key was last made another?"""
+        """Return whether a login was refused since the key was last changed."""
 
 
 class RotateKey(KillServer):
-    """Nobody tells the program: it is refused, whatever it does, until its key counts again."""
+    """The program gets no notice: it is refused, whatever it does, until its key counts again."""
 
     impact = Impact.SERVER_AWAY
 
@@ -75,7 +75,7 @@ class RotateKey(KillServer):
         return f"gone after SIGKILL, back at once with another key, and with the first one after {back_s:g} s"
 
     def noticed(self, server: Restartable) -> bool:
-        """Whoever was not connected may have been refused."""
+        """A client that was not connected may have been refused."""
         return isinstance(server, Rotates) and server.refused()
 
     def unhealed(self, fault: Fault, server: Restartable) -> bool:

@@ -92,7 +92,7 @@ class Folder:
 class Files(Folder):
     """Read by the harness itself, never by the Spark under test.
 
-    It does not count rows: a file shows none before it is whole, so nobody can be held at one."""
+    It does not count rows: a file shows none before it is whole, so no writer can be held at one."""
 
     about = About(
         name="files",

@@ -47,7 +47,7 @@ class DataFile:
 
 
 def hidden(name: str) -> bool:
-    """Does a reader pass over it?"""
+    """Return whether a reader passes over it."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith(COPYING)
 
 

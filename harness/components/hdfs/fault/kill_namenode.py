@@ -8,7 +8,7 @@ from harness.scenario import Impact
 
 class KillNameNode(KillServer):
     """What it has acknowledged is there again. Who asks it meanwhile fails: its client does not ask twice. Whether a
-    task or a driver then asks anew, nothing says but a driver's end."""
+    task or a driver then asks again, only a driver's end says."""
 
     impact = Impact.SERVER_AWAY
 

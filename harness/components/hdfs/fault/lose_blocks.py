@@ -14,7 +14,7 @@ from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger
 from harness.stack import Means
 from harness.triggers.base import Planned
 
-UNFELT = "no driver died of it: nobody has read a block that is gone"
+UNFELT = "no driver died of it: no reader has read a block that is gone"
 NONE_THERE = "no block of this run lay there"
 
 
@@ -30,7 +30,7 @@ class HasBlocks(Protocol):
 
 
 class LoseBlocks:
-    """Names are there, and no file that had anything in it can be read; new ones can be written. It shows once somebody
+    """Names are there, and no file that had anything in it can be read; new ones can be written. It shows once a client
     reads, as a driver does that is started again, or that has planned a batch of files there."""
 
     about = About(
@@ -72,7 +72,8 @@ class LoseBlocks:
 
 
 def of_sink(name: str, planned: Planned) -> Refusals:
-    """Rows that were in the sink are gone, whoever wrote them: a right program would be told as one that loses them."""
+    """Rows that were in the sink are gone, whichever program wrote them: a right program would be reported as one that
+    loses them."""
     if "hdfs" in planned.sinks_in:
         words = "takes for good what the sink in hdfs holds, whatever the program does: keep the sink elsewhere"
         yield Refusal("", f"{{path}}: {name} {words}", whole=True)
@@ -84,8 +85,8 @@ def told(lost: int) -> str:
 
 
 def _to_read(run: RunContext, step: Step) -> bool:
-    """Is the input of the batch in flight gone, and still to be read? The driver was stopped when it had planned that
-    batch: it may fail over it, or pass over it, and live."""
+    """Return whether the input of the batch in flight is gone, and still to be read. The driver was stopped when it had
+    planned that batch: it may fail over it, or pass over it, and live."""
     return step.when.point is CrashPoint.BATCH_PLANNED and labelled("hdfs", "input") in run.own.parts
 
 

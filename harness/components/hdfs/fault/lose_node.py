@@ -14,8 +14,8 @@ from harness.triggers.base import Planned
 
 
 class LoseNode:
-    """Whoever is started again finds the names of what was in HDFS, and can read nothing of it: of its checkpoint, if
-    that was there, not even how far it was."""
+    """A program that is started again finds the names of what was in HDFS, and can read nothing of it: of its
+    checkpoint, if that was there, not even how far it was."""
 
     about = About(
         name="lose node",

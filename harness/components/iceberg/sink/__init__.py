@@ -40,7 +40,7 @@ class Place(Shape):
 class Iceberg(AnyTable):
     """Read by the harness itself, one snapshot at a time, never by the Spark under test.
 
-    It does not count rows: a table shows none before the snapshot that has them, so nobody can be held at one."""
+    It does not count rows: a table shows none before the snapshot that has them, so no writer can be held at one."""
 
     about = About(
         name="iceberg",

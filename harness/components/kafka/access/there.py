@@ -53,7 +53,7 @@ class KafkaThere(Provides):
 
 
 def _silent(place: str) -> str:
-    """Why nobody can be talked to at `host:port`; empty if somebody listens. Raises UsageError for no such thing."""
+    """Why no server answers at `host:port`; empty if one listens. Raises UsageError for no such thing."""
     host, _, port = place.strip().rpartition(":")
     if not HOST.fullmatch(host) or not port.isdigit():
         seen = "what was given has an @" if "@" in place else f"not {place!r}"

@@ -57,7 +57,7 @@ class OfTopic:
         return {labelled(self.component, sink.target): {"partitions": sink.options.get("topic_partitions", PARTITIONS)}}
 
     def folds(self, options: Mapping[str, Any]) -> bool:
-        """Are records dropped?"""
+        """Return whether records are dropped."""
         return bool(options.get("drop_duplicates"))
 
     def named(self, options: Mapping[str, Any]) -> Sequence[Column]:

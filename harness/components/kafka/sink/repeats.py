@@ -26,7 +26,7 @@ begin
 
 
 class Repeats:
-    """What was read so far. A record that has no part of its identity is nobody's repetition. `dropped` are those that
+    """What was read so far. A record that has no part of its identity is no repetition. `dropped` are those that
     were; None where no identity is asked for, or there are more than `DROPPED_MAX`. To be closed; for one thread."""
 
     def __init__(self, wanted: Sequence[Wanted], identity: Sequence[str]) -> None:
@@ -44,9 +44,9 @@ class Repeats:
         self._seen.close()
 
     def first(self, row: Row, *, partition: int) -> bool:
-        """Is it the first of its identity? Raises UsageError for another record under the same one: a reader that drops
-        it would lose it, and of two partitions none could tell which came first. Raises StackError if the disk is
-        full."""
+        """Return whether it is the first record of its identity. Raises UsageError for another record under the same
+        one: a reader that drops it would lose it, and of two partitions it is not known which record came first. Raises
+        StackError if the disk is full."""
         found = [row[at] for at in self._places]
         if not found or None in found:
             return True

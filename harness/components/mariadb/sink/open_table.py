@@ -48,7 +48,7 @@ class OpenTable:
         return None
 
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
-        """A query, or a view, may hide a doubled row, and that is not tried here: said, so that nobody takes it for
+        """A query, or a view, may hide a doubled row, and that is not tried here: said, so that it is not taken for
         tried."""
         folds = not table.unreadable and rows.may_fold(self.own, self.target)
         return replace(table, folds=None, folding=UNTRIED) if folds else table

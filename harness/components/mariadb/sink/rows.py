@@ -130,7 +130,7 @@ def source_of(target: str) -> str:
 
 
 def may_fold(own: Database, target: str) -> bool:
-    """Is it a query, or the name of a view, which is one? Raises StackError."""
+    """Return whether it is a query, or the name of a view, which is one. Raises StackError."""
     if v.is_query(target):
         return True
     schema, _, name = target.rpartition(".")
@@ -152,7 +152,7 @@ def _columns(connection: Any, target: str) -> tuple[SinkColumn, ...]:
 
 
 def _unique(own: Database, target: str, key: Sequence[str]) -> bool:
-    """Does a unique index of the table cover only columns of the key?"""
+    """Return whether a unique index of the table covers only columns of the key."""
     if v.is_query(target) or "." in target or not key:
         return False
     # While the rows are read their connection answers nothing else.

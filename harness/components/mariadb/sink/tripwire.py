@@ -63,7 +63,7 @@ class Tripwire:
                 except pymysql.Error:
                     if self._connection.open:
                         raise
-                    # The server was killed and is back; whoever waited at the tripwire is gone.
+                    # The server was killed and is back; a client that waited at the tripwire is gone.
                     self._connect()
                     self._killed = True
                     return self._answer(query, values)
@@ -80,8 +80,8 @@ class Tripwire:
         return int(self._ask("select next_not_cached_value from onceproof_rows")[0])
 
     def recount(self, rows: int) -> None:
-        """If the server was killed, go on from `rows`, and hold nobody: what was drawn for rows that had not committed
-        may be forgotten. Raises StackError."""
+        """If the server was killed, go on from `rows`, and hold no writer: what was drawn for rows that had not
+        committed may be forgotten. Raises StackError."""
         left = self.rows()
         if self._killed:
             self._killed, self._held = False, None
@@ -105,7 +105,7 @@ class Tripwire:
         return BlockedWriter(int(found[0]), (address, int(port)) if address else None, self.rows() - 1)
 
     def release(self) -> None:
-        """Hold nothing from now on, and let whoever waits go on."""
+        """Hold nothing from now on, and let waiting writers go on."""
         held, self._held = self._held, None
         if held is not None:
             self._ask("select release_lock(%s)", f"{self._name}{held}")

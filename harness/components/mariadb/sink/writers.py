@@ -25,7 +25,7 @@ join performance_schema.threads t on t.thread_id = m.owner_thread_id
 where m.object_type = 'TABLE' and m.lock_status = 'GRANTED' and m.object_name not like 'onceproof\\_%%'
 and t.processlist_id not in ({OURS})
 """
-"""Each table that somebody else's connection holds a lock on."""
+"""Each table that another client's connection holds a lock on."""
 WRITERS = f"""
 select distinct locked.*, coalesce(p.info, concat('transaction of connection ', p.id)) from ({LOCKED}
     and m.lock_type in ('SHARED_WRITE', 'SHARED_NO_READ_WRITE', 'EXCLUSIVE')) as locked
@@ -65,7 +65,7 @@ def writing(own: Database, target: str, *, wait_ms: int) -> tuple[list[Writer], 
 
 
 def busy(own: Database) -> str:
-    """What the server works on for somebody else than us, shortened; empty if nothing: a statement, or a transaction
+    """What the server works on for other clients, shortened; empty if nothing: a statement, or a transaction
     that has touched the run's database.
 
     The statement of a client that was killed goes on, and may yet commit. Raises StackError."""

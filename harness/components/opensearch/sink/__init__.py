@@ -45,7 +45,7 @@ class Place(Shape):
 class OpenSearch:
     """Read by the harness itself, after a refresh.
 
-    It does not count rows: the server tells nobody of a document as it is written, and holds no writer."""
+    It does not count rows: the server reports no document as it is written, and holds no writer."""
 
     about = About(
         name="opensearch",

@@ -45,7 +45,7 @@ ALL = {"scroll": KEPT, "allow_partial_search_results": "false", "search_pipeline
 def reading(
     own: Indexes, target: str, wanted: Sequence[Wanted], key: Sequence[str], *, wait_ms: int = 0
 ) -> Iterator[Reading]:
-    """Columns and canonical rows, in parts of a page, of one view. With `wait_ms` somebody may be at work: for so long
+    """Columns and canonical rows, in parts of a page, of one view. With `wait_ms` a writer may be at work: for so long
     an index that is searched may refresh itself before it is refreshed. Raises Missing if it is not there; UsageError
     for a field or a document that cannot be read exactly; StackError if the server does not answer whole."""
     asked, path = f"read the index {target}", f"/{own.named(target)}"
@@ -85,7 +85,7 @@ def _parts(
 
 
 def _unique(index: Index, fields: Sequence[Field], key: Sequence[str]) -> bool:
-    """Is the key the id of a document? Each shard knows its own ids only."""
+    """Return whether the key is the id of a document. Each shard knows its own ids only."""
     ids = {field.wanted.name for field in fields if (field.wanted.source, field.wanted.type) == ("_id", "string")}
     return index.shards == 1 and bool(key) and set(key) <= ids
 
@@ -104,8 +104,8 @@ def _index(own: Indexes, target: str) -> Index:
 
 
 def _searched(own: Indexes, index: Index) -> bool:
-    """Has a program of the run searched it? A server that was killed counts from nothing again; before it is killed, a
-    snapshot is taken."""
+    """Return whether a program of the run has searched it. A server that was killed counts from zero again; a snapshot
+    is taken before the kill."""
     if index.name not in own.searched and refresh.searched(own.server, index):
         own.searched.add(index.name)
     return index.name in own.searched

@@ -2,7 +2,7 @@
 
 A snapshot refreshes the index. A program that searches what it has written before it writes again must not find more
 there than without us: so an index that takes longer than by default is refused, and one that does not is waited for, if
-anybody searches it.
+a client searches it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def soon(server: Server, index: Index) -> None:
 
 
 def in_time(said: str) -> bool:
-    """Is that at most a second? Less than a millisecond, zero included, is never."""
+    """Return whether that is at most a second. Less than a millisecond, zero included, is never."""
     match = re.fullmatch(rf"(\d+)({'|'.join(UNITS)})", said.strip().lower())
     return match is not None and MS <= int(match[1]) * UNITS[match[2]] <= S
 
@@ -58,8 +58,8 @@ def _clusters(server: Server) -> str:
 
 
 def searched(server: Server, index: Index) -> bool:
-    """Has anybody searched it but the harness, since its server was started? To who never does, a refresh makes no
-    difference."""
+    """Return whether a client other than the harness has searched it since its server was started. To a client that
+    never does, a refresh makes no difference."""
     asked = {"groups": OURS}
     told = server.ask("count the searches of an index", "GET", f"/{index.name}/_stats/search", **asked)
     counted = told["_all"]["total"]["search"]

@@ -1,11 +1,11 @@
-"""Does a query that is a sink show it when a row of its tables is there twice? Tried, on copies that are rolled back.
+"""Whether a query that is a sink shows a row of its tables that is there twice. It is tried, on copies that are rolled
+back.
 
 Each table that the query reads and the run has written is shadowed by a temporary one of the same name with the same
-rows and no constraints. Rows of a copy are doubled, all of them and single ones, and the query is asked each time. A
-query that shows the same rows whatever is doubled in a table that matters to it folds equal rows, and one that shows
-some doubled rows and not others, though it would miss them, folds a part: under it a repetition could not be seen, or
-not every one. Rows that make no difference to it say nothing either way. Views that it reads are made anew over the
-copies.
+rows and no constraints. Rows of a copy are doubled, all of them and single ones, and the query runs each time. A query
+that returns the same rows whatever is doubled in a table that matters to it folds equal rows. One that shows some
+doubled rows and not others, though it needs them, folds a part: under it a repetition could not be seen, or not every
+one. Rows that make no difference to it prove nothing. Views that it reads are created again over the copies.
 
 A row that is written again gets a new number, time or id where the database or the clock gives one. So doubles are
 tried with those too: a query that shows the newest row of each key folds them. What the program itself writes
@@ -215,7 +215,7 @@ class _Trial:
         return [Read(**dict(zip(names, row, strict=True))) for row in self.ask(_READS, view)]
 
     def written(self, table: Read, after: int | None) -> bool:
-        """Does it hold a row that was written after that transaction?"""
+        """Return whether it holds a row that was written after that transaction."""
         age = sql.SQL("where age(xmin) < age(({} % 4294967296)::text::xid)").format(sql.Literal(after or 0))
         test = sql.SQL("") if after is None else age
         return bool(self.ask(sql.SQL("select 1 from {} {} limit 1").format(sql.SQL(table.full), test)))
@@ -244,14 +244,14 @@ class _Trial:
         return self.ask(sql.SQL(_MARK).format(view))[0]
 
     def shows(self, table: Read, view: sql.Identifier, before: tuple[Any, ...]) -> bool:
-        """Do the query's rows change when all rows of a table are doubled, or else single ones?"""
+        """Return whether the query's rows change when all rows of a table are doubled, or else single ones."""
         copy = sql.Identifier("pg_temp", table.name)
         if self._doubled(copy, sql.SQL(""), view) != before:
             return True
         return any(self._doubled(copy, _at(place), view) != before for place in self._some(copy))
 
     def matters(self, table: Read, view: sql.Identifier, before: tuple[Any, ...]) -> bool:
-        """Do the query's rows change when a table is empty?"""
+        """Return whether the query's rows change when a table is empty."""
         empty = sql.SQL("delete from {}").format(sql.Identifier("pg_temp", table.name))
         return self._after(empty, view) != before
 

@@ -129,7 +129,7 @@ and (exists (select from held where held.pid = a.pid and own)
 
 
 def busy(dsn: str, *, shared: bool = False) -> str:
-    """What the server works on for somebody else than us, shortened; empty if nothing: a statement, or a transaction
+    """What the server works on for other clients, shortened; empty if nothing: a statement, or a transaction
     that has touched the run's schema. In a `shared` database other people's statements do not count.
 
     The statement of a client that was killed goes on, and may yet commit. Raises StackError."""
@@ -203,7 +203,7 @@ def _columns(connection: Any, source: sql.Composable, target: str, dsn: str) -> 
 
 
 def _unique(connection: Any, target: str, key: Sequence[str]) -> bool:
-    """Does a unique index of the table cover only columns of the key?"""
+    """Return whether a unique index of the table covers only columns of the key."""
     if v.is_query(target):
         return False
     with connection.cursor() as cursor:

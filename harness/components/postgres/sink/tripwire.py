@@ -75,7 +75,7 @@ class Tripwire:
                 except (psycopg2.OperationalError, psycopg2.InterfaceError):
                     if not self._connection.closed:
                         raise
-                    # The server was killed and is back; whoever waited at the tripwire is gone.
+                    # The server was killed and is back; a client that waited at the tripwire is gone.
                     self._connect()
                     self._killed = True
                     return self._answer(query, arguments)
@@ -95,7 +95,7 @@ class Tripwire:
         )
 
     def recount(self, rows: int) -> None:
-        """If the server was killed, go on from `rows`, and hold nobody: a sequence comes back with a number that was
+        """If the server was killed, go on from `rows`, and hold no writer: a sequence comes back with a number that was
         logged in advance. Raises StackError."""
         self.rows()
         if self._killed:
@@ -126,7 +126,7 @@ class Tripwire:
         return BlockedWriter(int(row[0]), (row[1], row[2]) if row[1] else None, self.rows() - 1)
 
     def release(self) -> None:
-        """Hold nothing from now on, and let whoever waits go on."""
+        """Hold nothing from now on, and let waiting writers go on."""
         self._ask("select setval(%s, -1)", f'"{self._schema}".onceproof_hold')
         self._ask("select 1 from (select pg_advisory_unlock_all()) as unlocked")
         self._locked = False

@@ -61,7 +61,7 @@ class Place(Shape):
 class Python:
     """Read by the user's own code, in a process of its own for each reading.
 
-    It does not count rows: the code says what is there, and holds nobody."""
+    It does not count rows: the code says what is there, and holds no writer."""
 
     about = About(
         name="python",
@@ -78,7 +78,7 @@ class Python:
         return iter(())
 
     def query(self, target: str) -> str | None:
-        """It may fold rows, as a query may, and nobody can try it."""
+        """It may fold rows, as a query may, and that cannot be tried."""
         return target
 
     def wrong_in(self, target: str, folders: Sequence[Path]) -> str:

@@ -18,7 +18,7 @@ from harness.sinks.table import SinkColumn, SinkTable
 
 NOTHING = "nothing yet"
 FOLDS = "its reader folds rows, as the scenario says"
-UNTRIED = "nobody can try code of one's own; where it gives every row, say `view: complete`"
+UNTRIED = "code of one's own cannot be tried; where it gives every row, say `view: complete`"
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class OpenReader:
     complete: bool = False
 
     def columns(self) -> tuple[SinkColumn, ...]:
-        """Its columns: the whole is read for them, as nobody else knows them."""
+        """Its columns: the whole is read for them, as only the code knows them."""
         with self.reading() as found:
             return found.columns
 
@@ -61,7 +61,7 @@ class OpenReader:
 
     @property
     def server(self) -> str:
-        """Nobody answers for it."""
+        """There is no proof of it."""
         return self.own.room.room
 
     def now(self) -> int | None:
@@ -69,7 +69,7 @@ class OpenReader:
         return None
 
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
-        """Whether the code leaves out rows, nobody can try: the scenario has to say it, and that is said."""
+        """Whether the code leaves out rows cannot be tried: the scenario has to say it, and a note says so."""
         if table.unreadable:
             return table
         if self.folds:

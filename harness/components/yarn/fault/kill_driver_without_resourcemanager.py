@@ -16,7 +16,7 @@ from harness.stack import Means
 
 
 class KillDriverWithoutResourceManager(KillDaemon):
-    """Nobody is there to hear of the driver's end: ResourceManager learns it from NodeManager once it has recovered the
+    """No process is there to see the driver's end: ResourceManager learns it from NodeManager once it has recovered the
     application, and starts the next attempt then."""
 
     impact = Impact.DRIVER_KILLED

@@ -40,7 +40,7 @@ class KillNodeManager(KillDaemon):
         return replace(done, driver_status=run.supervisor.ending(driver.number, within_s=0.0))
 
     def died(self, run: RunContext, driver: Driver | None) -> bool:
-        """Has the attempt that was at work ended, as it does once it is disowned?"""
+        """Return whether the attempt that was at work has ended, as it does once it is disowned."""
         return killing.dies(run, driver, within_s=GIVEN_UP_S)
 
 

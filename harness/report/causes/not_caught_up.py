@@ -1,4 +1,4 @@
-"""Why a run is inconclusive that did not drain: what was left, what took the time, and what to change.
+"""Why a run is inconclusive that did not catch up: what was left, what took the time, and what to change.
 
 Pure. Each sentence rests on the run folder: its history, the committed offsets, the source as read back,
 and the settings. No verdict depends on what stands here.
@@ -33,7 +33,7 @@ SHARE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Undrained:
+class NotCaughtUp:
     """`said` are sentences, the first one says what was left; `facts` are (name, text); `cures` what helps, the
     likeliest first."""
 
@@ -44,8 +44,8 @@ class Undrained:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """The parts of a run folder that this is made from. `planned` is how many records were to be sent, None if nobody
-    knows."""
+    """The parts of a run folder that this is made from. `planned` is how many records were to be sent, None if that is
+    not known."""
 
     verdict: Verdict
     run: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Ran:
     end: float = 0.0
     """When the sinks began to be read."""
     gave_up: bool = False
-    """The driver had been started as often as it may, or ended well where nobody is started again that did."""
+    """The driver had been started as often as it may, or ended well where a program that did is not started again."""
     ended_well: bool = False
 
     @property
@@ -71,7 +71,7 @@ class Ran:
 
     @cached_property
     def committed_over_time(self) -> Curve:
-        """How many records had been committed when; empty where nobody knows."""
+        """How many records had been committed when; empty where that is not known."""
         return curves(self.past, self.progressed, self.counts, sink_rows=None).committed if self.past else ()
 
     @property
@@ -82,7 +82,7 @@ class Ran:
 
     @property
     def over(self) -> bool:
-        """Was it the time that ended the run?"""
+        """Return whether the time ended the run."""
         return self.timeout_s > 0 and self.end - self.begin >= self.timeout_s - 1.0
 
 
@@ -98,12 +98,12 @@ def ran(verdict: Verdict, history: Sequence[Line], **parts: Any) -> Ran:
     return Ran(verdict=verdict, past=past, planned=planned, begin=begin, end=end, **parts)
 
 
-def undrained(run: Ran) -> Undrained | None:
-    """What can be said; None where the run is not inconclusive, or drained."""
-    if run.verdict.word is not Word.INCONCLUSIVE or run.progressed is None or run.progressed.drained:
+def not_caught_up(run: Ran) -> NotCaughtUp | None:
+    """What can be said; None where the run is not inconclusive, or caught up."""
+    if run.verdict.word is not Word.INCONCLUSIVE or run.progressed is None or run.progressed.caught_up:
         return None
     slow = [*_restarts(run), *_batches(run), *_shuffles(run)]
-    return Undrained(said=[*_left(run), *slow], facts=list(_facts(run)), cures=list(_cures(run)))
+    return NotCaughtUp(said=[*_left(run), *slow], facts=list(_facts(run)), cures=list(_cures(run)))
 
 
 def _left(run: Ran) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _left(run: Ran) -> Iterator[str]:
     elif total is not None:
         yield f"All {plural(total, 'record')} read back from the source were committed; the reasons say what was open."
     if run.ended_well:
-        yield "The program ended well, and there nobody starts one again that did."
+        yield "The program ended well, and there a program that did is not started again."
     elif run.gave_up:
         yield "The driver died again and again by itself, and the harness no longer restarted it."
         # One that no fault ended: what a cluster manager says of a kill is nothing new.

@@ -1,8 +1,8 @@
-"""How far each query was when a fault hit, and where the next attempt went on.
+"""How far each query was when a fault was injected, and where the next attempt began.
 
-Offsets of one query: everything before `low` was committed when the fault hit, everything before `high` planned,
-and the next attempt went on at `next`. With a checkpoint they are Spark's logs; a pipeline that keeps its offsets
-itself has planned what it was seen to take next.
+Offsets of one query: everything before `low` was committed then, everything before `high` planned, and the next attempt
+began at `next`. With a checkpoint they are Spark's logs. A pipeline that manages its own offsets has planned what it
+was seen to read next.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Reach:
 
     @property
     def restarted(self) -> bool:
-        """The driver lived, and ended later: did the next attempt begin with some of what was in flight?"""
+        """Return whether the driver lived and ended later, and the next attempt began with some of what was in
+        flight."""
         if self.resumed is None or not self.taken:
             return False
         return not covers(between(self.low, self.resumed), self.taken)
@@ -72,7 +73,8 @@ class Reach:
 def reaches(
     injection: Injection, progressed: Progressed, sink: Sink, *, later: Sequence[Injection] = ()
 ) -> list[Reach]:
-    """How far each query was that may feed `sink`; empty if nobody knows. `later` are the hits after it."""
+    """Return how far each query was that may feed `sink`; empty if that is not known. `later` are the steps after
+    it."""
     snapshot = lasting(injection).snapshot
     if snapshot.position is not None:
         return [_by_hand(snapshot, progressed, died=injection.died, ends=_ended(injection, later))]
@@ -85,12 +87,12 @@ def reaches(
 
 
 def _ended(injection: Injection, later: Sequence[Injection]) -> bool:
-    """Did a later hit end the same attempt? Then where the next one began says nothing of this hit."""
+    """Return whether a later step ended the same attempt. Then the start of the next one says nothing of this step."""
     return any(each.died and each.outcome.attempt == injection.outcome.attempt for each in later)
 
 
 def _before(state: QueryState, injection: Injection, later: Sequence[Injection]) -> Offsets:
-    """What a query had planned when its attempt was hit again; empty if it was not, or nobody knows."""
+    """Return what a query had planned when its attempt was struck again; empty if it was not, or that is not known."""
     again = (each.at.snapshot for each in later if each.at and each.outcome.attempt == injection.outcome.attempt)
     states = (each for snapshot in again for each in snapshot.queries if each.checkpoint == state.checkpoint)
     return next((each.planned for each in states), {})
@@ -119,7 +121,7 @@ def _ours(progressed: Progressed, sink: Sink) -> list[Query]:
 
 
 def may_feed(checkpoint: str, sink: Sink) -> bool:
-    """Is it a query that the sink does not rule out?"""
+    """Return whether the sink does not rule out the query."""
     return sink.query in (None, checkpoint.rpartition("/")[2])
 
 
@@ -135,7 +137,8 @@ def _states(snapshot: Snapshot, queries: Sequence[Query]) -> Iterator[tuple[Quer
 
 
 def _current(pair: tuple[QueryState, Query], snapshot: Snapshot, queries: Sequence[Query]) -> bool:
-    """Was it a query of the attempt that was hit, or of one before whose checkpoint is still in use?"""
+    """Return whether it was a query of the attempt that was struck, or of an earlier one whose checkpoint is still in
+    use."""
     seen = [attempt for query in queries if query.ours for attempt in query.first if attempt <= snapshot.attempt]
     touched = pair[1].first
     return bool(seen) and bool(touched) and min(touched) <= snapshot.attempt and max(touched) >= max(seen)
@@ -150,7 +153,8 @@ def _reach(
     *,
     ends: bool,
 ) -> Reach | None:
-    """None if nobody knows what it had committed. `before`: what it had planned when the same attempt was hit again."""
+    """Return how far one query was; None if it is not known what it had committed. `before`: what it had planned when
+    the same attempt was struck again."""
     state, query = pair
     known = {batch.batch: batch for batch in query.batches}
     first = known[min(known)] if known else None
@@ -191,7 +195,8 @@ def _reach(
 
 
 def _beyond_gone(query: Query, attempt: int, at: Offsets) -> Offsets:
-    """Offsets beyond what an earlier attempt's receiver had lost just there: nobody comes to that any more."""
+    """Return these offsets, beyond what an earlier attempt's receiver had lost at just that place: no attempt reads
+    that again."""
     out = dict(at)
     for each in sorted(query.gone, key=lambda gone: gone.start):
         if each.attempt < attempt and each.start <= out.get(each.partition, 0) < each.end:
@@ -200,8 +205,8 @@ def _beyond_gone(query: Query, attempt: int, at: Offsets) -> Offsets:
 
 
 def _gone(query: Query, injection: Injection, state: QueryState, before: Offsets) -> Spans:
-    """What a receiver that died of a hit had not stored: beyond what the query had planned by then, and not beyond what
-    it had when the same attempt was hit again."""
+    """Return what a receiver that died had not stored: beyond what the query had planned by then, and not beyond what
+    it had planned when the same attempt was struck again."""
     if not (injection.died or injection.retried):
         return ()
     here = (each for each in query.gone if each.attempt == injection.outcome.attempt)
@@ -247,8 +252,8 @@ def _began(query: Query, attempt: int) -> Offsets | None:
     start."""
     known = {each.batch: each for each in query.batches}
     first = known.get(query.first[attempt])
-    # Of a program of DStreams that was begun anew nobody knows before it has taken something.
-    if first is None or (query.anew and not first.ranges):
+    # Of a DStreams program that made its checkpoint again this is not known before it has taken something.
+    if first is None or (query.made_again and not first.ranges):
         return None
     again = any(earlier < attempt for earlier in first.attempts)
     own = known.get(first.batch + 1) if again else None

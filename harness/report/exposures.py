@@ -1,4 +1,4 @@
-"""What the hits put at stake, in words: what this sink would have shown, what it would not, which crash points were
+"""What the hits exposed, in words: what this sink would have shown, what it would not, which crash points were
 hit and which were not.
 
 Pure. The terminal, the page and the summary all say what stands here.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harness.report.escape import visible
-from harness.scenario import Harm, Stake, Verdict, Word
+from harness.scenario import Exposure, Harm, Verdict, Word
 
 CAME = " (came, and was dropped)"
 MOST = 12
@@ -22,7 +22,7 @@ NAME = 80
 
 @dataclass(frozen=True)
 class Points:
-    """The crash points of one sink: those hit with something at stake, with what, and those not hit."""
+    """The crash points of one sink: those hit with something exposed, with what, and those not hit."""
 
     sink: str
     points_hit: tuple[str, ...]
@@ -31,7 +31,7 @@ class Points:
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Struck:
-    """Where a hit had something at stake that counts: the sink, the crash point as the snapshot shows it, the fault."""
+    """Where a hit exposed something that counts: the sink, the crash point as the snapshot shows it, the fault."""
 
     sink: str
     point: str
@@ -47,75 +47,75 @@ class Step(Protocol):
 
     @property
     def hit(self) -> bool:
-        """Did it hit?"""
+        """Return whether it struck."""
 
 
 def of_step(verdict: Verdict, number: int) -> list[str]:
-    """What the hit of step `number` (from 1) put at stake, a line each, and whether it counts."""
+    """What the hit of step `number` (from 1) exposed, a line each, and whether it counts."""
     if not known(verdict) or not 0 < number <= len(verdict.steps) or not verdict.steps[number - 1].hit:
         return []
-    own = [stake for stake in verdict.stakes if stake.step == number]
-    out = few([f"{verb(stake)}: {what(stake, verdict)}" for stake in own])
-    if own and all(stake.harm is Harm.LOSS for stake in own):
+    own = [exposure for exposure in verdict.exposures if exposure.step == number]
+    out = few([f"{verb(exposure)}: {what(exposure, verdict)}" for exposure in own])
+    if own and all(exposure.harm is Harm.LOSS for exposure in own):
         out.append("only a loss was exposed")
     if not own:
         out.append("does not count: nothing was exposed; the verdict's reasons say why")
-    elif not any(stake.counts for stake in own):
-        left = [stake for stake in own if not stake.allowed]
+    elif not any(exposure.counts for exposure in own):
+        left = [exposure for exposure in own if not exposure.allowed]
         why = "nothing that was exposed would be seen" if left else "the guarantee allows what was exposed"
         out.append(f"does not count: {why}")
     return out
 
 
 def known(verdict: Verdict) -> bool:
-    """Was it asked what was at stake? Not where no verdict was reached, nor by versions that held without it."""
-    return bool(verdict.stakes) or verdict.word not in (Word.HELD, Word.ERROR)
+    """Return whether it is known what was exposed: not where no verdict was reached."""
+    return bool(verdict.exposures) or verdict.word not in (Word.HELD, Word.ERROR)
 
 
-def verb(stake: Stake) -> str:
+def verb(exposure: Exposure) -> str:
     """Whether the harm would have shown, and broken the guarantee, or came."""
-    if stake.allowed:
+    if exposure.allowed:
         return "exposed, and allowed by the guarantee"
-    if stake.came:
+    if exposure.came:
         return "exposed, came, and was dropped by the sink's reader"
-    return "exposed, counts" if stake.shown else "exposed, does not count"
+    return "exposed, does not count" if exposure.why else "exposed, counts"
 
 
-def what(stake: Stake, verdict: Verdict) -> str:
+def what(exposure: Exposure, verdict: Verdict) -> str:
     """`postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)`."""
-    several = len({each.checkpoint for each in verdict.stakes}) > 1
-    query = f", {visible(stake.checkpoint, NAME)}" if several and stake.checkpoint else ""
-    return f"{visible(stake.sink, NAME)}{query}: {visible(stake.note, NOTE)}"
+    several = len({each.checkpoint for each in verdict.exposures}) > 1
+    query = f", {visible(exposure.checkpoint, NAME)}" if several and exposure.checkpoint else ""
+    return f"{visible(exposure.sink, NAME)}{query}: {visible(exposure.note, NOTE)}"
 
 
 def harms(verdict: Verdict) -> str:
-    """Which harms were at stake and would have shown, or came, for one cell of a table."""
-    own = [(harm, [s for s in verdict.stakes if s.harm is harm and s.counts]) for harm in Harm]
-    told = [f"{harm}{'' if any(s.shown for s in stakes) else CAME}" for harm, stakes in own if stakes]
+    """Which harms were exposed and would have shown, or came, for one cell of a table."""
+    own = [(harm, [s for s in verdict.exposures if s.harm is harm and s.counts]) for harm in Harm]
+    told = [f"{harm}{'' if any(s.would_show for s in exposures) else CAME}" for harm, exposures in own if exposures]
     return ", ".join(told) or "-"
 
 
 def points(verdict: Verdict) -> list[Points]:
-    """By sink, in the order of the scenario; those at which no hit had anything at stake come last."""
-    points_hit: dict[str, dict[str, list[Stake]]] = {}
-    for stake in sorted(verdict.stakes, key=lambda stake: stake.position):
-        points_hit.setdefault(stake.sink, {}).setdefault(stake.point, []).append(stake)
+    """By sink, in the order of the scenario; those at which no hit exposed anything come last."""
+    points_hit: dict[str, dict[str, list[Exposure]]] = {}
+    for exposure in sorted(verdict.exposures, key=lambda exposure: exposure.position):
+        points_hit.setdefault(exposure.sink, {}).setdefault(exposure.point, []).append(exposure)
     untried: dict[str, list[str]] = {sink: [] for sink in points_hit}
     for sink, point in verdict.untried:
         untried.setdefault(sink, []).append(point)
     counting = {
-        sink: tuple(_point(name, own) for name, own in points.items() if any(stake.counts for stake in own))
+        sink: tuple(_point(name, own) for name, own in points.items() if any(exposure.counts for exposure in own))
         for sink, points in points_hit.items()
     }
     return [Points(sink, counting.get(sink, ()), tuple(names)) for sink, names in untried.items()]
 
 
-def struck(stakes: Iterable[Stake], steps: Sequence[Step]) -> tuple[list[Struck], list[Struck]]:
-    """The cells of a run, each once: those with something at stake that counts, and the others that were hit."""
+def struck(exposures: Iterable[Exposure], steps: Sequence[Step]) -> tuple[list[Struck], list[Struck]]:
+    """The cells of a run, each once: those with something exposed that counts, and the others that were hit."""
     found = [
-        (Struck(sink=stake.sink, point=stake.point, fault=steps[stake.step - 1].name), stake.counts)
-        for stake in stakes
-        if 0 < stake.step <= len(steps) and steps[stake.step - 1].hit
+        (Struck(sink=exposure.sink, point=exposure.point, fault=steps[exposure.step - 1].name), exposure.counts)
+        for exposure in exposures
+        if 0 < exposure.step <= len(steps) and steps[exposure.step - 1].hit
     ]
     counting = {cell for cell, counts in found if counts}
     return sorted(counting), sorted({cell for cell, _ in found} - counting)
@@ -138,11 +138,11 @@ def lines(verdict: Verdict) -> list[str]:
 
 
 def rests(verdict: Verdict) -> list[str]:
-    """What a held rests on: what was at stake and would have shown, or came, what limits it, and the crash points not
+    """What a held rests on: what was exposed and would have shown, or came, what limits it, and the crash points not
     hit."""
     if verdict.word is not Word.HELD:
         return []
-    shown = [f"{verb(stake)}: {what(stake, verdict)}" for stake in verdict.stakes if stake.counts]
+    shown = [f"{verb(exposure)}: {what(exposure, verdict)}" for exposure in verdict.exposures if exposure.counts]
     return [*few(shown), *noted(verdict), *lines(verdict)]
 
 
@@ -159,23 +159,23 @@ def few(texts: Sequence[str], most: int = MOST) -> list[str]:
     return [*texts[:most], *([f"and {left:,} more"] if left > 0 else [])]
 
 
-def _point(name: str, stakes: Sequence[Stake]) -> str:
+def _point(name: str, exposures: Sequence[Exposure]) -> str:
     """The harms that count come first: a line may be cut."""
     counting, left = [], []
     for harm in Harm:
-        own = [stake for stake in stakes if stake.harm is harm]
-        if any(stake.counts for stake in own):
+        own = [exposure for exposure in exposures if exposure.harm is harm]
+        if any(exposure.counts for exposure in own):
             counting.append(harm.value)
         elif own:
             left.append(f"{harm}, {_left_out(own[0])}")
     return f"{name} ({'; '.join([*counting, *left])})"
 
 
-def _left_out(stake: Stake) -> str:
-    """Why a stake does not count. Runs of earlier versions do not say why it would not show."""
-    if stake.allowed:
+def _left_out(exposure: Exposure) -> str:
+    """Return why an exposure does not count."""
+    if exposure.allowed:
         return "which the guarantee allows"
-    return f"which does not count: {visible(stake.why, NOTE)}" if stake.why else "which does not count"
+    return f"which does not count: {visible(exposure.why, NOTE)}"
 
 
 def _joined(of_sinks: Iterable[tuple[str, Sequence[str]]]) -> str:

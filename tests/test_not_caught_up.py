@@ -1,4 +1,4 @@
-"""What is said of a run that is unknown because it did not drain: what was left, what was slow, what helps."""
+"""What is said of a run that is unknown because it did not catch up: what was left, what was slow, what helps."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from harness.history import (
     Sent,
 )
 from harness.report import render
+from harness.report.causes.not_caught_up import NotCaughtUp, not_caught_up, ran
 from harness.report.causes.sentences import MOST_WORDS, words
-from harness.report.causes.undrained import Undrained, ran, undrained
 from harness.report.ci import told
 from harness.report.timeline.counts import Counts
 from harness.scenario import Verdict, Word
@@ -54,13 +54,13 @@ HISTORY = histories.lines(
     (40.0, Sent(records=400, total=600)),
     batch(101.0, BatchCommitted, 1, 2),
     batch(102.0, BatchPlanned, 2, 2),
-    (130.0, Phase(name="draining")),
+    (130.0, Phase(name="catching up")),
     (130.5, Phase(name="reading")),
     (131.0, Phase(name="judging")),
 )
-PROGRESSED = Progressed(committed={0: 200, 1: 40}, end={0: 240, 1: 160}, drained=False)
+PROGRESSED = Progressed(committed={0: 200, 1: 40}, end={0: 240, 1: 160}, caught_up=False)
 COUNTS = Counts({0: array("q", range(240)), 1: array("q", range(160))})
-UNKNOWN = sample.verdict(word=Word.INCONCLUSIVE, findings=(), steps=(), reasons=("not drained: 160 of 400",))
+UNKNOWN = sample.verdict(word=Word.INCONCLUSIVE, findings=(), steps=(), reasons=("not caught up: 160 of 400",))
 RUN = {
     "spark": {"spark.cores.max": "2"},
     "outcome": {"stateful": [{"checkpoint": "checkpoint", "shuffle_partitions": 200}]},
@@ -68,9 +68,9 @@ RUN = {
 PLAN = {"timeout_s": 120.0, "input": {"records": 600}}
 
 
-def said(verdict: Verdict = UNKNOWN, history: Sequence[Line] | None = None, **changes: Any) -> Undrained | None:
+def said(verdict: Verdict = UNKNOWN, history: Sequence[Line] | None = None, **changes: Any) -> NotCaughtUp | None:
     parts = {"run": RUN, "plan": PLAN, "progressed": PROGRESSED, "counts": COUNTS, **changes}
-    return undrained(ran(verdict, HISTORY if history is None else history, **parts))
+    return not_caught_up(ran(verdict, HISTORY if history is None else history, **parts))
 
 
 def with_ends(*ends: tuple[float, Event]) -> list[Line]:
@@ -84,7 +84,7 @@ def of_attempt(line: Line, attempt: int) -> bool:
 
 
 def test_it_says_what_was_left_what_took_the_time_and_what_to_change() -> None:
-    assert said() == Undrained(
+    assert said() == NotCaughtUp(
         said=[
             "160 of 400 records in the source were not committed when the sinks were last read.",
             "Rows are expected of the 240 committed records alone; of the others nothing is said.",
@@ -140,7 +140,7 @@ def test_every_sentence_is_short() -> None:
     "changes",
     [
         {"progressed": None},
-        {"progressed": replace(PROGRESSED, drained=True)},
+        {"progressed": replace(PROGRESSED, caught_up=True)},
         {"verdict": sample.verdict()},
         {"verdict": replace(UNKNOWN, word=Word.UNTESTED)},
     ],
@@ -206,7 +206,7 @@ def test_what_a_cluster_manager_says_of_an_end_that_no_fault_caused_is_told_with
 def test_a_program_that_ended_well_has_not_died_again_and_again() -> None:
     told = said(history=with_ends((130.0, RestartsEnded(why="it is FINISHED", well=True))), run={})
     assert told is not None
-    assert "The program ended well, and there nobody starts one again that did." in told.said
+    assert "The program ended well, and there a program that did is not started again." in told.said
     assert not any("again and again" in text for text in told.said)
     (cure,) = told.cures
     assert cure.startswith("Take a stack that starts the program again")
@@ -230,7 +230,7 @@ def test_as_many_partitions_as_cores_are_nothing_to_change() -> None:
 @pytest.mark.parametrize("run", [{}, {"outcome": []}, {"outcome": {"stateful": 7}}, {"spark": 3, "outcome": RUN}])
 def test_what_the_folder_does_not_hold_is_not_told(run: dict[str, Any]) -> None:
     told = said(run=run, plan={}, counts=None, history=[])
-    assert told == Undrained(said=[], facts=[], cures=[])
+    assert told == NotCaughtUp(said=[], facts=[], cures=[])
 
 
 OFFSETS = 'v1\n{{"batchWatermarkMs":0,"conf":{}}}\n{{"orders":{{"0":1}}}}\n'

@@ -36,43 +36,43 @@ READ_BACK_PER_S = 2000.0
 LAST_DEATH = "when the driver had died for the last time"
 
 
-class Drain:
+class CatchUp:
     """Ends one run in order."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
         self._reasons: list[str] = []
         self._stalled: dict[str, Any] | None = None
-        self._drained = False
+        self._caught_up = False
         self._grew = False
         self._unsettled = False
         self._silence: dict[int, Deadline] = {}
         self._quiet_period_s: float | None = None
 
-    def drain(self) -> None:
-        """Drain, read, save 1."""
+    def catch_up(self) -> None:
+        """Catch up, read, save 1."""
         live = self._live
-        live.history.write(Phase(name="draining"))
+        live.history.write(Phase(name="catching up"))
         live.feeder.stop()
         live.producer.close()
         within_s = READ_BACK_S + live.producer.sent / READ_BACK_PER_S
         ends = live.source.read_back(live.folder.source, within_s=within_s)
         live.attempts.close()
-        self._drained = self._finish(ends) and self._all_sent()
+        self._caught_up = self._finish(ends) and self._all_sent()
         live.snapshots.finish()
-        if self._drained:
+        if self._caught_up:
             self._quiet()
         live.history.write(Phase(name="reading"))
         self._read(ends)
-        if self._drained:
+        if self._caught_up:
             self._quiet_period(ends)
         live.supervisor.stop()
         self._server_idle()
         live.healthy()
         if count(live.source.ends()) > count(ends):
             # A late request of a sender, or another writer: then the ledger does not know all that was consumed.
-            self._drained, self._grew = False, True
-            self._reasons.append("not drained: the source grew after its records had been read back")
+            self._caught_up, self._grew = False, True
+            self._reasons.append("not caught up: the source grew after its records had been read back")
         self._read(ends, last=True)
 
     def _finish(self, ends: dict[int, int]) -> bool:
@@ -92,28 +92,29 @@ class Drain:
             pause(TICK_S)
         if caught_up(now, ends):
             self._reasons.append(
-                "not drained: the newest attempt of the driver had not shown yet where it goes on from"
+                "not caught up: the newest attempt of the driver had not shown yet where it goes on from"
             )
             return False
         words = f"{count(ends) - count(now)} of {count(ends)} records were not committed by the pipeline"
         over = f"when the {live.deadline.seconds:g} s after the warm-up were over"
         when = LAST_DEATH if live.supervisor.gave_up else over
-        self._reasons.append(f"not drained: {words} {when}")
+        self._reasons.append(f"not caught up: {words} {when}")
         self._stalled = self._stalled or live.stalls.stalled()
         return False
 
     def _all_sent(self) -> bool:
-        """Was the whole input sent? A pipeline too slow to take it in time was not tried with all of it."""
+        """Return whether the whole input was sent. A pipeline too slow to take it in time was not tried with all of
+        it."""
         producer, gave_up = self._live.producer, self._live.supervisor.gave_up
         if producer.unmet:
-            self._reasons.append(f"not drained: {producer.unmet}")
+            self._reasons.append(f"not caught up: {producer.unmet}")
             return False
         if producer.done:
             return True
         if gave_up:
             self._stalled = self._given_up()
         when = LAST_DEATH if gave_up else "when the time was up"
-        self._reasons.append(f"not drained: {producer.sent} of {producer.total} records had been sent {when}")
+        self._reasons.append(f"not caught up: {producer.sent} of {producer.total} records had been sent {when}")
         return False
 
     def _given_up(self) -> dict[str, Any]:
@@ -121,10 +122,10 @@ class Drain:
         return self._live.stalls.gave_up(supervisor.gave_up, well=supervisor.ended_well)
 
     def _at_work(self) -> bool:
-        """Has the newest attempt shown where it goes on from? Until then its progress is a dead one's, and a pipeline
-        that lost its checkpoint would begin again. One with nothing left to do stays silent: it is waited for as long
-        as a start takes. A program that ended by itself after the last fault (AvailableNow) has done all it would
-        do."""
+        """Return whether the newest attempt has shown where it goes on from. Until then its progress is a dead one's,
+        and a pipeline that lost its checkpoint would begin again. One with nothing left to do stays silent: it is
+        waited for as long as a start takes. A program that ended by itself after the last fault (AvailableNow) has done
+        all it would do."""
         live = self._live
         supervisor = live.supervisor
         ended = any(death.status == 0 and death.number > supervisor.last_ended_by_fault for death in supervisor.deaths)
@@ -133,7 +134,7 @@ class Drain:
         return self._silent()
 
     def _silent(self) -> bool:
-        """Has the newest attempt had all the time that one may take to show itself?"""
+        """Return whether the newest attempt has had all the time that one may take to show itself."""
         live, attempt = self._live, self._live.observer.attempt
         if attempt not in self._silence:
             silent_s = max(SILENT_S, SLOWER * live.start_s) + live.scenario.restart.delay_s
@@ -187,11 +188,11 @@ class Drain:
         limit = Deadline(max(2 * for_s, self._live.deadline.left_s()))
         while not self._unchanged(for_s, limit):
             if limit.over():
-                self._drained, self._unsettled = False, True
+                self._caught_up, self._unsettled = False, True
                 pending = "".join(
                     f", and batch {batch} of {query} was in flight" for query, batch in self._in_flight().items()
                 )
-                self._reasons.append(f"not drained: the sink did not stay unchanged for {for_s:g} s{pending}")
+                self._reasons.append(f"not caught up: the sink did not stay unchanged for {for_s:g} s{pending}")
                 return
             for_s = self._quiet_s()
 
@@ -223,11 +224,14 @@ class Drain:
             self._read(ends)
             doubtful = asked or self._missing()
         if doubtful:
-            self._drained, self._unsettled = False, True
-            self._reasons.append(f"not drained: the sink did not stay unchanged for {for_s:g} s before the time was up")
+            self._caught_up, self._unsettled = False, True
+            self._reasons.append(
+                f"not caught up: the sink did not stay unchanged for {for_s:g} s before the time was up"
+            )
 
     def _missing(self) -> bool:
-        """Is a sink not there yet, or are rows not in it, be it that a batch has yet to write their windows?"""
+        """Return whether a sink is not there yet, or rows are not in it, also where a batch has yet to write their
+        windows."""
         folder, sinks = self._live.folder.path, self._live.scenario.sinks
         tables = [load(folder, place) for place, sink in enumerate(sinks) if not SINKS[sink.kind].unread]
         if any(table is not None and table.unreadable for table in tables):
@@ -254,7 +258,7 @@ class Drain:
             batches=known[0].batches() if alone and live.progress.kind == "checkpoint" else (),
             committed=dict(sorted(live.progress.committed().items())),
             end=dict(sorted(ends.items())),
-            drained=self._drained,
+            caught_up=self._caught_up,
             gap_s=round(live.rhythm.gap_s(), 3),
         )
 
@@ -262,7 +266,7 @@ class Drain:
         live = self._live
         return {
             "steps": [plain(outcome) for outcome in live.schedule.outcomes],
-            "drained": self._drained,
+            "caught_up": self._caught_up,
             "grew": self._grew,
             "unsettled": self._unsettled,
             "reasons": self._reasons,

@@ -1,4 +1,4 @@
-"""The digests of a run folder: they lie outside what they seal, and tell every file that is not as the run left it."""
+"""The digests of a run folder: they show every file that is not as the run left it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from harness.errors import HarnessError, UsageError
 from harness.history import AttemptDiagnosed, History
 from harness.run import loop
-from harness.run_folder import sealed, store
-from harness.run_folder.sealed import DIGESTS, Mismatch, mismatches, opened
+from harness.run_folder import digests, store
+from harness.run_folder.digests import DIGESTS, Mismatch, mismatches, opened
 from harness.run_folder.store import RunFolder
 from tests import sample_runs as sample
 
@@ -26,17 +26,17 @@ def run(held_run: RunFolder) -> RunFolder:
 
 
 def forge(path: Path, **changes: Any) -> None:
-    """Change the file of digests and leave its seal as it was."""
+    """Change the file of digests and leave its own digest as it was."""
     data = json.loads(path.read_text())
     path.write_text(json.dumps({**data, **changes}, indent=1) + "\n")
 
 
-def test_everything_that_a_verdict_rests_on_is_sealed_and_nothing_else(run: RunFolder) -> None:
+def test_everything_that_a_verdict_rests_on_has_a_digest_and_nothing_else(run: RunFolder) -> None:
     for name in ("logs/driver-1.log", "baseline/1/sink/0.json", "snapshots/1-injection/sink/0.parquet"):
         (run.path / name).parent.mkdir(parents=True, exist_ok=True)
         (run.path / name).write_text(name)
     run.report_html.write_text("<html>")
-    sealed.write(run.path)
+    digests.write(run.path)
     assert list(json.loads((run.path / DIGESTS).read_text())["files"]) == [
         "baseline/1/sink/0.json",
         "history.jsonl",
@@ -100,8 +100,8 @@ def test_a_file_that_cannot_be_read_is_told(run: RunFolder, monkeypatch: pytest.
 
     monkeypatch.setattr(store, "digest", refuse)
     assert Mismatch("plan.json", "unreadable: Permission denied") in mismatches(run.path)
-    with pytest.raises(HarnessError, match="could not seal the run folder: Permission denied"):
-        sealed.write(run.path)
+    with pytest.raises(HarnessError, match="could not write the digests of the run folder: Permission denied"):
+        digests.write(run.path)
 
 
 def test_a_folder_that_cannot_be_listed_is_told(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,11 +154,11 @@ def test_many_mismatches_are_counted(run: RunFolder) -> None:
         (lambda path: path.write_text("[]"), "altered: it is torn"),
         (lambda path: path.write_text('{"form": 1, "files": []}'), "altered: it is torn"),
         (lambda path: path.write_bytes(b"\xff"), "altered: it is torn"),
-        (lambda path: path.write_text(path.read_text() + " "), "altered: its own seal does not fit"),
-        (lambda path: forge(path, files={}), "altered: its own seal does not fit"),
-        (lambda path: forge(path, seal="0" * 64), "altered: its own seal does not fit"),
-        (lambda path: forge(path, form=1), "altered: its own seal does not fit"),
-        (lambda path: forge(path, form="4"), "altered: its own seal does not fit"),
+        (lambda path: path.write_text(path.read_text() + " "), "altered: its own digest does not match"),
+        (lambda path: forge(path, files={}), "altered: its own digest does not match"),
+        (lambda path: forge(path, digest="0" * 64), "altered: its own digest does not match"),
+        (lambda path: forge(path, form=1), "altered: its own digest does not match"),
+        (lambda path: forge(path, form="4"), "altered: its own digest does not match"),
         (folder, "is no plain file"),
         (lambda path: (path.unlink(), path.symlink_to("nowhere")), "is no plain file"),
     ],
@@ -168,19 +168,17 @@ def test_torn_digests_are_told_apart_from_torn_files(run: RunFolder, tear: Calla
     tear(run.path / DIGESTS)
     assert mismatches(run.path) == [Mismatch(DIGESTS, f"{what}; so no other file can be held against it")]
     with pytest.raises(HarnessError, match="run the scenario again"):
-        opened(run.path, only=sealed.PLANNED, unjudged=True)
+        opened(run.path, only=digests.PLANNED, unjudged=True)
 
 
-@pytest.mark.parametrize(("form", "whose"), [(sealed.FORM - 1, "an older"), (sealed.FORM + 1, "a newer")])
+@pytest.mark.parametrize(("form", "whose"), [(digests.FORM - 1, "an older"), (digests.FORM + 1, "a newer")])
 def test_a_folder_of_another_form_is_refused_by_name(
     run: RunFolder, form: int, whose: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sealed, "FORM", form)
-    sealed.write(run.path)
+    monkeypatch.setattr(digests, "FORM", form)
+    digests.write(run.path)
     monkeypatch.undo()
-    saw = (
-        f"{whose} version of onceproof made it, in form {form}. This version reads form {sealed.FORM}: run the scenario"
-    )
+    saw = f"{whose} version of onceproof made it, in form {form}. This version reads form {digests.FORM}: run the"
     with pytest.raises(HarnessError, match=saw):
         opened(run.path)
 
@@ -194,9 +192,9 @@ def test_a_file_of_digests_that_is_cut_is_told(run: RunFolder, cut: float) -> No
 
 def test_only_some_files_may_be_asked_for(run: RunFolder) -> None:
     run.verdict_json.unlink()
-    assert mismatches(run.path, only=sealed.PLANNED) == []
+    assert mismatches(run.path, only=digests.PLANNED) == []
     run.scenario_yaml.write_text("name: other\n")
-    assert mismatches(run.path, only=sealed.PLANNED) == [Mismatch("scenario.yaml", "altered")]
+    assert mismatches(run.path, only=digests.PLANNED) == [Mismatch("scenario.yaml", "altered")]
 
 
 @pytest.mark.parametrize("unjudged", [False, True])
@@ -205,7 +203,7 @@ def test_a_folder_without_digests_is_nobodys_word(run: RunFolder, gone: tuple[st
     """Also where the verdict was taken along: its run.json says that it had come so far."""
     for name in (DIGESTS, *gone):
         (run.path / name).unlink()
-    with pytest.raises(HarnessError, match=r"it has no digests\.json, so nobody can tell") as refusal:
+    with pytest.raises(HarnessError, match=r"it has no digests\.json, so it is not known") as refusal:
         opened(run.path, unjudged=unjudged)
     assert refusal.value.exit_code == 4
 

@@ -1,9 +1,9 @@
-"""`digests.json`: what a run folder held when the run had its verdict, so that nobody judges what is no longer that.
+"""`digests.json`: what a run folder held when the run had its verdict. A folder that differs is not read.
 
-    {"form": 4, "files": {"ledger/source.parquet": SHA-256, ...}, "seal": SHA-256 of the two before it}
+    {"form": 9, "files": {"ledger/source.parquet": SHA-256, ...}, "digest": SHA-256 of the two before it}
 
-It is written last of all, and lies outside what it seals: every file that a verdict or the page rests on. Logs and the
-page itself are not sealed. It tells of damage and of edits; who wants to deceive can write new digests.
+It is written last of all, and has every file that a verdict or the page rests on. Logs and the page itself have no
+digest. It shows damage and edits; an attacker can write new digests.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from harness.run_folder import command, store
 from harness.run_folder.store import RunFolder
 
 DIGESTS = "digests.json"
-FORM = 8
+FORM = 9
 PLANNED = ("plan.json", "run.json", "scenario.yaml")
 """What a run can be run again from."""
 FILES = (*PLANNED, "history.jsonl", "verdict.json")
 ROOMS = ("baseline", "ledger", "sink", "snapshots")
-"""Folders that are sealed whole, however deep, so that a file too many is told too."""
+"""Folders of which every file has a digest, however deep: a file too many is an error too."""
 
 SHOWN = 20
 
@@ -40,19 +40,19 @@ class Mismatch:
     what: str
 
     def __str__(self) -> str:
-        # A name of somebody else's making may hold anything, a line feed too.
+        # A name of another program's making may hold anything, a line feed too.
         return f"{self.name if self.name.isprintable() else ascii(self.name)}: {self.what}"
 
 
 def write(folder: Path) -> None:
-    """Seal the run folder as it stands. Raises HarnessError if a file cannot be read, or the disk refuses."""
-    with store.disk("seal the run folder", folder):
+    """Write the digests of the run folder. Raises HarnessError if a file cannot be read, or the disk refuses."""
+    with store.disk("write the digests of the run folder", folder):
         files = {_name(folder, path): store.digest(path) for path in _paths(folder) if _plain(path)}
     store.write(folder / DIGESTS, _text(files, FORM))
 
 
 def mismatches(folder: Path, *, only: Collection[str] = ()) -> list[Mismatch]:
-    """What in a sealed run folder is not as the run left it; with `only`, among these names alone. Raises HarnessError
+    """Return what in a run folder is not as the run left it; with `only`, among these names alone. Raises HarnessError
     for one of another form."""
     try:
         saved = _saved(folder / DIGESTS)
@@ -68,18 +68,18 @@ def mismatches(folder: Path, *, only: Collection[str] = ()) -> list[Mismatch]:
 def opened(path: Path, *, only: Collection[str] = (), unjudged: bool = False) -> RunFolder:
     """The run folder at `path`, of which every file (or every one of `only`) is as the run left it.
 
-    `unjudged`: also one whose run ended before it had a verdict, and so was never sealed. Raises HarnessError that
+    `unjudged`: also one whose run ended before it had a verdict, and so has no digests. Raises HarnessError that
     names what is wrong, UsageError if it is no run folder."""
     found = RunFolder.find(path)
     if not os.path.lexists(found.path / DIGESTS):
-        _unsealed(found, unjudged=unjudged)
+        _without_digests(found, unjudged=unjudged)
     elif wrong := mismatches(found.path, only=only):
         raise HarnessError(_said(found.path, wrong))
     return found
 
 
-def _unsealed(found: RunFolder, *, unjudged: bool) -> None:
-    """Raise unless the run ended before it could be sealed, and that will do."""
+def _without_digests(found: RunFolder, *, unjudged: bool) -> None:
+    """Raise unless the run ended before it had a verdict, and `unjudged` takes that."""
     asked = f"asked for the run in {found.path}"
     try:
         run = found.read("run").get("run", {})
@@ -87,7 +87,7 @@ def _unsealed(found: RunFolder, *, unjudged: bool) -> None:
         raise HarnessError(f"{asked}; it has no {DIGESTS}, and {failure}") from None
     if os.path.lexists(found.verdict_json) or run.get("stage") == 2:
         raise HarnessError(
-            f"{asked}; it has no {DIGESTS}, so nobody can tell whether its files are those of the run. It was made by "
+            f"{asked}; it has no {DIGESTS}, so it is not known whether its files are those of the run. It was made by "
             "hand or by an older version, or its run was killed at the very end. Run the scenario again"
         )
     if not unjudged:
@@ -136,7 +136,7 @@ def _saved(path: Path) -> dict[str, str]:
         raise ValueError("altered: it is torn") from None
     # Byte for byte, or a line that stands twice would pass.
     if text != _text(files, form).encode():
-        raise ValueError("altered: its own seal does not fit")
+        raise ValueError("altered: its own digest does not match")
     if form != FORM:
         saw = f"{'a newer' if form > FORM else 'an older'} version of onceproof made it, in form {form}"
         raise HarnessError(
@@ -146,9 +146,9 @@ def _saved(path: Path) -> dict[str, str]:
 
 
 def _text(files: dict[str, str], form: int) -> str:
-    sealed = {"form": form, "files": dict(sorted(files.items()))}
-    seal = sha256(json.dumps(sealed, separators=(",", ":")).encode()).hexdigest()
-    return json.dumps({**sealed, "seal": seal}, indent=1) + "\n"
+    body = {"form": form, "files": dict(sorted(files.items()))}
+    digest = sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
+    return json.dumps({**body, "digest": digest}, indent=1) + "\n"
 
 
 def _wrong(path: Path | None, digest: str | None) -> str:
@@ -166,7 +166,7 @@ def _wrong(path: Path | None, digest: str | None) -> str:
 
 
 def _paths(folder: Path) -> Iterator[Path]:
-    """Everything that is sealed, or stands where only what is sealed should: no folders, and no link is followed."""
+    """Yield every file that has a digest, or lies where each file has one: no folders, and no link is followed."""
     todo = [path for name in (*FILES, *ROOMS) if os.path.lexists(path := folder / name)]
     while todo:
         path = todo.pop()

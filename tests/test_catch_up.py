@@ -1,4 +1,4 @@
-"""Before the drain takes the progress's word, the newest attempt of the driver must have shown that it is its own;
+"""Before the harness takes the progress's word, the newest attempt of the driver must have shown that it is its own;
 before the sinks are read, they must stay unchanged for as long as the program's commit interval asks."""
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pytest
 from harness.checkers.cells import Row
 from harness.errors import Interrupted, UsageError
 from harness.history import Event, History, Line, ProgressRead, SourceBegun
-from harness.run import drain
-from harness.run.drain import Drain
+from harness.run import catch_up
+from harness.run.catch_up import CatchUp
 from harness.run.progress.commit_gaps import Rhythm
 from harness.scenario import Pipeline, Restart, Scenario, Sink
 from harness.sinks import reading
@@ -55,7 +55,7 @@ def live(
 
 @dataclass
 class Program:
-    """What a drain sees of a program once it has committed all its input. `rows` gives the mark of its sink at a
+    """What a catch up sees of a program once it has committed all its input. `rows` gives the mark of its sink at a
     time, `states` where its queries stand; both count looks, not seconds."""
 
     rows: Callable[[int], str]
@@ -67,7 +67,7 @@ class Program:
     asked: int = 0
     now_s: float = 0.0
 
-    def drain(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Drain:
+    def catch_up(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> CatchUp:
         def marked(sink: Any, parts: Any) -> str:
             self.looks += 1
             return self.rows(self.looks)
@@ -76,12 +76,12 @@ class Program:
             self.asked += 1
             return self.states(self.asked)
 
-        monkeypatch.setattr(drain, "mark", marked)
-        monkeypatch.setattr(drain, "TICK_S", 0.001)
+        monkeypatch.setattr(catch_up, "mark", marked)
+        monkeypatch.setattr(catch_up, "TICK_S", 0.001)
         # Only waiting takes time: how fast the machine is must not matter.
         monkeypatch.setattr("harness.wait.monotonic", lambda: self.now_s)
-        monkeypatch.setattr(drain, "quiet_s", lambda **shown: 0.05)
-        monkeypatch.setattr(drain, "late_quiet_s", lambda **shown: self.stalls.update(shown) or 0.1)
+        monkeypatch.setattr(catch_up, "quiet_s", lambda **shown: 0.05)
+        monkeypatch.setattr(catch_up, "late_quiet_s", lambda **shown: self.stalls.update(shown) or 0.1)
         running = live(has_progress=True)
         running.scenario = Scenario(
             name="s", pipeline=Pipeline(entry="p.py"), sinks=(SINK,), quiet_period_s=self.quiet_period_s
@@ -93,8 +93,8 @@ class Program:
         running.rhythm.heard(Line(0, 0.0, SourceBegun(query="hop", batch=0, attempt=0)))
         running.deadline = Deadline(self.left_s)
         running.history = History(None)
-        made = Drain(running)
-        monkeypatch.setattr(drain, "pause", self.wait)
+        made = CatchUp(running)
+        monkeypatch.setattr(catch_up, "pause", self.wait)
         return made
 
     def wait(self, seconds: float) -> None:
@@ -108,10 +108,10 @@ def hop(committed: bool) -> list[QueryState]:
 
 def quieted(program: Program, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
     """The reasons that waiting for the sink to stand still leaves."""
-    waiting = program.drain(monkeypatch, folder)
-    waiting._drained = True
+    waiting = program.catch_up(monkeypatch, folder)
+    waiting._caught_up = True
     waiting._quiet()
-    assert waiting._drained is not bool(waiting._reasons)
+    assert waiting._caught_up is not bool(waiting._reasons)
     return waiting._reasons
 
 
@@ -138,8 +138,8 @@ def test_a_batch_that_was_planned_after_the_time_is_not_waited_for(
     assert quieted(Program(rows=lambda look: "", states=always), monkeypatch, tmp_path) == []
 
 
-def test_without_rest_in_its_time_the_run_is_not_drained(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    still = "not drained: the sink did not stay unchanged for 0.05 s"
+def test_without_rest_in_its_time_the_run_is_not_caught_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    still = "not caught up: the sink did not stay unchanged for 0.05 s"
     changing = Program(rows=str, left_s=0.2)
     assert quieted(changing, monkeypatch, tmp_path) == [still]
     held = Program(rows=lambda look: "", states=lambda asked: hop(committed=False), left_s=0.2)
@@ -163,8 +163,8 @@ def kept(folder: Path, **table: Any) -> None:
 
 def test_a_sink_that_is_not_there_yet_is_given_time_to_come(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = Program(rows=lambda look: str(look > 30))
-    waiting = program.drain(monkeypatch, tmp_path)
-    waiting._drained = True
+    waiting = program.catch_up(monkeypatch, tmp_path)
+    waiting._caught_up = True
     reads: list[int] = []
 
     def reading(ends: dict[int, int]) -> None:
@@ -173,9 +173,9 @@ def test_a_sink_that_is_not_there_yet_is_given_time_to_come(monkeypatch: pytest.
 
     kept(tmp_path, unreadable="no such table")
     monkeypatch.setattr(waiting, "_read", reading)
-    monkeypatch.setattr(drain, "behind", lambda folder: False)
+    monkeypatch.setattr(catch_up, "behind", lambda folder: False)
     waiting._quiet_period({0: 10})
-    assert reads and reads[0] > 30 and waiting._drained
+    assert reads and reads[0] > 30 and waiting._caught_up
     assert program.stalls == {"gap_s": 0.0, "interval_s": None, "unshown": False}
 
 
@@ -187,48 +187,48 @@ def test_windows_that_a_batch_has_yet_to_close_are_given_time_to_come(
     for name, times in (("early", TOLD[:-1]), ("whole", TOLD)):
         run = windowed(tmp_path / name, times)
         run.hit(3, written=True)
-        missing.append(Program(rows=lambda look: "").drain(monkeypatch, run.written())._missing())
+        missing.append(Program(rows=lambda look: "").catch_up(monkeypatch, run.written())._missing())
     assert missing == [True, False]
 
 
 def test_one_that_never_comes_is_no_matter_of_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    waiting = Program(rows=lambda look: "").drain(monkeypatch, tmp_path)
-    waiting._drained = True
+    waiting = Program(rows=lambda look: "").catch_up(monkeypatch, tmp_path)
+    waiting._caught_up = True
     kept(tmp_path, unreadable="no such table")
     waiting._quiet_period({0: 10})
-    assert waiting._drained and waiting._quiet_period_s == 0.1
+    assert waiting._caught_up and waiting._quiet_period_s == 0.1
 
 
 def test_what_the_harness_takes_to_judge_is_no_time_of_the_sink(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     program = Program(rows=lambda look: "")
-    waiting = program.drain(monkeypatch, tmp_path)
-    waiting._drained = True
+    waiting = program.catch_up(monkeypatch, tmp_path)
+    waiting._caught_up = True
     kept(tmp_path, columns=())
 
     def slow(folder: Path) -> bool:
         program.now_s += 300.0
         return True
 
-    monkeypatch.setattr(drain, "behind", slow)
+    monkeypatch.setattr(catch_up, "behind", slow)
     waiting._quiet_period({0: 10})
-    assert waiting._drained and waiting._reasons == []
+    assert waiting._caught_up and waiting._reasons == []
 
 
 def test_who_names_a_time_has_it_whatever_the_program_shows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = Program(rows=lambda look: "", quiet_period_s=0.02)
-    waiting = program.drain(monkeypatch, tmp_path)
+    waiting = program.catch_up(monkeypatch, tmp_path)
     assert waiting._quiet_s() == 0.02
     waiting._quiet_period({0: 10})
     assert waiting._quiet_period_s == 0.02 and program.stalls == {}
 
 
 def test_an_attempt_that_has_shown_nothing_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting = Drain(live(has_progress=False))
+    waiting = CatchUp(live(has_progress=False))
     assert not waiting._at_work()
     assert not waiting._at_work()
-    monkeypatch.setattr(drain, "SILENT_S", 0.0)
+    monkeypatch.setattr(catch_up, "SILENT_S", 0.0)
     waiting._live.start_s = 0.0
     assert not waiting._at_work(), "its time had begun before"
     waiting._live.observer.attempt = 3
@@ -244,22 +244,22 @@ def test_an_attempt_that_has_shown_nothing_yet_is_waited_for(monkeypatch: pytest
     ],
 )
 def test_a_clean_end_that_the_schedule_asked_for_proves_nothing(silent: Any) -> None:
-    assert not Drain(silent)._at_work()
+    assert not CatchUp(silent)._at_work()
 
 
 def test_a_life_may_take_as_long_as_starts_take_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drain, "SILENT_S", 0.0)
+    monkeypatch.setattr(catch_up, "SILENT_S", 0.0)
     slow = live(has_progress=False)
     slow.start_s = 10.0
-    assert not Drain(slow)._at_work()
+    assert not CatchUp(slow)._at_work()
 
 
 def test_each_life_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drain, "SILENT_S", 0.0)
-    waiting = Drain(live(has_progress=False))
+    monkeypatch.setattr(catch_up, "SILENT_S", 0.0)
+    waiting = CatchUp(live(has_progress=False))
     waiting._live.start_s = 0.0
     assert waiting._at_work()
-    monkeypatch.setattr(drain, "SILENT_S", 15.0)
+    monkeypatch.setattr(catch_up, "SILENT_S", 15.0)
     waiting._live.observer.attempt = 3
     assert not waiting._at_work()
 
@@ -274,16 +274,16 @@ def test_each_life_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_who_has_shown_it_or_cannot_is_not_waited_for(at_work: Any) -> None:
-    assert Drain(at_work)._at_work()
+    assert CatchUp(at_work)._at_work()
 
 
 def emptied(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
     """The reasons that a wait for the server leaves; the server gives `answers`, the last one for ever."""
     left = list(answers)
-    monkeypatch.setattr(drain, "busy", lambda sink, parts: left.pop(0) if len(left) > 1 else left[0])
-    monkeypatch.setattr(drain, "SERVER_IDLE_S", 0.3)
+    monkeypatch.setattr(catch_up, "busy", lambda sink, parts: left.pop(0) if len(left) > 1 else left[0])
+    monkeypatch.setattr(catch_up, "SERVER_IDLE_S", 0.3)
     asked: Any = SimpleNamespace(scenario=SimpleNamespace(sinks=["t"]), own=SimpleNamespace(parts={}))
-    waiting = Drain(asked)
+    waiting = CatchUp(asked)
     waiting._server_idle()
     return waiting._reasons
 
@@ -307,13 +307,13 @@ def given_up(words: str, *, well: bool) -> dict[str, str]:
 def finishing(
     *, committed: int, gave_up: str = "", ended_well: bool = False, stalled: dict[str, str] | None = IDLE
 ) -> tuple[bool, list[str], dict[str, Any] | None]:
-    """What a drain without time left says of 10 records, `committed` of them committed by the pipeline."""
+    """What a catch up without time left says of 10 records, `committed` of them committed by the pipeline."""
     asked = live(has_progress=False, gave_up=gave_up, ended_well=ended_well)
     asked.deadline, asked.healthy = Deadline(0.0), lambda: None
     asked.progress.committed = lambda: {0: committed}
     asked.stalls = SimpleNamespace(stalled=lambda: stalled, gave_up=given_up)
     asked.look = lambda committed, outstanding: None
-    waiting = Drain(asked)
+    waiting = CatchUp(asked)
     return waiting._finish({0: 10}), waiting._reasons, waiting._stalled
 
 
@@ -322,7 +322,7 @@ def test_a_source_that_grew_after_it_was_read_back_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: dict[int, int], grew: bool
 ) -> None:
     """A send without an answer may be there at last: then the ledger does not know all that was consumed."""
-    made = Program(rows=lambda look: "").drain(monkeypatch, tmp_path)
+    made = Program(rows=lambda look: "").catch_up(monkeypatch, tmp_path)
     running: Any = made._live
     nothing = SimpleNamespace(stop=lambda: None, close=lambda: None, finish=lambda: None, sent=10)
     running.feeder = running.producer = running.attempts = running.snapshots = nothing
@@ -334,30 +334,30 @@ def test_a_source_that_grew_after_it_was_read_back_is_told(
     monkeypatch.setattr(made, "_finish", lambda at: True)
     monkeypatch.setattr(made, "_all_sent", lambda: True)
     monkeypatch.setattr(made, "_read", lambda at, last=False: None)
-    made.drain()
-    assert (made._grew, made._drained) == (grew, not grew)
+    made.catch_up()
+    assert (made._grew, made._caught_up) == (grew, not grew)
 
 
-def test_a_drain_looks_once_even_without_time() -> None:
+def test_a_catch_up_looks_once_even_without_time() -> None:
     assert finishing(committed=10, gave_up="died too often") == (True, [], None)
 
 
-def test_a_life_that_has_not_shown_itself_is_neither_drained_nor_stalled() -> None:
-    reason = "not drained: the newest attempt of the driver had not shown yet where it goes on from"
+def test_a_life_that_has_not_shown_itself_is_neither_caught_up_nor_stalled() -> None:
+    reason = "not caught up: the newest attempt of the driver had not shown yet where it goes on from"
     assert finishing(committed=10) == (False, [reason], None)
 
 
 @pytest.mark.parametrize("waits", ["for the pipeline", "for the sink", "for the server"])
-def test_a_drain_that_waits_is_ended_with_its_suite(
+def test_a_catch_up_that_waits_is_ended_with_its_suite(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, waits: str
 ) -> None:
     over = Interrupted("the suite ended")
-    waiting = Program(rows=lambda look: "").drain(monkeypatch, tmp_path)
+    waiting = Program(rows=lambda look: "").catch_up(monkeypatch, tmp_path)
     running: Any = waiting._live
     running.progress.committed = lambda: {0: 0}
     running.healthy, running.look = lambda: None, lambda committed, outstanding: None
-    monkeypatch.setattr(drain, "busy", lambda sink, parts: "insert")
-    monkeypatch.setattr(drain, "pause", pause)
+    monkeypatch.setattr(catch_up, "busy", lambda sink, parts: "insert")
+    monkeypatch.setattr(catch_up, "pause", pause)
     look: Callable[[], object] = {
         "for the pipeline": lambda: waiting._finish({0: 10}),
         "for the sink": lambda: waiting._unchanged(60.0, Deadline(60.0)),
@@ -368,7 +368,9 @@ def test_a_drain_that_waits_is_ended_with_its_suite(
 
 
 def test_records_that_nobody_commits_are_counted_and_said_to_stall() -> None:
-    reason = "not drained: 6 of 10 records were not committed by the pipeline when the 0 s after the warm-up were over"
+    reason = (
+        "not caught up: 6 of 10 records were not committed by the pipeline when the 0 s after the warm-up were over"
+    )
     assert finishing(committed=4) == (False, [reason], IDLE)
     assert finishing(committed=4, stalled=None) == (False, [reason], None)
     assert finishing(committed=4, gave_up="died too often") == (False, [reason.replace(AFTER, DEAD)], GAVE_UP)
@@ -381,29 +383,29 @@ GAVE_UP = {"kind": "gave up", "words": "died too often"}
 
 
 @pytest.mark.parametrize(
-    ("sent", "gave_up", "drained", "reasons", "stalled"),
+    ("sent", "gave_up", "caught_up", "reasons", "stalled"),
     [
         (10, "", True, [], None),
-        (7, "", False, ["not drained: 7 of 10 records had been sent when the time was up"], None),
-        (7, "died too often", False, [f"not drained: 7 of 10 records had been sent {DEAD}"], GAVE_UP),
+        (7, "", False, ["not caught up: 7 of 10 records had been sent when the time was up"], None),
+        (7, "died too often", False, [f"not caught up: 7 of 10 records had been sent {DEAD}"], GAVE_UP),
     ],
 )
-def test_an_input_that_was_not_sent_whole_is_not_drained(
-    sent: int, gave_up: str, drained: bool, reasons: list[str], stalled: dict[str, str] | None
+def test_an_input_that_was_not_sent_whole_is_not_caught_up(
+    sent: int, gave_up: str, caught_up: bool, reasons: list[str], stalled: dict[str, str] | None
 ) -> None:
     asked = live(has_progress=False, gave_up=gave_up)
     asked.producer = SimpleNamespace(sent=sent, total=10, done=sent == 10, unmet="")
     asked.stalls = SimpleNamespace(gave_up=given_up)
-    waiting = Drain(asked)
-    assert (waiting._all_sent(), waiting._reasons, waiting._stalled) == (drained, reasons, stalled)
+    waiting = CatchUp(asked)
+    assert (waiting._all_sent(), waiting._reasons, waiting._stalled) == (caught_up, reasons, stalled)
 
 
-def test_an_input_that_was_not_as_it_was_asked_for_is_not_drained() -> None:
+def test_an_input_that_was_not_as_it_was_asked_for_is_not_caught_up() -> None:
     asked = live(has_progress=False)
     asked.producer = SimpleNamespace(sent=10, total=10, done=True, unmet="no file was renamed once it was taken")
-    waiting = Drain(asked)
+    waiting = CatchUp(asked)
     assert not waiting._all_sent()
-    assert waiting._reasons == ["not drained: no file was renamed once it was taken"]
+    assert waiting._reasons == ["not caught up: no file was renamed once it was taken"]
 
 
 class Large:
@@ -427,7 +429,7 @@ class Large:
 
 
 def stored(large: Large, monkeypatch: pytest.MonkeyPatch, folder: Path) -> SinkTable:
-    """What the drain leaves of such a sink."""
+    """What the catch up leaves of such a sink."""
     monkeypatch.setattr(reading, "SINKS", {"large": SimpleNamespace(unread="", open=lambda sink, own: large)})
     told = list[Event]()
     live = SimpleNamespace(
@@ -438,10 +440,10 @@ def stored(large: Large, monkeypatch: pytest.MonkeyPatch, folder: Path) -> SinkT
         folder=SimpleNamespace(path=folder, save=lambda number, **more: None),
         history=SimpleNamespace(write=told.append),
     )
-    draining = Drain(live)  # type: ignore[arg-type]
-    monkeypatch.setattr(draining, "_progressed", lambda ends: Progressed())
-    monkeypatch.setattr(draining, "_outcome", dict)
-    draining._read({}, last=True)
+    waiting = CatchUp(live)  # type: ignore[arg-type]
+    monkeypatch.setattr(waiting, "_progressed", lambda ends: Progressed())
+    monkeypatch.setattr(waiting, "_outcome", dict)
+    waiting._read({}, last=True)
     found = load(folder, 0)
     assert found is not None and told == [ProgressRead(progressed=Progressed())]
     return found
