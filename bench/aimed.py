@@ -1,7 +1,7 @@
 """How surely each operation is hit, with several runs at once and wherever the checkpoint lies: kills the driver again
 and again at one operation of every third batch, in runs side by side.
 
-    PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4] [--checkpoint s3] [OPERATION…]
+    PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4] [--checkpoint s3] [--spark 4.0] [OPERATION…]
 
 An OPERATION is `before rename of commits`, for example; without any, four are tried. A kill is right if its batch is
 the one that the next attempt begins with, as Spark's own files show, and had not been committed: anything else is
@@ -36,7 +36,7 @@ OPERATIONS = (
 SCENARIO = """\
 name: killed again and again {operation}
 why: how surely is the operation hit
-pipeline: {{entry: pipelines/transactions/upsert.py{kept}}}
+pipeline: {{entry: pipelines/transactions/upsert.py{more}}}
 input: {{workload: transactions, records: 1800}}
 schedule:
 {steps}
@@ -49,14 +49,15 @@ CHECKPOINT = ", checkpoint: {0}, conf: {{spark.jars: '{{{0}.jars}}'}}"
 LATENCY_MS = (0.5, 0.9, 1.0)
 
 
-def scenario(folder: Path, operation: str = OPERATIONS[-1], checkpoint: str = "") -> Scenario:
-    """Kills at every third batch."""
+def scenario(folder: Path, operation: str = OPERATIONS[-1], checkpoint: str = "", spark: str = "") -> Scenario:
+    """Kills at every third batch, under that version of Spark, or the installed one."""
     path = folder / "aimed.yaml"
     side, op, _, log = operation.split()
     batches = (2 + 3 * number for number in range(EACH))
     steps = "\n".join(STEP.format(op=op, path=log, side=side, batch=batch) for batch in batches)
-    kept = CHECKPOINT.format(checkpoint) if checkpoint else ""
-    path.write_text(SCENARIO.format(operation=operation, kept=kept, steps=steps), encoding="utf-8")
+    more = CHECKPOINT.format(checkpoint) if checkpoint else ""
+    more += f', spark: "{spark}"' if spark else ""
+    path.write_text(SCENARIO.format(operation=operation, more=more, steps=steps), encoding="utf-8")
     return load(path)
 
 
@@ -94,15 +95,15 @@ def ended_ms(history: Path) -> Iterator[float]:
             yield 1000 * (line.at_s - seen)
 
 
-def measured(operation: str, checkpoint: str, kills: int, jobs: int) -> None:
-    """Kill at one operation so many times, and print how each went."""
+def measured(operation: str, given: argparse.Namespace) -> None:
+    """Kill at one operation as often as asked, and print how each try went."""
     counts: Counter[str] = Counter()
     words: Counter[str] = Counter()
     latencies: list[float] = []
     began = monotonic()
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-", dir=Path.cwd()) as name:
         folder = Path(name)
-        wanted = scenario(folder, operation, checkpoint)
+        wanted = scenario(folder, operation, given.checkpoint, given.spark)
         histories: list[Path] = []
 
         def play(number: int, each: Scenario) -> None:
@@ -110,14 +111,13 @@ def measured(operation: str, checkpoint: str, kills: int, jobs: int) -> None:
             words[result.verdict.word.value] += 1
             histories.append(result.folder / "history.jsonl")
 
-        with threads(jobs) as pool, ProcessesStack(folder / "logs", needs=needed([wanted])) as stack:
-            played([wanted] * -(-kills // EACH), pool, play)
+        with threads(given.jobs) as pool, ProcessesStack(folder / "logs", needs=needed([wanted])) as stack:
+            played([wanted] * -(-given.kills // EACH), pool, play)
         for history in histories:
             counts.update(told(history))
             latencies += ended_ms(history)
-    print(
-        f"{operation}, checkpoint {checkpoint or 'local'}, {jobs} at once: {sum(counts.values())} tries, {dict(counts)}"
-    )
+    where = f"checkpoint {given.checkpoint or 'local'}, Spark {given.spark or 'as installed'}, {given.jobs} at once"
+    print(f"{operation}, {where}: {sum(counts.values())} tries, {dict(counts)}")
     ordered = sorted(latencies)
     shares = ", ".join(f"{ordered[int(share * (len(ordered) - 1))]:.0f}" for share in LATENCY_MS)
     print(f"  from the operation to the death, median, 90 % and most: {shares} ms")
@@ -129,10 +129,11 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--checkpoint", default="", help="the component that keeps the checkpoint; local without one")
+    parser.add_argument("--spark", default="", help="a version that `doctor` lists; the installed one without it")
     parser.add_argument("operation", nargs="*", default=list(OPERATIONS), metavar="OPERATION")
     given = parser.parse_args()
     for operation in given.operation:
-        measured(operation, given.checkpoint, given.kills, given.jobs)
+        measured(operation, given)
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ class ReadsSetUp(Protocol):
 
     def no_set_up(self, text: str) -> str:
         """Why it does nothing with the text, in words that follow the text's key; empty if nothing shows before. What
-        stands in it for placeholders are other words than in a run."""
+        is in it for placeholders are other words than in a run."""
 
 
 def no_sql(text: str) -> str:

@@ -7,7 +7,7 @@ The only module of the harness that a pipeline may import, and none has to. It i
     failpoint.reach_in_task("row-written")
 
 Armed means: the environment variable `ONCEPROOF_FAILPOINTS` names a folder, and a file `NAME` (any batch) or
-`NAME@BATCH` lies in it. A program that reaches an armed failpoint leaves a file `reached.NAME.PID` that holds the
+`NAME@BATCH` is in it. A program that reaches an armed failpoint leaves a file `reached.NAME.PID` that holds the
 batch, and waits until it is killed, or the file that armed it is gone, or `HOLD_S` have passed."""
 
 from __future__ import annotations

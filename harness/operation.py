@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.scenario import CrashPoint
 
 LOGS = ("offsets", "commits", "sources", "metadata", "state")
-"""What lies in a checkpoint."""
+"""What is in a checkpoint."""
 VERSION = re.compile(r"(\d+)(_[^.]*)?\.")
 """How the name of a state file begins: `4.delta`, `4.changelog`, `4_<uuid>.zip`."""
 

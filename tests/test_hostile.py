@@ -83,7 +83,7 @@ def test_an_effect_with_ties_is_an_error(play: Play) -> None:
     setup = {"postgres": "create table payments (id bigint primary key, account text, seq bigint)"}
     result = play("payments", "--once", "--columns", "id,account,seq", setup=setup, sink=to)
     assert result.verdict.word is Word.ERROR
-    assert "when the ledger lies in another order" in said(result.verdict)
+    assert "when the ledger is in another order" in said(result.verdict)
     right = play.claimed(result, effect=number.format("_offset"))
     assert (right.word, right.findings) == (Word.HELD, ())
 

@@ -44,7 +44,9 @@ WIDE_CLASSES = {
     "sinks/table.py _About",
 }
 # Hard for readers whose first language is not English. The list grows.
-BANNED = ("as well as ever", "thereby", "wherein", "whoever", "somebody", "anybody", "anew")
+BANNED = (
+    "as well as ever", "thereby", "wherein", "whoever", "nobody", "somebody", "anybody", "anew", "stands in", "lies in"
+)  # fmt: skip
 # In pieces, so that this file does not hold what it bans.
 HOSTS = [
     "pypi" + ".org",
@@ -201,7 +203,8 @@ def test_pipelines_import_only_the_failpoint() -> None:
 
 @pytest.mark.parametrize("word", BANNED)
 def test_no_text_has_a_banned_word(word: str) -> None:
-    banned = re.compile(rf"\b{word}\b".replace(" ", r"\s+"), re.IGNORECASE)
+    # Postgres runs as a user of that name.
+    banned = re.compile(rf"(?<![`\"])\b{word}\b".replace(" ", r"\s+"), re.IGNORECASE)
     read = [path for path in committed() if path.relative_to(ROOT).parts[0] in ("harness", "docs", "README.md")]
     hits = [path for path in read if banned.search(path.read_bytes().decode("utf-8", errors="replace"))]
     assert [str(path.relative_to(ROOT)) for path in hits] == []

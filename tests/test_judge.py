@@ -358,7 +358,7 @@ def test_an_effect_with_ties_is_an_error_that_no_baseline_run_is_asked_about(fol
     found = judged(folder.write())
     assert (found.verdict.word, found.wants) == (Word.ERROR, 0)
     assert (
-        "the effect of postgres payments gives other rows when the ledger lies in another order"
+        "the effect of postgres payments gives other rows when the ledger is in another order"
         in found.verdict.reasons[0]
     )
 
@@ -647,7 +647,7 @@ def test_a_tie_of_any_two_neighbours_is_seen(folder: Folder, first: int) -> None
     folder.claim(sinks=(replace(TOTALS, effect=effect),))
     folder.types = [[("account", "text", "text"), ("id", "bigint", "number")]]
     folder.tables = [[("tied", str(first))]]
-    assert "gives other rows when the ledger lies in another order" in judge(folder).reasons[0]
+    assert "gives other rows when the ledger is in another order" in judge(folder).reasons[0]
 
 
 @pytest.mark.parametrize("limit", [100_000, 1])
@@ -660,7 +660,7 @@ def test_an_effect_that_hangs_on_the_order_of_the_ledger_is_an_error(
     folder.types = [[("account", "text", "text"), ("id", "bigint", "number")]]
     folder.tables = [[(f"a{n}", str(n)) for n in range(4)]]
     verdict = judge(folder)
-    words = "the effect of postgres totals gives other rows when the ledger lies in another order"
+    words = "the effect of postgres totals gives other rows when the ledger is in another order"
     assert verdict.word is Word.ERROR
     assert verdict.reasons[0] == f"{words}. Order it by columns that no two records share"
 

@@ -156,7 +156,7 @@ IN_ANY_ORDER = "select id, account, first_value(amount) over () as amount from l
 def test_an_error_of_one_sink_does_not_hide_the_violation_of_another(ruled: Callable[[Build], Judged]) -> None:
     found = ruled(lambda run: two_sinks(run, IN_ANY_ORDER))
     assert told(found)[0] is Word.VIOLATED
-    assert "gives other rows when the ledger lies in another order" in words(found)
+    assert "gives other rows when the ledger is in another order" in words(found)
 
 
 def test_a_sink_whose_expected_rows_are_wrong_has_no_violation(ruled: Callable[[Build], Judged]) -> None:

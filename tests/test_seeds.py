@@ -32,7 +32,7 @@ WITHOUT_A_SCENARIO = {
     "data-lake-replayable": "nobody had an account; given one, the scenarios of Azure run there by `--stack external`",
     "log-storage": "a program of DStreams is followed in a local folder alone",
     "nothing-before-start": "nothing is sent, nothing comes, and nothing can be hit",
-    "other-sources": "nothing stands in for IoT Hub, and Spark 4.0 reads none of the others",
+    "other-sources": "nothing here is like IoT Hub, and Spark 4.0 reads none of the others",
     "six-in-a-batch": "the clock decides how many records a batch has: a scenario would say yes and no by chance",
     "speed": "a verdict is of delivery, not of speed",
     "two-phase-commit": "it is advice for systems that are not named, and what it comes to depends on them",

@@ -17,7 +17,7 @@ STEADY = frozenset({"error", "current_database", "current_schema"})
 SEVERAL = frozenset({"unnest", "unlist"})
 TABLES = frozenset({"generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest"})
 """The functions after `from` whose rows are made of their arguments. The catalogue has no stability for these, and of
-the others some run SQL that stands in a text (`query`), or show the engine (`duckdb_settings`)."""
+the others some run SQL that is in a text (`query`), or show the engine (`duckdb_settings`)."""
 _OF_TABLES = ("pragma", "table", "table_macro")
 _ALL = """
 select function_name, function_type, macro_definition,

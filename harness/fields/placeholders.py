@@ -15,7 +15,7 @@ from harness.fields.hints import did_you_mean
 
 BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 WORDS = re.compile("[A-Za-z0-9_. -]+")
-"""What may be a slip in the name of a placeholder, unlike what stands in braces in JSON."""
+"""What may be a slip in the name of a placeholder, unlike what is in braces in JSON."""
 DOUBLED = ": braces that are meant as such are doubled, '{{{0}}}'"
 OWN = ("checkpoint", "folder", "run", "spark.master", "spark.home")
 """What every run has, whatever components it needs."""

@@ -186,6 +186,6 @@ def _sockets(pid: int) -> Iterator[Socket]:
 
 def _plain(text: str) -> str:
     """The kernel's hexadecimal address (words of four bytes, each in this machine's order) in IPv4's usual form; an
-    IPv6 address comes out as its last four bytes, which is where one of IPv4 lies in it."""
+    IPv6 address comes out as its last four bytes, which is where one of IPv4 is in it."""
     word = bytes.fromhex(text[-8:])
     return ".".join(map(str, reversed(word)))

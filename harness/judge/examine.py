@@ -234,7 +234,7 @@ def _shuffled(out: Examined, case: Case, effects: Effects) -> None:
         if any(not only_rounding(mark, case) for mark in marks):
             cure = "Order it by columns that no two records share"
             out.reasons.error.append(
-                f"the effect of {out.name} gives other rows when the ledger lies in another order. {cure}"
+                f"the effect of {out.name} gives other rows when the ledger is in another order. {cure}"
             )
             return
 

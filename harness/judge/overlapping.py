@@ -1,4 +1,4 @@
-"""Whether a record lies in several windows of an effect.
+"""Whether a record is in several windows of an effect.
 
 Such a record may be late for one window and in time for another, and `_late` has one answer for both. Only the effect
 knows its windows, so it is run over single records.
@@ -19,7 +19,7 @@ ALONE, LEFT_OUT = 200, 20
 
 
 def overlapping(written: Effects, sink: Sink, name: str) -> list[str]:
-    """Words for windows of which a record lies in several; none where no record that was asked for does."""
+    """Words for windows of which a record is in several; none where no record that was asked for does."""
     assert sink.effect is not None
     asked = _Asked(written, sink.effect)
     rows = asked.alone() or asked.first() or asked.left_out()

@@ -54,7 +54,7 @@ class LaunchShape(Shape):
         v.Queried, Field(None, description="the component that the query is put to, if several may be meant")
     ]
     checkpoint: Annotated[
-        v.Kept, Field(None, description="the component that {checkpoint} lies in, such as hdfs; else the run's folder")
+        v.Kept, Field(None, description="the component that {checkpoint} is in, such as hdfs; else the run's folder")
     ]
     interval: Annotated[v.Duration, Field(None, description="the longest without a commit while records wait")]
 

@@ -200,7 +200,7 @@ def spark_told(components: Iterable[str]) -> dict[str, Any]:
 def asked(line: str = "") -> dict[str, list[str]]:
     """By class path the coordinates that the components ask for, each in its folder's `jars.json`: data, since this
     lies below them. `{line}`, `{spark}`, `{scala}` and `{hadoop}` in them stand for the versions of the Spark that they
-    are for: the installed one, or that of another `line`. What is said for a line by name stands in the place of the
+    are for: the installed one, or that of another `line`. What is said for a version by name takes the place of the
     rest."""
     plain, own = dict[str, list[str]](), dict[str, list[str]]()
     line = line or spark_lines.own()

@@ -1,6 +1,6 @@
 """The lines of Spark that a driver may run on: the installed one, and others, each with a Python of its own.
 
-Such an environment lies in our cache and is made when a line is first asked for, from lock files beside this one: that
+Such an environment is in our cache and is made when a line is first asked for, from lock files beside this one: that
 of its pyspark (`spark-3.5.lock`), and that of what programs import (`programs.lock`). It is renamed into its place once
 it is whole and has been tried, so that no process finds half of one; after that no network is needed.
 """

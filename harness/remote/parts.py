@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.remote.relay.commits import Commits
 
 CHECKPOINT = "checkpoint"
-"""The folder of a part that a run's checkpoint lies in, and the placeholder that stands for it."""
+"""The folder of a part that a run's checkpoint is in, and the placeholder that stands for it."""
 
 
 class PartFolder(RemoteFolder, Protocol):

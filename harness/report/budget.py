@@ -10,7 +10,7 @@ MOST_BYTES = 300_000
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What is shown at most; the rest is counted, and stands in the run folder."""
+    """What is shown at most; the rest is counted, and is in the run folder."""
 
     groups: int = 10
     """Causes."""

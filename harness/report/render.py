@@ -45,7 +45,7 @@ WORDS = (Word.HELD, Word.VIOLATED, Word.UNTESTED, Word.INCONCLUSIVE, Word.ERROR)
 
 
 def write(folder: Path) -> Path:
-    """Write `report.html` into the run folder, from what lies in it and nothing else.
+    """Write `report.html` into the run folder, from what is in it and nothing else.
 
     Raises UsageError if it is no run folder, HarnessError when the disk refuses."""
     found = store.RunFolder.open(folder)

@@ -336,7 +336,7 @@ class ProducerReport:
     changed: tuple[Placed, ...]
     """Acknowledged, and what lies there is another record or another value."""
     duplicated: tuple[Placed, ...]
-    """Every place of a record that lies in the source more than once."""
+    """Every place of a record that is in the source more than once."""
     refuted: tuple[Placed, ...]
     """Said to have failed, and there all the same."""
     recovered: tuple[int, ...]

@@ -78,7 +78,7 @@ class Victim(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """The program under test; its texts may hold placeholders. `checkpoint`: the part that `{checkpoint}` lies in;
+    """The program under test; its texts may hold placeholders. `checkpoint`: the part that `{checkpoint}` is in;
     `spark`: the line of Spark that its drivers and executors run on (`3.5`), empty for the installed one."""
 
     entry: str
@@ -283,7 +283,7 @@ class StepOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordRef:
-    """Where a record lies in the source."""
+    """Where a record is in the source."""
 
     partition: int
     offset: int

@@ -1,4 +1,4 @@
-"""What was read of one sink, and how it lies in the run folder.
+"""What was read of one sink, and how it is in the run folder.
 
 `sink/<i>.parquet` has every column as nullable text in canonical form, `sink/<i>.json` what the columns are. A sink
 that could not be read is kept too, with the words that say why: silence must not look like an empty table. One of too

@@ -17,7 +17,7 @@ from harness.sinks.table import SinkColumn
 
 
 class TableFormat(Protocol):
-    """How a library reads a table, which lies in a folder; a module of one format has these functions."""
+    """How a library reads a table, which is in a folder; a module of one format has these functions."""
 
     def named(self, folder: Path) -> Table:
         """What the table is called in words, and what its library raises."""

@@ -225,7 +225,7 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int, users
 
 
 def mark(own: RunResources) -> str:
-    """What stands in the environment of each process of a run, `NAME=value`."""
+    """What is in the environment of each process of a run, `NAME=value`."""
     return f"{RUN}={own.run_id}"
 
 
@@ -236,7 +236,7 @@ def _reporting(users: Users) -> dict[str, str]:
 
 
 def marks(own: RunResources, attempt: int | None) -> tuple[str, ...]:
-    """What stands in the environment of each process of the run, or of one attempt: `NAME=value` each."""
+    """What is in the environment of each process of the run, or of one attempt: `NAME=value` each."""
     return (mark(own),) if attempt is None else (mark(own), f"{ATTEMPT}={attempt}")
 
 

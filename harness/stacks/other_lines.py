@@ -116,7 +116,7 @@ def _refusals(scenario: Scenario, line: str) -> Iterator[str]:
 
 
 def _elsewhere(manager: str, line: str) -> Iterator[str]:
-    """That a checkpoint file manager of Spark's lies in another package there."""
+    """That a checkpoint file manager of Spark's is in another package there."""
     moved = tuple(map(int, line.split("."))) >= MOVED
     if manager.startswith(MANAGERS) and manager.startswith(MANAGERS_MOVED) is not moved:
         yield f"{manager}: it is {MANAGERS_MOVED if moved else MANAGERS}{manager.rpartition('.')[2]} there"

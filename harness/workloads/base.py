@@ -36,7 +36,7 @@ class Record(NamedTuple):
 @dataclass(frozen=True)
 class Column:
     """A column of the table `ledger`: its DuckDB type, and a DuckDB expression of that type over the columns
-    `value` and `key`, both VARCHAR, of a record as it lies in the source."""
+    `value` and `key`, both VARCHAR, of a record as it is in the source."""
 
     name: str
     type: str

@@ -37,7 +37,7 @@ _TIMES = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp
 
 def located(name: str, root: Path) -> Path:
     """The file that a scenario names: a path, taken from `root` unless absolute, or `package:NAME/PATH` for a file
-    that lies in an installed Python package. Raises UsageError if it is not there or leads out of `root`."""
+    that is in an installed Python package. Raises UsageError if it is not there or leads out of `root`."""
     path = _in_package(name.removeprefix(PACKAGE)) if name.startswith(PACKAGE) else root / name
     asked = f"asked to replay {name}"
     if not path.is_file():
@@ -204,7 +204,7 @@ def _told(column: str, kind: duckdb.sqltypes.DuckDBPyType) -> str:
 
 
 def _pointer(column: str) -> str:
-    """Where the column lies in a record's JSON, as a SQL literal; RFC 6901 takes any name, unlike a JSON path."""
+    """Where the column is in a record's JSON, as a SQL literal; RFC 6901 takes any name, unlike a JSON path."""
     return "'/" + column.replace("~", "~0").replace("/", "~1").replace("'", "''") + "'"
 
 

@@ -38,7 +38,7 @@ def effect_asks_for_other_amounts(run: RunBuilder) -> Iterator[str]:
     run.calm()
 
 
-@adversary(6, error("gives other rows when the ledger lies in another order"), twin=held("1 repetition"))
+@adversary(6, error("gives other rows when the ledger is in another order"), twin=held("1 repetition"))
 def effect_with_ties(run: RunBuilder) -> Iterator[str]:
     """`row_number()` without an order: the rows of this run happen to lie as the pipeline took them."""
     run.sink(replace(PER_RECORD, effect=NUMBERED.format("")))
@@ -47,7 +47,7 @@ def effect_with_ties(run: RunBuilder) -> Iterator[str]:
     run.sink(replace(PER_RECORD, effect=NUMBERED.format(" order by id")))
 
 
-@adversary(6, error("gives other rows when the ledger lies in another order"), twin=held("1 repetition"))
+@adversary(6, error("gives other rows when the ledger is in another order"), twin=held("1 repetition"))
 def effect_that_takes_any_ten(run: RunBuilder) -> Iterator[str]:
     """`limit` without an order: any ten rows would do, and the sink is held to ten of them."""
     run.sink(replace(PER_RECORD, effect=TEN.format("")))

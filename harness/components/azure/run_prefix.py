@@ -73,7 +73,7 @@ class Room:
     def delete(self, place: str) -> None:
         """A blob, and all that is below such a folder; silent about what is not there."""
         below = f"{self.prefix}{place}/" if place else self.prefix
-        # What lies in a folder before the folder: where it is no mere name, it has to be empty.
+        # What is in a folder before the folder: where it is no mere name, it has to be empty.
         for name in sorted((each.name for each in self.service.listed(self.container, below, deep=True)), reverse=True):
             self.service.delete(self.container, name)
         if below.rstrip("/"):

@@ -1,7 +1,7 @@
 """Event Hubs, by its Kafka endpoint: TLS, and a connection string as the login (SASL PLAIN). Each run has hubs of its
 own, which are topics.
 
-On `processes` this is a Kafka broker of ours with that login: no Event Hubs. It stands in for the way in, not for the
+On `processes` this is a Kafka broker of ours with that login: no Event Hubs. It has the same login, and not the
 service's limits, its throttling, or what it does otherwise than Kafka. On `external` it is a namespace by its
 connection string.
 
@@ -31,7 +31,7 @@ class EventHubs:
 
     about = About(
         name="eventhubs",
-        summary="Event Hubs' Kafka endpoint, for which a Kafka broker of ours stands in with TLS and that login; a run "
+        summary="Event Hubs' Kafka endpoint, here a Kafka broker of ours with TLS and that login; a run "
         "has hubs of its own, and the options of Spark for the login are in EVENTHUBS_SECURITY_PROTOCOL, "
         "EVENTHUBS_SASL_JAAS_CONFIG and their like",
         example='args: ["{eventhubs.bootstrap}", "{eventhubs.topic}"]',

@@ -105,7 +105,7 @@ def _from(statement: ast.ImportFrom) -> str:
 
 
 def _elsewhere(module: str, folders: Sequence[Path]) -> str:
-    """A module that lies in none of `folders`; empty if it does."""
+    """A module that is in none of `folders`; empty if it is in one."""
     inside = Path(*module.split("."))
     there = (folder / each for folder in folders for each in (inside, inside.with_suffix(".py")))
     return "" if not module or any(path.exists() for path in there) else module

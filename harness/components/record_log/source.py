@@ -36,7 +36,7 @@ OFFSET = "offset"
 
 
 class Numbered(Shape):
-    """Where the number stands in what the reader calls its offset."""
+    """Where the number is in what the reader calls its offset."""
 
     offset: Annotated[
         v.Line,

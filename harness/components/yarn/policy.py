@@ -1,4 +1,4 @@
-"""How often YARN starts a driver: its own policy, which stands in for a scenario's `restart`."""
+"""How often YARN starts a driver: its own policy, in place of a scenario's `restart`."""
 
 from __future__ import annotations
 

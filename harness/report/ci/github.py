@@ -2,7 +2,7 @@
 of the step. Nothing happens elsewhere: each is asked for by the variables that GitHub sets.
 
 A runner takes a line of output that begins with `::` for a command, whatever wrote it. So data under test is printed
-between `no_commands` or `guarded`, and stands in an annotation escaped.
+between `no_commands` or `guarded`, and is in an annotation escaped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The summary of a step in Markdown: a table of the runs, those that need a reader first, and what each of them says.
 
-Data under test is text in it: it stands in `<code>`, and every ASCII sign but blank and dash is a character reference,
+Data under test is text in it: it is in `<code>`, and every ASCII sign but blank and dash is a character reference,
 so that it makes no link, image, table cell, HTML or mention.
 """
 

@@ -1,6 +1,6 @@
 """Baseline runs: the same scenario without its schedule, to see what the program does without faults.
 
-A baseline run lies in the run's folder as `baseline/<k>/`, with those parts of a run folder that a judge reads; its
+A baseline run is in the run's folder as `baseline/<k>/`, with those parts of a run folder that a judge reads; its
 outcome also says `seconds`, and `error` where the program without faults did not work. One that came to its end is kept
 in our cache by the digest of all that decides it, and the next run that asks for the same takes it from there.
 """

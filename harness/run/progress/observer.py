@@ -185,7 +185,7 @@ class Observer:
         self._watch.close()
 
     def catch_up(self) -> None:
-        """Have everything recorded that lies in the checkpoints by now, as the work of the present attempt: before the
+        """Have everything recorded that is in the checkpoints by now, as the work of the present attempt: before the
         next one begins."""
         if self._mirror is not None:
             # A server that is away has nothing new, and the next attempt waits for it too.

@@ -47,7 +47,7 @@ class Containers:
         return ContainersStack(logs, needs=needs)
 
     def refusals(self, scenario: Scenario) -> Iterator[str]:
-        """A program of Spark's own lies in an image there, where the harness cannot read it."""
+        """A program of Spark's own is in an image there, where the harness cannot read it."""
         if scenario.pipeline.entry.startswith(SPARK_HOME):
             yield f"a program in {SPARK_HOME}"
 

@@ -64,7 +64,7 @@ class Trait(Enum):
     COUNTS_ROWS = auto()
     """It holds the sink's writer at a row: the run needs a tripwire."""
     IN_PROGRAM = auto()
-    """It stands in the pipeline's own code, which alone knows where that is."""
+    """It is in the pipeline's own code, which alone knows where that is."""
     HOLDS_REQUESTS = auto()
     """It holds a request to the server that keeps the checkpoint: the run needs a relay in front of it."""
     TIMED = auto()

@@ -69,7 +69,7 @@ def seen(folder: Path, files: list[DataFile]) -> list[DataFile]:
     for file in files:
         columns = [name for name, _ in file.partition]
         if plain := [name for name in Path(file.place).parts[:-1] if not all(name.partition("="))]:
-            saw = f"{file.place} lies in {plain[0]}, which is no partition (NAME=VALUE)"
+            saw = f"{file.place} is in {plain[0]}, which is no partition (NAME=VALUE)"
             cure = "Write into the folder itself or into partitions; recursiveFileLookup is `reader: recursive`"
             raise UsageError(f"{asked}; {saw}: not every reader of Spark's finds it. {cure}")
         if len({name.lower() for name in columns}) < len(columns):

@@ -1,6 +1,6 @@
 """Drops records that repeat an identity, as a reader of the topic may do: the first one of each stays.
 
-Which identities were seen lies in a temporary database of SQLite's: memory does not go by the records, and its file
+Which identities were seen is in a temporary database of SQLite's: memory does not go by the records, and its file
 has no name once it is open, so it is gone when the process is.
 """
 
