@@ -72,10 +72,10 @@ endif
 pure:
 	@$(PYTEST) -m "not (stack or prove)" -n logical --dist worksteal --durations=25 --durations-min=5
 
-# The others, two files at once, the long ones first, each process with a stack of its own: two keep two cores busy. Real
-# runs that others stand for are marked `prove`.
+# The others, three files at once, the long ones first, each process with a stack of its own: two leave a quarter of two cores
+# idle. Real runs that others stand for are marked `prove`.
 stack:
-	@$(BIN)/pytest $(STACKED) -rs --no-fold-skipped -m "stack and not prove" -n 2 --dist loadfile --no-loadscope-reorder \
+	@$(BIN)/pytest $(STACKED) -rs --no-fold-skipped -m "stack and not prove" -n 3 --dist loadfile --no-loadscope-reorder \
 	  --durations=60 --durations-min=5
 
 lint: style imports types

@@ -464,7 +464,7 @@ def test_a_master_that_is_not_there(stack: ProcessesStack, tmp_path: Path) -> No
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     where = replace(place(stack), spark_master=f"spark://127.0.0.1:{port}")
-    with pytest.raises(Exception, match=f"asked for a Spark master at spark://127.0.0.1:{port}; nobody is there"):
+    with pytest.raises(Exception, match=f"asked for a Spark master at spark://127.0.0.1:{port}; no master answers"):
         ExternalStack(where, tmp_path).up()
 
 

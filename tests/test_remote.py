@@ -316,7 +316,7 @@ def test_files_on_a_server_are_read_by_listing_and_by_manifest(server: LocalRemo
     assert listed.mark() != before
     parquet(server.path / "payments" / "batch-3" / "c.parquet", 5)
     assert rows(RemoteOpenFolder(server, "payments", Parquet(), Reader.RECURSIVE)) == 12
-    with pytest.raises(UsageError, match=r"batch-3/c\.parquet lies in batch-3, which is no partition"):
+    with pytest.raises(UsageError, match=r"batch-3/c\.parquet is in batch-3, which is no partition"):
         rows(listed)
     assert not list(server.scratch.iterdir())
 
