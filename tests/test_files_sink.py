@@ -240,13 +240,13 @@ SPARK_FINDS = [
 ]
 PLAIN = "which is no partition (NAME=VALUE): not every reader of Spark's finds it"
 SPARK_DOES_NOT_FIND = [
-    (("a.parquet", "sub/b.parquet"), f"sub/b.parquet lies in sub, {PLAIN}"),
-    (("batch-000003/a.parquet",), f"batch-000003/a.parquet lies in batch-000003, {PLAIN}"),
-    (("sub/d=1/a.parquet",), f"sub/d=1/a.parquet lies in sub, {PLAIN}"),
-    (("d=1/sub/a.parquet",), f"d=1/sub/a.parquet lies in sub, {PLAIN}"),
-    (("d=1/sub/e=1/a.parquet",), f"lies in sub, {PLAIN}"),
-    (("d=/a.parquet",), f"lies in d=, {PLAIN}"),
-    (("=1/a.parquet",), f"lies in =1, {PLAIN}"),
+    (("a.parquet", "sub/b.parquet"), f"sub/b.parquet is in sub, {PLAIN}"),
+    (("batch-000003/a.parquet",), f"batch-000003/a.parquet is in batch-000003, {PLAIN}"),
+    (("sub/d=1/a.parquet",), f"sub/d=1/a.parquet is in sub, {PLAIN}"),
+    (("d=1/sub/a.parquet",), f"d=1/sub/a.parquet is in sub, {PLAIN}"),
+    (("d=1/sub/e=1/a.parquet",), f"is in sub, {PLAIN}"),
+    (("d=/a.parquet",), f"is in d=, {PLAIN}"),
+    (("=1/a.parquet",), f"is in =1, {PLAIN}"),
     (("a.parquet", "d=1/b.parquet"), "has the partition columns d, and a.parquet has no partition column"),
     (("d=1/a.parquet", "d=1/e=2/b.parquet"), "has the partition columns d, e, and d=1/a.parquet has the part"),
     (("d=1/e=1/a.parquet", "e=1/d=1/b.parquet"), "has the partition columns e, d, and d=1/e=1/a.parquet has the part"),
