@@ -92,9 +92,7 @@ CASES = {
         mode="keyed", steps=planned(3), setup=UNIQUE, guarantee="at-most-once", expect="untested"
     ),
     "buffered": Case(mode="buffered", steps=committing(4), setup=UNIQUE, expect=GONE, causes=(1,)),
-    "buffered_at_most": Case(
-        mode="buffered", steps=committing(4), setup=UNIQUE, guarantee="at-most-once", expect="untested"
-    ),
+    "buffered_at_most": Case(mode="buffered", steps=committing(4), setup=UNIQUE, guarantee="at-most-once", causes=(1,)),
     "flushed": Case(mode="flushed", steps=committing(4), setup=UNIQUE),
     "staged": Case(mode="staged", steps=reached("staged"), setup=STAGING, expect=TWICE, causes=(1,)),
     "cleared": Case(mode="cleared", steps=reached("staged"), setup=STAGING),
@@ -119,7 +117,11 @@ CASES = {
     ),
     "viewed": Case(mode="viewed", steps=committing(3), setup=VIEW.format(COLUMNS.format(" primary key", ""), "")),
     "viewed_by_clock": Case(
-        mode="viewed_by_clock", steps=committing(3), setup=VIEW.format(CLOCKED, NEWEST), expect="untested"
+        mode="viewed_by_clock",
+        steps=committing(3),
+        setup=VIEW.format(CLOCKED, NEWEST),
+        sink={**PAYMENTS, "view": "deduplicated"},
+        expect="untested",
     ),
     "swallowed": Case(mode="swallowed", steps=AWAY, setup=UNIQUE, expect=GONE, causes=(1,)),
     "retried": Case(mode="retried", steps=AWAY, setup=UNIQUE),
