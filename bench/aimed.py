@@ -45,7 +45,8 @@ restart: {{max_restarts: 20}}
 timeout: 600s
 """
 STEP = "  - {{when: {{op: {op}, path: {path}, when: {side}, batch: {batch}}}, do: kill driver}}"
-CHECKPOINT = ", checkpoint: {0}, conf: {{spark.jars: '{{{0}.jars}}'}}"
+CHECKPOINT, JARS = ", checkpoint: {0}", ", conf: {{spark.jars: '{{{0}.jars}}'}}"
+WITH_JARS = ("s3", "azure")
 LATENCY_MS = (0.5, 0.9, 1.0)
 
 
@@ -56,6 +57,7 @@ def scenario(folder: Path, operation: str = OPERATIONS[-1], checkpoint: str = ""
     batches = (2 + 3 * number for number in range(EACH))
     steps = "\n".join(STEP.format(op=op, path=log, side=side, batch=batch) for batch in batches)
     more = CHECKPOINT.format(checkpoint) if checkpoint else ""
+    more += JARS.format(checkpoint) if checkpoint in WITH_JARS else ""
     more += f', spark: "{spark}"' if spark else ""
     path.write_text(SCENARIO.format(operation=operation, more=more, steps=steps), encoding="utf-8")
     return load(path)
