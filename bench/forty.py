@@ -11,12 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from bench.predicted import divided, played
 
 REPORTS = Path("reports/forty")
 PROGRAM = Path("bench/programs/forty.py")
@@ -202,10 +203,7 @@ def differences(verdict: dict[str, Any], case: Case) -> Iterator[str]:
 
 
 def main() -> int:
-    own, options = sys.argv[1:], list[str]()
-    if "--" in own:
-        at = own.index("--")
-        own, options = own[:at], own[at + 1 :]
+    own, options = divided(sys.argv[1:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[*CASES], metavar="NAME", choices=CASES)
     chosen = parser.parse_args(own).only
@@ -214,21 +212,7 @@ def main() -> int:
     files = [REPORTS / f"{name}.yaml" for name in chosen]
     for file in files:
         file.write_text(json.dumps(scenario(file.stem, CASES[file.stem]), indent=1), encoding="utf-8")
-    command = [sys.executable, "-m", "harness", "run", *map(str, files), "--reports", str(REPORTS), *options]
-    status = subprocess.run(command, check=False).returncode
-    summary = json.loads((REPORTS / "latest" / "summary.json").read_text(encoding="utf-8"))
-    for run in summary["runs"]:
-        folder = Path(run["folder"])
-        name = Path(json.loads((folder / "run.json").read_text(encoding="utf-8"))["path"]).stem
-        verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
-        wrong = list(differences(verdict, CASES[name]))
-        status = status or bool(wrong)
-        told = f"{name}: {verdict['word']}, {run['seconds']:.0f} s"
-        print(f"{told}; NOT PREDICTED: {'; '.join(wrong)}" if wrong else told)
-        chosen.remove(name)
-    if chosen:
-        sys.exit(f"not played: {', '.join(chosen)}")
-    return status
+    return played(files, REPORTS, options, lambda name, verdict: differences(verdict, CASES[name]))
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ a step did not strike in its batch, and where the steps that count, or the cause
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from bench.predicted import divided, played
 
 REPORTS = Path("reports/operations")
 BATCHES = range(2, 14, 2)
@@ -88,32 +88,19 @@ def differences(verdict: dict[str, Any], word: str, *, keyed: bool) -> Iterator[
 
 
 def main() -> int:
-    own, options = sys.argv[1:], list[str]()
-    if "--" in own:
-        at = own.index("--")
-        own, options = own[:at], own[at + 1 :]
+    own, options = divided(sys.argv[1:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[], metavar="PROGRAM", choices=FOLDERS)
     given = parser.parse_args(own)
     shutil.rmtree(REPORTS, ignore_errors=True)
     REPORTS.mkdir(parents=True)
     files = dict(scenarios(REPORTS, given.only))
-    command = [sys.executable, "-m", "harness", "run", *map(str, files), "--reports", str(REPORTS), *options]
-    status = subprocess.run(command, check=False).returncode
-    summary = json.loads((REPORTS / "latest" / "summary.json").read_text(encoding="utf-8"))
     words = {file.stem: word for file, word in files.items()}
-    for run in summary["runs"]:
-        folder = Path(run["folder"])
-        name = Path(json.loads((folder / "run.json").read_text(encoding="utf-8"))["path"]).stem
-        verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
-        wrong = list(differences(verdict, words.pop(name), keyed=name.startswith(KEYED)))
-        print(
-            f"{name}: {verdict['word']}, {run['seconds']:.0f} s{'; NOT PREDICTED: ' if wrong else ''}{'; '.join(wrong)}"
-        )
-        status = status or bool(wrong)
-    if words:
-        sys.exit(f"not played: {', '.join(words)}")
-    return status
+
+    def wrong(name: str, verdict: dict[str, Any]) -> Iterator[str]:
+        return differences(verdict, words[name], keyed=name.startswith(KEYED))
+
+    return played([*files], REPORTS, options, wrong)
 
 
 if __name__ == "__main__":

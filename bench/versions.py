@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bench.predicted import divided
 from harness.machine import spark_lines
 from harness.report.many.seen import Seen
 from harness.report.many.versions import versions
@@ -22,10 +23,7 @@ REPORTS = Path("reports/versions")
 
 
 def main(words: list[str]) -> int:
-    paths, options = words, list[str]()
-    if "--" in words:
-        at = words.index("--")
-        paths, options = words[:at], words[at + 1 :]
+    paths, options = divided(words)
     onceproof, status, seen = [sys.executable, "-m", "harness"], 0, list[Seen]()
     for line in sorted(spark_lines.versions()):
         folder = REPORTS / line
