@@ -12,7 +12,7 @@ from random import Random
 from harness.faults import fault
 from harness.load import load
 from harness.nightly.draw import batches
-from harness.nightly.moments import exposures
+from harness.nightly.moments import exposes
 from harness.scenario import CrashPoint, Expect, Fault, Guarantee, Harm, Kind, Scenario, Step, Trigger, Victim, Word
 from harness.triggers import trigger
 
@@ -114,7 +114,7 @@ def draw(seed: int, index: int) -> Drawn:
     steps: list[Step] = []
     kept = batches(random, LAST_BATCH)
     for place, batch in enumerate(kept, 1):
-        idle = place == len(kept) and not any(exposures(step.when) for step in steps)
+        idle = place == len(kept) and not any(exposes(step.when) for step in steps)
         steps.append(_step(random, twin, batch, idle=idle))
     return Drawn(seed=seed, index=index, twin=twin, schedule=tuple(steps))
 

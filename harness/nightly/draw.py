@@ -16,7 +16,7 @@ from random import Random
 
 from harness.fields import values as v
 from harness.load.models import own
-from harness.nightly.moments import Target, exposures, faults, inside, moments, place
+from harness.nightly.moments import Target, exposes, faults, inside, moments, place
 from harness.scenario import Expect, Impact, Input, Scenario, Step
 from harness.scenario.impact import ENDS_EXECUTOR
 from harness.sources import SOURCES
@@ -167,7 +167,7 @@ def draw(random: Random, target: Target, means: Collection[Means], number: int) 
     steps: list[Step] = []
     drawn = batches(random, int(min(LAST_BATCH, most_batches(scenario.input.records or inf) - 1)))
     for at, batch in enumerate(drawn, 1):
-        idle = at == len(drawn) and not any(exposures(step.when) for step in steps)
+        idle = at == len(drawn) and not any(exposes(step.when) for step in steps)
         steps += _step(random, target, scenario, batch, means=means, idle=idle)
     more_s = LONGER_S * (len(steps) - 1)
     # A sum of floats is no longer what a file says.
@@ -223,7 +223,7 @@ def _step(
     there is none at all."""
     found = list(moments(random, target, scenario, batch))
     random.shuffle(found)
-    for when in sorted(found, key=lambda when: idle and not exposures(when)):
+    for when in sorted(found, key=lambda when: idle and not exposes(when)):
         if there := list(faults(random, scenario, when, means)):
             return [Step(when=when, do=random.choice(there))]
     return []

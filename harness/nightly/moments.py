@@ -130,7 +130,7 @@ def _values(random: Random, annotation: Any, *, needed: bool) -> list[Any] | Non
     return [] if needed else None
 
 
-def exposures(when: Trigger) -> bool:
+def exposes(when: Trigger) -> bool:
     """Return whether it can expose anything. Between two batches nothing is in flight, until the next one is
     planned."""
     return when.point not in (CrashPoint.BATCH_COMMITTED, CrashPoint.BATCH_PLANNING)
@@ -138,7 +138,7 @@ def exposures(when: Trigger) -> bool:
 
 def inside(when: Trigger) -> bool:
     """Return whether it is certain to come while a batch is in flight. The time or the records sent do not say."""
-    return exposures(when) and (when.batch is not None or has(TRIGGERS[when.kind], Trait.COUNTS_ROWS))
+    return exposes(when) and (when.batch is not None or has(TRIGGERS[when.kind], Trait.COUNTS_ROWS))
 
 
 def place(when: Trigger) -> str:

@@ -41,8 +41,8 @@ class Head:
 class Line:
     """One run that is over. `plan` names it (`known 3`, `drawn 17`), `again` counts its runs after the first one.
 
-    `hit` are the cells of its plan of which the step hit; `struck` rows of sink, point and fault where something was at
-    exposure that counts. `spent_s` is the time of the night until its end, `folder` the run's, empty if there was none.
+    `hit` are the cells of its plan of which the step hit; `struck` rows of sink, point and fault where something was
+    exposed that counts. `spent_s` is the time of the night until its end, `folder` the run's, empty if there was none.
     `known` is the issue in which the failure is worked on, EXPECTED where the target's own scenarios expect it. `seen`
     is what the page says of the run, whose folder may be removed before the night is over."""
 
