@@ -16,6 +16,7 @@ from harness.components.kafka.process import Kafka
 from harness.errors import StackError
 from harness.machine import cache, class_data, jars, java
 from harness.machine.class_data import Kind
+from harness.machine.spark_lines import Line
 from harness.session.session import Session
 from harness.spark import driver_process
 from harness.spark.standalone_processes import Spark
@@ -51,6 +52,22 @@ def test_an_archive_that_fits_is_offered_to_its_kind_alone(here: tuple[java.Java
     assert class_data.flags(Kind.DRIVER, *here) == (*class_data.JIT, f"-XX:SharedArchiveFile={archive}", "-Xshare:auto")
     assert class_data.flags(Kind.EXECUTOR, *here) == class_data.JIT
     assert not class_data.trained(*here)
+
+
+def test_another_version_of_spark_has_archives_of_its_own(here: tuple[java.Java, jars.Jars], tmp_path: Path) -> None:
+    """Its broker is the installed one's."""
+    (tmp_path / "other" / "jars").mkdir(parents=True)
+    (tmp_path / "other" / "jars" / "spark.jar").write_text("jar", encoding="utf-8")
+    line = Line("4.0", "4.0.0", tmp_path / "python", tmp_path / "other")
+    folder = class_data.folder(*here, line)
+    assert folder != class_data.folder(*here)
+    folder.mkdir(parents=True)
+    for kind in class_data.OF_SPARK:
+        assert not class_data.trained(*here, line)
+        (folder / f"{kind}.jsa").write_bytes(b"")
+    assert class_data.trained(*here, line)
+    assert not class_data.trained(*here)
+    assert class_data.flags(Kind.DRIVER, *here, line) != class_data.flags(Kind.DRIVER, *here)
 
 
 @pytest.mark.parametrize("name", ["one.jar", "release"])

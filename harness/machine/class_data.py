@@ -15,6 +15,7 @@ from pathlib import Path
 from harness.machine import cache
 from harness.machine.jars import Jars, spark_home
 from harness.machine.java import Java
+from harness.machine.spark_lines import Line
 
 # Spark forks a child for each link and permission of its checkpoint; VFORK does it without a helper in between.
 JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djdk.lang.Process.launchMechanism=VFORK")
@@ -33,11 +34,14 @@ class Kind(StrEnum):
 
 IN_CONTAINERS = (Kind.DRIVER, Kind.EXECUTOR)
 """Which of them a Spark image gets."""
+OF_SPARK = (Kind.DAEMON, Kind.DRIVER, Kind.EXECUTOR)
+"""Which of them run Spark: those that another version of Spark gets."""
 
 
-def flags(kind: Kind, java: Java, jars: Jars) -> tuple[str, ...]:
-    """The JVM flags for this kind: short-lived JIT and collector, and its archive if there is one that fits."""
-    return fitted(cache.used(folder(java, jars)) / f"{kind}.jsa")
+def flags(kind: Kind, java: Java, jars: Jars, line: Line | None = None) -> tuple[str, ...]:
+    """The JVM flags for this kind: short-lived JIT and collector, and its archive if there is one that fits. `line` is
+    another version of Spark than the installed one."""
+    return fitted(cache.used(folder(java, jars, line)) / f"{kind}.jsa")
 
 
 def fitted(archive: Path) -> tuple[str, ...]:
@@ -66,9 +70,9 @@ def training_flags(archive: Path) -> tuple[str, ...]:
     return (*JIT, f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable")
 
 
-def trained(java: Java, jars: Jars) -> bool:
-    """Whether every kind has an archive that fits."""
-    return complete(folder(java, jars), Kind)
+def trained(java: Java, jars: Jars, line: Line | None = None) -> bool:
+    """Whether every kind that this Spark needs has an archive that fits."""
+    return complete(folder(java, jars, line), OF_SPARK if line else Kind)
 
 
 def complete(class_archives: Path, kinds: Iterable[Kind]) -> bool:
@@ -76,9 +80,10 @@ def complete(class_archives: Path, kinds: Iterable[Kind]) -> bool:
     return all((class_archives / f"{kind}.jsa").is_file() for kind in kinds)
 
 
-def folder(java: Java, jars: Jars) -> Path:
-    """Where the archives for this JDK and these jars lie, or will."""
-    text = "\n".join([f"form {FORM}", java.text, jars.digest, *_jdk(java), *_class_path(jars)])
+def folder(java: Java, jars: Jars, line: Line | None = None) -> Path:
+    """Where the archives for this JDK, these jars and this Spark lie, or will."""
+    home = line.wheel if line else spark_home()
+    text = "\n".join([f"form {FORM}", java.text, jars.digest, *_jdk(java), *_class_path(jars, home)])
     return cache.root() / "cds" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -94,11 +99,11 @@ def _jdk(java: Java) -> Iterator[str]:
         yield state(path) if path.exists() else f"{path} none"
 
 
-def _class_path(jars: Jars) -> Iterator[str]:
+def _class_path(jars: Jars, home: Path) -> Iterator[str]:
     for path in (*jars.broker, *jars.spark):
         yield state(path)
     # In the order of the folder itself, which is the one that Java's wildcard takes.
-    for path in (spark_home() / "jars").iterdir():
+    for path in (home / "jars").iterdir():
         yield state(path)
 
 

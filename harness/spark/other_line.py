@@ -1,17 +1,19 @@
 """Another line of Spark than the installed one: a standalone cluster of its own, with its Python and its jars.
 
-Drivers and executors of one line speak only to a master and a worker of the same. Nothing of the installed Spark is
-used: no class data archive, no jar.
+Drivers and executors of one line speak only to a master and a worker of the same. No jar of the installed Spark is
+used. Class data archives are those of the line.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness import failpoint
 from harness.machine import agent, class_data, jars, spark_lines
+from harness.machine.class_data import Kind
 from harness.machine.java import Java
 from harness.machine.spark_lines import Line
 from harness.resources import RunResources, component_of
@@ -79,18 +81,22 @@ def other_line(name: str, session: Session, java: Java, *, logs: Path, executors
     spark_lines.fits(name, java)
     line = spark_lines.made(name)
     found = agent.resolve(java, line)
-    flags = class_data.JIT if tuned else ()
-    cluster = Spark(session, java, logs=logs, executors=executors, flags=flags, line=line)
-    machine = Machine(
+    flags = {kind: class_data.flags(kind, java, found, line) if tuned else () for kind in class_data.OF_SPARK}
+    cluster = Spark(session, java, logs=logs, executors=executors, flags=flags[Kind.DAEMON], line=line)
+    return OtherLine(line, cluster, machine(cluster, line, java, found, flags))
+
+
+def machine(cluster: Spark, line: Line, java: Java, found: jars.Jars, flags: Mapping[Kind, tuple[str, ...]]) -> Machine:
+    """Return what a driver of that line runs on: its jars, its Python, and the JVM flags for driver and executors."""
+    return Machine(
         java=java,
         jars=found,
-        flags=flags,
-        executor_flags=flags,
+        flags=flags[Kind.DRIVER],
+        executor_flags=flags[Kind.EXECUTOR],
         python=str(line.python),
         program=str(line.python),
         modules=cluster.modules,
     )
-    return OtherLine(line, cluster, machine)
 
 
 def install(folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.errors import HarnessError, Interrupted, UsageError
 from harness.run_folder import store
 from harness.scenario import Scenario
-from harness.stack import Stack, TakesArchives
+from harness.stack import RunsLines, Stack, TakesArchives
 from harness.stacks import other_lines
 from harness.stacks.addresses import NoAddress, Where, missing
 from harness.stacks.kind import StaysUp
@@ -51,6 +51,9 @@ def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection
         raise UsageError("\n".join([str(refused), *starmap(not_run, _lacking(work, options).items())])) from refused
     refuse(work, stack.name)
     other_lines.provide(work, say)
+    if isinstance(stack, TakesArchives) and isinstance(stack, RunsLines):
+        for name in dict.fromkeys(each for scenario in work for each in other_lines.asked(scenario)):
+            import_module(stack.training).before_version(name, say)
     return stack
 
 

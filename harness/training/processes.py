@@ -1,6 +1,8 @@
 """Makes the class data archives (`machine/class_data.py`): one short real run of everything, each JVM ended cleanly.
 
-    python -m harness.training.processes        make what is missing (about a minute, once) and print the folder
+    python -m harness.training.processes [VERSION…]     make what is missing (about a minute, once), print the folder
+
+A VERSION is another one of Spark than the installed one (`4.0`).
 
 A JVM that is killed writes nothing, so each is asked to end and waited for.
 """
@@ -21,14 +23,16 @@ from harness.component import AsProcesses, Started, able
 from harness.errors import HarnessError, StackError
 from harness.hosts.logs import tail
 from harness.hosts.processes import ProcessHost
-from harness.machine import agent, cache, class_data, jars, java
+from harness.machine import agent, cache, class_data, jars, java, spark_lines
 from harness.machine.class_data import Kind
+from harness.machine.spark_lines import Line
 from harness.resources import Parts, RunResources
 from harness.run_folder.ledger import State
 from harness.scenario import Input, Pipeline
 from harness.session.session import Session
 from harness.sources import SOURCES
 from harness.spark import driver_process as driver
+from harness.spark import other_line
 from harness.spark.standalone_processes import MASTER, WORKER, Spark
 from harness.stack import Driver, Stack
 from harness.workloads.base import Record
@@ -40,23 +44,25 @@ INPUT = Input(source_options={"partitions": 2})
 DRIVER_S = 600.0
 DUMP_S = 300.0
 LOCK_S = 600.0
-KEPT = 3
-"""Of those used last: each is some 300 MB, and one more comes with every change of the JDK or the jars."""
+KEPT = 3 + len(spark_lines.PINNED)
+"""Of those used last: each is some 300 MB, and one more comes with each version of Spark, and with every change of the
+JDK or the jars."""
 MAKING = "making class archives, which halve a driver's start (about a minute, once)"
 WITHOUT = "going on without class archives, which takes about twice as long: {}"
 
 
-def train(found: java.Java, resolved: jars.Jars) -> Path:
-    """Make the archives if they are missing; returns their folder. Two at once: the second waits for the first.
+def train(found: java.Java, resolved: jars.Jars, line: Line | None = None) -> Path:
+    """Make the archives if they are missing; returns their folder. `resolved` are the jars of that Spark: the installed
+    one without a `line`. Two at once: the second waits for the first.
 
     Raises StackError when the training run fails; the stack then works without archives, only slower."""
-    target = class_data.folder(found, resolved)
-    if class_data.trained(found, resolved):
+    target = class_data.folder(found, resolved, line)
+    if class_data.trained(found, resolved, line):
         return target
     with wait.locked(cache.folder("cds") / ".lock", within_s=LOCK_S):
-        if not class_data.trained(found, resolved):
+        if not class_data.trained(found, resolved, line):
             with cache.filling(target) as temporary:
-                _run(temporary, found, resolved)
+                _run(temporary, found, resolved, line)
             cache.trim(target.parent, most=KEPT)
     return target
 
@@ -65,13 +71,26 @@ def before(say: Callable[[str], object]) -> None:
     """Make the archives for this machine if they are missing, and say so; if they cannot be made, say that it is slower
     without."""
     try:
-        found = java.find()
-        resolved = agent.resolve(found)
-        if not class_data.trained(found, resolved):
-            say(MAKING)
-            train(found, resolved)
+        made(say)
     except HarnessError as error:
         say(WITHOUT.format(error))
+
+
+def before_version(name: str, say: Callable[[str], object]) -> None:
+    """Do as `before` for another version of Spark than the installed one (`4.0`)."""
+    try:
+        made(say, spark_lines.made(name, say))
+    except HarnessError as error:
+        say(WITHOUT.format(error))
+
+
+def made(say: Callable[[str], object], line: Line | None = None) -> Path:
+    """Make the archives for that Spark if they are missing, and say so; return their folder. Raises StackError."""
+    found = java.find()
+    resolved = agent.resolve(found, line)
+    if not class_data.trained(found, resolved, line):
+        say(f"Spark {line.version}: {MAKING}" if line else MAKING)
+    return train(found, resolved, line)
 
 
 def after(stack: Stack, say: Callable[[str], object]) -> None:
@@ -89,20 +108,22 @@ def label() -> str:
     return only
 
 
-def _run(into: Path, found: java.Java, resolved: jars.Jars) -> None:
+def _run(into: Path, found: java.Java, resolved: jars.Jars, line: Line | None) -> None:
     logs = into / "logs"
     logs.mkdir()
     flags = {kind: _flags(into, kind) for kind in Kind}
     with Session() as session:
         host = ProcessHost(session=session, logs=logs, java=found, jars=resolved, flags=flags)
         broker: Started = able(label(), AsProcesses, "does not run as child processes").as_processes(host)
-        spark = Spark(session, found, logs=logs, executors=1, flags=flags[Kind.DAEMON])
+        spark = Spark(session, found, logs=logs, executors=1, flags=flags[Kind.DAEMON], line=line)
         try:
             broker.start()
+            if line:
+                other_line.install(spark.modules)
             spark.start()
             own = resources(session, broker, spark)
             feed(own)
-            _drive(into, session, own, driver.Machine(java=found, jars=resolved))
+            _drive(into, session, own, _machine(spark, line, found, resolved, flags))
         finally:
             # Before the servers end, or a client goes on knocking.
             spark.close()
@@ -111,7 +132,11 @@ def _run(into: Path, found: java.Java, resolved: jars.Jars) -> None:
         for main in (WORKER, MASTER):
             _end(main, _archive(into, Kind.DAEMON))
         _end(_archive(into, Kind.BROKER))
-    missing = [str(kind) for kind in Kind if not Path(_archive(into, kind)).is_file()]
+    if line:
+        Path(_archive(into, Kind.BROKER)).unlink()  # the installed one's fits
+    missing = [
+        str(kind) for kind in (class_data.OF_SPARK if line else Kind) if not Path(_archive(into, kind)).is_file()
+    ]
     if missing:
         raise StackError(
             f"the training run wrote no archive for {', '.join(missing)}; run it again, nothing else beside"
@@ -176,15 +201,20 @@ def drive(launch: Callable[[], Driver], gate: Path, hold: Callable[[], object]) 
         raise StackError(f"the training driver failed; its log ends:\n{tail(driver.log)}")
 
 
-def _drive(into: Path, session: Session, own: RunResources, found: driver.Machine) -> None:
+def _machine(
+    spark: Spark, line: Line | None, found: java.Java, resolved: jars.Jars, flags: Mapping[Kind, tuple[str, ...]]
+) -> driver.Machine:
+    """Return what the training driver runs on. The executor writes an archive of its own: with the driver's flags both
+    would write the same file."""
+    if line:
+        return other_line.machine(spark, line, found, resolved, flags)
+    return driver.Machine(java=found, jars=resolved, flags=flags[Kind.DRIVER], executor_flags=flags[Kind.EXECUTOR])
+
+
+def _drive(into: Path, session: Session, own: RunResources, machine: driver.Machine) -> None:
     """Run the training app to its end, and wait until its JVM and its executor have written their archives."""
-    machine = driver.Machine(java=found.java, jars=found.jars, flags=_flags(into, Kind.DRIVER))
     (worker,) = _running(WORKER, _archive(into, Kind.DAEMON))
-    # The executor's own archive: with the driver's flags both would write the same file.
-    conf = {
-        "spark.executor.extraJavaOptions": " ".join(_flags(into, Kind.EXECUTOR)),
-        "spark.executorEnv.SPARK_CONF_DIR": str(class_data.conf()),
-    }
+    conf = {"spark.executorEnv.SPARK_CONF_DIR": str(class_data.conf())}
     log, gate = into / "logs" / "driver.log", own.folder / "stop"
     # An archive cannot be made with files on the class path that are in no jar, such as the user's configuration.
     env = {"SPARK_CONF_DIR": str(own.spark_home / "conf")}
@@ -222,12 +252,15 @@ def _running(*words: str) -> list[psutil.Process]:
 
 def main() -> int:
     """Train and print the folder; 0, or 4 with one line."""
+
+    def say(words: str) -> None:
+        print(words, flush=True)
+
     try:
-        found = java.find()
-        resolved = agent.resolve(found)
-        if not class_data.trained(found, resolved):
-            print(MAKING, flush=True)
-        print(f"class archives in {train(found, resolved)}")
+        wanted = [spark_lines.chosen(text) for text in sys.argv[1:]]
+        lines = [spark_lines.made(name, say) if spark_lines.is_other(name) else None for name in wanted or [""]]
+        for line in lines:
+            print(f"class archives in {made(say, line)}")
     except HarnessError as error:
         print(f"onceproof: {error}", file=sys.stderr)
         return error.exit_code
