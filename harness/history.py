@@ -273,8 +273,8 @@ class FaultMissed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SinkRead(Event):
-    """The sinks were read at a fault: `rows` in all of them, in the folder `snapshots/<step>-<moment>`. `stood` is
-    where everything stood then; None of a reading of some sinks alone."""
+    """The sinks were read at a fault, or after an attempt that no step had ended: `rows` in all of them, in the folder
+    `snapshots/<step>-<moment>`. `stood` is where everything stood then; None of a reading of some sinks alone."""
 
     what = "sink-read"
     by = By.SINK

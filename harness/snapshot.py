@@ -6,6 +6,7 @@ A `Snapshot` has a folder for the sinks as they stood, `snapshots/<step>-<moment
     restart    what the dead attempt still did: before the next one has touched anything; of a driver that was paused
                with a transaction open, before it goes on
     back       the sinks of a server once it was back, before a client wrote there again
+    ended-N    attempt N had ended, and no step did it; before the next one is started
 
 A `Progressed` is how far the pipeline was at the end: every query of the run, its batches, who worked on them.
 
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 
 Offsets = Mapping[int, int]
 
-INJECTION, RESTART, BACK = "injection", "restart", "back"
+INJECTION, RESTART, BACK, ENDED = "injection", "restart", "back", "ended-{}"
 OFFSETS = "offsets"
 """In `Snapshot.writing`, the place where a pipeline that keeps its offsets itself saves them."""
 

@@ -16,7 +16,8 @@ from harness.history import Line, QueryStarted, TaskStarted
 from harness.judge import Judged, judged
 from harness.judge.ran_again import Ran, in_the_driver, ran_again
 from harness.scenario import Expect, Guarantee, Kind, Sink, Word
-from tests.corpus.run_builder import RunBuilder, blame, run_builder
+from harness.snapshot import ENDED
+from tests.corpus.run_builder import Moment, RunBuilder, blame, run_builder
 from tests.folders import PER_RECORD, STEP, TOTALS, TYPES
 
 pytestmark = pytest.mark.usefixtures("asked_once")
@@ -244,6 +245,37 @@ def test_what_was_never_broken_is_held(ruled: Callable[[Build], Judged]) -> None
     assert told(ruled(lambda run: repaired(run, again=False))) == (Word.HELD, {}, set())
 
 
+def ended_by_itself(run: RunBuilder, *, again: bool) -> None:
+    """Attempt 2 commits batch 1, which it has done again, and ends; the start of attempt 3 cleans up."""
+    doubled = run.rows((0, 20), again=[(10, 20)] if again else [])
+    run.moments.append(
+        Moment(attempt=2, moment=ENDED.format(2), planned=2, committed=2, again=2, at_s=4.0, tables=[doubled])
+    )
+
+
+def test_what_the_start_after_an_attempt_that_ended_by_itself_repairs_was_broken(
+    ruled: Callable[[Build], Judged],
+) -> None:
+    found = ruled(lambda run: ended_by_itself(run, again=True))
+    assert told(found) == (Word.VIOLATED, {DUPLICATED: 10}, {blame(1)})
+    assert "there when attempt 2 had ended by itself, and gone in the end" in words(found)
+
+
+def test_an_attempt_that_ended_by_itself_and_broke_nothing(ruled: Callable[[Build], Judged]) -> None:
+    assert told(ruled(lambda run: ended_by_itself(run, again=False))) == (Word.HELD, {}, set())
+
+
+def test_totals_that_the_start_after_such_an_attempt_repairs_are_not_held(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        run.sink(TOTALS)
+        run.found(tables=[run.rows((0, 20))])
+        ended_by_itself(run, again=True)
+
+    found = ruled(build)
+    assert told(found) == (Word.INCONCLUSIVE, {}, set())
+    assert "when attempt 2 had ended by itself, " in words(found)
+
+
 def missing(run: RunBuilder, **then: Any) -> None:
     """The second restart passes over batch 2, and the third one gives it."""
     run.injection(2, point="batch-planned", holds=20, again=3)
@@ -266,7 +298,7 @@ def test_a_reading_that_lacks_what_no_step_interrupted_blames_none(ruled: Callab
 
     found = ruled(build)
     assert told(found) == (Word.INCONCLUSIVE, {}, set())
-    assert "too many or too few rows at the reading of a step, and are right in the end" in words(found)
+    assert "too many or too few rows at a reading, and are right in the end" in words(found)
 
 
 def test_at_most_once_allows_what_a_later_restart_gives(ruled: Callable[[Build], Judged]) -> None:

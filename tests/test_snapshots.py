@@ -300,6 +300,23 @@ def test_restarts_wait_for_as_long_as_they_are_held_and_deaths_are_noted(tmp_pat
 
 
 @pytest.mark.subprocess
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_an_attempt_that_no_step_ended_is_told_before_the_next_one_is_started(tmp_path: Path, scheduled: bool) -> None:
+    told = list[tuple[int, int]]()
+    with world(tmp_path, "--broken", "crash") as w:
+        if scheduled:
+            w.supervisor.expect_death(1, [])
+
+        def ended(number: int) -> None:
+            assert w.supervisor.driver is not None
+            told.append((number, w.supervisor.driver.number))
+
+        w.supervisor.start(Restart(max_restarts=1), w.attempt, ended=ended)
+        until("the last restart", lambda: w.supervisor.gave_up, within_s=WITHIN_S)
+    assert told == ([(2, 2)] if scheduled else [(1, 1)])
+
+
+@pytest.mark.subprocess
 def test_the_end_comes_also_while_restarts_are_held(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w, w.supervisor.without_restarts():
         w.supervisor.start(Restart(), w.attempt)

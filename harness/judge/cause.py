@@ -77,18 +77,22 @@ class Causes:
                 return found
         return []
 
-    def before(self, step: Exposed, key: Key, harm: Harm) -> list[Explained]:
-        """Return the steps before one whose reprocessing gives a key its rows again, or that interrupted it."""
-        before = (each for each in self.steps if each.injection.number < step.injection.number)
+    def before(self, reading: Exposed) -> list[Exposed]:
+        """Return the steps before a reading."""
+        return [step for step in self.steps if _at_s(step) < _at_s(reading)]
+
+    def explaining(self, reading: Exposed, key: Key, harm: Harm) -> list[Explained]:
+        """Return the steps before a reading whose reprocessing gives a key its rows again, or that interrupted it."""
+        before = self.before(reading)
         spans = [(each, each.again if harm is Harm.REPETITION else each.missing) for each in before]
         found = [each for each, mine in spans if key in self.scale.keys(mine)]
         return [Explained((each.injection.number,), frozenset({harm})) for each in found]
 
-    def may_come(self, step: Exposed, ways: Sequence[Explained]) -> bool:
-        """Return whether the sink may show a committed row later than at the reading of a step: a transaction hides it,
-        or the delay that the scenario declares has not passed since the steps that explain its absence."""
-        assert step.injection.at is not None
-        then, numbers = step.injection.at.snapshot, {number for way in ways for number in way.steps}
+    def may_come(self, reading: Exposed, ways: Sequence[Explained]) -> bool:
+        """Return whether the sink may show a committed row later than at a reading: a transaction hides it, or the
+        delay that the scenario declares has not passed since the steps that explain its absence."""
+        assert reading.injection.at is not None
+        then, numbers = reading.injection.at.snapshot, {number for way in ways for number in way.steps}
         began = [
             each.injection.at.snapshot.at_s
             for each in self.steps
@@ -277,6 +281,11 @@ def _harms(step: Exposed) -> Sequence[frozenset[Harm]]:
     return [frozenset(some) for count in range(1, len(known) + 1) for some in combinations(known, count)]
 
 
+def _at_s(reading: Exposed) -> float:
+    assert reading.injection.at is not None
+    return reading.injection.at.snapshot.at_s
+
+
 def parts(spans: Spans) -> Iterator[Spans]:
     """Yield the offset ranges together, each alone, and their combinations where they are few."""
     if not spans:
@@ -303,10 +312,10 @@ def _gap(one: Row, other: Row | None, place: int) -> Decimal | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Repaired:
-    """Rows of one key of committed batches that were `copies` too many at the reading of a step, or, as a loss, too
-    few, and are right in the end. `ways`: the earlier steps that explain it."""
+    """Rows of one key of committed batches that were `copies` too many at a reading, or, as a loss, too few, and are
+    right in the end. `ways`: the earlier steps that explain it."""
 
-    step: Exposed
+    reading: Exposed
     key: Key
     copies: int
     harm: Harm
@@ -317,31 +326,32 @@ class Repaired:
         return Kind.DUPLICATED if self.harm is Harm.REPETITION else Kind.LOST
 
 
-def repaired(scale: Scale, causes: Causes, *, since: int) -> Iterator[Repaired]:
+def repaired(scale: Scale, causes: Causes, readings: Sequence[Exposed]) -> Iterator[Repaired]:
     """Yield what readings show to have been wrong though it is right in the end: a later attempt may repair it, and it
-    was wrong all the same. What step `since`, the first, found was there before any fault."""
+    was wrong all the same. `readings` are those of the steps after the first, and those after attempts that no step had
+    ended: what the first step found was there before any fault."""
     if scale.case.aggregate or not scale.effects.plain(scale.sql):
         return
     right, end = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found))
     known = set[Key]()
-    for step in (step for step in causes.steps if step.injection.number > since):
-        assert step.at is not None and step.reach is not None
-        committed, partial = scale.upto(step.reach.low, step.at), scale.keys(step.reach.partial)
+    for reading in sorted(readings, key=_at_s):
+        assert reading.at is not None and reading.reach is not None
+        committed, partial = scale.upto(reading.reach.low, reading.at), scale.keys(reading.reach.partial)
         lost, unexplained = list[Repaired](), False
         for key in committed.keys() - known:
-            wanted, now = step.at.of(right[key].elements())[key], step.at.rows[key]
+            wanted, now = reading.at.of(right[key].elements())[key], reading.at.rows[key]
             more = sum(max(0, now[mark] - count) for mark, count in wanted.items())
             less = (committed[key] - now).total() if key not in partial else 0
             if not (more or less):
                 continue
             harm = Harm.REPETITION if more else Harm.LOSS
-            ways = causes.before(step, key, harm)
-            each = Repaired(step=step, key=key, copies=more or less, harm=harm, ways=ways)
+            ways = causes.explaining(reading, key, harm)
+            each = Repaired(reading=reading, key=key, copies=more or less, harm=harm, ways=ways)
             if more and not end[key] - right[key]:
                 known.add(key)
                 yield each
             elif not more and end[key] == right[key]:
-                lost += [each] if ways and not causes.may_come(step, ways) else []
+                lost += [each] if ways and not causes.may_come(reading, ways) else []
                 unexplained |= not ways
         known |= {each.key for each in lost}
         # Rows that no step interrupted are missing too: a program that empties its sink and fills it again, say.

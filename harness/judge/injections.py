@@ -11,7 +11,7 @@ from harness.judge.read_folder import Run
 from harness.scenario import Impact, StepOutcome
 from harness.scenario.impact import ENDS_DRIVER, ENDS_EXECUTOR
 from harness.sinks.table import SinkTable, load
-from harness.snapshot import INJECTION, RESTART, Progressed, Snapshot
+from harness.snapshot import ENDED, INJECTION, RESTART, Progressed, Snapshot
 
 FREE = (Impact.DRIVER_CUT_OFF, Impact.SERVER_AWAY, Impact.NONE)
 """Under these a driver neither dies nor is paused, and is not frozen while the snapshot is taken."""
@@ -73,6 +73,13 @@ class Injection:
         return died(self.outcome)
 
     @property
+    def read_at(self) -> str:
+        """When its reading was taken, in words."""
+        if self.outcome.hit:
+            return f"at the reading of step {self.number}"
+        return f"when attempt {self.outcome.attempt} had ended by itself"
+
+    @property
     def label(self) -> str:
         """How findings name it: fault, crash point, batch (of which checkpoint, where there are several), attempt."""
         step = self.outcome
@@ -103,6 +110,21 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
         )
         for number, step, injection in made
     )
+
+
+def read_ended(run: Run) -> tuple[Injection, ...]:
+    """Return the readings after attempts that no step had ended, in order, each as an injection that hit nothing: its
+    number is that of the last step before it. Raises HarnessError or UsageError for damage."""
+    found = [
+        Injection(
+            number=step,
+            outcome=StepOutcome(name="", point="", batch=None, hit=False, at_s=each.at_s, attempt=each.attempt),
+            at=_seen(run, step, moment),
+        )
+        for (step, moment), each in run.readings.items()
+        if moment == ENDED.format(each.attempt)
+    ]
+    return tuple(sorted(found, key=lambda each: each.outcome.attempt))
 
 
 def _impact(run: Run, number: int) -> Impact | None:

@@ -1,4 +1,4 @@
-"""Whether the totals, when a fault was injected, were those of the batches committed by then.
+"""Whether the totals at a reading were those of the batches committed by then.
 
 If not, the sink is late, or two errors cancel: a reading then proves nothing.
 """
@@ -19,9 +19,9 @@ from harness.judge.readings.sink_state import RowsByKey, SinkState, held
 
 
 def mismatched(scale: Scale, step: Exposed) -> int:
-    """Return how many totals that are right in the end were another one when the fault was injected: not that of the
-    committed batches, nor that with the batch in flight, nor one between the two where the batch may have been written
-    in part. A key that is missing is late, and is not counted; nor is one that a living driver may have changed
+    """Return how many totals that are right in the end were another one at the reading: not that of the committed
+    batches, nor that with the batch in flight, nor one between the two where the batch may have been written in
+    part. A key that is missing is late, and is not counted; nor is one that a living driver may have changed
     meanwhile. Of a sink that is `late` only totals are counted that lie beyond all earlier ones."""
     if step.reach is None or step.last is None or not scale.case.aggregate or step.injection.running:
         return 0

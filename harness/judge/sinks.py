@@ -13,11 +13,13 @@ from harness.judge.cause import Causes, Explained, Repaired, repaired
 from harness.judge.certain import certainly, keyed
 from harness.judge.examine import Examined, examine
 from harness.judge.exposure import Exposed, exposed
-from harness.judge.injections import Injection, numbered
+from harness.judge.injections import Injection, numbered, read_ended
 from harness.judge.mismatch import mismatched
 from harness.judge.overlapping import overlapping
 from harness.judge.progress_at_injection import feeders, reaches, taken
 from harness.judge.read_folder import Run
+from harness.judge.readings.in_flight import feeding
+from harness.judge.readings.looks import look
 from harness.judge.readings.scale import Scale
 from harness.judge.windows import by_writing, unclear
 from harness.scenario import Finding, Kind
@@ -32,11 +34,13 @@ VAGUE = (
 
 @dataclass(kw_only=True)
 class Compared:
-    """One sink. `exposed` is what each step exposed there. By the place of a finding: `explained` is what explains it,
+    """One sink. `exposed` is what each step exposed there, `ended` what it held after attempts that no step had ended,
+    as steps that hit nothing. By the place of a finding: `explained` is what explains it,
     `within` the steps that may have done it, `options` the whole batches that come to the same total."""
 
     examined: Examined
     exposed: list[Exposed] = field(default_factory=list)
+    ended: list[Exposed] = field(default_factory=list)
     explained: dict[int, list[Explained]] = field(default_factory=dict)
     within: dict[int, list[Exposed]] = field(default_factory=dict)
     options: Options = ()
@@ -45,13 +49,13 @@ class Compared:
 def compared(run: Run, injections: tuple[Injection, ...], *, baseline: bool = False) -> list[Compared]:
     """Return each sink compared. Of a `baseline` run only the findings are wanted. Raises UsageError for expected rows
     that are no query, HarnessError for damage."""
-    source = run.ledger
+    source, ended = run.ledger, read_ended(run)
     with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
         caught_up = run.caught_up and run.reached and effects.size(committed=True) == effects.size()
         out = [
-            _sink(run, injections, effects, place, caught_up=caught_up)
+            _sink(run, injections, effects, place, ended=ended, caught_up=caught_up)
             if sink.watermark is None
-            else _windows(run, injections, source, place, caught_up=caught_up, baseline=baseline)
+            else _windows(run, injections, source, place, ended=ended, caught_up=caught_up, baseline=baseline)
             for place, sink in enumerate(run.scenario.sinks)
         ]
     if run.scenario.together:
@@ -61,7 +65,15 @@ def compared(run: Run, injections: tuple[Injection, ...], *, baseline: bool = Fa
     return out
 
 
-def _sink(run: Run, injections: tuple[Injection, ...], effects: Effects, place: int, *, caught_up: bool) -> Compared:
+def _sink(
+    run: Run,
+    injections: tuple[Injection, ...],
+    effects: Effects,
+    place: int,
+    *,
+    ended: tuple[Injection, ...],
+    caught_up: bool,
+) -> Compared:
     name, numbering = sink_names(run.scenario.sinks)[place], numbered(run.progressed)
     sink, table = run.scenario.sinks[place], load(run.folder, place)
     examined = examine(effects, sink, table, caught_up=caught_up, short=run.short, position=place, name=name)
@@ -69,11 +81,18 @@ def _sink(run: Run, injections: tuple[Injection, ...], effects: Effects, place: 
     options = explanations(examined.findings, clues.totals)
     found = attribute(examined.findings, clues, options)
     examined.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
-    return _exposed(run, Compared(examined=examined, options=options), effects, injections)
+    return _exposed(run, Compared(examined=examined, options=options), effects, injections, ended)
 
 
 def _windows(
-    run: Run, injections: tuple[Injection, ...], source: Source, place: int, *, caught_up: bool, baseline: bool
+    run: Run,
+    injections: tuple[Injection, ...],
+    source: Source,
+    place: int,
+    *,
+    ended: tuple[Injection, ...],
+    caught_up: bool,
+    baseline: bool,
 ) -> Compared:
     """A sink of windows, by the batches that wrote them."""
     sink, name = run.scenario.sinks[place], sink_names(run.scenario.sinks)[place]
@@ -81,10 +100,11 @@ def _windows(
         untested = Examined(sink=sink, name=name, position=place, caught_up=caught_up)
         untested.reasons.untested.append(why)
         return Compared(examined=untested)
-    order = by_writing(run, injections, source, place)
+    order = by_writing(run, injections, ended, source, place)
     with Effects(order.source, where=f"scenario `{run.scenario.name}`") as written:
         # What a batch has yet to write may be missing, or be there already: that is no finding.
-        out = _sink(order.run, order.injections, written, place, caught_up=caught_up and not order.unknown)
+        known = caught_up and not order.unknown
+        out = _sink(order.run, order.injections, written, place, ended=order.ended, caught_up=known)
         # A baseline run has the same expected rows, and to ask again takes as long as the rest.
         out.examined.reasons.error += [] if baseline else overlapping(written, sink, name)
     out.examined.behind = caught_up and not out.examined.caught_up
@@ -95,7 +115,9 @@ def _windows(
     return out
 
 
-def _exposed(run: Run, out: Compared, effects: Effects, injections: tuple[Injection, ...]) -> Compared:
+def _exposed(
+    run: Run, out: Compared, effects: Effects, injections: tuple[Injection, ...], ended: tuple[Injection, ...]
+) -> Compared:
     examined = out.examined
     read = taken(run.progressed, examined.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
     queries = [[each for each in query if each[1]] for query in read]
@@ -105,9 +127,10 @@ def _exposed(run: Run, out: Compared, effects: Effects, injections: tuple[Inject
     out.exposed = _steps(run, scale, injections, writes_first=False)
     if any(step.wrote_first for step in out.exposed):
         out.exposed = _steps(run, scale, injections, writes_first=True)
+    out.ended = [*_ended(run, scale, ended)]
     try:
         _explained(out, scale)
-        examined.reasons.unknown += _odd_totals(scale, out.exposed)
+        examined.reasons.unknown += _odd_totals(scale, [*out.exposed, *out.ended])
     except UsageError as failure:
         examined.reasons.unknown.append(scale.refused(failure))
     return out
@@ -130,6 +153,16 @@ def _steps(run: Run, scale: Scale, injections: Sequence[Injection], *, writes_fi
     return out
 
 
+def _ended(run: Run, scale: Scale, ended: Sequence[Injection]) -> Iterator[Exposed]:
+    """Yield the readings after attempts that no step had ended, of which it is known how far the sink's query was."""
+    many = feeders(run.progressed, scale.sink)
+    for injection in ended:
+        at = look(scale, injection.at) if injection.at else None
+        found = reaches(injection, run.progressed, scale.sink)
+        if at is not None and (reach := feeding(scale, found, many, at)) is not None:
+            yield Exposed(injection=injection, reach=reach, at=at, last=at)
+
+
 def _explained(out: Compared, scale: Scale) -> None:
     examined = out.examined
     examined.findings = certainly(scale, examined.findings)
@@ -139,16 +172,18 @@ def _explained(out: Compared, scale: Scale) -> None:
     for place, finding in enumerate(examined.findings):
         out.explained[place] = causes.explained(finding)
         out.within[place] = causes.touching(finding)
-    for each in repaired(scale, causes, since=out.exposed[0].injection.number):
+    first = out.exposed[0].injection.number
+    later = [step for step in causes.steps if step.injection.number > first]
+    for each in repaired(scale, causes, [*later, *out.ended]):
         unexplained += not each.ways
         if each.ways and examined.counted(each.kind):
             place = len(examined.findings)
             out.explained[place] = [*each.ways]
-            out.within[place] = [step for step in causes.steps if step.injection.number < each.step.injection.number]
+            out.within[place] = causes.before(each.reading)
             examined.findings.append(_finding(scale, each))
     if unexplained:
         # Baseline runs are compared at their end alone: they do not show a habit that is gone by then.
-        words = f"{unexplained} keys of {examined.name} had too many or too few rows at the reading of a step"
+        words = f"{unexplained} keys of {examined.name} had too many or too few rows at a reading"
         examined.reasons.unknown.append(f"{words}, and are right in the end: no step explains them")
 
 
@@ -163,16 +198,14 @@ def _finding(scale: Scale, seen: Repaired) -> Finding:
         key=named(case.key or case.columns, key),
         expected=rows,
         copies=seen.copies,
-        note=f"{then} at the reading of step {seen.step.injection.number}, and {now} in the end",
+        note=f"{then} {seen.reading.injection.read_at}, and {now} in the end",
     )
 
 
-def _odd_totals(scale: Scale, steps: Sequence[Exposed]) -> Iterator[str]:
-    """Yield words for totals that were wrong at the reading of a step, and are right in the end."""
-    for step in steps:
-        if count := mismatched(scale, step):
-            words = (
-                f"at step {step.injection.number}, {count} totals of {scale.case.sink} were not those of the committed"
-            )
+def _odd_totals(scale: Scale, readings: Sequence[Exposed]) -> Iterator[str]:
+    """Yield words for totals that were wrong at a reading, and are right in the end."""
+    for reading in readings:
+        if count := mismatched(scale, reading):
+            words = f"{reading.injection.read_at}, {count} totals of {scale.case.sink} were not those of the committed"
             late = "" if scale.late else "the sink shows them late (then say `quiet_period`), or "
             yield f"{words} batches: {late}two errors cancel"

@@ -33,6 +33,7 @@ class ByWriting:
 
     run: Run
     injections: tuple[Injection, ...]
+    ended: tuple[Injection, ...]
     source: Source
     unknown: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
@@ -46,7 +47,9 @@ def unclear(run: Run, sink: Sink) -> str:
     return f"it is not known which batch wrote a window of {sink.name}: {why}" if why else ""
 
 
-def by_writing(run: Run, injections: tuple[Injection, ...], source: Source, place: int) -> ByWriting:
+def by_writing(
+    run: Run, injections: tuple[Injection, ...], ended: tuple[Injection, ...], source: Source, place: int
+) -> ByWriting:
     """The same run in the order of writing, where that is clear. Raises UsageError if what the sink says of its windows
     is no time."""
     sink = run.scenario.sinks[place]
@@ -63,6 +66,7 @@ def by_writing(run: Run, injections: tuple[Injection, ...], source: Source, plac
     return ByWriting(
         run=_run(run, query, written, found),
         injections=tuple(_hit(injection, written, found) for injection in injections),
+        ended=tuple(_hit(injection, written, found) for injection in ended),
         source=replace(source, places=found.places, batches=_ranges(written)),
         unknown=[*_unfinished(written, sink), *_due(found, sink)],
         error=_misfit(unlike, injections, query, sink),

@@ -282,7 +282,7 @@ class Live:
         if self.progress.kind != "checkpoint":
             self.positions.start()
         fed = isinstance(self.source, BeginsWithInput) and self.source.begins_with_input and not self._by_time
-        self.supervisor.start(self.scenario.restart, self._launched)
+        self.supervisor.start(self.scenario.restart, self._launched, ended=self._ended)
         try:
             if fed:
                 self.feeder.start()
@@ -316,6 +316,12 @@ class Live:
             self.snapshots.launched()
         # Where a pipeline without a checkpoint goes on from: once it has moved, this attempt is at work.
         self._found = {} if self.progress.kind == "checkpoint" else self.positions.launched(number)
+
+    def _ended(self, number: int) -> None:
+        """An attempt has ended, no step did it, and the next one has not been started: after the first fault the sinks
+        are read. While a step is under way it reads them itself, or has their server away."""
+        if self.schedule.acted and not self.schedule.injecting:
+            self.snapshots.ended(len(self.schedule.outcomes), number)
 
     def _begun(self) -> bool | Waiting:
         self._fault_free()

@@ -29,7 +29,7 @@ from harness.sinks import SINKS
 from harness.sinks.base import ShowsWriters, Writer, statements
 from harness.sinks.reading import busy, keep, opened
 from harness.sinks.table import SinkTable, gone, save
-from harness.snapshot import BACK, INJECTION, OFFSETS, RESTART, QueryState, Snapshot
+from harness.snapshot import BACK, ENDED, INJECTION, OFFSETS, RESTART, QueryState, Snapshot
 from harness.wait import until
 
 Seen = TypeVar("Seen")
@@ -111,6 +111,10 @@ class Snapshots:
         its server."""
         if self._open:
             self._take(step, RESTART, attempt)
+
+    def ended(self, step: int, attempt: int) -> None:
+        """The attempt has ended, and no step did it. `step` is the last one that is over."""
+        self._take(step, ENDED.format(attempt), attempt)
 
     def launched(self) -> None:
         """Another attempt begins: what it hands to the sink is counted from here."""

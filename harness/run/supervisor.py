@@ -68,11 +68,16 @@ class Supervisor:
         self._free = threading.Event()
         self._free.set()
         self._restart = Restart()
+        self._ended: Callable[[int], None] = lambda number: None
         self.failure: BaseException | None = None
 
-    def start(self, restart: Restart, launched: Callable[[int], None]) -> None:
-        """Start the first attempt; `launched` is called with the number of each attempt before it begins."""
-        self._restart = restart
+    def start(
+        self, restart: Restart, launched: Callable[[int], None], *, ended: Callable[[int], None] = lambda number: None
+    ) -> None:
+        """Start the first attempt; `launched` is called with the number of each attempt before it begins, and `ended`
+        with that of one that no step ended, before the next one is started. A cluster manager that restarts drivers
+        does not wait for it."""
+        self._restart, self._ended = restart, ended
         self._launch(1, launched)
         self._thread = threading.Thread(target=self._guarded, args=(restart, launched), name="supervisor", daemon=True)
         self._thread.start()
@@ -136,6 +141,8 @@ class Supervisor:
                 return
             if self._stopping.wait(restart.delay_s) or not self._let():
                 return
+            if not scheduled:
+                self._ended(driver.number)
             self._launch(driver.number + 1, launched)
 
     def _follow(self, stack: RestartsDrivers, dead: Driver, launched: Callable[[int], None]) -> bool:

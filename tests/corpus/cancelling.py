@@ -23,7 +23,11 @@ def a_batch_doubled_and_its_like_lost(run: RunBuilder) -> None:
     run.injection(1)
 
 
-@adversary(4, inconclusive("at step 1, 2 totals of postgres totals were not those of the"), twin=held("1 repetition"))
+@adversary(
+    4,
+    inconclusive("at the reading of step 1, 2 totals of postgres totals were not those of the"),
+    twin=held("1 repetition"),
+)
 def already_wrong_when_it_hit(run: RunBuilder) -> Iterator[str]:
     """When the fault hit batch 2, batch 0 was in the totals twice. That batch 3, of the same size, was lost
     afterwards makes them right again."""
@@ -33,7 +37,9 @@ def already_wrong_when_it_hit(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[run.rows((0, 20))])
 
 
-@adversary(4, inconclusive("at step 1, 2 totals of postgres totals were not those of the"), twin=held("1 loss"))
+@adversary(
+    4, inconclusive("at the reading of step 1, 2 totals of postgres totals were not those of the"), twin=held("1 loss")
+)
 def already_wrong_when_an_executor_died(run: RunBuilder) -> Iterator[str]:
     """The same, and only an executor was killed, when batch 2 was planned. Its driver made no progress meanwhile."""
     counting(run, 2, 3, 5, 2)
@@ -43,7 +49,11 @@ def already_wrong_when_an_executor_died(run: RunBuilder) -> Iterator[str]:
     run.found(tables=[run.rows((0, 10))])
 
 
-@adversary(4, inconclusive("at step 1, 2 totals of postgres totals were not those of the"), twin=held("1 repetition"))
+@adversary(
+    4,
+    inconclusive("at the reading of step 1, 2 totals of postgres totals were not those of the"),
+    twin=held("1 repetition"),
+)
 def ahead_in_a_sink_that_is_late(run: RunBuilder) -> Iterator[str]:
     """The scenario says that the sink shows its rows late. When the fault hit, its totals were ahead of every batch:
     no delay does that. In the end they are right, as if nothing had been."""
@@ -57,7 +67,7 @@ def ahead_in_a_sink_that_is_late(run: RunBuilder) -> Iterator[str]:
 @adversary(
     4,
     held("1 repetition", "2 repetition"),
-    twin=inconclusive("at step 2, 2 totals of postgres totals were not those of the"),
+    twin=inconclusive("at the reading of step 2, 2 totals of postgres totals were not those of the"),
 )
 def one_fault_doubles_what_the_next_one_loses(run: RunBuilder) -> Iterator[str]:
     """The first fault doubled batch 1, the second lost batch 3 of the same size. When the second one hit, the totals

@@ -82,7 +82,9 @@ def the_source_lost_a_record_that_was_taken(run: RunBuilder) -> Iterator[str]:
 
 @adversary(
     10,
-    inconclusive("at step 1, 2 totals of postgres totals were not those of the", shown=("1 repetition",)),
+    inconclusive(
+        "at the reading of step 1, 2 totals of postgres totals were not those of the", shown=("1 repetition",)
+    ),
     twin=held(
         "1 repetition",
     ),

@@ -58,7 +58,11 @@ def the_faster_half_had_it(run: RunBuilder) -> Iterator[str]:
     run.found(states=(there,))
 
 
-@adversary(4, inconclusive("at step 1, 2 totals of postgres totals were not those of the"), twin=held("1 repetition"))
+@adversary(
+    4,
+    inconclusive("at the reading of step 1, 2 totals of postgres totals were not those of the"),
+    twin=held("1 repetition"),
+)
 def errors_that_cancel_between_two_halves(run: RunBuilder) -> Iterator[str]:
     """One of two readings stood a record ahead. When the fault hit batch 2, batch 0 was in the totals twice; that
     batch 3, of the same size, was lost afterwards makes them right again."""

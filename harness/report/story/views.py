@@ -44,7 +44,7 @@ def views(run: Run) -> Iterator[tuple[View, ...]]:
                 out.append(View(effects=plain))
                 continue
             why = unclear(run, sink)
-            own = _untold(source) if why else by_writing(run, (), source, place).source
+            own = _untold(source) if why else by_writing(run, (), (), source, place).source
             placed = {} if why else {(each.partition, each.offset): each for each in own.places or ()}
             effects = left.enter_context(Effects(own, where=where))
             out.append(View(effects=effects, unclear=why, placed=placed))
