@@ -66,35 +66,35 @@ def step(kind: str, **options: Any) -> Step:
     return Step(when=WHEN, do=Fault(kind=kind, impact=Impact.NONE, options=options))
 
 
-@pytest.mark.parametrize(("dies_at_look", "unfelt"), [(1, False), (3, False), (0, True)])
-def test_lost_blocks_do_not_come_back_and_are_felt_by_a_driver_that_dies(dies_at_look: int, unfelt: bool) -> None:
+@pytest.mark.parametrize(("dies_at_look", "struck"), [(1, True), (3, True), (0, False)])
+def test_lost_blocks_do_not_come_back_and_strike_a_driver_that_dies(dies_at_look: int, struck: bool) -> None:
     run = world(Hdfs(), dies_at_look=dies_at_look)
     done = lose_blocks.KIND.inject(run, step("lose blocks"), TriggerHit(batch=3))
-    assert (done.unfelt, bool(done.why), done.unhealed) == (unfelt, unfelt, True)
+    assert (done.struck, bool(done.why), done.healed) == (struck, not struck, False)
 
 
 @pytest.mark.parametrize(
-    ("point", "parts", "unfelt"),
+    ("point", "parts", "struck"),
     [
-        (CrashPoint.BATCH_PLANNED, {"hdfs.input": None}, False),
-        (CrashPoint.BATCH_PLANNED, {"hdfs": None}, True),
-        (CrashPoint.SINK_COMMITTED, {"hdfs.input": None}, True),
+        (CrashPoint.BATCH_PLANNED, {"hdfs.input": None}, True),
+        (CrashPoint.BATCH_PLANNED, {"hdfs": None}, False),
+        (CrashPoint.SINK_COMMITTED, {"hdfs.input": None}, False),
     ],
 )
 def test_a_driver_that_lives_feels_it_if_it_has_just_planned_what_is_gone(
-    point: CrashPoint, parts: dict[str, None], unfelt: bool
+    point: CrashPoint, parts: dict[str, None], struck: bool
 ) -> None:
     run = world(Hdfs(), dies_at_look=0)
     run.own.parts = parts
     planned = replace(step("lose blocks"), when=replace(WHEN, point=point))
-    assert lose_blocks.KIND.inject(run, planned, TriggerHit(batch=3)).unfelt == unfelt
+    assert lose_blocks.KIND.inject(run, planned, TriggerHit(batch=3)).struck == struck
 
 
 def test_a_program_that_ended_well_did_not_die_of_safe_mode() -> None:
-    for status, unfelt in ((0, True), (1, False)):
+    for status, struck in ((0, False), (1, True)):
         run = world(Hdfs(), dies_at_look=1, status=status)
         done = enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
-        assert done.unfelt is unfelt, status
+        assert done.struck is struck, status
 
 
 @pytest.mark.parametrize("fault", [lose_blocks, enter_safe_mode])
@@ -125,13 +125,13 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
     monkeypatch.setattr(killing, "kill_driver", kill)
     injection = lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3))
     assert done == ["killed", "looked", "lost"]
-    assert (injection.unhealed, injection.looked, injection.driver_status, injection.proof) == (
-        True, True, -9, Proof.AFTER,
+    assert (injection.healed, injection.looked, injection.driver_status, injection.proof) == (
+        False, True, -9, Proof.AFTER,
     )  # fmt: skip
     assert set(injection.signalled) == {"driver", "datanode"}
     killed = replace(killed, lived=True)
     done.clear()
-    assert not lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3)).unhealed
+    assert lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3)).healed
     assert done == ["killed"], "what lives on keeps its blocks"
 
 
@@ -149,13 +149,13 @@ def test_where_no_block_of_the_run_lies_nobody_is_hit(monkeypatch: pytest.Monkey
     assert done.note == "no block of this run lay there"
 
 
-@pytest.mark.parametrize(("dies_at_look", "unfelt"), [(1, False), (3, False), (0, True)])
-def test_a_driver_that_dies_of_safe_mode_needs_some_time(dies_at_look: int, unfelt: bool) -> None:
+@pytest.mark.parametrize(("dies_at_look", "struck"), [(1, True), (3, True), (0, False)])
+def test_a_driver_that_dies_of_safe_mode_needs_some_time(dies_at_look: int, struck: bool) -> None:
     server = Hdfs()
     done = enter_safe_mode.KIND.inject(
         world(server, dies_at_look=dies_at_look), step("enter safe mode", for_s=0.01), TriggerHit(batch=3)
     )
-    assert (done.unfelt, bool(done.why), server.safe) == (unfelt, unfelt, False)
+    assert (done.struck, bool(done.why), server.safe) == (struck, not struck, False)
 
 
 def test_safe_mode_is_left_however_its_time_ends() -> None:

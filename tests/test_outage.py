@@ -82,15 +82,15 @@ def test_the_writer_that_the_trigger_holds_works_on_without_the_server(
 
 
 @pytest.mark.parametrize(
-    ("connected", "died", "unfelt"), [(True, False, False), (False, True, False), (False, False, True)]
+    ("connected", "died", "struck"), [(True, False, True), (False, True, True), (False, False, False)]
 )
 def test_nobody_noticed_if_nobody_was_connected_and_no_driver_died(
-    monkeypatch: pytest.MonkeyPatch, connected: bool, died: bool, unfelt: bool
+    monkeypatch: pytest.MonkeyPatch, connected: bool, died: bool, struck: bool
 ) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=connected)])
     hit = TriggerHit(batch=3)
     done = outage.KillServer("postgres").inject(world(connected=connected, died=died), STEP, hit)
-    assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
+    assert (done.struck, bool(done.why)) == (struck, not struck)
     assert done.signalled
 
 
@@ -106,7 +106,7 @@ def test_rows_that_are_gone_once_it_is_back_were_hit_though_nobody_was_connected
 
     run.back = back
     done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
-    assert (done.unfelt, done.why) == (False, "")
+    assert (done.struck, done.why) == (True, "")
     assert "20 of the 20 rows" in done.note
     assert evidence.missed("", False, done) == "the crash point was over before anything could be hit"
     assert evidence.missed("", True, done) == ""
@@ -115,9 +115,9 @@ def test_rows_that_are_gone_once_it_is_back_were_hit_though_nobody_was_connected
 
 def test_a_program_that_ended_well_did_not_die_of_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=False)])
-    for status, unfelt in ((0, True), (1, False), (-9, False)):
+    for status, struck in ((0, False), (1, True), (-9, True)):
         run = world(connected=False, died=True, status=status)
-        assert outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3)).unfelt is unfelt, status
+        assert outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3)).struck is struck, status
 
 
 def test_what_each_query_has_committed_while_the_server_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,49 +154,47 @@ def test_a_server_comes_back_whatever_fails_while_it_is_away(monkeypatch: pytest
     assert began == ["started"]
 
 
-@pytest.mark.parametrize(("died", "unfelt"), [(True, False), (False, True)])
+@pytest.mark.parametrize(("died", "struck"), [(True, True), (False, False)])
 def test_of_a_server_that_keeps_the_checkpoint_alone_only_a_death_counts(
-    monkeypatch: pytest.MonkeyPatch, died: bool, unfelt: bool
+    monkeypatch: pytest.MonkeyPatch, died: bool, struck: bool
 ) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=True)])
     run = world(connected=True, died=died)
     run.only_checkpoint = "postgres"
     done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
-    assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
+    assert (done.struck, bool(done.why)) == (struck, not struck)
 
 
 def test_a_driver_whose_query_has_failed_is_given_the_time_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=False)])
     run = world(connected=False, died=True, dies_at_look=4)
-    assert not outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3)).unfelt
+    assert outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3)).struck
 
 
 @pytest.mark.parametrize(
-    ("done", "in_flight", "stands", "unfelt"),
+    ("done", "in_flight", "stands", "struck"),
     [
-        (Injection(signalled={"postgres": "gone"}, why="nobody", unfelt=True), "5 records", True, True),
-        (Injection(signalled={"postgres": "gone"}, why="nobody", unfelt=True), "", True, False),
-        (Injection(signalled={"postgres": "gone"}, why="nobody", unfelt=True), "5 records", False, False),
-        (Injection(signalled={"postgres": "gone"}, why="other"), "5 records", True, False),
-        (Injection(signalled={}, why="nobody", unfelt=True), "5 records", True, False),
+        (Injection(signalled={"postgres": "gone"}, why="nobody", struck=False), "5 records", True, False),
+        (Injection(signalled={"postgres": "gone"}, why="nobody", struck=False), "", True, True),
+        (Injection(signalled={"postgres": "gone"}, why="nobody", struck=False), "5 records", False, True),
+        (Injection(signalled={"postgres": "gone"}, why="other"), "5 records", True, True),
+        (Injection(signalled={}, why="nobody", struck=False), "5 records", True, True),
     ],
 )
 def test_what_nobody_noticed_happened_at_its_crash_point(
-    done: Injection, in_flight: str, stands: bool, unfelt: bool
+    done: Injection, in_flight: str, stands: bool, struck: bool
 ) -> None:
     why = evidence.missed(in_flight, True, done)
-    assert evidence.unfelt(done, why, stands) is unfelt
+    assert evidence.struck(done, why, stands) is struck
 
 
-@pytest.mark.parametrize(
-    ("rotates", "back", "unhealed"), [(True, False, True), (True, True, False), (False, False, False)]
-)
+@pytest.mark.parametrize(("rotates", "back", "heals"), [(True, False, False), (True, True, True), (False, False, True)])
 def test_a_key_is_gone_for_good_only_where_it_can_be_another_and_does_not_come_back(
-    rotates: bool, back: bool, unhealed: bool
+    rotates: bool, back: bool, heals: bool
 ) -> None:
     own = {"rotate": lambda back=False: None, "refused": lambda: False} if rotates else {}
     server: Any = SimpleNamespace(port=1, **own)
-    assert ROTATE_KEY.unhealed(rotated(back_after=8.0 if back else None).do, server) is unhealed
+    assert ROTATE_KEY.heals(rotated(back_after=8.0 if back else None).do, server) is heals
 
 
 def rotated(*, back_after: float | None = None) -> Step:
@@ -205,16 +203,16 @@ def rotated(*, back_after: float | None = None) -> Step:
 
 
 @pytest.mark.parametrize(
-    ("connected", "died", "refused", "unfelt"),
+    ("connected", "died", "refused", "struck"),
     [
-        (True, False, False, False),
-        (False, True, False, False),
-        (False, False, True, False),
-        (False, False, False, True),
+        (True, False, False, True),
+        (False, True, False, True),
+        (False, False, True, True),
+        (False, False, False, False),
     ],
 )
-def test_another_key_is_felt_by_a_lost_connection_a_death_or_a_refused_login(
-    monkeypatch: pytest.MonkeyPatch, connected: bool, died: bool, refused: bool, unfelt: bool
+def test_another_key_strikes_where_a_connection_is_lost_a_driver_dies_or_a_login_is_refused(
+    monkeypatch: pytest.MonkeyPatch, connected: bool, died: bool, refused: bool, struck: bool
 ) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=connected)])
     run = world(connected=connected, died=died)
@@ -222,7 +220,7 @@ def test_another_key_is_felt_by_a_lost_connection_a_death_or_a_refused_login(
         port=1, stop=lambda: None, start=lambda: None, rotate=lambda back=False: None, refused=lambda: refused
     )
     done = ROTATE_KEY.inject(run, rotated(back_after=0.1), TriggerHit(batch=3))
-    assert (done.unfelt, bool(done.why)) == (unfelt, unfelt)
+    assert (done.struck, bool(done.why)) == (struck, not struck)
 
 
 def test_whoever_lives_through_another_key_does_nothing_again_as_with_any_broker_that_was_away() -> None:

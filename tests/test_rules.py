@@ -522,7 +522,7 @@ def test_what_is_lost_by_a_driver_that_lived_was_interrupted(ruled: Callable[[Bu
 def test_what_a_driver_that_lived_never_missed_interrupted_nothing(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
         run.found(1, holds=10, again=None)
-        lived(run, "lose blocks", unhealed=True)
+        lived(run, "lose blocks", healed=False)
 
     assert told(ruled(build))[0] is Word.UNTESTED
 

@@ -53,7 +53,7 @@ GAVE_UP = said(kind="gave up", idle_s=0.5)
 def test_what_was_taken_for_good_and_missed_only_later_is_nobodys_stall(tmp_path: Path) -> None:
     found, baseline_runs = run(tmp_path, said()), [BaselineRun(number=number, gap_s=30.0) for number in (1, 2, 3)]
     assert stalled(found, INJECTIONS, baseline_runs).stand
-    evidence = Evidence(signalled={"datanode": "back without its 3 blocks"}, unfelt=True, unhealed=True)
+    evidence = Evidence(signalled={"datanode": "back without its 3 blocks"}, struck=False, healed=False)
     felt_by_nobody = StepOutcome(name="lose blocks", point="", batch=1, hit=False, evidence=evidence)
     out = stalled(replace(found, steps=(*found.steps, felt_by_nobody)), INJECTIONS, baseline_runs)
     assert not out.stand
@@ -308,9 +308,9 @@ def test_offsets_of_its_own_that_moved_on_twice_are_more_than_was_in_flight(
     assert blamed(stalled(replace(found, progressed=progressed), (hit,), CALMS)) == who
 
 
-def for_good(step: StepOutcome, *, unfelt: bool = False) -> StepOutcome:
+def for_good(step: StepOutcome, *, struck: bool = True) -> StepOutcome:
     """The same, and what it took away does not come back."""
-    return replace(step, evidence=replace(step.evidence, unhealed=True, unfelt=unfelt))
+    return replace(step, evidence=replace(step.evidence, healed=False, struck=struck))
 
 
 def test_who_ended_well_where_nobody_starts_it_again_is_nobodys_victim(tmp_path: Path) -> None:
@@ -348,6 +348,6 @@ def test_what_was_taken_away_for_good_excuses_only_who_did_nothing_since(tmp_pat
     assert "did not come back" in why and LABEL in why
     survived = [replace(first, outcome=for_good(FIRST)), second]
     assert stalled(run(tmp_path / "b", GAVE_UP), survived, CALMS) == Stall(stand=[BLAMED]), "it got done more"
-    unfelt = [first, replace(second, outcome=for_good(SECOND, unfelt=True))]
-    assert stalled(run(tmp_path / "c", GAVE_UP), unfelt, CALMS) == Stall(stand=[BLAMED]), "nobody was connected"
+    unstruck = [first, replace(second, outcome=for_good(SECOND, struck=False))]
+    assert stalled(run(tmp_path / "c", GAVE_UP), unstruck, CALMS) == Stall(stand=[BLAMED]), "nobody was connected"
     assert stalled(run(tmp_path / "d", GAVE_UP), lasting, [DEAD, ALSO]) == Stall(error=[FAILED])

@@ -161,7 +161,7 @@ def test_an_expected_untested_is_a_sound_run_in_which_nothing_counts() -> None:
     [
         (replace(HIT, hit=False), "step `kill driver` was not injected", False),
         (
-            replace(HIT, hit=False, evidence=Evidence(note="never came", unfelt=True)),
+            replace(HIT, hit=False, evidence=Evidence(note="never came", struck=False)),
             "step `kill driver` was not injected: never came",
             True,
         ),

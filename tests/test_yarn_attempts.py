@@ -519,19 +519,19 @@ def test_attempts_are_watched_and_the_application_is_ended_with_the_run(
 
 
 @pytest.mark.parametrize(
-    ("kind", "connected", "lost", "unfelt"),
+    ("kind", "connected", "lost", "struck"),
     [
-        ("kill nodemanager", False, True, False),
-        ("kill nodemanager", True, True, False),
-        ("kill nodemanager", True, False, True),
+        ("kill nodemanager", False, True, True),
+        ("kill nodemanager", True, True, True),
+        ("kill nodemanager", True, False, False),
         # Whoever is connected to it only reports to it: nothing is done again.
-        ("restart resourcemanager", True, False, True),
-        ("restart resourcemanager", True, True, False),
-        ("restart resourcemanager", False, False, True),
+        ("restart resourcemanager", True, False, False),
+        ("restart resourcemanager", True, True, True),
+        ("restart resourcemanager", False, False, False),
     ],
 )
 def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, kind: str, connected: bool, lost: bool, unfelt: bool
+    monkeypatch: pytest.MonkeyPatch, kind: str, connected: bool, lost: bool, struck: bool
 ) -> None:
     name = kind.split()[1]
     story: list[str] = []
@@ -562,7 +562,7 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     done = FAULTS[kind].inject(run, step, hit)
     # The lost driver works on without NodeManager: whom the trigger holds is held until it has ended.
     away = ["looked", "killed", "back"] if name == "nodemanager" else ["looked", "killed", "let go", "back"]
-    assert (story, list(done.signalled), done.unfelt) == (away, [name], unfelt)
+    assert (story, list(done.signalled), done.struck) == (away, [name], struck)
     # The judge is told that the attempt is over, and how it ended.
     assert done.driver_status == (1 if lost and name == "nodemanager" else None)
     elsewhere: Any = SimpleNamespace(stack=SimpleNamespace(servers={}), supervisor=run.supervisor)

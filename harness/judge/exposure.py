@@ -367,7 +367,7 @@ class _Struck:
         evidence = self.injection.outcome.evidence
         meanwhile = evidence.committed_meanwhile.get(self.reach.checkpoint, -1)
         without = self.reach.batch is not None and self.reach.batch <= meanwhile
-        return self.injection.paused or self.injection.retried or evidence.unhealed or without
+        return self.injection.paused or self.injection.retried or not evidence.healed or without
 
     @property
     def point(self) -> str:

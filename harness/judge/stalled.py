@@ -61,7 +61,7 @@ def stalled(run: Run, injections: Sequence[Injection], baseline_runs: Sequence[B
             return _failed(words, baseline_runs) or _gone(words, away.label)
     # What no attempt needed at once the next one may need.
     elif gone := [
-        step.name for step in run.steps if not step.hit and step.evidence.signalled and step.evidence.unhealed
+        step.name for step in run.steps if not step.hit and step.evidence.signalled and not step.evidence.healed
     ]:
         return _failed(words, baseline_runs) or _gone(words, gone[0])
     labels = tuple(injection.label for injection in since)
@@ -118,7 +118,7 @@ def _failed(words: str, baseline_runs: Sequence[BaselineRun]) -> Stall | None:
 
 def _took(injection: Injection) -> bool:
     """Return whether it took away for good what every program needs, and a process was affected."""
-    return injection.outcome.evidence.unhealed and not injection.outcome.evidence.unfelt
+    return injection.outcome.evidence.struck and not injection.outcome.evidence.healed
 
 
 def _before(since: Sequence[Injection], away: Injection) -> list[Injection]:

@@ -84,7 +84,7 @@ def missed(steps: Sequence[StepOutcome], scheduled: int) -> Iterator[Untested]:
         yield Untested(f"only {len(steps)} of {scheduled} steps of the schedule have an outcome")
     for step in steps:
         if why := _missed(step):
-            yield Untested(f"step `{step.name}` {why}", meant=step.evidence.unfelt and not step.hit)
+            yield Untested(f"step `{step.name}` {why}", meant=not (step.evidence.struck or step.hit))
 
 
 def _missed(step: StepOutcome) -> str:

@@ -244,10 +244,10 @@ class Scenario:
 class Evidence:
     """What proves that a fault happened; fields are empty where they do not apply. `signalled`: what became of each
     victim, a process by its name in snapshots; `driver_status`: exit status (negative: signal) of a driver that it
-    ended; `checkpoint_before` / `_after`: offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver was
-    asked to end and may have finished its batch; `unfelt`: no process can have been affected; `unhealed`: what it took
-    away was not given back; `committed_meanwhile`: the newest batch that each query had committed before a server or
-    the network was back, by its checkpoint's name."""
+    ended; `checkpoint_before` / `_after`: offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver
+    was asked to end and may have finished its batch; `struck`: false where it happened, and no process of the
+    pipeline can have been affected; `healed`: what it took away is back; `committed_meanwhile`: the newest batch
+    that each query had committed before a server or the network was back, by its checkpoint's name."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -257,8 +257,8 @@ class Evidence:
     in_flight: str = ""
     note: str = ""
     asked: bool = False
-    unfelt: bool = False
-    unhealed: bool = False
+    struck: bool = True
+    healed: bool = True
     committed_meanwhile: Mapping[str, int] = field(default_factory=dict)
 
 

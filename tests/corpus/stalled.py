@@ -81,7 +81,7 @@ def a_key_that_never_counts_again(run: RunBuilder) -> Iterator[str]:
     stall(run, kind="gave up")
     run.calm()
     healed = run.steps[0]
-    run.steps[0] = replace(healed, evidence=replace(healed.evidence, unhealed=True))
+    run.steps[0] = replace(healed, evidence=replace(healed.evidence, healed=False))
     yield "its login counts again, and it stops all the same"
     run.steps[0] = healed
 
@@ -89,7 +89,7 @@ def a_key_that_never_counts_again(run: RunBuilder) -> Iterator[str]:
 def taken_away(run: RunBuilder, number: int, *, yes: bool = True) -> None:
     """What a step took away does not come back."""
     step = run.steps[number - 1]
-    run.steps[number - 1] = replace(step, evidence=replace(step.evidence, unhealed=yes))
+    run.steps[number - 1] = replace(step, evidence=replace(step.evidence, healed=not yes))
 
 
 @adversary(8, STALLED, twin=inconclusive("did not come back, so no pipeline could go on"))

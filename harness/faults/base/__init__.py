@@ -42,9 +42,9 @@ class Injection:
     was hit if it is empty. `lived`: a victim that was to die lives on. `driver_status` is the driver's exit status
     (negative for a signal) if the fault ended it. `proof` says which listing has to agree, `why` why it proves nothing
     all the same, `note` what else a reader should know. `looked`: the snapshot was taken while the victims were frozen.
-    `later`: what lives on of the driver stands still, and the driver ends only once that goes on again. `unfelt`: it
-    proves nothing because no process can have been affected. `unhealed`: what it took away does not come back, so that
-    a driver which stops after it is not to blame. `committed_meanwhile`: the newest batch that each query had committed
+    `later`: what lives on of the driver stands still, and the driver ends only once that goes on again. `struck`: a
+    process of the pipeline was affected. `healed`: what it took away is back; where it is not, a driver which stops
+    after it is not to blame. `committed_meanwhile`: the newest batch that each query had committed
     before what was away came back, by its checkpoint's name. `confirm` is asked once everything goes on again, and says
     why it was no hit after all."""
 
@@ -56,8 +56,8 @@ class Injection:
     looked: bool = False
     later: bool = False
     note: str = ""
-    unfelt: bool = False
-    unhealed: bool = False
+    struck: bool = True
+    healed: bool = True
     committed_meanwhile: Mapping[str, int] = field(default_factory=dict)
     confirm: Callable[[], str] | None = None
 

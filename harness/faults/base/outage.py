@@ -17,7 +17,7 @@ from harness.stack import Driver, Means, Process
 from harness.triggers import release
 from harness.triggers.base import Planned
 
-UNFELT = (
+UNCONNECTED = (
     "no process of the pipeline was connected to it, and no driver died while it was away; "
     "take `rows` with a batch, where a writer is connected"
 )
@@ -128,14 +128,14 @@ class KillServer:
             gone = self.bring_back(run, hit, server, handed)
         note = "; ".join(filter(None, (f"connected to it: {', '.join(lost)}" if lost else "", *gone)))
         alone = self.component == run.only_checkpoint
-        felt = bool(gone) or self.died(run, driver) or bool(lost and self.missed_at_once and not alone)
+        seen = bool(gone) or self.died(run, driver) or bool(lost and self.missed_at_once and not alone)
         # Whose query has failed needs some seconds to end.
-        unfelt = not (felt or killing.dies(run, driver) or self.noticed(server))
-        why = UNREPEATED if alone else UNFELT if self.missed_at_once else OUTLIVED
+        struck = seen or killing.dies(run, driver) or self.noticed(server)
+        why = UNREPEATED if alone else UNCONNECTED if self.missed_at_once else OUTLIVED
         return Injection(
-            signalled={victim: words}, looked=True, note=note, why=why if unfelt else "", unfelt=unfelt,
+            signalled={victim: words}, looked=True, note=note, why="" if struck else why, struck=struck,
             proof=Proof.SINK if gone else Proof.BEFORE,
-            unhealed=self.unhealed(step.do, server), committed_meanwhile=without,
+            healed=self.heals(step.do, server), committed_meanwhile=without,
         )  # fmt: skip
 
     def bring_back(self, run: RunContext, hit: TriggerHit, server: Restartable, handed: int) -> list[str]:
@@ -156,9 +156,9 @@ class KillServer:
         """Return whether the server itself knows of a client that was affected, though no driver died."""
         return False
 
-    def unhealed(self, fault: Fault, server: Restartable) -> bool:
-        """Return whether it stays away from its clients."""
-        return False
+    def heals(self, fault: Fault, server: Restartable) -> bool:
+        """Return whether its clients have it back."""
+        return True
 
     def meanwhile(self, run: RunContext, step: Step, server: Restartable) -> str:
         """What becomes of the server between SIGKILL and its start; in words, for the evidence."""

@@ -61,8 +61,8 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             rows_seen=hit.blocked.rows if hit.blocked else None,
             in_flight=in_flight,
             asked=step.do.impact is Impact.DRIVER_STOPPED,
-            unfelt=unfelt(done, why, borne_out),
-            unhealed=done.unhealed,
+            struck=struck(done, why, borne_out),
+            healed=done.healed,
             committed_meanwhile=done.committed_meanwhile,
             note="; ".join(filter(None, words)),
         ),
@@ -112,9 +112,10 @@ def missed(in_flight: str, open_still: bool, done: Injection) -> str:
     return done.why if in_flight else "nothing was in flight: every record sent was committed by the pipeline"
 
 
-def unfelt(done: Injection, why: str, borne_out: bool) -> bool:
-    """Return whether it happened as it was to, and proves nothing only because no process can have been affected."""
-    return done.unfelt and why == done.why and borne_out
+def struck(done: Injection, why: str, borne_out: bool) -> bool:
+    """Return whether a process of the pipeline was affected; true also where it did not happen as it was to, so that
+    this says nothing."""
+    return done.struck or why != done.why or not borne_out
 
 
 def agrees(step: Step, hit: TriggerHit, listing: Listing) -> bool:

@@ -78,9 +78,9 @@ class RotateKey(KillServer):
         """A client that was not connected may have been refused."""
         return isinstance(server, Rotates) and server.refused()
 
-    def unhealed(self, fault: Fault, server: Restartable) -> bool:
-        """A key that does not count again; one that cannot be another counts all along."""
-        return isinstance(server, Rotates) and _back_s(fault) is None
+    def heals(self, fault: Fault, server: Restartable) -> bool:
+        """Return whether the key counts again. One that cannot be another counts all along."""
+        return not isinstance(server, Rotates) or _back_s(fault) is not None
 
 
 def _back_s(fault: Fault) -> float | None:

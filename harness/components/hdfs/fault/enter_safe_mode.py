@@ -13,7 +13,7 @@ from harness.scenario import Fault, Impact, Step, Trigger
 from harness.stack import Means
 from harness.triggers.base import Planned
 
-UNFELT = "no driver died of it: nothing that was asked for in that time was a change, or it was asked for again"
+NO_CHANGE = "no driver died of it: nothing that was asked for in that time was a change, or it was asked for again"
 
 
 @runtime_checkable
@@ -59,7 +59,7 @@ class EnterSafeMode:
             server.safe_mode(on=False)
         died = killing.dies(run, driver)
         words = f"in safe mode for {for_s:g} s"
-        return Injection(signalled={"namenode": words}, looked=True, why="" if died else UNFELT, unfelt=not died)
+        return Injection(signalled={"namenode": words}, looked=True, why="" if died else NO_CHANGE, struck=died)
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the safe mode."""

@@ -14,7 +14,7 @@ from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger
 from harness.stack import Means
 from harness.triggers.base import Planned
 
-UNFELT = "no driver died of it: no reader has read a block that is gone"
+NO_READER = "no driver died of it: no reader has read a block that is gone"
 NONE_THERE = "no block of this run lay there"
 
 
@@ -61,9 +61,13 @@ class LoseBlocks:
             server.lose_blocks()
         finally:
             go_on(run, step, hit)
-        felt = _to_read(run, step) or killing.dies(run, driver)
+        struck = _to_read(run, step) or killing.dies(run, driver)
         return Injection(
-            signalled={"datanode": told(lost)}, looked=True, why="" if felt else UNFELT, unfelt=not felt, unhealed=True
+            signalled={"datanode": told(lost)},
+            looked=True,
+            why="" if struck else NO_READER,
+            struck=struck,
+            healed=False,
         )
 
     def freezes(self, fault: Fault) -> bool:

@@ -46,7 +46,7 @@ class LoseNode:
             return done
         run.look(hit)
         server.lose_blocks()
-        return replace(done, signalled={**done.signalled, "datanode": told(lost)}, looked=True, unhealed=True)
+        return replace(done, signalled={**done.signalled, "datanode": told(lost)}, looked=True, healed=False)
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the kill."""
