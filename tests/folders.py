@@ -182,6 +182,8 @@ class Folder:
     positions: list[Position] = field(default_factory=list)
     injections: list[Injected] | None = None
     """What each step's snapshot says; None means that of an honest pipeline, hit with batch 1 in its sinks."""
+    lines: list[Line] = field(default_factory=list)
+    """More lines of the history."""
 
     def write(self) -> Path:
         (self.path / "ledger").mkdir(parents=True)
@@ -198,6 +200,8 @@ class Folder:
                 save(self.path, index, self._table(index, rows))
         for injected in self._injections():
             self._snapshot(injected)
+        for line in self.lines:
+            self._line(line)
         self._told(ProgressRead(progressed=self._progressed(caught_up)))
         for number, tables in enumerate(self.baseline_runs, 1):
             self._baseline_run(number, tables)
@@ -205,8 +209,11 @@ class Folder:
 
     def _told(self, event: Event) -> None:
         """One more line of the history."""
+        self._line(Line(0, 0.1, event))
+
+    def _line(self, line: Line) -> None:
         with (self.path / HISTORY).open("a", encoding="utf-8") as file:
-            file.write(f"{text(Line(0, 0.1, event))}\n")
+            file.write(f"{text(line)}\n")
 
     def _stood(self, snapshot: Snapshot) -> None:
         self._told(SinkRead(step=snapshot.step, moment=snapshot.moment, seconds=0.1, rows=0, stood=snapshot))

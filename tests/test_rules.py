@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from harness.checkers.cells import Row
 from harness.executions import executions
 from harness.faults import fault
-from harness.history import Line, QueryStarted, TaskStarted
+from harness.history import Line, QueryStarted, TaskEnded, TaskStarted
 from harness.judge import Judged, judged
 from harness.judge.ran_again import Ran, in_the_driver, ran_again
 from harness.scenario import Expect, Guarantee, Kind, Sink, Word
@@ -491,7 +491,8 @@ def test_an_error_of_one_sink_keeps_no_baseline_run_from_being_made(ruled: Calla
 def lived(run: RunBuilder, fault_name: str, **evidence: object) -> None:
     """The fault of step 1 spares the driver."""
     step = run.steps[0]
-    alive = replace(step.evidence, driver_status=None, signalled={"kafka": "SIGKILL"}, **evidence)  # type: ignore[arg-type]
+    known = {"driver_status": None, "signalled": {"kafka": "SIGKILL"}, **evidence}
+    alive = replace(step.evidence, **known)  # type: ignore[arg-type]
     run.steps[0] = replace(step, name=fault_name, point="batch-planned", crash_point=None, evidence=alive)
     run.claim(schedule=(replace(STEP, do=fault(fault_name)),))
 
@@ -535,6 +536,55 @@ def test_one_that_was_not_is_exposed_to_a_loss(ruled: Callable[[Build], Judged])
     assert told(ruled(build))[0] is Word.HELD
 
 
+def task(partition: int, began: float, ended: float) -> list[Line]:
+    """A task of the batch in flight, seconds since the run began."""
+    begun = TaskStarted(
+        attempt=1,
+        query="checkpoint",
+        batch=1,
+        stage=3,
+        stage_attempt=0,
+        partition=partition,
+        attempt_number=0,
+        executor="0",
+    )
+    return [Line(0, began, begun), Line(0, ended, TaskEnded(**asdict(begun), outcome="success"))]
+
+
+@pytest.mark.parametrize(
+    ("fault_name", "tasks", "word"),
+    [
+        ("kill kafka", [(1.0, 2.0)], Word.UNTESTED),
+        ("kill kafka", [(1.0, 4.0)], Word.HELD),
+        ("kill kafka", [(1.0, 2.0), (3.5, 4.0)], Word.HELD),
+        ("kill kafka", [], Word.HELD),
+        ("kill postgres", [(1.0, 2.0)], Word.HELD),
+    ],
+)
+def test_a_batch_whose_tasks_had_read_the_source_does_not_miss_it(
+    ruled: Callable[[Build], Judged], fault_name: str, tasks: list[tuple[float, float]], word: Word
+) -> None:
+    """The server is away from 3 s on."""
+
+    def build(run: RunBuilder) -> None:
+        run.found(1, holds=10, again=None)
+        lived(run, fault_name, signalled={fault_name.removeprefix("kill "): "SIGKILL"})
+        run.lines = [line for partition, each in enumerate(tasks) for line in task(partition, *each)]
+
+    assert told(ruled(build)) == (word, {}, set())
+
+
+@pytest.mark.parametrize(("ended", "word"), [(("postgres",), Word.HELD), (("kafka",), Word.UNTESTED)])
+def test_a_pause_that_outlasts_the_session_with_the_sink_interrupts(
+    ruled: Callable[[Build], Judged], ended: tuple[str, ...], word: Word
+) -> None:
+    def build(run: RunBuilder) -> None:
+        run.found(1, holds=10, again=None)
+        lived(run, "pause driver", disconnected=ended)
+
+    assert told(ruled(build)) == (word, {}, set())
+
+
 def started(at_s: float, *, stage: int = 3, number: int = 0, executor: str = "1") -> Line:
     task = TaskStarted(
         attempt=1,
@@ -547,6 +597,11 @@ def started(at_s: float, *, stage: int = 3, number: int = 0, executor: str = "1"
         executor=executor,
     )
     return Line(0, at_s, task)
+
+
+def ended(at_s: float) -> Line:
+    """The end of that task."""
+    return Line(0, at_s, TaskEnded(**asdict(started(at_s).event), outcome="success"))
 
 
 @pytest.mark.parametrize(("executor", "local"), [("0", False), ("driver", True)])
@@ -562,6 +617,9 @@ QUERY_AT_2_5 = Line(0, 2.5, QueryStarted(attempt=1, query="q", query_run="b"))
     [
         ([], Ran.UNKNOWN),
         ([started(1.0)], Ran.NO),
+        ([started(1.0), ended(1.5)], Ran.DONE),
+        ([started(1.0), ended(2.5)], Ran.NO),
+        ([started(1.0), ended(1.5), started(3.0, stage=4)], Ran.NO),
         ([started(1.0), started(3.0, stage=4)], Ran.NO),
         ([started(1.0), started(3.0, number=1)], Ran.RETRIED),
         ([started(1.0), QUERY_AT_2_5, started(3.0, stage=4)], Ran.RESTARTED),

@@ -562,7 +562,7 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     done = FAULTS[kind].inject(run, step, hit)
     # The lost driver works on without NodeManager: whom the trigger holds is held until it has ended.
     away = ["looked", "killed", "back"] if name == "nodemanager" else ["looked", "killed", "let go", "back"]
-    assert (story, list(done.signalled), done.struck) == (away, [name], struck)
+    assert (story, list(done.signalled), not done.why) == (away, [name], struck)
     # The judge is told that the attempt is over, and how it ended.
     assert done.driver_status == (1 if lost and name == "nodemanager" else None)
     elsewhere: Any = SimpleNamespace(stack=SimpleNamespace(servers={}), supervisor=run.supervisor)

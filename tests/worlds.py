@@ -69,6 +69,7 @@ class FakeStack:
     helpers: list[LocalProcess] = field(default_factory=list)
     births: list[float] = field(default_factory=list)
     agent: str = ""
+    servers: dict[str, Any] = field(default_factory=dict)
 
     def launch(self, own: Any, pipeline: Pipeline, *, number: int, log: Path) -> ProcessDriver:
         places = [str(self.folder / "checkpoint"), str(self.folder / "sink")]

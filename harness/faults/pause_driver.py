@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.context import RunContext, TriggerHit
 from harness.faults.base import Injection, lasting
+from harness.faults.base.outage import Connects, Restartable
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
-from harness.stack import Means
+from harness.stack import Means, Process
 from harness.triggers.base import Planned
 from harness.wait import Deadline, until
 
@@ -41,15 +44,29 @@ class PauseDriver:
             # One that ended meanwhile, a worker between two tasks, no longer runs either.
             until("the driver to be paused", lambda: not any(map(signals.moves, tree)), within_s=STOPPED_WITHIN_S)
             run.look(hit)
+            connected = servers(run, tree)
             run.stop.wait(limit.left_s())
             run.resuming(hit)
-            return Injection(signalled={p.name: f"paused for {for_s:g} s" for p in tree if p.stopped()}, looked=True)
+            # What is paused closes no connection.
+            ended = tuple(sorted(connected - servers(run, tree)))
+            return Injection(
+                signalled={p.name: f"paused for {for_s:g} s" for p in tree if p.stopped()},
+                looked=True,
+                disconnected=ended,
+                note=f"its server ended the connection meanwhile: {', '.join(ended)}" if ended else "",
+            )
         finally:
             signals.thaw(tree)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM is paused anyway."""
         return True
+
+
+def servers(run: RunContext, tree: Sequence[Process]) -> set[str]:
+    """Return the components with whose servers any of these processes has a connection."""
+    ports = {name: server.port for name, server in run.stack.servers.items() if isinstance(server, Restartable)}
+    return {name for name, port in ports.items() if any(isinstance(p, Connects) and p.reaches(port) for p in tree)}
 
 
 KIND = PauseDriver()

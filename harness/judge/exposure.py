@@ -123,9 +123,10 @@ def _nothing_at_work(injection: Injection, at: SinkState, last: SinkState) -> Ex
 def _again(executions: Sequence[Execution], injection: Injection, reach: Reach) -> Ran:
     """Return how the batch in flight ran again though the driver lived. Without an agent nothing tells; tasks of an
     executor that was killed are tried again."""
+    assert injection.at is not None
     step = injection.outcome
     mine = [e for e in executions if (e.attempt, e.query, e.batch) == (step.attempt, reach.checkpoint, reach.batch)]
-    seen = ran_again(mine, since_s=step.at_s or 0.0)
+    seen = ran_again(mine, since_s=injection.at.snapshot.at_s)
     return Ran.RETRIED if seen is Ran.UNKNOWN and injection.retried else seen
 
 
@@ -357,16 +358,19 @@ class _Struck:
     @property
     def _went_on(self) -> bool:
         """The driver lived, nothing ran again, and nothing of the batch is missing in the end: the driver was paused,
-        its tasks were not those of the executor that was killed, or it did without what was away. A pause that
-        outlasted a transaction interrupted the batch, whatever the program did then; executors are not paused, and one
-        that committed meanwhile has left rows."""
+        its tasks were not those of the executor that was killed, or it did without what was away, such as a source
+        that its tasks had read. A pause that outlasted a session or a transaction interrupted the batch, whatever the
+        program did then; executors are not paused, and one that committed meanwhile has left rows."""
         if self.died or self.ran_again in (Ran.RETRIED, Ran.RESTARTED) or not self._kept(self.reach.taken):
+            return False
+        evidence = self.injection.outcome.evidence
+        if self.injection.paused and self.scale.sink.kind in evidence.disconnected:
             return False
         if self.injection.paused and self.handed and self._rolled_back and not self.touched:
             return False
-        evidence = self.injection.outcome.evidence
         meanwhile = evidence.committed_meanwhile.get(self.reach.checkpoint, -1)
         without = self.reach.batch is not None and self.reach.batch <= meanwhile
+        without = without or (self.injection.source_away and self.ran_again is Ran.DONE)
         return self.injection.paused or self.injection.retried or not evidence.healed or without
 
     @property

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from harness.judge.read_folder import Run
-from harness.scenario import Impact, StepOutcome
+from harness.scenario import Impact, Scenario, StepOutcome
 from harness.scenario.impact import ENDS_DRIVER, ENDS_EXECUTOR
+from harness.scenario.progress import CHECKPOINT
 from harness.sinks.table import SinkTable, load
 from harness.snapshot import ENDED, INJECTION, RESTART, Progressed, Snapshot
 
@@ -50,6 +51,8 @@ class Injection:
     """No executor of the driver was left."""
     beside: bool = False
     """There are several checkpoints, each with batches of its own."""
+    source_away: bool = False
+    """It took away the source's server, on which neither a sink nor the checkpoint is."""
 
     @property
     def running(self) -> bool:
@@ -107,6 +110,7 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
             worked=step.attempt in worked,
             swept=_swept(run, number),
             beside=beside,
+            source_away=_source_away(run.scenario, step),
         )
         for number, step, injection in made
     )
@@ -131,6 +135,13 @@ def _impact(run: Run, number: int) -> Impact | None:
     """Return what the fault of a step does; None for a step that the schedule lacks."""
     schedule = run.scenario.schedule
     return schedule[number - 1].do.impact if number <= len(schedule) else None
+
+
+def _source_away(scenario: Scenario, step: StepOutcome) -> bool:
+    """Return whether only the source's server was away, and progress is kept in a checkpoint elsewhere."""
+    pipeline, source = scenario.pipeline, scenario.input.source
+    others = {*(sink.kind for sink in scenario.sinks), pipeline.checkpoint}
+    return {*step.evidence.signalled} == {source} - others and pipeline.progress == CHECKPOINT
 
 
 def _swept(run: Run, number: int) -> bool:

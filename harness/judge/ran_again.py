@@ -13,10 +13,12 @@ DRIVER = "driver"
 
 class Ran(Enum):
     """How a batch ran again. `RETRIED`: tasks that had not finished. `RESTARTED`: all of it, since its query was
-    started again. `NO`: its tasks are known, and none was started again. `UNKNOWN`: no task of it is known."""
+    started again. `NO`: its tasks are known, and none was started again. `DONE`: so it is, and all had ended by then.
+    `UNKNOWN`: no task of it is known."""
 
     UNKNOWN = auto()
     NO = auto()
+    DONE = auto()
     RETRIED = auto()
     RESTARTED = auto()
 
@@ -30,7 +32,9 @@ def ran_again(executions: Sequence[Execution], *, since_s: float) -> Ran:
     if restarts and any(task.began > min(restarts) for task in tasks):
         return Ran.RESTARTED
     retries = (task for task in tasks if task.attempt_number or task.stage_attempt)
-    return Ran.RETRIED if any(task.began > since_s for task in retries) else Ran.NO
+    if any(task.began > since_s for task in retries):
+        return Ran.RETRIED
+    return Ran.DONE if all(task.ended is not None and task.ended <= since_s for task in tasks) else Ran.NO
 
 
 def in_the_driver(executions: Sequence[Execution]) -> bool:

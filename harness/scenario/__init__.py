@@ -247,7 +247,8 @@ class Evidence:
     ended; `checkpoint_before` / `_after`: offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver
     was asked to end and may have finished its batch; `struck`: false where it happened, and no process of the
     pipeline can have been affected; `healed`: what it took away is back; `committed_meanwhile`: the newest batch
-    that each query had committed before a server or the network was back, by its checkpoint's name."""
+    that each query had committed before a server or the network was back, by its checkpoint's name; `disconnected`:
+    the components whose servers ended their connections with a driver that was paused."""
 
     signalled: Mapping[str, str] = field(default_factory=dict)
     driver_status: int | None = None
@@ -260,6 +261,7 @@ class Evidence:
     struck: bool = True
     healed: bool = True
     committed_meanwhile: Mapping[str, int] = field(default_factory=dict)
+    disconnected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,7 +135,7 @@ def killed(run: RunContext, driver: Driver | None, done: Injection) -> Injection
     """The same, and that the driver ended by our signal."""
     done = ending(run, driver, done)
     # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
-    return replace(done, why="" if done.driver_status == -signal.SIGKILL else NOT_BORNE_OUT)
+    return replace(done, confirm=lambda: "" if done.driver_status == -signal.SIGKILL else NOT_BORNE_OUT)
 
 
 def _ended(status: int | None) -> str:

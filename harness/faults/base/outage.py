@@ -133,7 +133,7 @@ class KillServer:
         struck = seen or killing.dies(run, driver) or self.noticed(server)
         why = UNREPEATED if alone else UNCONNECTED if self.missed_at_once else OUTLIVED
         return Injection(
-            signalled={victim: words}, looked=True, note=note, why="" if struck else why, struck=struck,
+            signalled={victim: words}, looked=True, note=note, why="" if struck else why,
             proof=Proof.SINK if gone else Proof.BEFORE,
             healed=self.heals(step.do, server), committed_meanwhile=without,
         )  # fmt: skip

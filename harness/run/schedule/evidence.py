@@ -64,6 +64,7 @@ def injected(run: RunContext, step: Step, hit: TriggerHit) -> StepOutcome:
             struck=struck(done, why, borne_out),
             healed=done.healed,
             committed_meanwhile=done.committed_meanwhile,
+            disconnected=done.disconnected,
             note="; ".join(filter(None, words)),
         ),
         at_s=round(run.history.elapsed_s(), 3),
@@ -115,7 +116,7 @@ def missed(in_flight: str, open_still: bool, done: Injection) -> str:
 def struck(done: Injection, why: str, borne_out: bool) -> bool:
     """Return whether a process of the pipeline was affected; true also where it did not happen as it was to, so that
     this says nothing."""
-    return done.struck or why != done.why or not borne_out
+    return not done.why or why != done.why or not borne_out
 
 
 def agrees(step: Step, hit: TriggerHit, listing: Listing) -> bool:

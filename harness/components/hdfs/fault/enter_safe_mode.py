@@ -59,7 +59,7 @@ class EnterSafeMode:
             server.safe_mode(on=False)
         died = killing.dies(run, driver)
         words = f"in safe mode for {for_s:g} s"
-        return Injection(signalled={"namenode": words}, looked=True, why="" if died else NO_CHANGE, struck=died)
+        return Injection(signalled={"namenode": words}, looked=True, why="" if died else NO_CHANGE)
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the safe mode."""

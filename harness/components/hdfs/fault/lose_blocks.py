@@ -66,7 +66,6 @@ class LoseBlocks:
             signalled={"datanode": told(lost)},
             looked=True,
             why="" if struck else NO_READER,
-            struck=struck,
             healed=False,
         )
 
