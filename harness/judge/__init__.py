@@ -61,6 +61,8 @@ class Facts:
     producer: Producer
     sinks: Sequence[Compared]
     findings: Sequence[Attributed]
+    labels: Mapping[int, str]
+    """What findings call the steps, by number."""
     strange: Mapping[int, str]
     """By place, the sinks that hold no expected key, without faults neither: their findings count for nothing."""
     after_baseline: AfterBaseline
@@ -128,6 +130,7 @@ def judged(folder: Path) -> Judged:
         producer=producer,
         sinks=sinks,
         findings=findings,
+        labels=labels,
         strange=strange,
         after_baseline=against(baseline, [each for each in findings if each.finding.position not in strange]),
         stall=stalled(run, injections, baseline.runs),
@@ -172,11 +175,18 @@ def _verdict(facts: Facts) -> Verdict:
         counts=facts.counts,
         exposures=facts.exposures,
         untried=tuple(_untried(run, facts.sinks)),
-        points_hit=tuple(
-            dict.fromkeys((exposure.sink, exposure.point) for exposure in facts.exposures if exposure.counts)
-        ),
+        caused=_caused(facts.labels, violating),
         notes=tuple(_notes(facts)),
     )
+
+
+def _caused(labels: Mapping[int, str], violating: Sequence[Finding]) -> dict[int, tuple[Kind, ...]]:
+    """Return the steps that caused a violation, each with the kinds of its findings."""
+    by_label: dict[str, dict[Kind, None]] = {}
+    for finding in violating:
+        for label in finding.faults:
+            by_label.setdefault(label, {})[finding.kind] = None
+    return {number: tuple(by_label[label]) for number, label in labels.items() if label in by_label}
 
 
 def _reasons(facts: Facts) -> words.Reasons:

@@ -28,7 +28,7 @@ from harness.report import claims, exposures, failure_text
 from harness.report.many import about as abouts
 from harness.report.many.about import NOTHING, About
 from harness.run_folder import command, store
-from harness.scenario import Finding, Kind, StepOutcome, Verdict, Word, plain
+from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word, plain
 
 CAUSE = ("kind", "sink", "position", "checkpoint", "faults", "fits", "without_faults")
 """What groups findings by cause."""
@@ -185,8 +185,8 @@ def entry(run: Run) -> dict[str, Any]:
 
 
 def _fault(step: StepOutcome) -> dict[str, Any]:
-    told = plain(step.evidence).items()
-    evidence = {name: value for name, value in told if value is not False and value not in ({}, "", None)}
+    usual = plain(Evidence())
+    evidence = {name: value for name, value in plain(step.evidence).items() if value != usual[name]}
     place = {"point": step.point, "batch": step.batch, "attempt": step.attempt}
     return {"name": step.name, **place, "hit": step.hit, "evidence": evidence}
 

@@ -356,9 +356,10 @@ class Exposure:
 class Verdict:
     """The answer. `reasons` says why it is no better than it is; `self_tests` maps each planted fault to found or not.
 
-    `exposures` is what the hits exposed, `points_hit` the crash points (each as sink and point) at which one had
-    something exposed that counts, `untried` those at which none had, `notes` what limits the answer and makes it no
-    worse (a folding query, batches that tie)."""
+    `exposures` is what the steps exposed. `caused` has the steps, counted from 1, that caused a violation, each
+    with the kinds of its findings. `untried` are the crash points (each as sink and point) at which no step had
+    something exposed that counts, `notes` what limits the answer and makes it no worse (a folding query, batches
+    that tie)."""
 
     word: Word
     as_expected: bool
@@ -370,7 +371,7 @@ class Verdict:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows and records compared: `records`, `expected_rows`, `sink_rows`, `acknowledged`, `failed`, `unknown`."""
     exposures: tuple[Exposure, ...] = ()
-    points_hit: tuple[tuple[str, str], ...] = ()
+    caused: Mapping[int, tuple[Kind, ...]] = field(default_factory=dict)
     untried: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
