@@ -211,6 +211,25 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 
 
 @main.command()
+@click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
+@click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
+@click.option("--dry-run", is_flag=True, help="Watch the pipeline, print its cells, and crash nothing.")
+@click.option("--spark", metavar="LINE", help=ON_LINE)
+@running
+@click.pass_context
+def sweep(
+    ctx: click.Context, /, *, paths: tuple[Path, ...], seed: int | None, dry_run: bool, spark: str | None, **rest: Any
+) -> None:
+    """Crash the pipelines of scenarios at every crash point that they have.
+
+    A run without faults shows the crash points. The schedules of the files are not played."""
+    from harness.sweep.command import sweep as swept
+
+    load_own_kinds(find(paths))
+    ctx.exit(swept(paths, options(seed=seed, spark=line_of(spark), **rest), dry_run=dry_run))
+
+
+@main.command()
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="SCENARIOS...")
 @click.option("--for", "for_", required=True, metavar="TIME", help="How long it may take, e.g. 2h.")
 @click.option(

@@ -59,9 +59,7 @@ def run(
     root = project_root(Path(scenario.path))
     refuse([scenario], stack.name)
     workload = make(scenario.input, seed=seed, root=root)
-    stack.ensure(needed([scenario]))
-    if (lines := other_lines.asked(scenario)) and isinstance(stack, RunsLines):
-        stack.need(lines)
+    ready(scenario, stack)
     run_id = f"r{secrets.token_hex(4)}"
     folder = RunFolder.create(reports, scenario.name, run_id)
     with disk("keep the run", folder.path):
@@ -75,6 +73,13 @@ def run(
         live = Live(scenario, stack, folder, history, run_id=run_id, root=root, seed=seed)
         verdict = _judged(live, workload, began)
     return Result(verdict=verdict, folder=folder.path, seconds=monotonic() - began)
+
+
+def ready(scenario: Scenario, stack: Stack) -> None:
+    """Start what a run of the scenario needs and the stack has not started yet. Raises StackError."""
+    stack.ensure(needed([scenario]))
+    if (lines := other_lines.asked(scenario)) and isinstance(stack, RunsLines):
+        stack.need(lines)
 
 
 def _judged(live: Live, workload: Workload, began: float) -> Verdict:

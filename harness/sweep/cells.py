@@ -1,0 +1,111 @@
+"""The cells of a pipeline: each place in a batch's course that a run without faults shows, with each fault that it
+admits."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from harness.faults import FAULTS
+from harness.faults.base import Implies
+from harness.history import BatchPlanned, CheckpointOp, Line
+from harness.nightly.moments import Target, exposes, faults, moments
+from harness.operation import Op, file_batch
+from harness.scenario import CrashPoint, Fault, Impact, Scenario, Trigger
+from harness.scenario.impact import ENDS_EXECUTOR
+from harness.stack import Means
+from harness.triggers import TRIGGERS
+from harness.triggers.base import Trait, at_point, has
+from harness.triggers.op import KIND as OPERATION
+
+FILES = ("offsets", "commits", "state")
+CHANGES = (Op.CREATE, Op.RENAME, Op.DELETE)
+WATCHED = (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED)
+"""The places that a checkpoint's files show where no agent reports operations."""
+OF_SERVERS = (Impact.NONE, Impact.SERVER_AWAY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One place, one fault, one kind of batch. The trigger names no batch yet."""
+
+    when: Trigger
+    do: Fault
+    first: bool = False
+
+    @property
+    def batch(self) -> str:
+        """Return the kind of batch, in words."""
+        return "first batch" if self.first else "later batch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a run without faults shows: the cells, and the number of the first batch that has records."""
+
+    cells: Sequence[Cell]
+    first_batch: int
+
+
+def found(history: Sequence[Line], scenario: Scenario, means: Collection[Means]) -> Found:
+    """Return the cells of the pipeline whose run without faults has this history, on a stack with these means."""
+    taken = _batches(history)
+    first_batch = min((batch for _, batch in taken), default=0)
+    operations = list(_operations(history, taken))
+    inside = list(_inside(scenario))
+    cells = [
+        Cell(when=when, do=do, first=first)
+        for first in (False, True)
+        for when in (*operations, *inside)
+        for do in _faults(scenario, when, means)
+        if _plain(do) or (not first and (when.point is CrashPoint.BATCH_PLANNED or when in inside))
+    ]
+    return Found(cells=cells, first_batch=first_batch)
+
+
+def _batches(history: Sequence[Line]) -> set[tuple[str, int]]:
+    """Return the batches that took records of the run's source, each with its query."""
+    planned = (line.event for line in history if isinstance(line.event, BatchPlanned))
+    return {(event.query, event.batch) for event in planned if any(end > start for start, end in event.ranges.values())}
+
+
+def _operations(history: Sequence[Line], taken: set[tuple[str, int]]) -> Iterator[Trigger]:
+    """Yield the operations on the files of batches that took records, in the order in which a batch has them; the crash
+    points that a checkpoint's files show where none was reported."""
+    many = len({query for query, _ in taken}) > 1
+    seen: dict[tuple[str, Op, str, str], None] = {}
+    for event in (line.event for line in history):
+        if not isinstance(event, CheckpointOp) or (event.query, file_batch(event.path)) not in taken:
+            continue
+        log = event.path.partition("/")[0]
+        if event.op in CHANGES and log in FILES:
+            seen[event.query, event.op, log, event.when] = None
+    for query, op, log, side in seen:
+        name = query.rpartition("/")[2] if many else None
+        yield OPERATION.trigger(op, query=name, path=log, when=side)
+    if not seen:
+        yield from (at_point(point, batch=None) for point in WATCHED if taken)
+
+
+def _inside(scenario: Scenario) -> Iterator[Trigger]:
+    """Yield the places while the sink is written: a row, and the failpoints that the scenario's file names."""
+    target = Target(base=replace(scenario, schedule=()), named=tuple(step.when for step in scenario.schedule))
+    for when in moments(Random(scenario.seed), target, target.base, 0):
+        kind = TRIGGERS[when.kind]
+        if not when.implied and (has(kind, Trait.COUNTS_ROWS) or has(kind, Trait.IN_PROGRAM)) and exposes(when):
+            yield replace(when, batch=None)
+
+
+def _faults(scenario: Scenario, when: Trigger, means: Collection[Means]) -> Iterator[Fault]:
+    """Yield what kills the driver, executors or a server at a place: of each kind the first of its options."""
+    kinds: dict[str, Fault] = {}
+    for do in faults(Random(scenario.seed), scenario, replace(when, batch=1), means):
+        if not isinstance(FAULTS[do.kind], Implies):
+            kinds.setdefault(do.kind, do)
+    yield from (do for do in kinds.values() if do.impact in (Impact.DRIVER_KILLED, *ENDS_EXECUTOR, *OF_SERVERS))
+
+
+def _plain(do: Fault) -> bool:
+    """Return whether it is the driver's death alone: its executors live on for a moment."""
+    return do.impact is Impact.DRIVER_KILLED and not {Means.SIGNAL_EXECUTORS} & FAULTS[do.kind].needs

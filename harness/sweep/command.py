@@ -1,0 +1,223 @@
+"""A sweep on a real stack: watch the pipeline once without faults, crash it at every cell, answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.fields.paths import find, project_root
+from harness.history import AttemptStarted, BatchPlanned, History, Line, whole
+from harness.load import load_all
+from harness.report import render
+from harness.report.ci import github, junit
+from harness.report.escape import visible
+from harness.report.summary import Run
+from harness.run.baseline.runs import baseline_run
+from harness.run.loop import ready
+from harness.run_folder import store
+from harness.scenario import Scenario
+from harness.stack import Stack
+from harness.stacks.needed_parts import component_names
+from harness.stacks.other_lines import on
+from harness.stacks.registry import STACKS
+from harness.suite import Suite, one, only_suite, signals, supported
+from harness.suite.options import Options
+from harness.suite.options import jobs as jobs_of
+from harness.suite.progress import progress
+from harness.suite.side_by_side import played, threads
+from harness.suite.suite_stack import stack_of, up
+from harness.sweep import answer
+from harness.sweep.cells import Cell, Found, found
+from harness.sweep.packing import MOST, Packed, packed
+from harness.sweep.results import Result, told
+
+ROUNDS = (MOST, MOST, 1)
+"""Cells of one run at most: all, then what was not reached or came after a violated cell, at last each alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watched:
+    """A pipeline, and what its run without faults showed. `seconds` is what that run took, `start_s` what a start of
+    the driver takes."""
+
+    scenario: Scenario
+    found: Found
+    seconds: float
+    start_s: float
+
+    def minutes(self, runs: Sequence[Packed], jobs: int) -> float:
+        """Return about how long these runs take."""
+        starts = sum(len(run.cells) for run in runs)
+        return (len(runs) * self.seconds + 2 * starts * self.start_s) / jobs / 60
+
+
+@dataclass(kw_only=True)
+class Swept:
+    """One pipeline, cell by cell."""
+
+    watched: Watched
+    results: list[Result] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Return what the answer calls it."""
+        return self.watched.scenario.path or self.watched.scenario.name
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        """Return its cells."""
+        return self.watched.found.cells
+
+
+def sweep(paths: Sequence[Path], options: Options, *, dry_run: bool = False) -> int:
+    """Crash each pipeline of these scenario files at every cell; return the exit code. Raises UsageError,
+    ScenarioError, StackError."""
+    scenarios = [on(each, options.spark) for each in load_all(find(paths), effects=True)]
+    bases = [replace(each, schedule=()) for each in supported(scenarios, options.stack)]
+    named = {each.path: each.schedule for each in scenarios}
+    hit = {name for each in bases for name in component_names(each)}
+    stack = stack_of(options, bases, hit=hit)
+    with signals(), only_suite(options.reports), up(stack):
+        codes = []
+        for base in bases:
+            watched = _watched(replace(base, schedule=named[base.path]), stack, options)
+            codes.append(_planned(watched, options) if dry_run else _swept(watched, stack, options))
+    return max(codes, key=(0, 3, 1, 4).index)
+
+
+def _watched(scenario: Scenario, stack: Stack, options: Options) -> Watched:
+    """Return what a run of the pipeline without faults shows; one that is kept is read again. Raises UsageError where
+    the pipeline does not work, or has no cell."""
+    base, root = replace(scenario, schedule=()), project_root(Path(scenario.path))
+    folder = store.latest(options.reports) / f"watched-{store.slug(scenario.name)}"
+    folder.mkdir(parents=True, exist_ok=True)
+    seed = scenario.seed if options.seed is None else options.seed
+    _say(f"watching {scenario.name} without faults")
+    ready(base, stack)
+    with closing(History(None)) as history:
+        target = baseline_run(
+            base, stack, folder=folder, number=1, seed=seed, root=root, portions=None, history=history
+        )
+    outcome = store.RunFolder(target).read()["run"]["outcome"]
+    if outcome["error"] or not outcome["caught_up"]:
+        why = outcome["error"] or "; ".join(outcome["reasons"])
+        raise UsageError(f"asked to sweep {scenario.path}; without faults it does not work: {why}. Mend that first")
+    lines = whole(target / "history.jsonl")
+    cells = found(lines, scenario, STACKS[options.stack].means)
+    if not cells.cells:
+        raise UsageError(f"asked to sweep {scenario.path}; the stack {options.stack} can inject no fault into it")
+    return Watched(scenario=base, found=cells, seconds=float(outcome["seconds"]), start_s=_start_s(lines))
+
+
+def _start_s(lines: Sequence[Line]) -> float:
+    """Return how long the driver took from its launch to its first batch."""
+    began = next((line.at_s for line in lines if isinstance(line.event, AttemptStarted)), 0.0)
+    return next((line.at_s - began for line in lines if isinstance(line.event, BatchPlanned)), 0.0)
+
+
+def _planned(watched: Watched, options: Options) -> int:
+    """Print the plan; return the exit code."""
+    for line in _plan(watched, options):
+        print(line)
+    for cell in watched.found.cells:
+        print(visible(f"  {cell.do} {cell.when.place}, {cell.batch}"))
+    return 0
+
+
+def _plan(watched: Watched, options: Options) -> Iterator[str]:
+    cells = watched.found.cells
+    runs = packed(watched.scenario, cells, range(len(cells)), watched.found.first_batch)
+    jobs = jobs_of(options, [run.scenario for run in runs])
+    minutes = watched.minutes(runs, jobs)
+    yield f"{watched.scenario.name}: {len(cells)} cells in {len(runs)} runs, about {minutes:.0f} minutes"
+
+
+def _swept(watched: Watched, stack: Stack, options: Options) -> int:
+    """Play every cell, and again what is to be tried again; print the answer, and return the exit code."""
+    for line in _plan(watched, options):
+        _say(line)
+    swept = Swept(watched=watched)
+    left: Sequence[int] = range(len(swept.cells))
+    first = watched.found.first_batch
+    runs = packed(watched.scenario, swept.cells, left, first)
+    suite = Suite(options, progress(jobs=jobs_of(options, [run.scenario for run in runs])))
+    with closing(suite.progress):
+        for number, most in enumerate(ROUNDS, 1):
+            runs = packed(watched.scenario, swept.cells, left, first, most)
+            left = _round(swept, runs, stack, suite, last=number == len(ROUNDS))
+    return _answer(swept, suite)
+
+
+def _round(swept: Swept, runs: Sequence[Packed], stack: Stack, suite: Suite, *, last: bool) -> list[int]:
+    """Play the runs; return the cells to try again."""
+    again: list[int] = []
+    if not runs:
+        return again
+    done, work = len(suite.runs), [run.scenario for run in runs]
+    jobs = jobs_of(suite.options, work)
+
+    def play(number: int, scenario: Scenario) -> None:
+        stack.health()
+        total, steps = done + len(work), len(scenario.schedule)
+        heard = suite.progress.started(scenario.name, number=done + number, total=total, steps=steps)
+        run = one(scenario, stack, options=suite.options, listener=heard)
+        cells = runs[number - 1].cells
+        out = told(run.verdict, cells, sound=_sound(run), folder=run.folder, last=last)
+        swept.results += out.results
+        again.extend(out.again)
+        suite.add(done + number, run)
+
+    with threads(jobs) as pool:
+        if jobs > 1:
+            played(work, pool, play)
+        else:
+            for number, scenario in enumerate(work, 1):
+                play(number, scenario)
+    return sorted(again)
+
+
+def _sound(run: Run) -> bool:
+    """Return whether all records were committed, the sinks came to rest, and every planted error was found."""
+    if run.folder is None:
+        return False
+    outcome = store.RunFolder.open(run.folder).read("run")["run"].get("outcome") or {}
+    settled = outcome.get("caught_up") and not (outcome.get("reasons") or outcome.get("error"))
+    tests = run.verdict.self_tests
+    return bool(settled and tests and all(tests.values()))
+
+
+def _answer(swept: Swept, suite: Suite) -> int:
+    """Print the sentence, the grid and what says nothing; keep them; return the exit code."""
+    cells, results, scenario = swept.cells, swept.results, swept.watched.scenario
+    options, code = suite.options, answer.code(scenario.expect, results)
+    kept = {
+        "sweep": swept.name,
+        "sentence": answer.sentence(swept.name, cells, results),
+        "exit_code": code,
+        "cells": [
+            {"place": cell.when.place, "fault": str(cell.do), "batch": cell.batch, **_plain(results, place)}
+            for place, cell in enumerate(cells)
+        ],
+    }
+    store.write(store.latest(options.reports) / "sweep.json", json.dumps(kept, indent=1, default=str) + "\n")
+    if options.junit is not None:
+        junit.write(options.junit, suite.runs)
+    index = render.index(options.reports, suite.runs)
+    with github.no_commands():
+        print("\n".join(map(visible, ["", *answer.grid(cells, results)])))
+        print("\n".join(map(visible, ["", *answer.untold(cells, results)])))
+        print(f"\n{visible(str(kept['sentence']))}\nreport: {index}", flush=True)
+    return code
+
+
+def _plain(results: Sequence[Result], place: int) -> dict[str, object]:
+    return next((asdict(each) for each in results if each.cell == place), {"word": None})
+
+
+def _say(words: str) -> None:
+    print(github.guarded(f"onceproof: {visible(words)}"), file=sys.stderr, flush=True)

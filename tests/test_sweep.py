@@ -1,0 +1,242 @@
+"""A sweep without a stack: which cells a history shows, how they are packed, what a run says of each, the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.faults import FAULTS, fault
+from harness.history import BatchPlanned, CheckpointOp, Event, Line
+from harness.operation import Op, Side
+from harness.scenario import (
+    Evidence,
+    Expect,
+    Exposure,
+    Finding,
+    Harm,
+    Kind,
+    Pipeline,
+    Scenario,
+    Sink,
+    StepOutcome,
+    Verdict,
+    Word,
+)
+from harness.stacks.registry import STACKS
+from harness.suite.side_by_side import alone
+from harness.sweep import answer
+from harness.sweep.cells import Cell, found
+from harness.sweep.packing import APART, packed
+from harness.sweep.results import Result, told
+from harness.triggers import TRIGGERS
+
+SCENARIO = Scenario(
+    name="orders",
+    pipeline=Pipeline(entry="orders.py"),
+    sinks=(Sink(kind="postgres", target="orders", effect="select id from ledger", key=("id",)),),
+)
+KILL = fault("kill driver")
+MEANS = STACKS["processes"].means
+BEFORE = TRIGGERS["point"].trigger("sink-committed")
+
+
+def operation(op: Op, path: str, when: Side, query: str = "checkpoint") -> CheckpointOp:
+    return CheckpointOp(attempt=1, query=query, path=path, op=op, when=when)
+
+
+def lines(*events: Event) -> list[Line]:
+    return [Line(number, float(number), event) for number, event in enumerate(events)]
+
+
+def planned(batch: int, records: int = 10, query: str = "checkpoint") -> BatchPlanned:
+    return BatchPlanned(query=query, attempt=1, batch=batch, ranges={0: (0, records)})
+
+
+def both(op: Op, path: str, query: str = "checkpoint") -> list[CheckpointOp]:
+    return [operation(op, path, side, query) for side in Side]
+
+
+def places(history: list[Line], **changes: Any) -> dict[str, list[str]]:
+    """The faults of later batches, by place."""
+    out: dict[str, list[str]] = {}
+    for cell in found(history, replace(SCENARIO, **changes), MEANS).cells:
+        if not cell.first:
+            out.setdefault(cell.when.place + (f", {cell.when.query}" if cell.when.query else ""), []).append(
+                str(cell.do)
+            )
+    return out
+
+
+def test_the_operations_of_batches_with_records_are_cells_in_their_order() -> None:
+    history = lines(
+        *both(Op.CREATE, "offsets/0"), planned(0, records=0), *both(Op.RENAME, "metadata"),
+        planned(1), *both(Op.RENAME, "offsets/1"), *both(Op.CREATE, "state/0/0/2.delta"), *both(Op.RENAME, "commits/1"),
+        operation(Op.MKDIRS, "state/0/0/2.delta", Side.BEFORE),
+    )  # fmt: skip
+    assert list(places(history)) == [
+        "before rename of offsets", "after rename of offsets", "before create of state", "after create of state",
+        "before rename of commits", "after rename of commits", next(each for each in places(history) if "row" in each),
+    ]  # fmt: skip
+    assert found(history, SCENARIO, MEANS).first_batch == 1
+
+
+def test_where_no_operation_was_reported_the_checkpoints_files_show_the_places() -> None:
+    assert [each for each in places(lines(planned(1))) if "row" not in each] == [
+        "batch-planned", "sink-committed", "batch-committed",
+    ]  # fmt: skip
+
+
+def test_executors_and_servers_are_struck_while_the_batch_is_at_work() -> None:
+    history = lines(planned(1), *both(Op.RENAME, "offsets/1"), *both(Op.RENAME, "commits/1"))
+    seen = places(history)
+    assert seen["before rename of commits"] == ["kill driver"]
+    assert {"kill driver", "kill postgres", "kill kafka"} < {*seen["after rename of offsets"]}
+    assert {"kill executor", "kill postgres"} < {*seen[next(each for each in seen if "row" in each)]}
+    assert "crash mid-sink" not in {each for kinds in seen.values() for each in kinds}
+    firsts = [cell for cell in found(history, SCENARIO, MEANS).cells if cell.first]
+    assert {str(cell.do) for cell in firsts} == {"kill driver"}
+
+
+def test_of_several_queries_each_place_names_its_own() -> None:
+    history = lines(planned(1, query="a"), planned(1, query="b"), *both(Op.RENAME, "commits/1", "a"))
+    assert "before rename of commits, a" in places(history)
+
+
+def cells(*firsts: bool, shared: bool = False) -> list[Cell]:
+    do = fault("kill postgres", for_s=1.0) if shared else KILL
+    return [Cell(when=BEFORE, do=do, first=first) for first in firsts]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40), st.integers(0, 3), st.integers(1, 9))
+def test_each_cell_is_packed_once_with_a_batch_of_its_own(
+    drawn: list[tuple[bool, bool]], first_batch: int, most: int
+) -> None:
+    every = [Cell(when=BEFORE, do=KILL if own else fault("kill postgres", for_s=1.0), first=f) for f, own in drawn]
+    runs = packed(SCENARIO, every, range(len(every)), first_batch, most)
+    assert sorted(place for run in runs for place in run.cells) == list(range(len(every)))
+    for run in runs:
+        batches = [step.when.batch for step in run.scenario.schedule]
+        assert all(after - before >= APART for before, after in pairwise(map(int, map(str, batches))))
+        assert [step.do for step in run.scenario.schedule] == [every[place].do for place in run.cells]
+        assert all(
+            (batch == first_batch) is every[place].first for batch, place in zip(batches, run.cells, strict=True)
+        )
+        assert len({alone(replace(run.scenario, schedule=(step,))) for step in run.scenario.schedule}) == 1
+        assert 1 <= len(run.cells) <= most
+        assert run.scenario.restart.max_restarts >= len(run.cells)
+
+
+def step(number: int, *, hit: bool = True) -> StepOutcome:
+    evidence = Evidence(signalled={"1": "gone"}, driver_status=-9) if hit else Evidence(note="it never came")
+    return StepOutcome(name="kill driver", point="p", batch=number, hit=hit, evidence=evidence, attempt=number)
+
+
+def exposure(number: int, **changes: Any) -> Exposure:
+    return replace(
+        Exposure(step=number, position=0, sink="s", harm=Harm.LOSS, point="p", note="loss", records=7), **changes
+    )
+
+
+def verdict(word: Word = Word.HELD, **changes: Any) -> Verdict:
+    plain = Verdict(
+        word=word, as_expected=True, expect="held", steps=(step(1), step(2)), exposures=(exposure(1), exposure(2))
+    )
+    return replace(plain, **changes)
+
+
+def words(verdict: Verdict, *, sound: bool = True, last: bool = False) -> tuple[list[tuple[int, Word]], list[int]]:
+    out = told(verdict, (4, 5), sound=sound, folder=None, last=last)
+    return [(each.cell, each.word) for each in out.results], list(out.again)
+
+
+HELD, VIOLATED, UNTESTED = Word.HELD, Word.VIOLATED, Word.UNTESTED
+LOST = Finding(kind=Kind.LOST, sink="s")
+
+
+@pytest.mark.parametrize(
+    ("of", "sound", "results", "again"),
+    [
+        (verdict(), True, [(4, HELD), (5, HELD)], []),
+        (verdict(), False, [], [4, 5]),
+        (verdict(UNTESTED, exposures=(exposure(1),)), True, [(4, HELD), (5, UNTESTED)], []),
+        (verdict(UNTESTED, exposures=(exposure(1), exposure(2, why="x"))), True, [(4, HELD), (5, UNTESTED)], []),
+        (verdict(UNTESTED, steps=(step(1), step(2, hit=False))), True, [(4, HELD)], [5]),
+        (verdict(UNTESTED, steps=(step(1),)), True, [(4, HELD)], [5]),
+        (
+            verdict(VIOLATED, caused={1: (Kind.LOST,)}, findings=(replace(LOST, faults=("a",)),)),
+            True,
+            [(4, VIOLATED)],
+            [5],
+        ),
+        (
+            verdict(VIOLATED, caused={2: (Kind.LOST,)}, findings=(replace(LOST, faults=("b",)),)),
+            True,
+            [(4, HELD), (5, VIOLATED)],
+            [],
+        ),
+        (verdict(VIOLATED, findings=(replace(LOST, fits=("a", "b")),)), True, [], [4, 5]),
+    ],
+)
+def test_what_a_run_says_of_each_of_its_cells(
+    of: Verdict, sound: bool, results: list[tuple[int, Word]], again: list[int]
+) -> None:
+    assert words(of, sound=sound) == (results, again)
+
+
+def test_the_last_try_says_why_there_is_no_better_word() -> None:
+    missed = verdict(UNTESTED, steps=(step(1), step(2, hit=False)))
+    out = told(missed, (4, 5), sound=True, folder=None, last=True)
+    assert [(each.word, each.why) for each in out.results] == [(HELD, ""), (UNTESTED, "it never came")]
+    unsound = told(verdict(Word.INCONCLUSIVE, reasons=("not caught up",)), (4,), sound=False, folder=None, last=True)
+    assert [(each.word, each.why) for each in unsound.results] == [(Word.INCONCLUSIVE, "not caught up")]
+
+
+def result(cell: int, word: Word, *kinds: Kind) -> Result:
+    return Result(cell=cell, word=word, kinds=kinds, records=7)
+
+
+@pytest.mark.parametrize(
+    ("expect", "results", "code"),
+    [
+        (Expect(), [result(0, HELD), result(1, UNTESTED)], 0),
+        (Expect(), [result(0, HELD), result(1, VIOLATED, Kind.LOST)], 1),
+        (Expect(), [result(0, UNTESTED)], 3),
+        (Expect(), [result(0, HELD), result(1, Word.INCONCLUSIVE)], 3),
+        (Expect(), [result(0, HELD), result(1, Word.ERROR)], 4),
+        (Expect(word=VIOLATED, kinds=(Kind.LOST,)), [result(0, HELD), result(1, VIOLATED, Kind.LOST)], 0),
+        (Expect(word=VIOLATED, kinds=(Kind.LOST,)), [result(0, HELD), result(1, VIOLATED, Kind.DUPLICATED)], 1),
+        (Expect(word=VIOLATED, kinds=(Kind.LOST,)), [result(0, HELD)], 1),
+    ],
+)
+def test_the_exit_code(expect: Expect, results: list[Result], code: int) -> None:
+    assert answer.code(expect, results) == code
+
+
+def test_the_grid_fits_a_terminal_and_has_each_cell() -> None:
+    long = TRIGGERS["failpoint"].trigger("a-failpoint-with-a-very-long-name-that-goes-on-and-on-and-on")
+    every = [*cells(True, False), Cell(when=long, do=KILL)]
+    shown = answer.grid(every, [result(0, HELD), result(1, VIOLATED, Kind.DUPLICATED)])
+    assert all(len(line) <= answer.WIDTH for line in shown)
+    assert len(shown) == 3
+    assert "held (7)" in shown[1]
+    assert "DUPLICATED" in shown[1]
+    assert "not tried" in shown[2]
+
+
+def test_the_sentence_counts_what_was_tried_and_what_was_not() -> None:
+    every = cells(True, False, False)
+    held = [result(0, HELD), result(1, HELD), result(2, UNTESTED)]
+    assert answer.sentence("a.py", every, held) == "a.py: held at all 2 cells tried; 1 say nothing"
+    broken = [result(0, HELD), result(1, VIOLATED, Kind.LOST), result(2, HELD)]
+    assert answer.sentence("a.py", every, broken) == "a.py: breaks at 1 of 3 cells (lost)"
+    assert answer.sentence("a.py", every, []) == "a.py: untested: none of 3 cells exposed anything"
+    assert answer.untold(every, held) == [f"untested: kill driver {BEFORE.place}, later batch: "]
+
+
+def test_every_kind_of_fault_that_a_place_admits_can_be_said() -> None:
+    assert all(fault(each.about.name) for each in FAULTS if not each.about.options.model_fields)
