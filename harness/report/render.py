@@ -91,7 +91,7 @@ def index_of(reports: Path, seen: Sequence[Seen], hunted: Sequence[Hunted] = ())
 def many_page(folder: Path, many: Many, *, programs: bool = True) -> str:
     """The page of many runs as text, of `budget.MOST_BYTES` at most; links are relative to `folder`. `programs`: a
     summary.json lies beside it."""
-    links = {seen.folder: _link(folder, seen.folder) for seen in many.seen}
+    links = {seen.folder: link(folder, seen.folder) for seen in many.seen}
     for shown in many_runs.EVERY:
         template = _environment(shown.text).get_template("many.html.j2")
         text = template.render(
@@ -108,6 +108,12 @@ def many_page(folder: Path, many: Many, *, programs: bool = True) -> str:
 def store_page(**texts: Any) -> str:
     """The list of a store's runs, for `onceproof serve`."""
     return _environment(LIST_TEXT).get_template("store.html.j2").render(made_by=__version__, **texts)
+
+
+def sweep(target: Path, **texts: Any) -> Path:
+    """Write the page of a sweep and return it. Raises HarnessError when the disk refuses."""
+    store.write(target, _environment(LIST_TEXT).get_template("sweep.html.j2").render(made_by=__version__, **texts))
+    return target
 
 
 def parts(found: store.RunFolder) -> page.Parts:
@@ -168,8 +174,8 @@ def _starved(found: store.RunFolder) -> dict[int, int]:
     return out
 
 
-def _link(folder: Path, run: Path | None) -> str | None:
-    """The address of a run's page, relative to `folder`; None where there is none, or a link in its place."""
+def link(folder: Path, run: Path | None) -> str | None:
+    """Return the address of a run's page, relative to `folder`; None where there is none, or a link in its place."""
     if run is None or (run / PAGE).is_symlink() or not (run / PAGE).is_file():
         return None
     return quote(os.fsencode(os.path.relpath((run / PAGE).resolve(), folder.resolve())))

@@ -9,5 +9,6 @@ cells.py     the cells of a pipeline, from the history of a run without faults; 
 packing.py   the runs that have them; pure
 results.py   what a run says of each of its cells; pure
 answer.py    one sentence, the grid, the exit code; pure
+pages.py     the page of a sweep
 command.py   the same on a real stack
 """

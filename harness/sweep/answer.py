@@ -12,21 +12,23 @@ from harness.sweep.results import Result
 COUNTING = (Word.HELD, Word.VIOLATED)
 WIDTH = 80
 FIRST, LATER = "first batch", "later batch"
+NOT_REACHED, NOT_EXPOSED = "not reached", "not exposed"
+"""A step that was never injected, and one that was and exposed nothing."""
 
 
 def sentence(name: str, cells: Sequence[Cell], results: Sequence[Result]) -> str:
     """Return what is known of the pipeline, in one sentence."""
-    tried = [each for each in results if each.word in COUNTING]
+    counting = [each for each in results if each.word in COUNTING]
     broken = [each for each in results if each.word is Word.VIOLATED]
-    left = len(cells) - len(tried)
-    rest = f"; {left} say nothing" if left else ""
+    left = Counter(mark(each) for each in results if each.word not in COUNTING)
+    left["not tried"] = len(cells) - len(results)
+    rest = "".join(f"; {count} {word}" for word, count in left.items() if count)
     if broken:
-        kinds = Counter(kind for each in broken for kind in each.kinds)
-        told = ", ".join(kinds) or "violated"
-        return f"{name}: breaks at {len(broken)} of {len(tried)} cells ({told}){rest}"
-    if tried:
-        return f"{name}: held at all {len(tried)} cells tried{rest}"
-    return f"{name}: untested: none of {len(cells)} cells exposed anything"
+        kinds = ", ".join(dict.fromkeys(kind for each in broken for kind in each.kinds))
+        return f"{name}: breaks at {len(broken)} of {len(counting)} cells ({kinds}){rest}"
+    if counting:
+        return f"{name}: held at all {len(counting)} cells at which records were exposed{rest}"
+    return f"{name}: untested{rest}"
 
 
 def code(expect: Expect, results: Sequence[Result]) -> int:
@@ -52,20 +54,29 @@ def mark(result: Result | None) -> str:
         return ", ".join(result.kinds).upper() or "VIOLATED"
     if result.word is Word.HELD:
         return f"held ({result.records})"
+    if result.word is Word.UNTESTED:
+        return NOT_REACHED if result.batch is None else NOT_EXPOSED
     return str(result.word)
+
+
+def table(cells: Sequence[Cell]) -> tuple[dict[tuple[str, str], dict[str, int]], list[str]]:
+    """Return by crash point and fault the place of each cell, by its kind of batch; and the kinds of batches."""
+    rows: dict[tuple[str, str], dict[str, int]] = {}
+    for place, cell in enumerate(cells):
+        point = cell.when.place if cell.when.query is None else f"{cell.when.place}, {cell.when.query}"
+        rows.setdefault((point, str(cell.do)), {})[cell.batch] = place
+    return rows, [each for each in (FIRST, LATER) if any(each in row for row in rows.values())]
 
 
 def grid(cells: Sequence[Cell], results: Sequence[Result]) -> list[str]:
     """Return the grid in lines of at most 80 columns: a row for each place and fault, a column for each kind of
     batch."""
     known = {each.cell: each for each in results}
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for place, cell in enumerate(cells):
-        head = (cell.when.place if cell.when.query is None else f"{cell.when.place}, {cell.when.query}", str(cell.do))
-        rows.setdefault(head, {})[cell.batch] = mark(known.get(place))
-    columns = [each for each in (FIRST, LATER) if any(each in row for row in rows.values())]
+    rows, columns = table(cells)
     lines = [("crash point", "fault", *columns)]
-    lines += [(point, fault, *(row.get(each, "") for each in columns)) for (point, fault), row in rows.items()]
+    for (point, fault), places in rows.items():
+        marks = (mark(known.get(places[each])) if each in places else "" for each in columns)
+        lines.append((point, fault, *marks))
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     widths[0] = min(widths[0], max(12, WIDTH - 2 * (len(widths) - 1) - sum(widths[1:])))
     return [
@@ -74,11 +85,16 @@ def grid(cells: Sequence[Cell], results: Sequence[Result]) -> list[str]:
     ]
 
 
+def place(cell: Cell) -> str:
+    """Return a cell in words."""
+    return f"{cell.do} {cell.when.place} ({cell.batch})"
+
+
 def untold(cells: Sequence[Cell], results: Sequence[Result]) -> list[str]:
-    """Return a line for each cell that says nothing, with the reason."""
-    out = []
+    """Return a line for each reason why cells say nothing, with the places that it holds for."""
+    out: dict[tuple[str, str], list[str]] = {}
     for each in sorted(results, key=lambda each: each.cell):
         if each.word not in COUNTING:
             cell = cells[each.cell]
-            out.append(f"{each.word}: {cell.do} {cell.when.place}, {cell.batch}: {each.why}")
-    return out
+            out.setdefault((mark(each), each.why), []).append(place(cell))
+    return [f"{head}: {', '.join(places)}: {why}" for (head, why), places in out.items()]

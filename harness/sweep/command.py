@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.errors import UsageError
 from harness.fields.paths import find, project_root
 from harness.history import AttemptStarted, BatchPlanned, History, Line, whole
-from harness.load import load_all
+from harness.load import dump, load_all
 from harness.report import render
 from harness.report.ci import github, junit
 from harness.report.escape import visible
@@ -20,7 +20,7 @@ from harness.report.summary import Run
 from harness.run.baseline.runs import baseline_run
 from harness.run.loop import ready
 from harness.run_folder import store
-from harness.scenario import Scenario
+from harness.scenario import Scenario, Word
 from harness.stack import Stack
 from harness.stacks.needed_parts import component_names
 from harness.stacks.other_lines import on
@@ -31,9 +31,10 @@ from harness.suite.options import jobs as jobs_of
 from harness.suite.progress import progress
 from harness.suite.side_by_side import played, threads
 from harness.suite.suite_stack import stack_of, up
-from harness.sweep import answer
+from harness.sweep import answer, pages
 from harness.sweep.cells import Cell, Found, found
 from harness.sweep.packing import MOST, Packed, packed
+from harness.sweep.packing import one as one_cell
 from harness.sweep.results import Result, told
 
 ROUNDS = (MOST, MOST, 1)
@@ -193,30 +194,42 @@ def _sound(run: Run) -> bool:
 
 def _answer(swept: Swept, suite: Suite) -> int:
     """Print the sentence, the grid and what says nothing; keep them; return the exit code."""
-    cells, results, scenario = swept.cells, swept.results, swept.watched.scenario
-    options, code = suite.options, answer.code(scenario.expect, results)
-    kept = {
-        "sweep": swept.name,
-        "sentence": answer.sentence(swept.name, cells, results),
-        "exit_code": code,
-        "cells": [
-            {"place": cell.when.place, "fault": str(cell.do), "batch": cell.batch, **_plain(results, place)}
-            for place, cell in enumerate(cells)
-        ],
-    }
-    store.write(store.latest(options.reports) / "sweep.json", json.dumps(kept, indent=1, default=str) + "\n")
+    cells, results, options = swept.cells, swept.results, suite.options
+    code = answer.code(swept.watched.scenario.expect, results)
+    sentence, folder = answer.sentence(swept.name, cells, results), store.latest(options.reports)
+    kept = {"sweep": swept.name, "sentence": sentence, "exit_code": code, "cells": list(_kept(swept))}
+    name = f"sweep-{store.slug(swept.watched.scenario.name)}"
+    store.write(folder / f"{name}.json", json.dumps(kept, indent=1, default=str) + "\n")
     if options.junit is not None:
         junit.write(options.junit, suite.runs)
-    index = render.index(options.reports, suite.runs)
+    render.index(options.reports, suite.runs)
+    page = pages.write(folder / f"{name}.html", swept.name, cells, results, _failing(swept, options.reports))
     with github.no_commands():
-        print("\n".join(map(visible, ["", *answer.grid(cells, results)])))
-        print("\n".join(map(visible, ["", *answer.untold(cells, results)])))
-        print(f"\n{visible(str(kept['sentence']))}\nreport: {index}", flush=True)
+        print("\n".join(map(visible, ["", *answer.grid(cells, results), "", *answer.untold(cells, results)])))
+        print(f"\n{visible(sentence)}\nreport: {page}", flush=True)
     return code
 
 
-def _plain(results: Sequence[Result], place: int) -> dict[str, object]:
-    return next((asdict(each) for each in results if each.cell == place), {"word": None})
+def _kept(swept: Swept) -> Iterator[dict[str, object]]:
+    known = {each.cell: each for each in swept.results}
+    for place, cell in enumerate(swept.cells):
+        found = asdict(known[place]) if place in known else {"word": None}
+        yield {"place": cell.when.place, "fault": str(cell.do), "batch": cell.batch, "result": found}
+
+
+def _failing(swept: Swept, reports: Path) -> dict[int, Path]:
+    """Write a scenario file for each violated cell, which plays it alone; return them by the place of the cell."""
+    watched, out = swept.watched, dict[int, Path]()
+    for each in swept.results:
+        if each.word is Word.VIOLATED:
+            cell = swept.cells[each.cell]
+            name = f"{watched.scenario.name}: {cell.do} {cell.when.place}, {cell.batch}"
+            alone = one_cell(watched.scenario, swept.cells, (each.cell,), watched.found.first_batch)
+            path = reports / "failing" / f"{store.slug(name)}.yaml"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            store.write(path, dump(replace(alone, name=name)))
+            out[each.cell] = path
+    return out
 
 
 def _say(words: str) -> None:

@@ -30,15 +30,15 @@ class Packed:
 def packed(
     base: Scenario, cells: Sequence[Cell], which: Sequence[int], first_batch: int, most: int = MOST
 ) -> list[Packed]:
-    """Return the runs that have the cells `which`, places in `cells`. Those that strike what other runs use too have
-    runs of their own, and one run has one cell of its first batch."""
-    shared = [place for place in which if alone(one(base, cells, (place,), first_batch))]
+    """Return the runs that have the cells `which`, places in `cells`, `most` in one. A run has one cell of its first
+    batch. A server's outage has a run of its own: other runs may use the server, and the driver goes on meanwhile."""
+    outages = [place for place in which if alone(one(base, cells, (place,), first_batch))]
     out = []
-    for group in ([place for place in which if place not in shared], shared):
+    for group, size in (([place for place in which if place not in outages], most), (outages, 1)):
         runs = [[place] for place in group if cells[place].first]
         for place in (place for place in group if not cells[place].first):
-            shortest = min(runs, key=len, default=[place] * most)
-            if len(shortest) < most:
+            shortest = min(runs, key=len, default=[place] * size)
+            if len(shortest) < size:
                 shortest.append(place)
             else:
                 runs.append([place])
