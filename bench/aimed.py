@@ -2,16 +2,19 @@
 and again at one operation of every third batch, in runs side by side.
 
     PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4] [--checkpoint s3] [--spark 4.0] [OPERATION…]
+    PYTHONPATH=. .venv/bin/python bench/aimed.py --stored REPORTS      the same of runs that were played before
 
-An OPERATION is `before rename of commits`, for example; without any, four are tried. A kill is right if its batch is
-the one that the next attempt begins with, as Spark's own files show, and had not been committed: anything else is
-*elsewhere*. A try that comes too late is a miss, which the history says; the driver goes on unhurt, and the next batch
-is tried. A driver that died of no step that the history tells, and a step that it does not tell, are *unsaid*.
+An OPERATION is `before rename of commits`, for example; without any, four are tried. A kill is right if the next
+attempt begins with its batch, as Spark's own files show, and that had not been committed; where the operation commits
+it, with the batch after it. Anything else is *elsewhere*. A try that comes too late is a miss, which the history
+says; the driver goes on unhurt, and the next batch is tried. A driver that died of no step that the history tells,
+and a step that it does not tell, are *unsaid*.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,7 +24,7 @@ from time import monotonic
 from harness.history import AttemptEnded, CheckpointOp, Event, FaultInjected, FaultMissed, SinkCommitted, read
 from harness.load import load
 from harness.run.loop import run
-from harness.scenario import Scenario, StepOutcome
+from harness.scenario import CrashPoint, Scenario, StepOutcome
 from harness.stacks.needed_parts import needed
 from harness.stacks.processes.stack import ProcessesStack
 from harness.suite.side_by_side import played, threads
@@ -80,11 +83,14 @@ def told(history: Path, steps: int = EACH) -> Iterator[str]:
 
 
 def _right(step: StepOutcome, after: Sequence[Event]) -> bool:
-    """Was its batch in the window, and is it the one that the next attempt begins with?"""
+    """Return whether its batch is committed as the crash point says, and the next attempt begins with the batch that
+    follows from it."""
+    assert step.batch is not None
     committed = step.batch in step.evidence.checkpoint_after.get("commits", ())
     reached = (event for event in after if isinstance(event, SinkCommitted) and event.attempt == step.attempt + 1)
     began = next((event.batch for event in reached), None)
-    return step.hit and began == step.batch and not committed
+    over = step.crash_point is CrashPoint.BATCH_COMMITTED
+    return step.hit and committed is over and began == step.batch + over
 
 
 def ended_ms(history: Path) -> Iterator[float]:
@@ -119,11 +125,27 @@ def measured(operation: str, given: argparse.Namespace) -> None:
             counts.update(told(history))
             latencies += ended_ms(history)
     where = f"checkpoint {given.checkpoint or 'local'}, Spark {given.spark or 'as installed'}, {given.jobs} at once"
-    print(f"{operation}, {where}: {sum(counts.values())} tries, {dict(counts)}")
+    shown(f"{operation}, {where}", counts, latencies)
+    print(f"  verdicts: {dict(words)}; {monotonic() - began:.0f} s", flush=True)
+
+
+def shown(what: str, counts: Counter[str], latencies: Sequence[float]) -> None:
+    """Print how tries went, and how long after the operation the driver was dead."""
+    print(f"{what}: {sum(counts.values())} tries, {dict(counts)}")
     ordered = sorted(latencies)
     shares = ", ".join(f"{ordered[int(share * (len(ordered) - 1))]:.0f}" for share in LATENCY_MS)
-    print(f"  from the operation to the death, median, 90 % and most: {shares} ms")
-    print(f"  verdicts: {dict(words)}; {monotonic() - began:.0f} s", flush=True)
+    print(f"  from the operation to the death, median, 90 % and most: {shares} ms", flush=True)
+
+
+def stored(reports: Path) -> None:
+    """Print how each try of the runs below a folder went."""
+    counts: Counter[str] = Counter()
+    latencies: list[float] = []
+    for history in sorted({each.resolve() for each in reports.glob("*/*/history.jsonl")}):
+        plan = json.loads((history.parent / "plan.json").read_text(encoding="utf-8"))
+        counts.update(told(history, len(plan["scenario"]["schedule"])))
+        latencies += ended_ms(history)
+    shown(str(reports), counts, latencies)
 
 
 def main() -> None:
@@ -133,7 +155,10 @@ def main() -> None:
     parser.add_argument("--checkpoint", default="", help="the component that keeps the checkpoint; local without one")
     parser.add_argument("--spark", default="", help="a version that `doctor` lists; the installed one without it")
     parser.add_argument("operation", nargs="*", default=list(OPERATIONS), metavar="OPERATION")
+    parser.add_argument("--stored", type=Path, metavar="REPORTS", help="play nothing, and count the runs below it")
     given = parser.parse_args()
+    if given.stored is not None:
+        return stored(given.stored)
     for operation in given.operation:
         measured(operation, given)
 
