@@ -18,12 +18,12 @@ from harness.scenario import (
     Evidence,
     Expect,
     Exposure,
-    Finding,
     Harm,
     Kind,
     Pipeline,
     Scenario,
     Sink,
+    Step,
     StepOutcome,
     Verdict,
     Word,
@@ -32,8 +32,9 @@ from harness.stacks.registry import STACKS
 from harness.suite.side_by_side import alone
 from harness.sweep import answer, pages
 from harness.sweep.cells import Cell, found
-from harness.sweep.packing import APART, packed
+from harness.sweep.packing import APART, numbered, packed
 from harness.sweep.results import Result, told
+from harness.sweep.state import State
 from harness.triggers import TRIGGERS
 
 SCENARIO = Scenario(
@@ -62,14 +63,12 @@ def both(op: Op, path: str, query: str = "checkpoint") -> list[CheckpointOp]:
     return [operation(op, path, side, query) for side in Side]
 
 
-def places(history: list[Line], **changes: Any) -> dict[str, list[str]]:
+def places(history: list[Line]) -> dict[str, list[str]]:
     """The faults of later batches, by place."""
     out: dict[str, list[str]] = {}
-    for cell in found(history, replace(SCENARIO, **changes), MEANS).cells:
+    for cell in found(history, SCENARIO, MEANS).cells:
         if not cell.first:
-            out.setdefault(cell.when.place + (f", {cell.when.query}" if cell.when.query else ""), []).append(
-                str(cell.do)
-            )
+            out.setdefault(cell.place, []).append(cell.fault)
     return out
 
 
@@ -100,7 +99,7 @@ def test_executors_and_servers_are_struck_while_the_batch_is_at_work() -> None:
     assert {"kill executor", "kill postgres"} < {*seen[next(each for each in seen if "row" in each)]}
     assert "crash mid-sink" not in {each for kinds in seen.values() for each in kinds}
     firsts = [cell for cell in found(history, SCENARIO, MEANS).cells if cell.first]
-    assert {str(cell.do) for cell in firsts} == {"kill driver"}
+    assert {cell.fault for cell in firsts} == {"kill driver"}
 
 
 def test_of_several_queries_each_place_names_its_own() -> None:
@@ -108,28 +107,46 @@ def test_of_several_queries_each_place_names_its_own() -> None:
     assert "before rename of commits, a" in places(history)
 
 
-def cells(*firsts: bool, shared: bool = False) -> list[Cell]:
-    do = fault("kill postgres", for_s=1.0) if shared else KILL
-    return [Cell(when=BEFORE, do=do, first=first) for first in firsts]
+ONCE, OUTAGE = Step(when=BEFORE, do=KILL), Step(when=BEFORE, do=fault("kill postgres", for_s=1.0))
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=40), st.integers(0, 3), st.integers(1, 9))
-def test_each_cell_is_packed_once_with_a_batch_of_its_own(
-    drawn: list[tuple[bool, bool]], first_batch: int, most: int
-) -> None:
-    every = [Cell(when=BEFORE, do=KILL if own else fault("kill postgres", for_s=1.0), first=f) for f, own in drawn]
+def cells(*firsts: bool) -> list[Cell]:
+    return [Cell(steps=(ONCE,), first=first) for first in firsts]
+
+
+def test_a_second_crash_comes_where_the_recovery_passes() -> None:
+    history = lines(
+        planned(1), *both(Op.CREATE, "offsets/1"), *both(Op.RENAME, "offsets/1"), *both(Op.RENAME, "commits/1")
+    )
+    twice = [cell for cell in found(history, SCENARIO, MEANS, pairs=True).cells if len(cell.steps) > 1]
+    after = {each: [cell.place for cell in twice if cell.steps[0].when.place == each] for each in places(history)}
+    assert len(after["before rename of offsets"]) == 7
+    assert len(after["after rename of offsets"]) == len(after["before rename of commits"]) == 3
+    assert after["after rename of commits"] == []
+    assert "before rename of commits, then after rename of commits" in after["before rename of commits"]
+    assert {cell.fault for cell in twice} == {"kill driver"}
+
+
+CELLS = st.builds(Cell, steps=st.sampled_from([(ONCE,), (OUTAGE,), (ONCE, ONCE)]), first=st.booleans())
+
+
+@given(st.lists(CELLS, max_size=40), st.integers(0, 3), st.integers(1, 9))
+def test_each_cell_is_packed_once_with_a_batch_of_its_own(every: list[Cell], first_batch: int, most: int) -> None:
     runs = packed(SCENARIO, every, range(len(every)), first_batch, most)
     assert sorted(place for run in runs for place in run.cells) == list(range(len(every)))
     for run in runs:
-        batches = [step.when.batch for step in run.scenario.schedule]
-        assert all(after - before >= APART for before, after in pairwise(map(int, map(str, batches))))
-        assert [step.do for step in run.scenario.schedule] == [every[place].do for place in run.cells]
-        assert all(
-            (batch == first_batch) is every[place].first for batch, place in zip(batches, run.cells, strict=True)
-        )
-        assert len(run.cells) == 1 or not alone(run.scenario)
-        assert 1 <= len(run.cells) <= most
-        assert run.scenario.restart.max_restarts >= len(run.cells)
+        steps, numbers = run.scenario.schedule, numbered(every, run.cells)
+        assert [number for own in numbers.values() for number in own] == [*range(1, len(steps) + 1)]
+        batches = []
+        for place, own in numbers.items():
+            assert [steps[number - 1].do for number in own] == [step.do for step in every[place].steps]
+            (batch,) = {steps[number - 1].when.batch for number in own}
+            assert batch is not None
+            assert (batch == first_batch) is every[place].first
+            batches.append(batch)
+        assert all(after - before >= APART for before, after in pairwise(batches))
+        assert len(run.cells) == 1 or (len(steps) <= most and not alone(run.scenario))
+        assert run.scenario.restart.max_restarts >= len(steps)
 
 
 def step(number: int, *, hit: bool = True) -> StepOutcome:
@@ -151,12 +168,11 @@ def verdict(word: Word = Word.HELD, **changes: Any) -> Verdict:
 
 
 def words(verdict: Verdict, *, sound: bool = True, last: bool = False) -> tuple[list[tuple[int, Word]], list[int]]:
-    out = told(verdict, (4, 5), sound=sound, folder=None, last=last)
+    out = told(verdict, {4: (1,), 5: (2,)}, sound=sound, folder=None, last=last)
     return [(each.cell, each.word) for each in out.results], list(out.again)
 
 
 HELD, VIOLATED, UNTESTED = Word.HELD, Word.VIOLATED, Word.UNTESTED
-LOST = Finding(kind=Kind.LOST, sink="s")
 
 
 @pytest.mark.parametrize(
@@ -168,19 +184,10 @@ LOST = Finding(kind=Kind.LOST, sink="s")
         (verdict(UNTESTED, exposures=(exposure(1), exposure(2, why="x"))), True, [(4, HELD), (5, UNTESTED)], []),
         (verdict(UNTESTED, steps=(step(1), step(2, hit=False))), True, [(4, HELD)], [5]),
         (verdict(UNTESTED, steps=(step(1),)), True, [(4, HELD)], [5]),
-        (
-            verdict(VIOLATED, caused={1: (Kind.LOST,)}, findings=(replace(LOST, faults=("a",)),)),
-            True,
-            [(4, VIOLATED)],
-            [5],
-        ),
-        (
-            verdict(VIOLATED, caused={2: (Kind.LOST,)}, findings=(replace(LOST, faults=("b",)),)),
-            True,
-            [(4, HELD), (5, VIOLATED)],
-            [],
-        ),
-        (verdict(VIOLATED, findings=(replace(LOST, fits=("a", "b")),)), True, [], [4, 5]),
+        (verdict(VIOLATED, causes=((Kind.LOST, (1,)),)), True, [(4, VIOLATED)], [5]),
+        (verdict(VIOLATED, causes=((Kind.LOST, (2,)),)), True, [(4, HELD), (5, VIOLATED)], []),
+        (verdict(VIOLATED, causes=((Kind.LOST, (1, 2)),)), True, [], [4, 5]),
+        (verdict(VIOLATED, causes=((Kind.LOST, ()),)), True, [], [4, 5]),
     ],
 )
 def test_what_a_run_says_of_each_of_its_cells(
@@ -191,10 +198,21 @@ def test_what_a_run_says_of_each_of_its_cells(
 
 def test_the_last_try_says_why_there_is_no_better_word() -> None:
     missed = verdict(UNTESTED, steps=(step(1), step(2, hit=False)))
-    out = told(missed, (4, 5), sound=True, folder=None, last=True)
+    out = told(missed, {4: (1,), 5: (2,)}, sound=True, folder=None, last=True)
     assert [(each.word, each.why) for each in out.results] == [(HELD, ""), (UNTESTED, "it never came")]
-    unsound = told(verdict(Word.INCONCLUSIVE, reasons=("not caught up",)), (4,), sound=False, folder=None, last=True)
+    unsound = told(
+        verdict(Word.INCONCLUSIVE, reasons=("not caught up",)), {4: (1,)}, sound=False, folder=None, last=True
+    )
     assert [(each.word, each.why) for each in unsound.results] == [(Word.INCONCLUSIVE, "not caught up")]
+
+
+def test_of_two_crashes_in_one_batch_either_may_have_done_it() -> None:
+    found = verdict(VIOLATED, causes=((Kind.LOST, (1, 2)), (Kind.DUPLICATED, (2,))))
+    (pair,) = told(found, {7: (1, 2)}, sound=True, folder=None, last=False).results
+    assert (pair.word, pair.kinds, pair.records) == (VIOLATED, (Kind.LOST, Kind.DUPLICATED), 7)
+    missed = verdict(UNTESTED, steps=(step(1), step(2, hit=False)))
+    (pair,) = told(missed, {7: (1, 2)}, sound=True, folder=None, last=True).results
+    assert (pair.word, pair.batch, pair.why) == (UNTESTED, None, "it never came")
 
 
 def result(cell: int, word: Word, *kinds: Kind) -> Result:
@@ -220,13 +238,16 @@ def test_the_exit_code(expect: Expect, results: list[Result], code: int) -> None
 
 def test_the_grid_fits_a_terminal_and_has_each_cell() -> None:
     long = TRIGGERS["failpoint"].trigger("a-failpoint-with-a-very-long-name-that-goes-on-and-on-and-on")
-    every = [*cells(True, False), Cell(when=long, do=KILL)]
+    every = [*cells(True, False), Cell(steps=(Step(when=long, do=KILL),))]
     shown = answer.grid(every, [result(0, HELD), result(1, VIOLATED, Kind.DUPLICATED)])
     assert all(len(line) <= answer.WIDTH for line in shown)
     assert len(shown) == 3
     assert "held (7)" in shown[1]
     assert "DUPLICATED" in shown[1]
     assert "not tried" in shown[2]
+    pair = [*every, Cell(steps=(ONCE, ONCE)), Cell(steps=(ONCE, ONCE))]
+    told_ = answer.grid(pair, [result(3, HELD), result(4, VIOLATED, Kind.LOST)])
+    assert told_[-1] == f"{BEFORE.place}, then another: 1 held, 1 LOST"
 
 
 def test_the_sentence_counts_what_was_tried_and_what_was_not() -> None:
@@ -252,6 +273,24 @@ def test_the_page_has_each_cell_where_it_breaks_and_what_says_nothing(tmp_path: 
     assert "held (7)" in text
     assert "onceproof run failing/a.yaml" in text
     assert "&lt;it&gt; never came" in text
+
+
+def test_a_sweep_that_was_killed_goes_on_with_what_it_knows(tmp_path: Path) -> None:
+    path, every = tmp_path / "sweep.jsonl", cells(True, False)
+    begun = State(path, "a", every)
+    assert begun.results == []
+    known = replace(result(1, VIOLATED, Kind.LOST), batch=3, folder=Path("x"))
+    begun.add([known])
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"key": "torn')
+    assert State(path, "a", every).results == [known]
+    assert State(path, "a", every[1:]).results == [replace(known, cell=0)]
+    assert State(path, "a", every[:1]).results == []
+    begun.add([known])
+    assert State(path, "of another program", every).results == []
+    assert State(path, "a", every).results == []
+    begun.end()
+    assert not path.exists()
 
 
 def test_every_kind_of_fault_that_a_place_admits_can_be_said() -> None:

@@ -213,12 +213,21 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
 @click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
+@click.option("--pairs", is_flag=True, help="Crash also the recovery from each crash of the driver.")
 @click.option("--dry-run", is_flag=True, help="Watch the pipeline, print its cells, and crash nothing.")
 @click.option("--spark", metavar="LINE", help=ON_LINE)
 @running
 @click.pass_context
 def sweep(
-    ctx: click.Context, /, *, paths: tuple[Path, ...], seed: int | None, dry_run: bool, spark: str | None, **rest: Any
+    ctx: click.Context,
+    /,
+    *,
+    paths: tuple[Path, ...],
+    seed: int | None,
+    pairs: bool,
+    dry_run: bool,
+    spark: str | None,
+    **rest: Any,
 ) -> None:
     """Crash the pipelines of scenarios at every crash point that they have.
 
@@ -226,7 +235,8 @@ def sweep(
     from harness.sweep.command import sweep as swept
 
     load_own_kinds(find(paths))
-    ctx.exit(swept(paths, options(seed=seed, spark=line_of(spark), **rest), dry_run=dry_run))
+    asked = options(seed=seed, spark=line_of(spark), **rest)
+    ctx.exit(swept(paths, asked, pairs=pairs, dry_run=dry_run))
 
 
 @main.command()

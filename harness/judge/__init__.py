@@ -175,18 +175,16 @@ def _verdict(facts: Facts) -> Verdict:
         counts=facts.counts,
         exposures=facts.exposures,
         untried=tuple(_untried(run, facts.sinks)),
-        caused=_caused(facts.labels, violating),
+        causes=_causes(facts.labels, violating),
         notes=tuple(_notes(facts)),
     )
 
 
-def _caused(labels: Mapping[int, str], violating: Sequence[Finding]) -> dict[int, tuple[Kind, ...]]:
-    """Return the steps that caused a violation, each with the kinds of its findings."""
-    by_label: dict[str, dict[Kind, None]] = {}
-    for finding in violating:
-        for label in finding.faults:
-            by_label.setdefault(label, {})[finding.kind] = None
-    return {number: tuple(by_label[label]) for number, label in labels.items() if label in by_label}
+def _causes(labels: Mapping[int, str], violating: Sequence[Finding]) -> tuple[tuple[Kind, tuple[int, ...]], ...]:
+    """Return the kind of each finding that breaks the guarantee, and the steps that caused it, or of which one did."""
+    numbers = {label: number for number, label in labels.items()}
+    found = ((each.kind, tuple(numbers[label] for label in each.faults or each.fits)) for each in violating)
+    return tuple(dict.fromkeys(found))
 
 
 def _reasons(facts: Facts) -> words.Reasons:

@@ -356,10 +356,10 @@ class Exposure:
 class Verdict:
     """The answer. `reasons` says why it is no better than it is; `self_tests` maps each planted fault to found or not.
 
-    `exposures` is what the steps exposed. `caused` has the steps, counted from 1, that caused a violation, each
-    with the kinds of its findings. `untried` are the crash points (each as sink and point) at which no step had
-    something exposed that counts, `notes` what limits the answer and makes it no worse (a folding query, batches
-    that tie)."""
+    `exposures` is what the steps exposed. `causes` has for findings that break the guarantee their kind, and the
+    steps, counted from 1, that caused them together or of which one did; no step where none is known. `untried` are
+    the crash points (each as sink and point) at which no step had something exposed that counts, `notes` what
+    limits the answer and makes it no worse (a folding query, batches that tie)."""
 
     word: Word
     as_expected: bool
@@ -371,7 +371,7 @@ class Verdict:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows and records compared: `records`, `expected_rows`, `sink_rows`, `acknowledged`, `failed`, `unknown`."""
     exposures: tuple[Exposure, ...] = ()
-    caused: Mapping[int, tuple[Kind, ...]] = field(default_factory=dict)
+    causes: tuple[tuple[Kind, tuple[int, ...]], ...] = ()
     untried: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 

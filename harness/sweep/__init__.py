@@ -10,5 +10,6 @@ packing.py   the runs that have them; pure
 results.py   what a run says of each of its cells; pure
 answer.py    one sentence, the grid, the exit code; pure
 pages.py     the page of a sweep
+state.py     what is known so far: a sweep that was killed goes on
 command.py   the same on a real stack
 """

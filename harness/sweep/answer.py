@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.scenario import Expect, Word
 from harness.sweep.cells import Cell
@@ -63,31 +63,46 @@ def table(cells: Sequence[Cell]) -> tuple[dict[tuple[str, str], dict[str, int]],
     """Return by crash point and fault the place of each cell, by its kind of batch; and the kinds of batches."""
     rows: dict[tuple[str, str], dict[str, int]] = {}
     for place, cell in enumerate(cells):
-        point = cell.when.place if cell.when.query is None else f"{cell.when.place}, {cell.when.query}"
-        rows.setdefault((point, str(cell.do)), {})[cell.batch] = place
+        rows.setdefault((cell.place, cell.fault), {})[cell.batch] = place
     return rows, [each for each in (FIRST, LATER) if any(each in row for row in rows.values())]
 
 
 def grid(cells: Sequence[Cell], results: Sequence[Result]) -> list[str]:
-    """Return the grid in lines of at most 80 columns: a row for each place and fault, a column for each kind of
-    batch."""
+    """Return the grid in lines of at most 80 columns: a row for each place and fault, a column for each kind of batch;
+    below it, a line for the second crashes after each first one."""
     known = {each.cell: each for each in results}
-    rows, columns = table(cells)
+    rows, columns = table([cell for cell in cells if len(cell.steps) == 1])
     lines = [("crash point", "fault", *columns)]
     for (point, fault), places in rows.items():
         marks = (mark(known.get(places[each])) if each in places else "" for each in columns)
         lines.append((point, fault, *marks))
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     widths[0] = min(widths[0], max(12, WIDTH - 2 * (len(widths) - 1) - sum(widths[1:])))
-    return [
+    shown = [
         "  ".join(text[:width].ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
+    return [*shown, *_pairs(cells, known)]
+
+
+def _pairs(cells: Sequence[Cell], known: Mapping[int, Result]) -> list[str]:
+    """Return a line for each place of a first crash, with what became of the second ones."""
+    found: dict[str, Counter[str]] = {}
+    for place, cell in enumerate(cells):
+        if len(cell.steps) > 1:
+            result = known.get(place)
+            word = str(result.word) if result and result.word is Word.HELD else mark(result)
+            found.setdefault(cell.steps[0].when.place, Counter())[word] += 1
+    lines = [
+        f"{place}, then another: {', '.join(f'{count} {word}' for word, count in counts.items())}"
+        for place, counts in found.items()
+    ]
+    return ["", *lines] if lines else []
 
 
 def place(cell: Cell) -> str:
     """Return a cell in words."""
-    return f"{cell.do} {cell.when.place} ({cell.batch})"
+    return f"{cell.fault} {cell.place} ({cell.batch})"
 
 
 def untold(cells: Sequence[Cell], results: Sequence[Result]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from random import Random
 
 from harness.faults import FAULTS
@@ -12,7 +13,7 @@ from harness.faults.base import Implies
 from harness.history import BatchPlanned, CheckpointOp, Line
 from harness.nightly.moments import Target, exposes, faults, moments
 from harness.operation import Op, file_batch
-from harness.scenario import CrashPoint, Fault, Impact, Scenario, Trigger
+from harness.scenario import CrashPoint, Fault, Impact, Scenario, Step, Trigger
 from harness.scenario.impact import ENDS_EXECUTOR
 from harness.stack import Means
 from harness.triggers import TRIGGERS
@@ -28,16 +29,30 @@ OF_SERVERS = (Impact.NONE, Impact.SERVER_AWAY)
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One place, one fault, one kind of batch. The trigger names no batch yet."""
+    """One or more crashes of one batch: each a place and a fault, the next one in the recovery from the one before. The
+    triggers name no batch yet."""
 
-    when: Trigger
-    do: Fault
+    steps: tuple[Step, ...]
     first: bool = False
 
     @property
     def batch(self) -> str:
         """Return the kind of batch, in words."""
         return "first batch" if self.first else "later batch"
+
+    @property
+    def place(self) -> str:
+        """Return the crash points, in words."""
+        return ", then ".join(_place(step.when) for step in self.steps)
+
+    @property
+    def fault(self) -> str:
+        """Return the faults, in words."""
+        return ", ".join(dict.fromkeys(str(step.do) for step in self.steps))
+
+
+def _place(when: Trigger) -> str:
+    return when.place if when.query is None else f"{when.place}, {when.query}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,20 +63,32 @@ class Found:
     first_batch: int
 
 
-def found(history: Sequence[Line], scenario: Scenario, means: Collection[Means]) -> Found:
-    """Return the cells of the pipeline whose run without faults has this history, on a stack with these means."""
+def found(history: Sequence[Line], scenario: Scenario, means: Collection[Means], *, pairs: bool = False) -> Found:
+    """Return the cells of the pipeline whose run without faults has this history, on a stack with these means. `pairs`:
+    also a second crash in the recovery from each."""
     taken = _batches(history)
     first_batch = min((batch for _, batch in taken), default=0)
     operations = list(_operations(history, taken))
     inside = list(_inside(scenario))
     cells = [
-        Cell(when=when, do=do, first=first)
+        Cell(steps=(Step(when=when, do=do),), first=first)
         for first in (False, True)
         for when in (*operations, *inside)
         for do in _faults(scenario, when, means)
         if _plain(do) or (not first and (when.point is CrashPoint.BATCH_PLANNED or when in inside))
     ]
-    return Found(cells=cells, first_batch=first_batch)
+    plain = [cell.steps[0] for cell in cells if not cell.first and _plain(cell.steps[0].do)]
+    twice = [Cell(steps=(one, two)) for one, two in product(plain, plain) if pairs and _follows(one.when, two.when)]
+    return Found(cells=[*cells, *twice], first_batch=first_batch)
+
+
+def _follows(one: Trigger, two: Trigger) -> bool:
+    """Return whether the attempt after a crash at one place comes to another place in the same batch. It does not plan
+    again what is planned, nor run again what is committed."""
+    if one.query != two.query or one.point is CrashPoint.BATCH_COMMITTED:
+        return False
+    planning = (CrashPoint.BATCH_PLANNING, CrashPoint.BATCH_PLANNED)
+    return one.point is CrashPoint.BATCH_PLANNING or two.point not in planning
 
 
 def _batches(history: Sequence[Line]) -> set[tuple[str, int]]:

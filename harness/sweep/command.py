@@ -33,9 +33,10 @@ from harness.suite.side_by_side import played, threads
 from harness.suite.suite_stack import stack_of, up
 from harness.sweep import answer, pages
 from harness.sweep.cells import Cell, Found, found
-from harness.sweep.packing import MOST, Packed, packed
+from harness.sweep.packing import MOST, Packed, numbered, packed
 from harness.sweep.packing import one as one_cell
 from harness.sweep.results import Result, told
+from harness.sweep.state import State
 
 ROUNDS = (MOST, MOST, 1)
 """Cells of one run at most: all, then what was not reached or came after a violated cell, at last each alone."""
@@ -48,12 +49,13 @@ class Watched:
 
     scenario: Scenario
     found: Found
+    digest: str
     seconds: float
     start_s: float
 
     def minutes(self, runs: Sequence[Packed], jobs: int) -> float:
         """Return about how long these runs take."""
-        starts = sum(len(run.cells) for run in runs)
+        starts = sum(len(run.scenario.schedule) for run in runs)
         return (len(runs) * self.seconds + 2 * starts * self.start_s) / jobs / 60
 
 
@@ -62,6 +64,7 @@ class Swept:
     """One pipeline, cell by cell."""
 
     watched: Watched
+    state: State
     results: list[Result] = field(default_factory=list)
 
     @property
@@ -75,9 +78,9 @@ class Swept:
         return self.watched.found.cells
 
 
-def sweep(paths: Sequence[Path], options: Options, *, dry_run: bool = False) -> int:
-    """Crash each pipeline of these scenario files at every cell; return the exit code. Raises UsageError,
-    ScenarioError, StackError."""
+def sweep(paths: Sequence[Path], options: Options, *, pairs: bool = False, dry_run: bool = False) -> int:
+    """Crash each pipeline of these scenario files at every cell; return the exit code. `pairs`: also the
+    recovery from each crash. Raises UsageError, ScenarioError, StackError."""
     scenarios = [on(each, options.spark) for each in load_all(find(paths), effects=True)]
     bases = [replace(each, schedule=()) for each in supported(scenarios, options.stack)]
     named = {each.path: each.schedule for each in scenarios}
@@ -86,12 +89,12 @@ def sweep(paths: Sequence[Path], options: Options, *, dry_run: bool = False) -> 
     with signals(), only_suite(options.reports), up(stack):
         codes = []
         for base in bases:
-            watched = _watched(replace(base, schedule=named[base.path]), stack, options)
+            watched = _watched(replace(base, schedule=named[base.path]), stack, options, pairs=pairs)
             codes.append(_planned(watched, options) if dry_run else _swept(watched, stack, options))
     return max(codes, key=(0, 3, 1, 4).index)
 
 
-def _watched(scenario: Scenario, stack: Stack, options: Options) -> Watched:
+def _watched(scenario: Scenario, stack: Stack, options: Options, *, pairs: bool) -> Watched:
     """Return what a run of the pipeline without faults shows; one that is kept is read again. Raises UsageError where
     the pipeline does not work, or has no cell."""
     base, root = replace(scenario, schedule=()), project_root(Path(scenario.path))
@@ -104,15 +107,17 @@ def _watched(scenario: Scenario, stack: Stack, options: Options) -> Watched:
         target = baseline_run(
             base, stack, folder=folder, number=1, seed=seed, root=root, portions=None, history=history
         )
-    outcome = store.RunFolder(target).read()["run"]["outcome"]
+    run = store.RunFolder(target).read()["run"]
+    outcome = run["outcome"]
     if outcome["error"] or not outcome["caught_up"]:
         why = outcome["error"] or "; ".join(outcome["reasons"])
         raise UsageError(f"asked to sweep {scenario.path}; without faults it does not work: {why}. Mend that first")
     lines = whole(target / "history.jsonl")
-    cells = found(lines, scenario, STACKS[options.stack].means)
+    cells = found(lines, scenario, STACKS[options.stack].means, pairs=pairs)
     if not cells.cells:
         raise UsageError(f"asked to sweep {scenario.path}; the stack {options.stack} can inject no fault into it")
-    return Watched(scenario=base, found=cells, seconds=float(outcome["seconds"]), start_s=_start_s(lines))
+    seconds, start_s = float(outcome["seconds"]), _start_s(lines)
+    return Watched(scenario=base, found=cells, digest=str(run["digest"]), seconds=seconds, start_s=start_s)
 
 
 def _start_s(lines: Sequence[Line]) -> float:
@@ -126,7 +131,7 @@ def _planned(watched: Watched, options: Options) -> int:
     for line in _plan(watched, options):
         print(line)
     for cell in watched.found.cells:
-        print(visible(f"  {cell.do} {cell.when.place}, {cell.batch}"))
+        print(visible(f"  {answer.place(cell)}"))
     return 0
 
 
@@ -142,8 +147,13 @@ def _swept(watched: Watched, stack: Stack, options: Options) -> int:
     """Play every cell, and again what is to be tried again; print the answer, and return the exit code."""
     for line in _plan(watched, options):
         _say(line)
-    swept = Swept(watched=watched)
-    left: Sequence[int] = range(len(swept.cells))
+    path = options.reports / f"sweep-{store.slug(watched.scenario.name)}.jsonl"
+    state = State(path, watched.digest, watched.found.cells)
+    swept = Swept(watched=watched, state=state, results=[*state.results])
+    if swept.results:
+        _say(f"going on: {len(swept.results)} cells are known from before")
+    known = {each.cell for each in swept.results}
+    left: Sequence[int] = [place for place in range(len(swept.cells)) if place not in known]
     first = watched.found.first_batch
     runs = packed(watched.scenario, swept.cells, left, first)
     suite = Suite(options, progress(jobs=jobs_of(options, [run.scenario for run in runs])))
@@ -151,7 +161,9 @@ def _swept(watched: Watched, stack: Stack, options: Options) -> int:
         for number, most in enumerate(ROUNDS, 1):
             runs = packed(watched.scenario, swept.cells, left, first, most)
             left = _round(swept, runs, stack, suite, last=number == len(ROUNDS))
-    return _answer(swept, suite)
+    code = _answer(swept, suite)
+    state.end()
+    return code
 
 
 def _round(swept: Swept, runs: Sequence[Packed], stack: Stack, suite: Suite, *, last: bool) -> list[int]:
@@ -167,9 +179,10 @@ def _round(swept: Swept, runs: Sequence[Packed], stack: Stack, suite: Suite, *, 
         total, steps = done + len(work), len(scenario.schedule)
         heard = suite.progress.started(scenario.name, number=done + number, total=total, steps=steps)
         run = one(scenario, stack, options=suite.options, listener=heard)
-        cells = runs[number - 1].cells
+        cells = numbered(swept.cells, runs[number - 1].cells)
         out = told(run.verdict, cells, sound=_sound(run), folder=run.folder, last=last)
         swept.results += out.results
+        swept.state.add(out.results)
         again.extend(out.again)
         suite.add(done + number, run)
 
@@ -214,7 +227,7 @@ def _kept(swept: Swept) -> Iterator[dict[str, object]]:
     known = {each.cell: each for each in swept.results}
     for place, cell in enumerate(swept.cells):
         found = asdict(known[place]) if place in known else {"word": None}
-        yield {"place": cell.when.place, "fault": str(cell.do), "batch": cell.batch, "result": found}
+        yield {"place": cell.place, "fault": cell.fault, "batch": cell.batch, "result": found}
 
 
 def _failing(swept: Swept, reports: Path) -> dict[int, Path]:
@@ -222,8 +235,7 @@ def _failing(swept: Swept, reports: Path) -> dict[int, Path]:
     watched, out = swept.watched, dict[int, Path]()
     for each in swept.results:
         if each.word is Word.VIOLATED:
-            cell = swept.cells[each.cell]
-            name = f"{watched.scenario.name}: {cell.do} {cell.when.place}, {cell.batch}"
+            name = f"{watched.scenario.name}: {answer.place(swept.cells[each.cell])}"
             alone = one_cell(watched.scenario, swept.cells, (each.cell,), watched.found.first_batch)
             path = reports / "failing" / f"{store.slug(name)}.yaml"
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from harness.suite.side_by_side import alone
 from harness.sweep.cells import Cell
 
 MOST = 8
-"""Cells of one run."""
+"""Steps of one run."""
 APART = 2
 """Batches from one cell to the next."""
 STEP_S = 60.0
@@ -30,15 +30,16 @@ class Packed:
 def packed(
     base: Scenario, cells: Sequence[Cell], which: Sequence[int], first_batch: int, most: int = MOST
 ) -> list[Packed]:
-    """Return the runs that have the cells `which`, places in `cells`, `most` in one. A run has one cell of its first
-    batch. A server's outage has a run of its own: other runs may use the server, and the driver goes on meanwhile."""
+    """Return the runs that have the cells `which`, places in `cells`, with `most` steps in one, but for a cell that has
+    more. A run has one cell of its first batch. A server's outage has a run of its own: other runs may use the server,
+    and the driver goes on meanwhile."""
     outages = [place for place in which if alone(one(base, cells, (place,), first_batch))]
     out = []
     for group, size in (([place for place in which if place not in outages], most), (outages, 1)):
         runs = [[place] for place in group if cells[place].first]
         for place in (place for place in group if not cells[place].first):
-            shortest = min(runs, key=len, default=[place] * size)
-            if len(shortest) < size:
+            shortest = min(runs, key=lambda run: steps(cells, run), default=[])
+            if shortest and steps(cells, [*shortest, place]) <= size:
                 shortest.append(place)
             else:
                 runs.append([place])
@@ -46,17 +47,31 @@ def packed(
     return out
 
 
+def steps(cells: Sequence[Cell], which: Sequence[int]) -> int:
+    """Return how many steps these cells have."""
+    return sum(len(cells[place].steps) for place in which)
+
+
+def numbered(cells: Sequence[Cell], which: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return by the place of each of these cells the numbers of its steps in a run that has them, from 1."""
+    out, last = {}, 0
+    for place in which:
+        out[place] = tuple(range(last + 1, last + 1 + len(cells[place].steps)))
+        last += len(cells[place].steps)
+    return out
+
+
 def one(base: Scenario, cells: Sequence[Cell], which: tuple[int, ...], first_batch: int) -> Scenario:
     """Return the scenario that has these cells, one after the other."""
-    steps, batch = [], first_batch
+    schedule, batch = list[Step](), first_batch
     for place in which:
         cell = cells[place]
         batch = first_batch if cell.first else max(batch, first_batch) + APART
-        steps.append(Step(when=replace(cell.when, batch=batch), do=cell.do))
+        schedule += (replace(step, when=replace(step.when, batch=batch)) for step in cell.steps)
     return replace(
         base,
-        schedule=tuple(steps),
+        schedule=tuple(schedule),
         expect=Expect(),
-        timeout_s=base.timeout_s + STEP_S * len(steps),
-        restart=replace(base.restart, max_restarts=max(base.restart.max_restarts, STARTS * len(steps))),
+        timeout_s=base.timeout_s + STEP_S * len(schedule),
+        restart=replace(base.restart, max_restarts=max(base.restart.max_restarts, STARTS * len(schedule))),
     )

@@ -7,11 +7,11 @@ is tried again without it: what is wrong already may hide what comes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from harness.scenario import Exposure, Kind, Verdict, Word
+from harness.scenario import Exposure, Kind, StepOutcome, Verdict, Word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,67 +36,87 @@ class Told:
     again: Sequence[int] = ()
 
 
-@dataclass(kw_only=True)
-class _Reading:
-    """One run, read cell by cell."""
+@dataclass(frozen=True, kw_only=True)
+class _Cell:
+    """One cell of a run, its steps having these numbers."""
 
+    place: int
+    numbers: tuple[int, ...]
     verdict: Verdict
-    sound: bool
     folder: Path | None
-    last: bool
-    """No cell of it is tried again."""
-    results: list[Result] = field(default_factory=list)
-    again: list[int] = field(default_factory=list)
 
-    def result(self, cell: int, word: Word, number: int, why: str = "") -> Result:
-        """Return the result of a cell, whose step has that number."""
-        verdict = self.verdict
-        step = verdict.steps[number - 1] if number <= len(verdict.steps) else None
+    @property
+    def steps(self) -> list[StepOutcome]:
+        """Return what became of its steps, as far as the run came."""
+        return [self.verdict.steps[number - 1] for number in self.numbers if number <= len(self.verdict.steps)]
+
+    @property
+    def missed(self) -> str:
+        """Return why not all its steps were injected; empty if they were."""
+        if len(self.steps) < len(self.numbers):
+            return "the run ended before it"
+        return "; ".join(step.evidence.note or "not injected" for step in self.steps if not step.hit)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Return the kinds of the findings that its steps caused."""
+        found = (kind for kind, steps in self.verdict.causes if steps and {*steps} <= {*self.numbers})
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def exposures(self) -> list[Exposure]:
+        """Return what its steps exposed."""
+        return [each for each in self.verdict.exposures if each.step in self.numbers]
+
+    @property
+    def records(self) -> int:
+        """Return how many records a step exposed at most; 0 if none counts."""
+        return max((each.records for each in self.exposures if each.counts), default=0)
+
+    def result(self, word: Word, why: str = "") -> Result:
+        """Return its result."""
+        hit = [step.batch for step in self.steps if step.hit]
         return Result(
-            cell=cell,
+            cell=self.place,
             word=word,
-            kinds=verdict.caused.get(number, ()),
-            records=max((each.records for each in self.exposed(number)), default=0),
-            batch=step.batch if step and step.hit else None,
+            kinds=self.kinds,
+            records=self.records,
+            batch=hit[0] if hit and not self.missed else None,
             why=why,
             folder=self.folder,
         )
 
-    def exposed(self, number: int) -> list[Exposure]:
-        """Return what the step exposed that counts."""
-        return [each for each in self.verdict.exposures if each.step == number and each.counts]
 
-    def retry(self, cell: int, word: Word, number: int, why: str) -> None:
-        """Try the cell again, or say why it has no better word."""
-        if self.last:
-            self.results.append(self.result(cell, word, number, why))
-        else:
-            self.again.append(cell)
-
-
-def told(verdict: Verdict, cells: Sequence[int], *, sound: bool, folder: Path | None, last: bool) -> Told:
-    """Return what a run with this verdict says of its cells, in the order of its schedule. `sound`: all records were
-    committed, the sinks came to rest, and the planted errors were found. `last`: nothing is tried again."""
-    run = _Reading(verdict=verdict, sound=sound, folder=folder, last=last)
-    spoilt = False
-    unexplained = any(not each.faults and not each.without_faults for each in verdict.findings)
-    for number, cell in enumerate(cells, 1):
-        step = verdict.steps[number - 1] if number <= len(verdict.steps) else None
-        if number in verdict.caused:
-            run.results.append(run.result(cell, Word.VIOLATED, number))
+def told(
+    verdict: Verdict, cells: Mapping[int, tuple[int, ...]], *, sound: bool, folder: Path | None, last: bool
+) -> Told:
+    """Return what a run with this verdict says of its cells, in the order of its schedule; `cells` has the numbers of
+    their steps. `sound`: all records were committed, the sinks came to rest, and the planted errors were found. `last`:
+    nothing is tried again."""
+    every = [_Cell(place=place, numbers=numbers, verdict=verdict, folder=folder) for place, numbers in cells.items()]
+    results, again, spoilt = list[Result](), list[int](), False
+    own = [{*numbers} for numbers in cells.values()]
+    unexplained = any(not any(steps and {*steps} <= numbers for numbers in own) for _, steps in verdict.causes)
+    for cell in every:
+        if cell.kinds:
+            results.append(cell.result(Word.VIOLATED))
             spoilt = True
-        elif step is None or not step.hit:
-            run.retry(cell, Word.UNTESTED, number, step.evidence.note if step else "the run ended before it")
-        elif spoilt or unexplained or not sound:
-            run.retry(cell, verdict.word, number, "; ".join(verdict.reasons))
-        elif run.exposed(number):
-            run.results.append(run.result(cell, Word.HELD, number))
+        elif not cell.missed and sound and not spoilt and not unexplained:
+            counts = any(each.counts for each in cell.exposures)
+            results.append(cell.result(Word.HELD) if counts else cell.result(Word.UNTESTED, _uncounted(cell)))
+        elif not last:
+            again.append(cell.place)
         else:
-            run.results.append(run.result(cell, Word.UNTESTED, number, _uncounted(verdict, number)))
-    return Told(results=run.results, again=run.again)
+            results.append(
+                cell.result(Word.UNTESTED if cell.missed else verdict.word, cell.missed or _reasons(verdict))
+            )
+    return Told(results=results, again=again)
 
 
-def _uncounted(verdict: Verdict, number: int) -> str:
-    """Return why nothing of a step counts."""
-    words = [each.note for each in verdict.exposures if each.step == number]
-    return "; ".join(words) or "nothing was in flight that could be lost or repeated"
+def _reasons(verdict: Verdict) -> str:
+    return "; ".join(verdict.reasons)
+
+
+def _uncounted(cell: _Cell) -> str:
+    """Return why nothing of its steps counts."""
+    return "; ".join(each.note for each in cell.exposures) or "nothing was in flight that could be lost or repeated"
