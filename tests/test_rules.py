@@ -301,6 +301,15 @@ def test_a_reading_that_lacks_what_no_step_interrupted_blames_none(ruled: Callab
     assert "too many or too few rows at a reading, and are right in the end" in words(found)
 
 
+def test_a_reading_of_a_sink_that_is_late_lacks_what_no_step_interrupted(ruled: Callable[[Build], Judged]) -> None:
+    def build(run: RunBuilder) -> None:
+        ended_by_itself(run, again=False)
+        run.moments[-1] = replace(run.moments[-1], tables=[[]])
+        run.claim(quiet_period_s=5.0)
+
+    assert told(ruled(build)) == (Word.HELD, {}, set())
+
+
 def test_at_most_once_allows_what_a_later_restart_gives(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
         missing(run)

@@ -31,7 +31,7 @@ PREDICTED = {
     "before rename of commits": WRITTEN,
     "after rename of commits": NOTHING,
 }
-"""By place, what a kill of the driver comes to where rows are appended; written by key, what is violated there holds."""
+"""By place, what a kill of the driver comes to where rows are appended. What is violated there holds by key."""
 
 
 @pytest.mark.parametrize(("program", "code"), [("append", 1), ("upsert", 0)])

@@ -90,15 +90,13 @@ class Causes:
 
     def may_come(self, reading: Exposed, ways: Sequence[Explained]) -> bool:
         """Return whether the sink may show a committed row later than at a reading: a transaction hides it, or the
-        delay that the scenario declares has not passed since the steps that explain its absence."""
+        scenario declares a delay, which has not passed since the steps that explain its absence."""
         assert reading.injection.at is not None
-        then, numbers = reading.injection.at.snapshot, {number for way in ways for number in way.steps}
-        began = [
-            each.injection.at.snapshot.at_s
-            for each in self.steps
-            if each.injection.at and each.injection.number in numbers
-        ]
-        return bool(then.writing.get(str(self.scale.position))) or then.at_s - max(began) <= (self.scale.late_s or 0.0)
+        numbers = {number for way in ways for number in way.steps}
+        began = [_at_s(each) for each in self.steps if each.injection.number in numbers]
+        hidden = bool(reading.injection.at.snapshot.writing.get(str(self.scale.position)))
+        late_s = self.scale.late_s
+        return hidden or (late_s is not None and (not began or _at_s(reading) - max(began) <= late_s))
 
     def touching(self, finding: Finding) -> list[Exposed]:
         """Return the steps that interrupted records of a finding, or all that may have done it if none did; and those
@@ -351,8 +349,9 @@ def repaired(scale: Scale, causes: Causes, readings: Sequence[Exposed]) -> Itera
                 known.add(key)
                 yield each
             elif not more and end[key] == right[key]:
-                lost += [each] if ways and not causes.may_come(reading, ways) else []
-                unexplained |= not ways
+                late = causes.may_come(reading, ways)
+                lost += [each] if ways and not late else []
+                unexplained |= not (ways or late)
         known |= {each.key for each in lost}
         # Rows that no step interrupted are missing too: a program that empties its sink and fills it again, say.
         yield from (replace(each, ways=()) if unexplained else each for each in lost)
