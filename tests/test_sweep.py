@@ -180,12 +180,17 @@ HELD, VIOLATED, UNTESTED = Word.HELD, Word.VIOLATED, Word.UNTESTED
     [
         (verdict(), True, [(4, HELD), (5, HELD)], []),
         (verdict(), False, [], [4, 5]),
-        (verdict(UNTESTED, exposures=(exposure(1),)), True, [(4, HELD), (5, UNTESTED)], []),
-        (verdict(UNTESTED, exposures=(exposure(1), exposure(2, why="x"))), True, [(4, HELD), (5, UNTESTED)], []),
-        (verdict(UNTESTED, steps=(step(1), step(2, hit=False))), True, [(4, HELD)], [5]),
-        (verdict(UNTESTED, steps=(step(1),)), True, [(4, HELD)], [5]),
+        (verdict(exposures=(exposure(1),)), True, [(4, HELD), (5, UNTESTED)], []),
+        (verdict(exposures=(exposure(1), exposure(2, why="x"))), True, [(4, HELD), (5, UNTESTED)], []),
+        (verdict(UNTESTED, exposures=()), True, [(4, UNTESTED), (5, UNTESTED)], []),
+        (verdict(UNTESTED, steps=(step(1), step(2, hit=False))), True, [], [4, 5]),
+        (verdict(UNTESTED, steps=(step(1),)), True, [], [4, 5]),
+        (verdict(Word.ERROR), True, [], [4, 5]),
+        (verdict(Word.INCONCLUSIVE), True, [], [4, 5]),
+        (verdict(Word.ERROR, exposures=()), True, [], [4, 5]),
         (verdict(VIOLATED, causes=((Kind.LOST, (1,)),)), True, [(4, VIOLATED)], [5]),
         (verdict(VIOLATED, causes=((Kind.LOST, (2,)),)), True, [(4, HELD), (5, VIOLATED)], []),
+        (verdict(VIOLATED, causes=((Kind.LOST, (2,)),), reasons=("open",)), True, [(5, VIOLATED)], [4]),
         (verdict(VIOLATED, causes=((Kind.LOST, (1, 2)),)), True, [], [4, 5]),
         (verdict(VIOLATED, causes=((Kind.LOST, ()),)), True, [], [4, 5]),
     ],
@@ -199,7 +204,10 @@ def test_what_a_run_says_of_each_of_its_cells(
 def test_the_last_try_says_why_there_is_no_better_word() -> None:
     missed = verdict(UNTESTED, steps=(step(1), step(2, hit=False)))
     out = told(missed, {4: (1,), 5: (2,)}, sound=True, folder=None, last=True)
-    assert [(each.word, each.why) for each in out.results] == [(HELD, ""), (UNTESTED, "it never came")]
+    assert [(each.cell, each.word, each.why) for each in out.results] == [
+        (4, UNTESTED, ""),
+        (5, UNTESTED, "it never came"),
+    ]
     unsound = told(
         verdict(Word.INCONCLUSIVE, reasons=("not caught up",)), {4: (1,)}, sound=False, folder=None, last=True
     )

@@ -1,8 +1,8 @@
 """What one run says of each of its cells.
 
-A cell is *held* where its step was injected, something was exposed that counts, and no finding names the step; it is
-*violated* where the step caused a finding that breaks the guarantee. What comes after a violated cell in the same run
-is tried again without it: what is wrong already may hide what comes.
+A cell is *held* where its step was injected, something was exposed that counts, no finding names the step, and the
+run leaves nothing open; it is *violated* where the step caused a finding that breaks the guarantee. What comes after
+a violated cell in the same run is tried again without it: what is wrong already may hide what comes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.scenario import Exposure, Kind, StepOutcome, Verdict, Word
+
+
+SAYING = (Word.HELD, Word.VIOLATED, Word.UNTESTED)
+"""Of a run with another word nothing is said."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +74,7 @@ class _Cell:
 
     @property
     def records(self) -> int:
-        """Return how many records a step exposed at most; 0 if none counts."""
+        """Return how many records a step exposed at most; 0 if no exposure counts."""
         return max((each.records for each in self.exposures if each.counts), default=0)
 
     def result(self, word: Word, why: str = "") -> Result:
@@ -101,9 +105,10 @@ def told(
         if cell.kinds:
             results.append(cell.result(Word.VIOLATED))
             spoilt = True
-        elif not cell.missed and sound and not spoilt and not unexplained:
-            counts = any(each.counts for each in cell.exposures)
-            results.append(cell.result(Word.HELD) if counts else cell.result(Word.UNTESTED, _uncounted(cell)))
+        elif not (cell.missed or spoilt or unexplained) and sound and cell.records and _closed(verdict):
+            results.append(cell.result(Word.HELD))
+        elif not (cell.missed or spoilt or unexplained) and sound and not cell.records and verdict.word in SAYING:
+            results.append(cell.result(Word.UNTESTED, _uncounted(cell)))
         elif not last:
             again.append(cell.place)
         else:
@@ -111,6 +116,12 @@ def told(
                 cell.result(Word.UNTESTED if cell.missed else verdict.word, cell.missed or _reasons(verdict))
             )
     return Told(results=results, again=again)
+
+
+def _closed(verdict: Verdict) -> bool:
+    """Return whether nothing is left open beside what was found: a violation comes before what makes a run
+    inconclusive, and so does a step that was missed."""
+    return verdict.word is Word.HELD or (verdict.word is Word.VIOLATED and not verdict.reasons)
 
 
 def _reasons(verdict: Verdict) -> str:
