@@ -157,10 +157,14 @@ def _swept(watched: Watched, stack: Stack, options: Options) -> int:
     first = watched.found.first_batch
     runs = packed(watched.scenario, swept.cells, left, first)
     suite = Suite(options, progress(jobs=jobs_of(options, [run.scenario for run in runs])))
-    with closing(suite.progress):
-        for number, most in enumerate(ROUNDS, 1):
-            runs = packed(watched.scenario, swept.cells, left, first, most)
-            left = _round(swept, runs, stack, suite, last=number == len(ROUNDS))
+    try:
+        with closing(suite.progress):
+            for number, most in enumerate(ROUNDS, 1):
+                runs = packed(watched.scenario, swept.cells, left, first, most)
+                left = _round(swept, runs, stack, suite, last=number == len(ROUNDS))
+    except BaseException:
+        _say(f"ended early: {len(swept.results)} of {len(swept.cells)} cells are known; the same command goes on")
+        raise
     code = _answer(swept, suite)
     state.end()
     return code

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from harness.scenario import Exposure, Kind, StepOutcome, Verdict, Word
 
-
 SAYING = (Word.HELD, Word.VIOLATED, Word.UNTESTED)
 """Of a run with another word nothing is said."""
 
