@@ -214,6 +214,7 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
 @click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
 @click.option("--pairs", is_flag=True, help="Crash also the recovery from each crash of the driver.")
+@click.option("--for", "for_", metavar="TIME", help="Begin no run that would not end by then, e.g. 20m.")
 @click.option("--dry-run", is_flag=True, help="Watch the pipeline, print its cells, and crash nothing.")
 @click.option("--spark", metavar="LINE", help=ON_LINE)
 @running
@@ -225,6 +226,7 @@ def sweep(
     paths: tuple[Path, ...],
     seed: int | None,
     pairs: bool,
+    for_: str | None,
     dry_run: bool,
     spark: str | None,
     **rest: Any,
@@ -232,11 +234,15 @@ def sweep(
     """Crash the pipelines of scenarios at every crash point that they have.
 
     A run without faults shows the crash points. The schedules of the files are not played."""
+    from math import inf
+
+    from harness.nightly.command import asked_for
     from harness.sweep.command import sweep as swept
 
     load_own_kinds(find(paths))
     asked = options(seed=seed, spark=line_of(spark), **rest)
-    ctx.exit(swept(paths, asked, pairs=pairs, dry_run=dry_run))
+    for_s = inf if for_ is None else asked_for(for_)
+    ctx.exit(swept(paths, asked, pairs=pairs, for_s=for_s, dry_run=dry_run))
 
 
 @main.command()

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
+from math import inf
 from pathlib import Path
+from time import monotonic
 
 from harness.errors import UsageError
 from harness.fields.paths import find, project_root
@@ -53,10 +55,9 @@ class Watched:
     seconds: float
     start_s: float
 
-    def minutes(self, runs: Sequence[Packed], jobs: int) -> float:
-        """Return about how long these runs take."""
-        starts = sum(len(run.scenario.schedule) for run in runs)
-        return (len(runs) * self.seconds + 2 * starts * self.start_s) / jobs / 60
+    def run_s(self, run: Packed) -> float:
+        """Return about how long a run takes, in seconds."""
+        return self.seconds + 2 * self.start_s * len(run.scenario.schedule)
 
 
 @dataclass(kw_only=True)
@@ -65,6 +66,8 @@ class Swept:
 
     watched: Watched
     state: State
+    until_s: float = inf
+    """By the monotonic clock: no run begins that would not end by then."""
     results: list[Result] = field(default_factory=list)
 
     @property
@@ -78,9 +81,12 @@ class Swept:
         return self.watched.found.cells
 
 
-def sweep(paths: Sequence[Path], options: Options, *, pairs: bool = False, dry_run: bool = False) -> int:
-    """Crash each pipeline of these scenario files at every cell; return the exit code. `pairs`: also the
-    recovery from each crash. Raises UsageError, ScenarioError, StackError."""
+def sweep(
+    paths: Sequence[Path], options: Options, *, pairs: bool = False, for_s: float = inf, dry_run: bool = False
+) -> int:
+    """Crash each pipeline of these scenario files at every cell; return the exit code. `pairs`: also the recovery from
+    each crash. What would not end within `for_s` is not begun. Raises UsageError, ScenarioError, StackError."""
+    until_s = monotonic() + for_s
     scenarios = [on(each, options.spark) for each in load_all(find(paths), effects=True)]
     bases = [replace(each, schedule=()) for each in supported(scenarios, options.stack)]
     named = {each.path: each.schedule for each in scenarios}
@@ -90,7 +96,7 @@ def sweep(paths: Sequence[Path], options: Options, *, pairs: bool = False, dry_r
         codes = []
         for base in bases:
             watched = _watched(replace(base, schedule=named[base.path]), stack, options, pairs=pairs)
-            codes.append(_planned(watched, options) if dry_run else _swept(watched, stack, options))
+            codes.append(_planned(watched, options) if dry_run else _swept(watched, stack, options, until_s))
     return max(codes, key=(0, 3, 1, 4).index)
 
 
@@ -139,17 +145,18 @@ def _plan(watched: Watched, options: Options) -> Iterator[str]:
     cells = watched.found.cells
     runs = packed(watched.scenario, cells, range(len(cells)), watched.found.first_batch)
     jobs = jobs_of(options, [run.scenario for run in runs])
-    minutes = watched.minutes(runs, jobs)
+    minutes = sum(map(watched.run_s, runs)) / jobs / 60
     yield f"{watched.scenario.name}: {len(cells)} cells in {len(runs)} runs, about {minutes:.0f} minutes"
 
 
-def _swept(watched: Watched, stack: Stack, options: Options) -> int:
-    """Play every cell, and again what is to be tried again; print the answer, and return the exit code."""
+def _swept(watched: Watched, stack: Stack, options: Options, until_s: float) -> int:
+    """Play every cell, as far as the time goes, and again what is to be tried again; print the answer, and return the
+    exit code."""
     for line in _plan(watched, options):
         _say(line)
     path = options.reports / f"sweep-{store.slug(watched.scenario.name)}.jsonl"
     state = State(path, watched.digest, watched.found.cells)
-    swept = Swept(watched=watched, state=state, results=[*state.results])
+    swept = Swept(watched=watched, state=state, until_s=until_s, results=[*state.results])
     if swept.results:
         _say(f"going on: {len(swept.results)} cells are known from before")
     known = {each.cell for each in swept.results}
@@ -166,7 +173,8 @@ def _swept(watched: Watched, stack: Stack, options: Options) -> int:
         _say(f"ended early: {len(swept.results)} of {len(swept.cells)} cells are known; the same command goes on")
         raise
     code = _answer(swept, suite)
-    state.end()
+    if len(swept.results) == len(swept.cells):
+        state.end()
     return code
 
 
@@ -179,6 +187,8 @@ def _round(swept: Swept, runs: Sequence[Packed], stack: Stack, suite: Suite, *, 
     jobs = jobs_of(suite.options, work)
 
     def play(number: int, scenario: Scenario) -> None:
+        if monotonic() + swept.watched.run_s(runs[number - 1]) > swept.until_s:
+            return
         stack.health()
         total, steps = done + len(work), len(scenario.schedule)
         heard = suite.progress.started(scenario.name, number=done + number, total=total, steps=steps)

@@ -31,7 +31,7 @@ def packed(
     base: Scenario, cells: Sequence[Cell], which: Sequence[int], first_batch: int, most: int = MOST
 ) -> list[Packed]:
     """Return the runs that have the cells `which`, places in `cells`, with `most` steps in one, but for a cell that has
-    more. A run has one cell of its first batch. A server's outage has a run of its own: other runs may use the server,
+    more; those with the most cells first. A run has one cell of its first batch. A server's outage has a run of its own: other runs may use the server,
     and the driver goes on meanwhile."""
     outages = [place for place in which if alone(one(base, cells, (place,), first_batch))]
     out = []
@@ -44,7 +44,7 @@ def packed(
             else:
                 runs.append([place])
         out += [Packed(scenario=one(base, cells, tuple(run), first_batch), cells=tuple(run)) for run in runs]
-    return out
+    return sorted(out, key=lambda run: -len(run.cells))
 
 
 def steps(cells: Sequence[Cell], which: Sequence[int]) -> int:
