@@ -30,9 +30,9 @@ class Packed:
 def packed(
     base: Scenario, cells: Sequence[Cell], which: Sequence[int], first_batch: int, most: int = MOST
 ) -> list[Packed]:
-    """Return the runs that have the cells `which`, places in `cells`, with `most` steps in one, but for a cell that has
-    more; those with the most cells first. A run has one cell of its first batch. A server's outage has a run of its own: other runs may use the server,
-    and the driver goes on meanwhile."""
+    """Return the runs that have the cells `which`, places in `cells`, with `most` steps in one, but for a cell that
+    has more; those with the most cells first. A run has one cell of its first batch. A server's outage has a run of
+    its own: other runs may use the server, and the driver goes on meanwhile."""
     outages = [place for place in which if alone(one(base, cells, (place,), first_batch))]
     out = []
     for group, size in (([place for place in which if place not in outages], most), (outages, 1)):
