@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -88,7 +89,7 @@ def sweep(
     each crash. What would not end within `for_s` is not begun. Raises UsageError, ScenarioError, StackError."""
     until_s = monotonic() + for_s
     scenarios = [on(each, options.spark) for each in load_all(find(paths), effects=True)]
-    bases = [replace(each, schedule=()) for each in supported(scenarios, options.stack)]
+    bases = supported([replace(each, schedule=()) for each in scenarios], options.stack)
     named = {each.path: each.schedule for each in scenarios}
     hit = {name for each in bases for name in component_names(each)}
     stack = stack_of(options, bases, hit=hit)
@@ -105,7 +106,8 @@ def _watched(scenario: Scenario, stack: Stack, options: Options, *, pairs: bool)
     the pipeline does not work, or has no cell."""
     base, root = replace(scenario, schedule=()), project_root(Path(scenario.path))
     folder = store.latest(options.reports) / f"watched-{store.slug(scenario.name)}"
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     seed = scenario.seed if options.seed is None else options.seed
     _say(f"watching {scenario.name} without faults")
     ready(base, stack)
