@@ -129,4 +129,6 @@ def _reasons(verdict: Verdict) -> str:
 
 def _uncounted(cell: _Cell) -> str:
     """Return why nothing of its steps counts."""
-    return "; ".join(each.note for each in cell.exposures) or "nothing was in flight that could be lost or repeated"
+    notes = "; ".join(each.note for each in cell.exposures)
+    told = _reasons(cell.verdict) if cell.verdict.word is Word.UNTESTED else ""
+    return notes or told or "it exposed nothing that counts; the page of its run says why"
