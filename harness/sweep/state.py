@@ -13,8 +13,7 @@ from harness.sweep.results import Result
 
 
 class State:
-    """The file of results. `digest` is of all that a run without faults depends on: with another one the sweep begins
-    again."""
+    """The file of results. `digest` is of all that a run depends on: with another one the sweep begins again."""
 
     def __init__(self, path: Path, digest: str, cells: Sequence[Cell]) -> None:
         self._path, self._cells = path, cells
