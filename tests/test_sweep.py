@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from harness.faults import FAULTS, fault
 from harness.history import BatchPlanned, CheckpointOp, Event, Line
+from harness.nightly import moments
 from harness.operation import Op, Side
 from harness.scenario import (
+    Attribution,
     Evidence,
     Expect,
     Exposure,
@@ -33,7 +35,7 @@ from harness.suite.side_by_side import alone
 from harness.sweep import answer, pages
 from harness.sweep.cells import Cell, found
 from harness.sweep.packing import APART, numbered, packed
-from harness.sweep.results import Result, told
+from harness.sweep.results import Played, Result, Told
 from harness.sweep.state import State
 from harness.triggers import TRIGGERS
 
@@ -102,6 +104,27 @@ def test_executors_and_servers_are_struck_while_the_batch_is_at_work() -> None:
     assert {cell.fault for cell in firsts} == {"kill driver"}
 
 
+def test_a_first_batch_has_the_operations_that_it_was_seen_to_have() -> None:
+    history = lines(
+        planned(1),
+        *both(Op.RENAME, "commits/1"),
+        planned(2),
+        *both(Op.RENAME, "state/3"),
+        *both(Op.RENAME, "commits/2"),
+    )
+    firsts = [cell.place for cell in found(history, SCENARIO, MEANS).cells if cell.first]
+    assert "before rename of commits" in firsts
+    assert "before rename of state" not in firsts
+
+
+@pytest.mark.parametrize("progress", ["group", "dstreams", "async"])
+def test_no_cell_is_one_that_can_never_come(progress: str) -> None:
+    scenario = replace(SCENARIO, pipeline=replace(SCENARIO.pipeline, progress=progress))
+    for cell in found(lines(planned(1)), scenario, MEANS).cells:
+        (step,) = cell.steps
+        assert not any(TRIGGERS[step.when.kind].refusals(replace(step.when, batch=1), moments.planned(scenario)))
+
+
 def test_of_several_queries_each_place_names_its_own() -> None:
     history = lines(planned(1, query="a"), planned(1, query="b"), *both(Op.RENAME, "commits/1", "a"))
     assert "before rename of commits, a" in places(history)
@@ -167,9 +190,30 @@ def verdict(word: Word = Word.HELD, **changes: Any) -> Verdict:
     return replace(plain, **changes)
 
 
-def words(verdict: Verdict, *, sound: bool = True, last: bool = False) -> tuple[list[tuple[int, Word]], list[int]]:
-    out = told(verdict, {4: (1,), 5: (2,)}, sound=sound, folder=None, last=last)
-    return [(each.cell, each.word) for each in out.results], list(out.again)
+def told(
+    verdict: Verdict,
+    cells: dict[int, tuple[int, ...]] | None = None,
+    *,
+    batches: tuple[int | None, ...] = (1, 2),
+    sound: bool = True,
+    last: bool = False,
+) -> Told:
+    return Played(
+        verdict=verdict,
+        cells=cells or {4: (1,), 5: (2,)},
+        batches=batches,
+        first_batch=1,
+        sound=sound,
+        last=last,
+    ).told()
+
+
+def words(told: Told) -> tuple[list[tuple[int, Word]], list[int]]:
+    return [(each.cell, each.word) for each in told.results], list(told.again)
+
+
+def caused(*causes: tuple[Kind, tuple[int, ...]], **more: Any) -> Attribution:
+    return Attribution(causes=causes, **more)
 
 
 HELD, VIOLATED, UNTESTED = Word.HELD, Word.VIOLATED, Word.UNTESTED
@@ -188,43 +232,65 @@ HELD, VIOLATED, UNTESTED = Word.HELD, Word.VIOLATED, Word.UNTESTED
         (verdict(Word.ERROR), True, [], [4, 5]),
         (verdict(Word.INCONCLUSIVE), True, [], [4, 5]),
         (verdict(Word.ERROR, exposures=()), True, [], [4, 5]),
-        (verdict(VIOLATED, causes=((Kind.LOST, (1,)),)), True, [(4, VIOLATED)], [5]),
-        (verdict(VIOLATED, causes=((Kind.LOST, (2,)),)), True, [(4, HELD), (5, VIOLATED)], []),
-        (verdict(VIOLATED, causes=((Kind.LOST, (2,)),), reasons=("open",)), True, [(5, VIOLATED)], [4]),
-        (verdict(VIOLATED, causes=((Kind.LOST, (1, 2)),)), True, [], [4, 5]),
-        (verdict(VIOLATED, causes=((Kind.LOST, ()),)), True, [], [4, 5]),
+        (verdict(exposures=(exposure(1),), attribution=Attribution(unknown=(2,))), True, [(4, HELD)], [5]),
+        (verdict(VIOLATED, attribution=caused((Kind.LOST, (2,)), cut=True)), True, [(5, VIOLATED)], [4]),
+        (verdict(VIOLATED, attribution=caused((Kind.LOST, (1,)))), True, [(4, VIOLATED)], [5]),
+        (verdict(VIOLATED, attribution=caused((Kind.LOST, (2,)))), True, [(4, HELD), (5, VIOLATED)], []),
+        (verdict(VIOLATED, attribution=caused((Kind.LOST, (2,))), reasons=("open",)), True, [(5, VIOLATED)], [4]),
+        (verdict(VIOLATED, attribution=caused((Kind.LOST, (1, 2)))), True, [], [4, 5]),
+        (verdict(VIOLATED, attribution=caused((Kind.LOST, ()))), True, [], [4, 5]),
     ],
 )
 def test_what_a_run_says_of_each_of_its_cells(
     of: Verdict, sound: bool, results: list[tuple[int, Word]], again: list[int]
 ) -> None:
-    assert words(of, sound=sound) == (results, again)
+    assert words(told(of, sound=sound)) == (results, again)
+
+
+def test_a_batch_in_place_of_another_is_not_the_cell_that_was_asked_for() -> None:
+    """Alone in its run, a later batch may be another one."""
+    assert words(told(verdict(), batches=(1, 4))) == ([(4, HELD)], [5])
+    alone = verdict(steps=(step(3),), exposures=(exposure(1),))
+    assert words(told(alone, {4: (1,)}, batches=(2,))) == ([(4, HELD)], [])
+    assert words(told(alone, {4: (1,)}, batches=(1,))) == ([], [4])
+    (given_up,) = told(alone, {4: (1,)}, batches=(1,), last=True).results
+    assert (given_up.word, given_up.reached) == (UNTESTED, False)
+    assert given_up.why == "batch 3 was struck in place of batch 1"
 
 
 def test_the_last_try_says_why_there_is_no_better_word() -> None:
     missed = verdict(UNTESTED, steps=(step(1), step(2, hit=False)))
-    out = told(missed, {4: (1,), 5: (2,)}, sound=True, folder=None, last=True)
-    assert [(each.cell, each.word, each.why) for each in out.results] == [
-        (4, UNTESTED, ""),
-        (5, UNTESTED, "it never came"),
+    out = told(missed, last=True)
+    assert [(each.cell, each.word, each.why, each.reached) for each in out.results] == [
+        (4, UNTESTED, "", True),
+        (5, UNTESTED, "it never came", False),
     ]
-    unsound = told(
-        verdict(Word.INCONCLUSIVE, reasons=("not caught up",)), {4: (1,)}, sound=False, folder=None, last=True
-    )
-    assert [(each.word, each.why) for each in unsound.results] == [(Word.INCONCLUSIVE, "not caught up")]
+    late = verdict(Word.INCONCLUSIVE, reasons=("not caught up",))
+    assert [(each.word, each.why) for each in told(late, {4: (1,)}, sound=False, last=True).results] == [
+        (Word.INCONCLUSIVE, "not caught up")
+    ]
+    unsound = told(verdict(), {4: (1,)}, sound=False, last=True)
+    assert [each.word for each in unsound.results] == [Word.INCONCLUSIVE]
+    unexplained = told(verdict(VIOLATED, attribution=caused((Kind.LOST, ()))), {4: (1,)}, last=True)
+    assert [each.word for each in unexplained.results] == [Word.INCONCLUSIVE]
+
+
+def test_why_a_cell_exposed_nothing_is_the_judges_word() -> None:
+    idle = verdict(exposures=(exposure(1),), attribution=Attribution(idle={2: "the batch held no record"}))
+    assert [each.why for each in told(idle).results] == ["", "the batch held no record"]
 
 
 def test_of_two_crashes_in_one_batch_either_may_have_done_it() -> None:
-    found = verdict(VIOLATED, causes=((Kind.LOST, (1, 2)), (Kind.DUPLICATED, (2,))))
-    (pair,) = told(found, {7: (1, 2)}, sound=True, folder=None, last=False).results
+    found = verdict(VIOLATED, attribution=caused((Kind.LOST, (1, 2)), (Kind.DUPLICATED, (2,))))
+    (pair,) = told(found, {7: (1, 2)}).results
     assert (pair.word, pair.kinds, pair.records) == (VIOLATED, (Kind.LOST, Kind.DUPLICATED), 7)
     missed = verdict(UNTESTED, steps=(step(1), step(2, hit=False)))
-    (pair,) = told(missed, {7: (1, 2)}, sound=True, folder=None, last=True).results
-    assert (pair.word, pair.batch, pair.why) == (UNTESTED, None, "it never came")
+    (pair,) = told(missed, {7: (1, 2)}, last=True).results
+    assert (pair.word, pair.reached, pair.why) == (UNTESTED, False, "it never came")
 
 
 def result(cell: int, word: Word, *kinds: Kind) -> Result:
-    return Result(cell=cell, word=word, kinds=kinds, records=7)
+    return Result(cell=cell, word=word, kinds=kinds, records=7, reached=word is not UNTESTED)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +332,10 @@ def test_the_sentence_counts_what_was_tried_and_what_was_not() -> None:
     )
     broken = [result(0, HELD), result(1, VIOLATED, Kind.LOST), result(2, HELD)]
     assert answer.sentence("a.py", every, broken) == "a.py: breaks at 1 of 3 cells (lost)"
-    idle = [replace(result(0, UNTESTED), batch=2, why="empty"), replace(result(1, UNTESTED), batch=4, why="empty")]
+    idle = [
+        replace(result(0, UNTESTED), reached=True, why="empty"),
+        replace(result(1, UNTESTED), reached=True, why="empty"),
+    ]
     assert answer.sentence("a.py", every, idle) == "a.py: untested; 2 not exposed; 1 not tried"
     at = f"kill driver {BEFORE.place}"
     assert answer.untold(every, idle) == [f"not exposed: {at} (first batch), {at} (later batch): empty"]

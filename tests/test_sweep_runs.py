@@ -12,7 +12,7 @@ from harness.scenario import Word
 from harness.suite.options import Options
 from harness.sweep.command import sweep
 
-pytestmark = [pytest.mark.stack, pytest.mark.prove]
+pytestmark = [pytest.mark.stack, pytest.mark.prove, pytest.mark.timeout(3600)]
 HOUSE = Path(__file__).parents[1]
 SCENARIO = """
 name: payments

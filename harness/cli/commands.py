@@ -49,6 +49,23 @@ def know() -> None:
     load_own_kinds([Path.cwd()])
 
 
+def placed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say where runs are played, and how many at once."""
+    for option in (
+        click.option("--reports", type=PATHS, default=Path("reports"), show_default=True,
+                     help="Where run folders and reports go."),
+        click.option("--jobs", "-j", type=click.IntRange(min=1), default=None,
+                     help="How many runs at once, on one stack.  [default: by cores and memory]"),
+        click.option("--own-stack", is_flag=True, help="Start a stack even where `onceproof up` left one."),
+        click.option("--stack", type=StackName(), default=DEFAULT,
+                     show_default=True, help="Where it runs; `external` is a cluster that is there already."),
+        *(click.option(f"--{name.replace('_', '-')}", metavar=word, multiple=name == AT, help=f"{text}.")
+          for name, (word, text) in SAID.items()),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that `run` and `replay` share."""
     for option in (
@@ -56,18 +73,10 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Write JUnit's XML too, one test case a run."),
         click.option("--keep", type=click.Choice(["failed", "all", "none"]), default="all", show_default=True,
                      help="Which run folders stay."),
-        click.option("--reports", type=PATHS, default=Path("reports"), show_default=True,
-                     help="Where run folders and reports go."),
         click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True,
                      help="How often to run each; all must be as expected."),
-        click.option("--jobs", "-j", type=click.IntRange(min=1), default=None,
-                     help="How many runs at once, on one stack.  [default: by cores and memory]"),
-        click.option("--own-stack", is_flag=True, help="Start a stack even where `onceproof up` left one."),
-        click.option("--stack", type=StackName(), default=DEFAULT,
-                     show_default=True, help="Where it runs; `external` is a cluster that is there already."),
         click.option("--skip-unsupported", is_flag=True, help="Leave out, by name, what the stack does not support."),
-        *(click.option(f"--{name.replace('_', '-')}", metavar=word, multiple=name == AT, help=f"{text}.")
-          for name, (word, text) in SAID.items()),
+        placed,
     ):  # fmt: skip
         command = option(command)
     return command
@@ -217,7 +226,7 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 @click.option("--for", "for_", metavar="TIME", help="Begin no run that would not end by then, e.g. 20m.")
 @click.option("--dry-run", is_flag=True, help="Watch the pipeline, print its cells, and crash nothing.")
 @click.option("--spark", metavar="LINE", help=ON_LINE)
-@running
+@placed
 @click.pass_context
 def sweep(
     ctx: click.Context,

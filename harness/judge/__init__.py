@@ -39,7 +39,7 @@ from harness.judge.ran_again import in_the_driver
 from harness.judge.read_folder import Run, read_run
 from harness.judge.sinks import Compared, compared
 from harness.judge.stalled import Stall, stalled
-from harness.scenario import Exposure, Finding, Kind, Verdict
+from harness.scenario import Attribution, Exposure, Finding, Kind, Verdict
 
 LATE = (Kind.LOST, Kind.WRONG_AGGREGATE, Kind.CORRUPTED, Kind.UNEXPECTED)
 """What a sink that shows its rows late, or their last version, can look like for a while."""
@@ -175,16 +175,22 @@ def _verdict(facts: Facts) -> Verdict:
         counts=facts.counts,
         exposures=facts.exposures,
         untried=tuple(_untried(run, facts.sinks)),
-        causes=_causes(facts.labels, violating),
+        attribution=_attribution(facts),
         notes=tuple(_notes(facts)),
     )
 
 
-def _causes(labels: Mapping[int, str], violating: Sequence[Finding]) -> tuple[tuple[Kind, tuple[int, ...]], ...]:
-    """Return the kind of each finding that breaks the guarantee, and the steps that caused it, or of which one did."""
-    numbers = {label: number for number, label in labels.items()}
-    found = ((each.kind, tuple(numbers[label] for label in each.faults or each.fits)) for each in violating)
-    return tuple(dict.fromkeys(found))
+def _attribution(facts: Facts) -> Attribution:
+    """Return what each step did, as data."""
+    numbers = {label: number for number, label in facts.labels.items()}
+    found = ((each.kind, tuple(numbers[label] for label in each.faults or each.fits)) for each in facts.violating)
+    steps = [step for sink in facts.sinks for step in sink.exposed]
+    return Attribution(
+        causes=tuple(dict.fromkeys(found)),
+        unknown=tuple(sorted({step.injection.number for step in steps if step.unknown})),
+        idle={step.injection.number: step.why for step in steps if step.why and not step.unknown},
+        cut=any(count > FINDINGS_MAX for sink in facts.sinks for count in sink.examined.counts.kinds.values()),
+    )
 
 
 def _reasons(facts: Facts) -> words.Reasons:
@@ -249,6 +255,11 @@ def _never_matches(sink: Examined, sinks: Sequence[Examined], findings: Sequence
 def completed(folder: Path) -> bool:
     """Return whether the baseline run in `folder` got done, and all its sinks could be compared. Raises as `judged`."""
     return _findings(read_run(folder)) is not None
+
+
+def without_faults(folder: Path) -> tuple[Kind, ...]:
+    """Return the kinds of what the baseline run in `folder` shows to be wrong. Raises as `judged`."""
+    return tuple(dict.fromkeys(finding.kind for finding in _findings(read_run(folder)) or ()))
 
 
 def _findings(run: Run) -> list[Finding] | None:

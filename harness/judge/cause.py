@@ -327,7 +327,8 @@ class Repaired:
 def repaired(scale: Scale, causes: Causes, readings: Sequence[Exposed]) -> Iterator[Repaired]:
     """Yield what readings show to have been wrong though it is right in the end: a later attempt may repair it, and it
     was wrong all the same. `readings` are those of the steps after the first, and those after attempts that no step had
-    ended: what the first step found was there before any fault."""
+    ended: what the first step found was there before any fault. What is missing when an attempt has just ended may come
+    late."""
     if scale.case.aggregate or not scale.effects.plain(scale.sql):
         return
     right, end = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found))
@@ -339,7 +340,7 @@ def repaired(scale: Scale, causes: Causes, readings: Sequence[Exposed]) -> Itera
         for key in committed.keys() - known:
             wanted, now = reading.at.of(right[key].elements())[key], reading.at.rows[key]
             more = sum(max(0, now[mark] - count) for mark, count in wanted.items())
-            less = (committed[key] - now).total() if key not in partial else 0
+            less = (committed[key] - now).total() if key not in partial and reading.injection.outcome.hit else 0
             if not (more or less):
                 continue
             harm = Harm.REPETITION if more else Harm.LOSS

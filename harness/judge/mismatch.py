@@ -22,7 +22,8 @@ def mismatched(scale: Scale, step: Exposed) -> int:
     """Return how many totals that are right in the end were another one at the reading: not that of the committed
     batches, nor that with the batch in flight, nor one between the two where the batch may have been written in
     part. A key that is missing is late, and is not counted; nor is one that a living driver may have changed
-    meanwhile. Of a sink that is `late` only totals are counted that lie beyond all earlier ones."""
+    meanwhile. Of a sink that is `late`, and when an attempt has just ended, only totals are counted that lie beyond
+    all earlier ones."""
     if step.reach is None or step.last is None or not scale.case.aggregate or step.injection.running:
         return 0
     high = step.reach.high
@@ -32,7 +33,8 @@ def mismatched(scale: Scale, step: Exposed) -> int:
     partly = sink_state.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
     partial = scale.keys(step.reach.partial)
-    steps, wrong = [held for _, held in scale.steps(sink_state)] if scale.late else [], 0
+    late = scale.late or not step.injection.outcome.hit
+    steps, wrong = [held for _, held in scale.steps(sink_state)] if late else [], 0
     for key, rows in sink_state.rows.items():
         if key in partial:
             continue

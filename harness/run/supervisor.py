@@ -139,10 +139,12 @@ class Supervisor:
                 self.gave_up = f"the driver died {failed} times and is restarted at most {restart.max_restarts} times"
                 self._history.write(RestartsEnded(why=self.gave_up))
                 return
-            if self._stopping.wait(restart.delay_s) or not self._let():
+            if self._stopping.wait(restart.delay_s):
                 return
             if not scheduled:
                 self._ended(driver.number)
+            if not self._let():
+                return
             self._launch(driver.number + 1, launched)
 
     def _follow(self, stack: RestartsDrivers, dead: Driver, launched: Callable[[int], None]) -> bool:

@@ -353,13 +353,25 @@ class Exposure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Attribution:
+    """What steps did, by their numbers from 1. `causes` has for findings that break the guarantee their kind, and the
+    steps that caused them together or of which one did; no step where none is known. `unknown` are the steps of which
+    the evidence does not tell what they exposed in some sink; `idle` says of others why they exposed nothing. `cut`:
+    there are more findings than were looked at."""
+
+    causes: tuple[tuple[Kind, tuple[int, ...]], ...] = ()
+    unknown: tuple[int, ...] = ()
+    idle: Mapping[int, str] = field(default_factory=dict)
+    cut: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """The answer. `reasons` says why it is no better than it is; `self_tests` maps each planted fault to found or not.
 
-    `exposures` is what the steps exposed. `causes` has for findings that break the guarantee their kind, and the
-    steps, counted from 1, that caused them together or of which one did; no step where none is known. `untried` are
-    the crash points (each as sink and point) at which no step had something exposed that counts, `notes` what
-    limits the answer and makes it no worse (a folding query, batches that tie)."""
+    `exposures` is what the steps exposed, `attribution` what they caused. `untried` are the crash points (each as
+    sink and point) at which no step had something exposed that counts, `notes` what limits the answer and makes it
+    no worse (a folding query, batches that tie)."""
 
     word: Word
     as_expected: bool
@@ -371,7 +383,7 @@ class Verdict:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Rows and records compared: `records`, `expected_rows`, `sink_rows`, `acknowledged`, `failed`, `unknown`."""
     exposures: tuple[Exposure, ...] = ()
-    causes: tuple[tuple[Kind, tuple[int, ...]], ...] = ()
+    attribution: Attribution = Attribution()
     untried: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -55,7 +55,7 @@ def mark(result: Result | None) -> str:
     if result.word is Word.HELD:
         return f"held ({result.records})"
     if result.word is Word.UNTESTED:
-        return NOT_REACHED if result.batch is None else NOT_EXPOSED
+        return NOT_EXPOSED if result.reached else NOT_REACHED
     return str(result.word)
 
 

@@ -11,7 +11,7 @@ from random import Random
 from harness.faults import FAULTS
 from harness.faults.base import Implies
 from harness.history import BatchPlanned, CheckpointOp, Line
-from harness.nightly.moments import Target, exposes, faults, moments
+from harness.nightly.moments import Target, exposes, faults, moments, planned
 from harness.operation import Op, file_batch
 from harness.scenario import CrashPoint, Fault, Impact, Scenario, Step, Trigger
 from harness.scenario.impact import ENDS_EXECUTOR
@@ -68,18 +68,27 @@ def found(history: Sequence[Line], scenario: Scenario, means: Collection[Means],
     also a second crash in the recovery from each."""
     taken = _batches(history)
     first_batch = min((batch for _, batch in taken), default=0)
-    operations = list(_operations(history, taken))
-    inside = list(_inside(scenario))
+    begun = {(query, min(batch for each, batch in taken if each == query)) for query, _ in taken}
+    every = [*_inside(scenario)]
+    inside = [when for place, when in enumerate(every) if when not in every[:place]]
+    whens = {first: (*_operations(history, begun if first else taken), *inside) for first in (False, True)}
     cells = [
         Cell(steps=(Step(when=when, do=do),), first=first)
-        for first in (False, True)
-        for when in (*operations, *inside)
+        for first in whens
+        for when in whens[first]
         for do in _faults(scenario, when, means)
         if _plain(do) or (not first and (when.point is CrashPoint.BATCH_PLANNED or when in inside))
     ]
+    cells = [cell for cell in cells if not _refused(cell.steps[0], scenario)]
     plain = [cell.steps[0] for cell in cells if not cell.first and _plain(cell.steps[0].do)]
     twice = [Cell(steps=(one, two)) for one, two in product(plain, plain) if pairs and _follows(one.when, two.when)]
     return Found(cells=[*cells, *twice], first_batch=first_batch)
+
+
+def _refused(step: Step, scenario: Scenario) -> bool:
+    """Return whether the step can never be injected in a batch of such a run."""
+    seen, when = planned(scenario), replace(step.when, batch=1)
+    return any(TRIGGERS[when.kind].refusals(when, seen)) or any(FAULTS[step.do.kind].refusals(step.do, when, seen))
 
 
 def _follows(one: Trigger, two: Trigger) -> bool:

@@ -13,20 +13,18 @@ from pathlib import Path
 
 from harness.scenario import Exposure, Kind, StepOutcome, Verdict, Word
 
-SAYING = (Word.HELD, Word.VIOLATED, Word.UNTESTED)
-"""Of a run with another word nothing is said."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What became of one cell, `cell` being its place in the list. `records` is how many were exposed, `why` says why
-    the word is no better."""
+    """What became of one cell, `cell` being its place in the list. `records` is how many were exposed,
+    `reached` whether all its steps were injected; `why` says why the word is no better."""
 
     cell: int
     word: Word
     kinds: tuple[Kind, ...] = ()
     records: int = 0
     batch: int | None = None
+    reached: bool = True
     why: str = ""
     folder: Path | None = None
 
@@ -40,95 +38,132 @@ class Told:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cell:
-    """One cell of a run, its steps having these numbers."""
+class Played:
+    """One run of some cells. `cells` has by the place of a cell its steps' numbers, from 1, in the order of the
+    schedule; `batches` the batch that each step names, None where it names none; `first_batch` is the first one
+    that has records. `sound`: all records were committed, the sinks came to rest, and the planted errors were
+    found. `last`: nothing is tried again."""
 
+    verdict: Verdict
+    cells: Mapping[int, tuple[int, ...]]
+    batches: Sequence[int | None]
+    first_batch: int
+    sound: bool
+    last: bool = False
+    folder: Path | None = None
+
+    def told(self) -> Told:
+        """Return what the run says of its cells."""
+        results, again, spoilt = list[Result](), list[int](), False
+        for place, numbers in self.cells.items():
+            cell = _Cell(run=self, place=place, numbers=numbers)
+            if found := cell.result(spoilt=spoilt):
+                results.append(found)
+                spoilt = spoilt or found.word is Word.VIOLATED
+            elif self.last:
+                results.append(cell.given_up())
+            else:
+                again.append(place)
+        return Told(results=results, again=again)
+
+    @property
+    def unexplained(self) -> bool:
+        """Return whether a finding is caused by no cell, or may be caused by several."""
+        own = [{*numbers} for numbers in self.cells.values()]
+        causes = self.verdict.attribution.causes
+        return any(not any(steps and {*steps} <= numbers for numbers in own) for _, steps in causes)
+
+    @property
+    def closed(self) -> bool:
+        """Return whether nothing is left open beside what was found: a violation comes before what makes a run
+        inconclusive, and so does a step that was missed."""
+        word = self.verdict.word
+        found = word is Word.HELD or (word is Word.VIOLATED and not self.verdict.reasons)
+        return found and self.sound and not self.unexplained and not self.verdict.attribution.cut
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cell:
+    """One cell of a run."""
+
+    run: Played
     place: int
     numbers: tuple[int, ...]
-    verdict: Verdict
-    folder: Path | None
 
     @property
     def steps(self) -> list[StepOutcome]:
         """Return what became of its steps, as far as the run came."""
-        return [self.verdict.steps[number - 1] for number in self.numbers if number <= len(self.verdict.steps)]
+        steps = self.run.verdict.steps
+        return [steps[number - 1] for number in self.numbers if number <= len(steps)]
 
     @property
     def missed(self) -> str:
-        """Return why not all its steps were injected; empty if they were."""
+        """Return why not all its steps were injected, in the batch that was asked for; empty if they were."""
         if len(self.steps) < len(self.numbers):
             return "the run ended before it"
-        return "; ".join(step.evidence.note or "not injected" for step in self.steps if not step.hit)
+        for number, step in zip(self.numbers, self.steps, strict=True):
+            asked = self.run.batches[number - 1]
+            if not step.hit:
+                return step.evidence.note or "not injected"
+            # Alone in its run, a later batch may be any other one than the first.
+            any_later = len(self.run.cells) == 1 and asked != self.run.first_batch
+            if asked is not None and step.batch != asked and not any_later:
+                return f"batch {step.batch} was struck in place of batch {asked}"
+        return ""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """Return the kinds of the findings that its steps caused."""
-        found = (kind for kind, steps in self.verdict.causes if steps and {*steps} <= {*self.numbers})
-        return tuple(dict.fromkeys(found))
+        causes = self.run.verdict.attribution.causes
+        return tuple(dict.fromkeys(kind for kind, steps in causes if steps and {*steps} <= {*self.numbers}))
 
     @property
     def exposures(self) -> list[Exposure]:
         """Return what its steps exposed."""
-        return [each for each in self.verdict.exposures if each.step in self.numbers]
+        return [each for each in self.run.verdict.exposures if each.step in self.numbers]
 
     @property
     def records(self) -> int:
         """Return how many records a step exposed at most; 0 if no exposure counts."""
         return max((each.records for each in self.exposures if each.counts), default=0)
 
-    def result(self, word: Word, why: str = "") -> Result:
-        """Return its result."""
-        hit = [step.batch for step in self.steps if step.hit]
+    def result(self, *, spoilt: bool) -> Result | None:
+        """Return its result; None where the run does not tell. `spoilt`: a cell before it is violated."""
+        if self.kinds:
+            return self._result(Word.VIOLATED)
+        known = {*self.run.verdict.attribution.unknown}.isdisjoint(self.numbers)
+        if self.missed or spoilt or not known:
+            return None
+        if self.records:
+            return self._result(Word.HELD) if self.run.closed else None
+        idle = self.run.closed or (self.run.sound and self.run.verdict.word is Word.UNTESTED)
+        return self._result(Word.UNTESTED, self._why()) if idle else None
+
+    def given_up(self) -> Result:
+        """Return the result of a cell that is not tried again."""
+        if self.missed:
+            return self._result(Word.UNTESTED, self.missed)
+        word = self.run.verdict.word
+        why = "; ".join(self.run.verdict.reasons)
+        if word in (Word.HELD, Word.VIOLATED):
+            word, why = Word.INCONCLUSIVE, why or "something is wrong that no step of it is known to have caused"
+        return self._result(word, why)
+
+    def _result(self, word: Word, why: str = "") -> Result:
+        batch = self.steps[0].batch if self.steps and not self.missed else None
         return Result(
             cell=self.place,
             word=word,
             kinds=self.kinds,
             records=self.records,
-            batch=hit[0] if hit and not self.missed else None,
+            batch=batch,
+            reached=not self.missed,
             why=why,
-            folder=self.folder,
+            folder=self.run.folder,
         )
 
-
-def told(
-    verdict: Verdict, cells: Mapping[int, tuple[int, ...]], *, sound: bool, folder: Path | None, last: bool
-) -> Told:
-    """Return what a run with this verdict says of its cells, in the order of its schedule; `cells` has the numbers of
-    their steps. `sound`: all records were committed, the sinks came to rest, and the planted errors were found. `last`:
-    nothing is tried again."""
-    every = [_Cell(place=place, numbers=numbers, verdict=verdict, folder=folder) for place, numbers in cells.items()]
-    results, again, spoilt = list[Result](), list[int](), False
-    own = [{*numbers} for numbers in cells.values()]
-    unexplained = any(not any(steps and {*steps} <= numbers for numbers in own) for _, steps in verdict.causes)
-    for cell in every:
-        if cell.kinds:
-            results.append(cell.result(Word.VIOLATED))
-            spoilt = True
-        elif not (cell.missed or spoilt or unexplained) and sound and cell.records and _closed(verdict):
-            results.append(cell.result(Word.HELD))
-        elif not (cell.missed or spoilt or unexplained) and sound and not cell.records and verdict.word in SAYING:
-            results.append(cell.result(Word.UNTESTED, _uncounted(cell)))
-        elif not last:
-            again.append(cell.place)
-        else:
-            results.append(
-                cell.result(Word.UNTESTED if cell.missed else verdict.word, cell.missed or _reasons(verdict))
-            )
-    return Told(results=results, again=again)
-
-
-def _closed(verdict: Verdict) -> bool:
-    """Return whether nothing is left open beside what was found: a violation comes before what makes a run
-    inconclusive, and so does a step that was missed."""
-    return verdict.word is Word.HELD or (verdict.word is Word.VIOLATED and not verdict.reasons)
-
-
-def _reasons(verdict: Verdict) -> str:
-    return "; ".join(verdict.reasons)
-
-
-def _uncounted(cell: _Cell) -> str:
-    """Return why nothing of its steps counts."""
-    notes = "; ".join(each.note for each in cell.exposures)
-    told = _reasons(cell.verdict) if cell.verdict.word is Word.UNTESTED else ""
-    return notes or told or "it exposed nothing that counts; the page of its run says why"
+    def _why(self) -> str:
+        """Return why nothing of its steps counts."""
+        idle = self.run.verdict.attribution.idle
+        words = [each.note for each in self.exposures] + [idle[number] for number in self.numbers if number in idle]
+        return "; ".join(dict.fromkeys(words)) or "it exposed nothing"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from harness.errors import UsageError
 from harness.run_folder import store
 from harness.sweep.cells import Cell
 from harness.sweep.results import Result
@@ -19,9 +21,10 @@ class State:
         self._path, self._cells = path, cells
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
         self.results = [*self._read(lines[1:])] if lines[:1] == [_head(digest)] else []
-        if not self.results:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            store.write(path, f"{_head(digest)}\n")
+        self._lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Whole, also after a line that a kill has torn.
+        store.write(path, "\n".join([_head(digest), *map(self._line, self.results), ""]))
 
     def _read(self, lines: Sequence[str]) -> list[Result]:
         """Return the results of cells that are still there. A last line may be torn."""
@@ -31,7 +34,7 @@ class State:
             try:
                 given = json.loads(line)
                 key, result = str(given["key"]), store.noun(Result, given["result"], str(self._path))
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, UsageError):
                 continue
             if key in places:
                 out[places[key]] = replace(result, cell=places[key])
@@ -39,10 +42,11 @@ class State:
 
     def add(self, results: Sequence[Result]) -> None:
         """Keep results. Raises OSError when the disk refuses."""
-        with self._path.open("a", encoding="utf-8") as file:
-            for each in results:
-                line = {"key": _key(self._cells[each.cell]), "result": asdict(each)}
-                file.write(json.dumps(line, default=str) + "\n")
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.writelines(f"{self._line(each)}\n" for each in results)
+
+    def _line(self, result: Result) -> str:
+        return json.dumps({"key": _key(self._cells[result.cell]), "result": asdict(result)}, default=str)
 
     def end(self) -> None:
         """Forget them: the sweep is over."""
