@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections import Counter
@@ -286,9 +287,19 @@ def _failing(swept: Swept, reports: Path) -> dict[int, Path]:
         if place in swept.results and swept.results[place].word is Word.VIOLATED:
             path.parent.mkdir(parents=True, exist_ok=True)
             alone = one_cell(base, swept.cells, (place,), watched.found.first_batch)
-            store.write(path, dump(replace(alone, name=name)))
+            store.write(path, dump(placed(replace(alone, name=name), path)))
             out[place] = path
     return out
+
+
+def placed(scenario: Scenario, path: Path) -> Scenario:
+    """Return the scenario for the file at `path`, whose project may be another folder: its program is named from
+    there."""
+    root, there, pipeline = project_root(Path(scenario.path)), project_root(path), scenario.pipeline
+    if there == root or not (root / pipeline.entry).is_file():
+        return scenario
+    entry = os.path.relpath(root / pipeline.entry, there)
+    return replace(scenario, pipeline=replace(pipeline, entry=entry))
 
 
 def _say(words: str) -> None:
