@@ -353,14 +353,15 @@ def test_the_page_has_each_cell_where_it_breaks_and_what_says_nothing(tmp_path: 
     assert "&lt;it&gt; never came" in text
 
 
-@pytest.mark.parametrize(("marker", "entry"), [("", "../../jobs/a.py"), (".git", "jobs/a.py")])
-def test_a_scenario_for_one_cell_finds_its_program(tmp_path: Path, marker: str, entry: str) -> None:
+@pytest.mark.parametrize("marker", ["", ".git"])
+def test_a_scenario_for_one_cell_finds_its_program(tmp_path: Path, marker: str) -> None:
     for folder in filter(None, ("jobs", "scenarios", "reports/failing", marker)):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "jobs" / "a.py").touch()
     pipeline = replace(SCENARIO.pipeline, entry="jobs/a.py")
     scenario = replace(SCENARIO, pipeline=pipeline, path=str(tmp_path / "scenarios" / "a.yaml"))
-    assert placed(scenario, tmp_path / "reports" / "failing" / "b.yaml").pipeline.entry == entry
+    entry = placed(scenario, tmp_path / "reports" / "failing" / "b.yaml").pipeline.entry
+    assert entry == ("jobs/a.py" if marker else str(tmp_path / "jobs" / "a.py"))
 
 
 def test_a_sweep_that_was_killed_goes_on_with_what_it_knows(tmp_path: Path) -> None:

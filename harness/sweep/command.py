@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 from collections import Counter
@@ -293,13 +292,11 @@ def _failing(swept: Swept, reports: Path) -> dict[int, Path]:
 
 
 def placed(scenario: Scenario, path: Path) -> Scenario:
-    """Return the scenario for the file at `path`, whose project may be another folder: its program is named from
-    there."""
+    """Return the scenario for the file at `path`. Where that is in another project, its program has its whole path."""
     root, there, pipeline = project_root(Path(scenario.path)), project_root(path), scenario.pipeline
     if there == root or not (root / pipeline.entry).is_file():
         return scenario
-    entry = os.path.relpath(root / pipeline.entry, there)
-    return replace(scenario, pipeline=replace(pipeline, entry=entry))
+    return replace(scenario, pipeline=replace(pipeline, entry=str((root / pipeline.entry).resolve())))
 
 
 def _say(words: str) -> None:
