@@ -127,8 +127,8 @@ def _exposed(
     out.exposed = _steps(run, scale, injections, writes_first=False)
     if any(step.wrote_first for step in out.exposed):
         out.exposed = _steps(run, scale, injections, writes_first=True)
-    out.ended = [*_ended(run, scale, ended)]
     try:
+        out.ended = [*_ended(run, scale, ended)]
         _explained(out, scale)
         examined.reasons.unknown += _odd_totals(scale, [*out.exposed, *out.ended])
     except UsageError as failure:
