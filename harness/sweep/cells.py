@@ -12,13 +12,12 @@ from harness.faults import FAULTS
 from harness.faults.base import Implies
 from harness.history import BatchPlanned, CheckpointOp, Line
 from harness.nightly.moments import Target, exposes, faults, moments, planned
-from harness.operation import Op, file_batch
+from harness.operation import Op, Side, file_batch
 from harness.scenario import CrashPoint, Fault, Impact, Scenario, Step, Trigger
 from harness.scenario.impact import ENDS_EXECUTOR
 from harness.stack import Means
 from harness.triggers import TRIGGERS
-from harness.triggers.base import Trait, at_point, has
-from harness.triggers.op import KIND as OPERATION
+from harness.triggers.base import AtOperations, Trait, at_point, has
 
 FILES = ("offsets", "commits", "state")
 CHANGES = (Op.CREATE, Op.RENAME, Op.DELETE)
@@ -110,7 +109,7 @@ def _operations(history: Sequence[Line], taken: set[tuple[str, int]]) -> Iterato
     """Yield the operations on the files of batches that took records, in the order in which a batch has them; the crash
     points that a checkpoint's files show where none was reported."""
     many = len({query for query, _ in taken}) > 1
-    seen: dict[tuple[str, Op, str, str], None] = {}
+    seen: dict[tuple[str, Op, str, Side], None] = {}
     for event in (line.event for line in history):
         if not isinstance(event, CheckpointOp) or (event.query, file_batch(event.path)) not in taken:
             continue
@@ -119,7 +118,7 @@ def _operations(history: Sequence[Line], taken: set[tuple[str, int]]) -> Iterato
             seen[event.query, event.op, log, event.when] = None
     for query, op, log, side in seen:
         name = query.rpartition("/")[2] if many else None
-        yield OPERATION.trigger(op, query=name, path=log, when=side)
+        yield from (kind.at(op, side, log, query=name) for kind in TRIGGERS if isinstance(kind, AtOperations))
     if not seen:
         yield from (at_point(point, batch=None) for point in WATCHED if taken)
 

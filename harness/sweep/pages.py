@@ -38,7 +38,7 @@ def write(
         figures=[(sum(each.word is word for each in results), word) for word in Word if word is not Word.ERROR],
         columns=columns,
         rows=[
-            {"point": point, "fault": fault, "cells": [shown(places.get(each)) for each in columns]}
+            {"place": point, "fault": fault, "cells": [shown(places.get(each)) for each in columns]}
             for (point, fault), places in rows.items()
         ],
         failing=[

@@ -52,6 +52,10 @@ class OperationTrigger(HoldsOperation):
             kind=self.about.name, value=str(op), place=place, batch=batch, query=query, point=point, options=options
         )
 
+    def at(self, op: Op, side: Side, log: str, *, query: str | None = None) -> Trigger:
+        """Return the trigger on one side of an operation, in no batch yet."""
+        return self.trigger(op, query=query, path=log, when=side)
+
     def meant(self, when: Trigger) -> Meant:
         """Return the operation that is waited for."""
         return Op(str(when.value)), Side(when.options["when"]), str(when.options["path"])

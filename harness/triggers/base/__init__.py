@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from harness.context import Listing, RunContext, TriggerHit
 from harness.errors import WaitError
 from harness.kinds import About, Refusal, Refusals
+from harness.operation import Op, Side
 from harness.scenario import CrashPoint, Step, Trigger
 from harness.stack import Means
 from harness.wait import Waiting, until
@@ -101,6 +102,14 @@ class Draws(Protocol):
 
     def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
         """Moments at which it may be met in such a run, in or about that batch; the same ones for the same `random`."""
+
+
+@runtime_checkable
+class AtOperations(Protocol):
+    """A trigger that can be met at any operation on a checkpoint: `onceproof sweep` asks it for those that it saw."""
+
+    def at(self, op: Op, side: Side, log: str, *, query: str | None = None) -> Trigger:
+        """Return the trigger before or after that operation on a file of the log (`commits`), in no batch yet."""
 
 
 @runtime_checkable
