@@ -323,6 +323,11 @@ def test_the_grid_fits_a_terminal_and_has_each_cell() -> None:
     pair = [*every, Cell(steps=(ONCE, ONCE)), Cell(steps=(ONCE, ONCE))]
     told_ = answer.grid(pair, [result(3, HELD), result(4, VIOLATED, Kind.LOST)])
     assert told_[-1] == f"{BEFORE.place}, then another: 1 held, 1 LOST"
+    # Whatever their order, each row has its own cells.
+    moved = [
+        replace(each, cell=(each.cell + 2) % 5) for each in (result(0, HELD), result(1, VIOLATED, Kind.DUPLICATED))
+    ]
+    assert answer.grid([*pair[3:], *pair[:3]], moved)[1] == shown[1]
 
 
 def test_the_sentence_counts_what_was_tried_and_what_was_not() -> None:

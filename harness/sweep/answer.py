@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from harness.scenario import Expect, Word
-from harness.sweep.cells import Cell
+from harness.sweep.cells import FIRST, LATER, Cell
 from harness.sweep.results import Result
 
 COUNTING = (Word.HELD, Word.VIOLATED)
 WIDTH = 80
-FIRST, LATER = "first batch", "later batch"
 NOT_REACHED, NOT_EXPOSED = "not reached", "not exposed"
 """A step that was never injected, and one that was and exposed nothing."""
 
@@ -71,11 +70,12 @@ def grid(cells: Sequence[Cell], results: Sequence[Result]) -> list[str]:
     """Return the grid in lines of at most 80 columns: a row for each place and fault, a column for each kind of batch;
     below it, a line for the second crashes after each first one."""
     known = {each.cell: each for each in results}
-    rows, columns = table([cell for cell in cells if len(cell.steps) == 1])
+    rows, columns = table(cells)
     lines = [("crash point", "fault", *columns)]
     for (point, fault), places in rows.items():
-        marks = (mark(known.get(places[each])) if each in places else "" for each in columns)
-        lines.append((point, fault, *marks))
+        if all(len(cells[each].steps) == 1 for each in places.values()):
+            marks = (mark(known.get(places[each])) if each in places else "" for each in columns)
+            lines.append((point, fault, *marks))
     widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     widths[0] = min(widths[0], max(12, WIDTH - 2 * (len(widths) - 1) - sum(widths[1:])))
     shown = [

@@ -23,6 +23,7 @@ FILES = ("offsets", "commits", "state")
 CHANGES = (Op.CREATE, Op.RENAME, Op.DELETE)
 WATCHED = (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED, CrashPoint.BATCH_COMMITTED)
 """The places that a checkpoint's files show where no agent reports operations."""
+FIRST, LATER = "first batch", "later batch"
 OF_SERVERS = (Impact.NONE, Impact.SERVER_AWAY)
 
 
@@ -37,7 +38,7 @@ class Cell:
     @property
     def batch(self) -> str:
         """Return the kind of batch, in words."""
-        return "first batch" if self.first else "later batch"
+        return FIRST if self.first else LATER
 
     @property
     def place(self) -> str:
@@ -101,8 +102,8 @@ def _follows(one: Trigger, two: Trigger) -> bool:
 
 def _batches(history: Sequence[Line]) -> set[tuple[str, int]]:
     """Return the batches that took records of the run's source, each with its query."""
-    planned = (line.event for line in history if isinstance(line.event, BatchPlanned))
-    return {(event.query, event.batch) for event in planned if any(end > start for start, end in event.ranges.values())}
+    events = (line.event for line in history if isinstance(line.event, BatchPlanned))
+    return {(event.query, event.batch) for event in events if any(end > start for start, end in event.ranges.values())}
 
 
 def _operations(history: Sequence[Line], taken: set[tuple[str, int]]) -> Iterator[Trigger]:
