@@ -8,12 +8,14 @@ The only module of the harness that a pipeline may import, and none has to. It i
 
 Armed means: the environment variable `ONCEPROOF_FAILPOINTS` names a folder, and a file `NAME` (any batch) or
 `NAME@BATCH` is in it. A program that reaches an armed failpoint leaves a file `reached.NAME.PID` that holds the
-batch, and waits until it is killed, or the file that armed it is gone, or `HOLD_S` have passed."""
+batch, and waits until it is killed, or the file that armed it is gone, or `HOLD_S` have passed. Of each failpoint that
+a process comes to, armed or not, a file `seen.NAME` tells: `onceproof sweep` asks for them."""
 
 from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
@@ -22,6 +24,8 @@ BATCH = "streaming.sql.batchId"
 """The local property by which a task of Spark's knows its batch."""
 HOLD_S = 600.0
 """Long enough for the slowest machine: who went on would be hit behind the place that it named."""
+SEEN = "seen."
+_told = set[str]()
 
 
 def reach(name: str, *, batch: int | None = None) -> None:
@@ -29,6 +33,11 @@ def reach(name: str, *, batch: int | None = None) -> None:
     folder = os.environ.get(FOLDER)
     if not folder:
         return
+    if name not in _told:
+        _told.add(name)
+        with suppress(OSError):
+            Path(folder).mkdir(exist_ok=True)
+            Path(folder, f"{SEEN}{name}").touch()
     names = [name] if batch is None else [name, f"{name}@{batch}"]
     armed = next((path for path in (Path(folder, n) for n in names) if path.exists()), None)
     if armed is None:
@@ -41,6 +50,13 @@ def reach(name: str, *, batch: int | None = None) -> None:
     pause = threading.Event()
     while armed.exists() and monotonic() < end:
         pause.wait(0.01)
+
+
+def seen(folder: Path) -> list[str]:
+    """Return the failpoints that the processes of a run came to, the first one first. `folder` is where they are
+    armed."""
+    found = sorted(folder.glob(f"{SEEN}*"), key=lambda path: path.stat().st_mtime_ns)
+    return [path.name.removeprefix(SEEN) for path in found]
 
 
 def reach_in_task(name: str) -> None:

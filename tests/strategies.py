@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from harness.component import needs
 from harness.faults import FAULTS, fault
 from harness.faults.base import implied
+from harness.fields.values import ALL
 from harness.load.models import BATCH_MAX
 from harness.machine import spark_lines
 from harness.operation import Side
@@ -238,6 +239,19 @@ def expectations(draw: st.DrawFn, *, guarantee: Guarantee, ordered: bool) -> Exp
 
 
 @st.composite
+def swept(draw: st.DrawFn, scenario: Scenario) -> Scenario:
+    """The scenario, or one for a sweep of the same pipeline."""
+    names = draw(st.just(()) | st.just((ALL,)) | st.lists(lines, min_size=1, max_size=3).map(tuple))
+    if not names:
+        return scenario
+    plain = expectations(guarantee=scenario.guarantee, ordered=any(sink.order for sink in scenario.sinks))
+    each = plain.map(lambda found: replace(found, without_faults=False))
+    at = draw(st.dictionaries(lines, each, max_size=3))
+    expect = Expect(at=at) if at else scenario.expect
+    return replace(scenario, schedule=(), crash_points=names, expect=expect)
+
+
+@st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
     """Any valid scenario, `path` empty."""
     pipeline, given = draw(pipelines()), draw(inputs())
@@ -254,7 +268,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         given = replace(given, rate_per_s=None)
     guarantee = draw(st.sampled_from(Guarantee))
     world = {"progress": pipeline.progress, "rows": rows, "records": given.records or 999, "within_s": within_s}
-    return Scenario(
+    scenario = Scenario(
         name=draw(lines),
         why=draw(texts),
         pipeline=pipeline,
@@ -274,3 +288,4 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         seed=draw(st.integers(0, 2**63 - 1)),
         known=draw(st.none() | st.builds(Known, issue=lines, until=st.dates().map(str))),
     )
+    return draw(swept(scenario))

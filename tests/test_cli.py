@@ -67,7 +67,8 @@ def calls(monkeypatch: pytest.MonkeyPatch, verb: str, answer: int | BaseExceptio
             raise answer
         return answer
 
-    monkeypatch.setattr(f"harness.suite.{verb}", stand_in)
+    module = "harness.sweep.command" if verb == "run" else "harness.suite"
+    monkeypatch.setattr(f"{module}.{verb}", stand_in)
     return seen
 
 

@@ -167,7 +167,7 @@ def test_run_says_it_and_its_exit_code_does_not(
     answers(monkeypatch, sample.verdict())
     file, reports = home / "a.yaml", home / "reports"
     file.write_text(text)
-    assert suite.run([file], Options(reports=reports, jobs=1)) == code
+    assert suite.run_all([load(file)], Options(reports=reports, jobs=1)) == code
     said = capsys.readouterr().out
     assert (f"known, {ISSUE}: VIOLATED" in said) == (code == 0)
     assert ("again:  onceproof replay" in said) == (code == 1)

@@ -416,8 +416,11 @@ def shaped(value: Any, form: dict[str, Any]) -> list[str]:
         return [f"{value!r} is not {asked} {form.get('enum', '')}"]
     if isinstance(value, list):
         return [wrong for each in value for wrong in shaped(each, form["items"])]
-    if not isinstance(value, dict) or "properties" not in form:
+    if not isinstance(value, dict):
         return []
+    if "properties" not in form:
+        more = form.get("additionalProperties")
+        return [wrong for each in value.values() for wrong in shaped(each, more)] if isinstance(more, dict) else []
     unknown = [f"unknown {key}" for key in value if key not in form["properties"]]
     missing = [f"missing {key}" for key in form.get("required", ()) if key not in value]
     known = [(part, form["properties"][key]) for key, part in value.items() if key in form["properties"]]

@@ -55,6 +55,9 @@ class FakeStack:
         if self.world.broken:
             raise StackError(self.world.broken)
 
+    def health(self) -> None:
+        """It lives."""
+
     def down(self) -> None:
         self.world.downs += 1
 

@@ -35,10 +35,14 @@ from harness.suite.side_by_side import alone
 from harness.sweep import answer, pages
 from harness.sweep.cells import Cell, found
 from harness.sweep.command import placed
+from harness.sweep.expected import as_expected, chosen, expected, names, unknown
 from harness.sweep.packing import APART, numbered, packed
 from harness.sweep.results import Played, Result, Told
+from harness.sweep.rows import own
 from harness.sweep.state import State
 from harness.triggers import TRIGGERS
+from harness.triggers.op import KIND as OPERATION
+from tests import sample_runs as sample
 
 SCENARIO = Scenario(
     name="orders",
@@ -160,11 +164,11 @@ def test_each_cell_is_packed_once_with_a_batch_of_its_own(every: list[Cell], fir
     assert sorted(place for run in runs for place in run.cells) == list(range(len(every)))
     for run in runs:
         steps, numbers = run.scenario.schedule, numbered(every, run.cells)
-        assert [number for own in numbers.values() for number in own] == [*range(1, len(steps) + 1)]
+        assert [number for mine in numbers.values() for number in mine] == [*range(1, len(steps) + 1)]
         batches = []
-        for place, own in numbers.items():
-            assert [steps[number - 1].do for number in own] == [step.do for step in every[place].steps]
-            (batch,) = {steps[number - 1].when.batch for number in own}
+        for place, mine in numbers.items():
+            assert [steps[number - 1].do for number in mine] == [step.do for step in every[place].steps]
+            (batch,) = {steps[number - 1].when.batch for number in mine}
             assert batch is not None
             assert (batch == first_batch) is every[place].first
             batches.append(batch)
@@ -294,9 +298,21 @@ def result(cell: int, word: Word, *kinds: Kind) -> Result:
     return Result(cell=cell, word=word, kinds=kinds, records=7, reached=word is not UNTESTED)
 
 
+TWICE = (Kind.DUPLICATED,)
+BROKEN = Expect(word=VIOLATED, kinds=TWICE)
+TABLE = Expect(at={"sink-committed": BROKEN})
+
+
 @pytest.mark.parametrize(
     ("expect", "results", "code"),
     [
+        (TABLE, [result(0, VIOLATED, *TWICE), result(1, VIOLATED, *TWICE)], 0),
+        (TABLE, [result(0, VIOLATED, *TWICE), result(1, HELD)], 1),
+        (TABLE, [result(0, VIOLATED, *TWICE), result(1, UNTESTED)], 3),
+        (TABLE, [result(0, VIOLATED, *TWICE), result(1, VIOLATED, Kind.LOST)], 1),
+        (Expect(at={"batch-planned": BROKEN}), [result(0, HELD), result(1, VIOLATED, *TWICE)], 1),
+        (Expect(at={"batch-planned": BROKEN}), [result(0, HELD), result(1, UNTESTED)], 0),
+        (Expect(at={"sink-committed": Expect()}), [result(0, HELD), result(1, UNTESTED)], 3),
         (Expect(), [result(0, HELD), result(1, UNTESTED)], 0),
         (Expect(), [result(0, HELD), result(1, VIOLATED, Kind.LOST)], 1),
         (Expect(), [result(0, UNTESTED)], 3),
@@ -308,7 +324,66 @@ def result(cell: int, word: Word, *kinds: Kind) -> Result:
     ],
 )
 def test_the_exit_code(expect: Expect, results: list[Result], code: int) -> None:
-    assert answer.code(expect, results) == code
+    assert answer.code(expect, cells(True, False), results) == code
+
+
+def test_the_most_exact_name_of_a_crash_point_says_what_is_expected() -> None:
+    (step,) = cells(False)[0].steps
+    at = dict(zip(names(step), (Expect(), BROKEN), strict=True))
+    assert names(step) == ("kill driver sink-committed", "sink-committed")
+    assert expected(Expect(at=at), step) == Expect()
+    assert expected(TABLE, step) == BROKEN
+    assert expected(Expect(), step) is None
+    other = Step(when=OPERATION.at(Op.RENAME, Side.BEFORE, "commits", query="a"), do=KILL)
+    assert names(other) == (
+        "kill driver before rename of commits, a", "before rename of commits, a", "before rename of commits",
+        "sink-committed",
+    )  # fmt: skip
+
+
+def test_of_two_crashes_each_may_do_what_it_does_alone() -> None:
+    pair = Cell(steps=(ONCE, Step(when=TRIGGERS["point"].trigger("batch-planned"), do=KILL)))
+    assert as_expected(TABLE, pair, result(0, VIOLATED, *TWICE))
+    assert as_expected(TABLE, pair, result(0, HELD))
+    assert not as_expected(TABLE, pair, result(0, VIOLATED, Kind.LOST))
+    assert not as_expected(TABLE, pair, result(0, Word.INCONCLUSIVE))
+
+
+def test_crash_points_that_are_named_are_those_that_the_pipeline_has() -> None:
+    every = [*cells(False), Cell(steps=(Step(when=TRIGGERS["point"].trigger("batch-planned"), do=KILL),))]
+    assert chosen(every, ["sink-committed"]) == every[:1]
+    assert chosen(every, ["kill driver batch-planned"]) == every[1:]
+    assert chosen(every, ["all"]) == chosen(every, []) == every
+    assert unknown(replace(SCENARIO, crash_points=("all",), expect=TABLE), every) == ""
+    assert unknown(replace(SCENARIO, crash_points=("sink-comitted",)), every) == (
+        "crash_points names 'sink-comitted', which is no crash point of the pipeline; did you mean 'sink-committed'?: "
+        "sink-committed, kill driver sink-committed, batch-planned, kill driver batch-planned"
+    )
+    missing = replace(SCENARIO, crash_points=("all",), expect=Expect(at={"failpoint a": BROKEN}))
+    assert unknown(missing, every).startswith("expect.at names 'failpoint a', which is no crash point of the pipeline")
+
+
+def test_failpoints_that_the_program_comes_to_are_crash_points() -> None:
+    history = lines(planned(1), *both(Op.RENAME, "commits/1"))
+    seen = {cell.place for cell in found(history, SCENARIO, MEANS, failpoints=["after-insert", "No name"]).cells}
+    assert [each for each in seen if "failpoint" in each] == ["failpoint after-insert"]
+    assert "failpoint after-insert" not in {cell.place for cell in found(history, SCENARIO, MEANS).cells}
+
+
+def test_a_cell_has_of_its_run_what_its_own_steps_did() -> None:
+    mine, other, both_ = (
+        replace(finding, faults=faults)
+        for finding, faults in zip(
+            (sample.duplicated(1), sample.duplicated(2), sample.lost()), (("b",), ("a",), ("a", "b")), strict=True
+        )
+    )
+    whole = verdict(
+        VIOLATED, findings=(mine, other, both_), attribution=caused((Kind.LOST, (1, 2)), labels={1: "a", 2: "b"})
+    )
+    assert own(whole, (2,)).findings == (mine,)
+    assert own(whole, (2,)).steps == (step(2),)
+    assert own(whole, (2,)).exposures == (exposure(1),)
+    assert own(whole, (1, 2)).findings == (mine, other, both_)
 
 
 def test_the_grid_fits_a_terminal_and_has_each_cell() -> None:
@@ -373,7 +448,7 @@ def test_a_sweep_that_was_killed_goes_on_with_what_it_knows(tmp_path: Path) -> N
     path, every = tmp_path / "sweep.jsonl", cells(True, False)
     begun = State(path, "a", every)
     assert begun.results == []
-    known = replace(result(1, VIOLATED, Kind.LOST), batch=3, folder=Path("x"))
+    known = replace(result(1, VIOLATED, Kind.LOST), steps=(2,), folder=Path("x"))
     begun.add([known])
     with path.open("a", encoding="utf-8") as file:
         file.write('{"key": "torn')

@@ -138,10 +138,14 @@ def list_(paths: tuple[Path, ...]) -> None:
     from harness.load import load_all
 
     scenarios = load_all(found(paths or (Path("scenarios"),)))
-    rows = [(s.path, counted(len(s.schedule), "step"), str(s.expect), s.name) for s in scenarios]
+    rows = [(s.path, _steps(s), str(s.expect), s.name) for s in scenarios]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         click.echo("  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]]))
+
+
+def _steps(scenario: Scenario) -> str:
+    return "sweep" if scenario.crash_points else counted(len(scenario.schedule), "step")
 
 
 @main.command()
@@ -176,7 +180,7 @@ def run(
     spark: str | None,
     **rest: Any,
 ) -> None:
-    """Put scenarios to the test."""
+    """Put scenarios to the test: their schedules, or all crash points of those that say so."""
     files, line = chosen(paths, words, shard), line_of(spark)
     if dry_run:
         from harness.load import load_all
@@ -188,9 +192,9 @@ def run(
             refuse(scenarios, stack)
         show_plans([each for each in scenarios if not unsupported(each, stack)], seed)
         return
-    from harness import suite
+    from harness.sweep import command
 
-    ctx.exit(suite.run(files, options(seed=seed, spark=line, **rest)))
+    ctx.exit(command.run(files, options(seed=seed, spark=line, **rest)))
 
 
 def chosen(paths: Sequence[Path], words: Sequence[str], shard: str | None = None) -> list[Path]:
@@ -225,7 +229,9 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 @click.option("--pairs", is_flag=True, help="Crash also the recovery from each crash of the driver.")
 @click.option("--for", "for_", metavar="TIME", help="Begin no run that would not end by then, e.g. 20m.")
 @click.option("--dry-run", is_flag=True, help="Watch the pipeline, print its cells, and crash nothing.")
+@click.option("--since", default="", metavar="COMMIT", help="Only pipelines of which a file has changed since, by git.")
 @click.option("--spark", metavar="LINE", help=ON_LINE)
+@click.option("--junit", type=PATHS, default=None, metavar="FILE", help="Write JUnit's XML too, one test case a cell.")
 @placed
 @click.pass_context
 def sweep(
@@ -234,10 +240,11 @@ def sweep(
     *,
     paths: tuple[Path, ...],
     seed: int | None,
-    pairs: bool,
     for_: str | None,
-    dry_run: bool,
     spark: str | None,
+    pairs: bool,
+    dry_run: bool,
+    since: str,
     **rest: Any,
 ) -> None:
     """Crash the pipelines of scenarios at every crash point that they have.
@@ -246,12 +253,12 @@ def sweep(
     from math import inf
 
     from harness.nightly.command import asked_for
-    from harness.sweep.command import sweep as swept
+    from harness.sweep import command
 
     load_own_kinds(find(paths))
-    asked = options(seed=seed, spark=line_of(spark), **rest)
     for_s = inf if for_ is None else asked_for(for_)
-    ctx.exit(swept(paths, asked, pairs=pairs, for_s=for_s, dry_run=dry_run))
+    asked = command.Asked(pairs=pairs, for_s=for_s, dry_run=dry_run, since=since)
+    ctx.exit(command.sweep(paths, options(seed=seed, spark=line_of(spark), **rest), asked))
 
 
 @main.command()

@@ -49,6 +49,8 @@ A_DAY = "a day such as 2026-12-31"
 A_FLAG = "true or false"
 A_TEXT = "a text"
 A_LINE = "one line of 1 to 200 printable characters"
+ALL = "all"
+THE_CRASH_POINTS = "all, or a list of names of crash points"
 A_COLUMN = "a column name (one line of 1 to 200 printable characters)"
 A_PLACE = "a table (small letters, digits, '_', its schema before a dot) or a query (select, with)"
 A_QUERY = "a query (select, with, from, table or values)"
@@ -168,6 +170,15 @@ def form(annotation: Any) -> Typed | None:
     return next((each for each in getattr(annotation, "__metadata__", ()) if isinstance(each, Typed)), None)
 
 
+def reads(annotation: Any, text: str) -> bool:
+    """Return whether a scenario file may say it so."""
+    found = form(annotation)
+    try:
+        return found is not None and found.read(text) is not None
+    except PydanticCustomError:
+        return False
+
+
 def written(annotation: Any, value: Any) -> Any:
     """A value of a field as the file has it; `annotation` is the field's type."""
     found = form(annotation)
@@ -262,6 +273,14 @@ def _line(value: object) -> str:
     raise refusal(A_LINE, value)
 
 
+def _crash_points(value: object) -> tuple[str, ...]:
+    if value == ALL:
+        return (ALL,)
+    if isinstance(value, list) and value:
+        return tuple(map(_line, value))
+    raise refusal(THE_CRASH_POINTS, value)
+
+
 def _column(value: object) -> str:
     # In SQL a name is quoted, or a parameter: whatever the sink calls a column, it may be called here.
     with suppress(PydanticCustomError):
@@ -344,6 +363,14 @@ Variable = Annotated[str, matching("[A-Za-z_][A-Za-z0-9_]{0,127}", "the name of 
 Conf = Annotated[str, matching(r"spark\.[A-Za-z0-9_.-]{1,200}", "a Spark setting that begins with 'spark.'")]
 Duration = Annotated[float, duration()]
 Pause = Annotated[float, duration(zero=True)]
+CrashPoints = Annotated[
+    tuple[str, ...],
+    typed(
+        _crash_points,
+        THE_CRASH_POINTS,
+        anyOf=[{"type": "string", "enum": [ALL]}, {"type": "array", "items": {"type": "string"}}],
+    ),
+]
 Promise = Annotated[Guarantee, choice(Guarantee)]
 Place = Annotated[CrashPoint, choice(point for point in CrashPoint if point is not CrashPoint.BATCH_PLANNING)]
 VictimPart = Annotated[Victim, choice(Victim)]

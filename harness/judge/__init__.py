@@ -190,6 +190,7 @@ def _attribution(facts: Facts) -> Attribution:
         unknown=tuple(sorted({step.injection.number for step in steps if step.unknown})),
         idle={step.injection.number: step.why for step in steps if step.why and not step.unknown},
         cut=any(count > FINDINGS_MAX for sink in facts.sinks for count in sink.examined.counts.kinds.values()),
+        labels=facts.labels,
     )
 
 

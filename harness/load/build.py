@@ -41,6 +41,7 @@ def scenario(claim: Claim, *, path: str) -> Scenario:
         sinks=tuple(sink(each) for each in claim.sinks),
         input=given(claim.input),
         schedule=tuple(step(each) for each in top.sections("schedule")),
+        crash_points=top.get("crash_points", ()),
         restart=restart(top.section("restart")),
         expect=expect(top.section("expect")),
         tags=tuple(top.get("tags", ())),
@@ -170,7 +171,8 @@ def known(section: Section) -> Known | None:
 
 def expect(section: Section) -> Expect:
     """What the verdict should be."""
+    at = {name: expect(each) for name, each in section.get("at", {}).items()}
     if section.has("violated"):
         kinds = tuple(section.get("violated"))
-        return Expect(word=Word.VIOLATED, kinds=kinds, without_faults=bool(section.get("without_faults")))
-    return Expect(word=section.get("word", Word.HELD))
+        return Expect(word=Word.VIOLATED, kinds=kinds, without_faults=bool(section.get("without_faults")), at=at)
+    return Expect(word=section.get("word", Word.HELD), at=at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -42,7 +42,8 @@ def dump(scenario: Scenario) -> str:
         sink=CommentedSeq(sink(each) for each in s.sinks),
         together=s.together,
         input=given(s.input),
-        schedule=CommentedSeq(step(each) for each in s.schedule),
+        schedule=CommentedSeq(step(each) for each in s.schedule) if s.schedule or not s.crash_points else None,
+        crash_points=crash_points(s.crash_points),
         restart=restart(s.restart),
         expect=expect(s.expect),
         timeout=lasting(s.timeout_s),
@@ -183,7 +184,16 @@ def known(k: Known) -> CommentedMap:
     return flow({"issue": k.issue, "until": k.until, "violated": kinds})
 
 
+def crash_points(names: Sequence[str]) -> str | CommentedSeq | None:
+    """The crash points of a sweep."""
+    return None if not names else v.ALL if names == (v.ALL,) else flows(names)
+
+
 def expect(e: Expect) -> str | CommentedMap:
     """What the verdict should be."""
-    kinds = flows(kind.value for kind in e.kinds)
-    return flow({"violated": kinds, "without_faults": e.without_faults or None}) if e.kinds else e.word.value
+    kinds = flows(kind.value for kind in e.kinds) if e.kinds else None
+    at = block({name: expect(each) for name, each in e.at.items()}) if e.at else None
+    if not (kinds or at):
+        return e.word.value
+    more = {"violated": kinds, "without_faults": e.without_faults or None}
+    return block(more, at=at) if at else flow(more)

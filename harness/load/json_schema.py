@@ -21,7 +21,11 @@ def schema() -> dict[str, Any]:
     for name in list(defs):
         defs[name.removesuffix("Shape").lower()] = defs.pop(name)
     word = defs["expect"]["properties"].pop("word")
-    defs["expect"]["required"] = ["violated"]
+    del defs["outcome"]["properties"]["word"]
+    defs["outcome"]["required"] = ["violated"]
+    defs["expect"]["minProperties"] = 1
+    at = defs["expect"]["properties"]["at"]
+    at["additionalProperties"] = either(word, at["additionalProperties"])
     keys = made["properties"]
     keys["pipeline"] = either({"type": "string"}, keys["pipeline"])
     keys["sink"] = either(keys["sink"]["items"], keys["sink"])

@@ -112,13 +112,21 @@ class RestartShape(Shape):
     ]
 
 
-class ExpectShape(Shape):
-    """What the verdict should be: a bare word, or the exact kinds of finding."""
+class OutcomeShape(Shape):
+    """What is expected at one crash point: a bare word, or the exact kinds of finding."""
 
     short: ClassVar[str] = "word"
     hidden: ClassVar[bool] = True
     word: Annotated[v.PlainWord, Field(None)]
     violated: Annotated[list[v.FindingKind], Field(None)]
+
+
+class ExpectShape(OutcomeShape):
+    """What the verdict should be: a bare word, or the exact kinds of finding."""
+
+    at: Annotated[
+        dict[str, OutcomeShape], Field(None, description="of a sweep, by the name of a crash point; else held")
+    ]
     without_faults: Annotated[v.Flag, Field(None, description="true when the violation shows without faults too")]
 
 
@@ -155,6 +163,7 @@ class ClaimShape(DefaultsShape):
     guarantee: Annotated[v.Promise, Field(None)]
     restart: Annotated[RestartShape, Field(None)]
     expect: Annotated[ExpectShape, Field(None)]
+    crash_points: Annotated[v.CrashPoints, Field(None, description="those that a sweep tries, in place of a schedule")]
     timeout: Annotated[v.Duration, Field(None, description="how long the run may take, e.g. 120s")]
     tags: Annotated[list[v.Tag], Field(None)]
     seed: Annotated[int, v.whole(0, 2**63 - 1), Field(None)]

@@ -75,11 +75,11 @@ def adapter(shape: type[Shape], name: str) -> TypeAdapter[Any]:
     return TypeAdapter(Annotated[kind, *info.metadata] if info.metadata else kind)
 
 
-def nested(info: FieldInfo) -> tuple[type[Shape] | None, bool]:
-    """The shape that a field holds, if any, and whether it holds a list of them."""
+def nested(info: FieldInfo) -> tuple[type[Shape] | None, type | None]:
+    """The shape that a field holds, if any, and whether it holds a `list` of them, or a `dict` of them by name."""
     kind = info.annotation
-    many = get_origin(kind) is list
-    inner = get_args(kind)[0] if many else kind
+    many = get_origin(kind)
+    inner = get_args(kind)[-1] if many in (list, dict) else kind
     return (inner if isinstance(inner, type) and issubclass(inner, Shape) else None), many
 
 
@@ -113,8 +113,10 @@ def take(section: Section, key: str, node: Node, shape: type[Shape], *, path: st
     """Read one known key of a section; `path` is how messages call it."""
     name = next(name for name, info in shape.model_fields.items() if key == (info.alias or name))
     inner, many = nested(shape.model_fields[name])
-    if inner is not None and many:
+    if inner is not None and many is list:
         several(section, key, node, inner)
+    elif inner is not None and many is dict:
+        by_name(section, key, node, inner)
     elif inner is not None:
         part = read(node, inner, file=section.file, path=path, mistakes=section.mistakes)
         if part is not None:
@@ -139,6 +141,19 @@ def several(section: Section, key: str, node: Node, inner: type[Shape]) -> None:
         return
     parts = (read(n, inner, file=section.file, path=p, mistakes=section.mistakes) for p, n in named.items())
     section.values[key] = [part for part in parts if part is not None]
+
+
+def by_name(section: Section, key: str, node: Node, inner: type[Shape]) -> None:
+    """Read a mapping of sections whose keys are names."""
+    path = joined(section.path, key)
+    if node.items is None:
+        section.wrong(f"{path} must be a mapping, not {seen(node.plain())}", key)
+        return
+    parts = {
+        name: read(each, inner, file=section.file, path=joined(path, name), mistakes=section.mistakes)
+        for name, each in node.items.items()
+    }
+    section.values[key] = {name: part for name, part in parts.items() if part is not None}
 
 
 def refuse(section: Section, node: Node, path: str, detail: ErrorDetails) -> None:

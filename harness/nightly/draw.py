@@ -77,8 +77,8 @@ class Plan:
 
 def claim(scenario: Scenario) -> str:
     """What it says of its pipeline, whatever its schedule: scenarios of one claim are one target."""
-    bare = replace(scenario, name="", why="", schedule=(), expect=Expect(), tags=(), seed=0, path="", timeout_s=1)
-    return repr(replace(bare, known=None))
+    bare = replace(scenario, name="", why="", schedule=(), crash_points=(), expect=Expect(), tags=(), seed=0, path="")
+    return repr(replace(bare, known=None, timeout_s=1))
 
 
 def kin(scenario: Scenario) -> str:
@@ -112,7 +112,7 @@ def targets(scenarios: Sequence[Scenario], means: Collection[Means]) -> list[Tar
             for step in each.schedule
             if not step.when.implied
         }
-        target = Target(base=replace(same[0], schedule=()), named=tuple(named), own=tuple(same))
+        target = Target(base=replace(same[0], schedule=(), crash_points=()), named=tuple(named), own=tuple(same))
         if _step(Random(0), target, target.base, 1, means=means):
             out.append(target)
     return out

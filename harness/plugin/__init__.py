@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,14 @@ def stack(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterat
     work = [item.scenario for item in request.session.items if isinstance(item, files.ScenarioItem)]
     with alone, up(stack_of(options, hit=hit_components(work), say=suite.say), suite.say) as opened:
         yield opened
+
+
+@pytest.fixture
+def onceproof_sweep(request: pytest.FixtureRequest, stack: Stack) -> Callable[[Scenario], None]:
+    """A function that sweeps the pipeline of a scenario, each cell a subtest."""
+    from harness.plugin.sweeps import prove
+
+    return partial(prove, request, stack)
 
 
 @pytest.fixture

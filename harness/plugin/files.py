@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MODELINE = re.compile(r"^#\s*yaml-language-server:\s*\$schema=\S*scenario\.schema\.json", re.MULTILINE)
 TOP_KEY = re.compile(r"^([a-z_]+)[ \t]*:(?:\s|$)", re.MULTILINE)
-OURS = frozenset({"pipeline", "expect", "schedule", "guarantee", "sink", "input"})
+OURS = frozenset({"pipeline", "expect", "schedule", "crash_points", "guarantee", "sink", "input"})
 HEAD_BYTES = 64 * 1024
 
 
@@ -81,7 +81,8 @@ class ScenarioFile(pytest.File):
 
         chosen = self.config.stash[SUITE].settings
         scenario = on(load(short(self.path)), chosen.spark)
-        item = ScenarioItem.from_parent(self, name=self.path.stem, callobj=_proof(scenario))
+        proof = _sweep(scenario) if scenario.crash_points else _proof(scenario)
+        item = ScenarioItem.from_parent(self, name=self.path.stem, callobj=proof)
         item.scenario = scenario
         for tag in dict.fromkeys(("stack", *scenario.tags)):
             _register(self.config, tag)
@@ -119,6 +120,13 @@ def _proof(scenario: Scenario) -> Callable[..., None]:
             pytest.xfail(f"known: {visible(run.known)}")
         # Also where pytest was told to run what is known to fail as if it were not.
         raise NotAsExpected(told.failure(run))
+
+    return prove
+
+
+def _sweep(scenario: Scenario) -> Callable[..., None]:
+    def prove(onceproof_sweep: Callable[[Scenario], None]) -> None:
+        onceproof_sweep(scenario)
 
     return prove
 

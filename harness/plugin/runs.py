@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, UsageError
 from harness.plugin.files import ScenarioItem
 from harness.plugin.suite import SUITE, quiet, said, short
 
@@ -28,9 +28,12 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
         from harness.stacks.other_lines import on
 
     scenario = on(scenario, item.config.stash[SUITE].settings.spark)
+    if scenario.crash_points:
+        words = f"asked to run {scenario.path or scenario.name}, whose crash points are swept and which has no schedule"
+        raise UsageError(f"{words}. Let pytest collect the file, or give `run_scenario` one with a schedule")
     result = _once(item, stack, scenario, seed=seed)
     row = _row(item, scenario, result)
-    _remember(item, row)
+    remember(item, row)
     _properties(item, row)
     return result
 
@@ -53,7 +56,7 @@ def _once(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | No
         failed = replace(_failed(item, scenario, str(error)), folder=error.folder)
         if seed is not None:
             failed = replace(failed, seed=seed)
-        _remember(item, failed)
+        remember(item, failed)
         _properties(item, failed)
         raise
     render.write(result.folder)
@@ -74,7 +77,7 @@ def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
     words = None if error is None else said(error)
     if words is not None and call.when == "setup" and isinstance(item, ScenarioItem):
         failed = _failed(item, item.scenario, words)
-        _remember(item, failed)
+        remember(item, failed)
         _properties(item, failed)
         report.user_properties = list(item.user_properties)
     if words is not None:
@@ -115,7 +118,8 @@ def _done(item: pytest.Item) -> list[Run]:
     return [replace(run, folder=None if gone or run.folder is None else short(run.folder)) for run in done]
 
 
-def _remember(item: pytest.Item, done: Run) -> None:
+def remember(item: pytest.Item, done: Run) -> None:
+    """Keep a run for the report of its test."""
     # Nothing but JSON's own types: pytest-xdist sends no others, not even an enum of strings.
     item.stash.setdefault(RUNS, []).append(json.loads(json.dumps(done.pack())))
 

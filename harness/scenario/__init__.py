@@ -203,13 +203,22 @@ class Restart:
 @dataclass(frozen=True, kw_only=True)
 class Expect:
     """What the verdict should be. `kinds` is the exact set of kinds of finding when `word` is violated;
-    `without_faults` says that the violation shows without faults too, so that no hit has to explain it."""
+    `without_faults` says that the violation shows without faults too, so that no hit has to explain it. `at` has by a
+    name of a crash point what a sweep should find there, in the place of the rest."""
 
     word: Word = Word.HELD
     kinds: tuple[Kind, ...] = ()
     without_faults: bool = False
+    at: Mapping[str, Expect] = field(default_factory=dict, hash=False)
+
+    @property
+    def violations(self) -> tuple[Kind, ...]:
+        """The kinds of finding that are expected, at any crash point."""
+        return tuple(dict.fromkeys(kind for each in (self, *self.at.values()) for kind in each.kinds))
 
     def __str__(self) -> str:
+        if self.at:
+            return "; ".join(f"{each} at {name}" for name, each in self.at.items())
         without_faults = ", also without faults" if self.without_faults else ""
         return f"{self.word}: {', '.join(self.kinds)}{without_faults}" if self.kinds else str(self.word)
 
@@ -228,6 +237,9 @@ class Scenario:
     together: bool = False
     input: Input = Input()
     schedule: tuple[Step, ...] = ()
+    crash_points: tuple[str, ...] = ()
+    """Those of a sweep, by their names; `all` stands for each that the pipeline has. Without any the schedule is
+    played."""
     restart: Restart = Restart()
     expect: Expect = Expect()
     timeout_s: float = 240.0
@@ -357,12 +369,13 @@ class Attribution:
     """What steps did, by their numbers from 1. `causes` has for findings that break the guarantee their kind, and the
     steps that caused them together or of which one did; no step where none is known. `unknown` are the steps of which
     the evidence does not tell what they exposed in some sink; `idle` says of others why they exposed nothing. `cut`:
-    there are more findings than were looked at."""
+    there are more findings than were looked at. `labels` is what findings call the steps."""
 
     causes: tuple[tuple[Kind, tuple[int, ...]], ...] = ()
     unknown: tuple[int, ...] = ()
     idle: Mapping[int, str] = field(default_factory=dict)
     cut: bool = False
+    labels: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

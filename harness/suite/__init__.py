@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
@@ -34,13 +34,12 @@ from harness.run.plan import in_its_file
 from harness.run_folder import digests, store
 from harness.scenario import Scenario, Word
 from harness.stack import PROMISED_CORES, Stack
-from harness.stacks.other_lines import on
 from harness.stacks.supported import unsupported
 from harness.suite.options import Options, one_at_a_time
 from harness.suite.options import jobs as jobs_of
 from harness.suite.reported import report as report
 from harness.suite.side_by_side import MOST, alone, most_promised, played, threads
-from harness.suite.suite_stack import addressed, stack_of, up
+from harness.suite.suite_stack import stack_of, up
 
 if TYPE_CHECKING:
     from harness.suite.progress import Progress
@@ -54,21 +53,27 @@ BESIDE = (
 
 @dataclass
 class Suite:
-    """What is known of a suite while it runs, by any of its jobs."""
+    """What is known of a suite while it runs, by any of its jobs. `writes`: it keeps a summary on disk."""
 
     options: Options
     progress: Progress
+    writes: bool = True
     _runs: list[tuple[int, Run]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, number: int, run: Run) -> None:
         """Keep one run's outcome, of the scenario with that number; the summary on disk is never older than this."""
+        self.keep([(number, run)])
+        self.progress.ended(number, run)
+
+    def keep(self, numbered: Sequence[tuple[int, Run]]) -> None:
+        """Keep outcomes, each of the scenario with that number, and write the summary."""
         with self._lock:
-            self._runs.append((number, brief(run)))
-            write_summary(self.options.reports, self.runs)
+            self._runs += ((number, brief(run)) for number, run in numbered)
+            if self.writes:
+                write_summary(self.options.reports, self.runs)
             if self.options.junit is not None:
                 junit.write(self.options.junit, self.runs)
-        self.progress.ended(number, run)
 
     def judged(self, number: int) -> bool:
         """Return whether a run of the scenario with that number is over."""
@@ -80,14 +85,13 @@ class Suite:
         return [run for _, run in sorted(self._runs, key=itemgetter(0))]
 
 
-def run(paths: Sequence[Path], options: Options) -> int:
-    """Run every scenario under `paths`; the exit code (design: 0 as expected, 1, 2, 3, 4, 130)."""
-    from harness.load import find, load_all
+@dataclass(frozen=True, kw_only=True)
+class Further:
+    """What a suite does on its stack once its runs are over. It needs what the scenarios `needs` do, and may hit any
+    component of theirs. `play` returns an exit code."""
 
-    scenarios = [on(each, options.spark) for each in load_all(find(paths), effects=True)]
-    if options.skip_unsupported:
-        scenarios = addressed(supported(scenarios, options.stack), options)
-    return run_all([s for s in scenarios for _ in range(options.repeat)], options)
+    needs: Sequence[Scenario]
+    play: Callable[[Stack, Suite], int]
 
 
 def supported(scenarios: Sequence[Scenario], stack: str) -> list[Scenario]:
@@ -103,8 +107,9 @@ def supported(scenarios: Sequence[Scenario], stack: str) -> list[Scenario]:
     return out
 
 
-def run_all(work: Sequence[Scenario], options: Options) -> int:
-    """Run each scenario on one stack."""
+def run_all(work: Sequence[Scenario], options: Options, further: Further | None = None) -> int:
+    """Run each scenario on one stack, and do what comes `further`; return the exit code. Raises UsageError, StackError,
+    Interrupted."""
     from harness.suite.progress import progress
 
     if (options.jobs or 1) > 1 and one_at_a_time(options):
@@ -117,8 +122,9 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
             f"asked for --jobs {options.jobs}; that many of these scenarios may need more than the worker's "
             f"{PROMISED_CORES} cores: --jobs {most}"
         )
+    later = further.needs if further else ()
     jobs = jobs_of(options, work)
-    stack = stack_of(options, work)
+    stack = stack_of(options, [*work, *later])
     with signals(), only_suite(options.reports):
         if options.junit is not None:
             junit.begin(options.junit)
@@ -139,6 +145,8 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
                     # In this thread, the one that is interrupted.
                     for number, scenario in enumerate(work, 1):
                         play(number, scenario)
+                runs = suite.runs
+                code = further.play(stack, suite) if further else 0
         except BaseException as failure:
             # What ended it is what is told.
             with suppress(Exception):
@@ -146,9 +154,15 @@ def run_all(work: Sequence[Scenario], options: Options) -> int:
             raise
         index = ended(options.reports, suite.runs) if suite.runs else None
     with github.no_commands():
-        show(suite.runs, index)
+        if work:
+            show(runs, index)
     github.tell(suite.runs)
-    return exit_code(suite.runs)
+    return worst([exit_code(runs), code])
+
+
+def worst(codes: Sequence[int]) -> int:
+    """Return the exit code that the others do not hide."""
+    return max(codes, key=(0, 3, 1, 4, 2).index)
 
 
 def ended(reports: Path, runs: Sequence[Run]) -> Path:

@@ -13,6 +13,7 @@ from harness.faults import FAULTS
 from harness.hosts.in_parallel import Pool, Task
 from harness.scenario import Scenario
 from harness.stack import PROMISED_CORES, Means
+from harness.stacks.needed_parts import component_names
 from harness.wait import ended_by
 
 END_WITHIN_S = 60.0
@@ -30,9 +31,11 @@ def alone(scenario: Scenario) -> bool:
 
 
 def hit_components(work: Sequence[Scenario]) -> frozenset[str]:
-    """The components that a step of any of them hits."""
+    """The components that a step of any of them hits; of a sweep all."""
     steps = (step for scenario in work if alone(scenario) for step in scenario.schedule)
-    return frozenset(name for step in steps for name in needs(FAULTS[step.do.kind]))
+    swept = (scenario for scenario in work if scenario.crash_points)
+    names = [*(needs(FAULTS[step.do.kind]) for step in steps), *map(component_names, swept)]
+    return frozenset(name for each in names for name in each)
 
 
 def run_bytes(scenario: Scenario) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.scenario import Expect, Word
 from harness.sweep.cells import FIRST, LATER, Cell
+from harness.sweep.expected import amiss
 from harness.sweep.results import Result
 
 COUNTING = (Word.HELD, Word.VIOLATED)
@@ -30,19 +31,20 @@ def sentence(name: str, cells: Sequence[Cell], results: Sequence[Result]) -> str
     return f"{name}: untested{rest}"
 
 
-def code(expect: Expect, results: Sequence[Result]) -> int:
+def code(expect: Expect, cells: Sequence[Cell], results: Sequence[Result]) -> int:
     """Return the exit code: 0 where it came out as the scenario expects, 1 where the guarantee is disproved, or a
-    violation was expected and none was found, 3 where nothing was tested, 4 where the harness or the pipeline
-    failed."""
-    words = Counter(each.word for each in results)
+    violation was expected and not found, 3 where nothing was tested, 4 where the harness or the pipeline failed."""
     if expect.word is Word.VIOLATED:
         kinds = {kind for each in results for kind in each.kinds}
         return 0 if kinds and kinds == {*expect.kinds} else 1
-    if words[Word.VIOLATED]:
+    wrong = {each.word for each in amiss(expect, cells, results)}
+    if Word.VIOLATED in wrong:
         return 1
-    if words[Word.ERROR]:
+    if Word.ERROR in wrong:
         return 4
-    return 0 if words[Word.HELD] and not words[Word.INCONCLUSIVE] else 3
+    if Word.HELD in wrong:
+        return 1
+    return 3 if wrong or not any(each.word in COUNTING for each in results) else 0
 
 
 def mark(result: Result | None) -> str:

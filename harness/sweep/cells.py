@@ -10,6 +10,7 @@ from random import Random
 
 from harness.faults import FAULTS
 from harness.faults.base import Implies
+from harness.fields import values as v
 from harness.history import BatchPlanned, CheckpointOp, Line
 from harness.nightly.moments import Target, exposes, faults, moments, planned
 from harness.operation import Op, Side, file_batch
@@ -43,7 +44,7 @@ class Cell:
     @property
     def place(self) -> str:
         """Return the crash points, in words."""
-        return ", then ".join(_place(step.when) for step in self.steps)
+        return ", then ".join(called(step.when) for step in self.steps)
 
     @property
     def fault(self) -> str:
@@ -51,7 +52,8 @@ class Cell:
         return ", ".join(dict.fromkeys(str(step.do) for step in self.steps))
 
 
-def _place(when: Trigger) -> str:
+def called(when: Trigger) -> str:
+    """Return what the grid calls a crash point."""
     return when.place if when.query is None else f"{when.place}, {when.query}"
 
 
@@ -63,13 +65,20 @@ class Found:
     first_batch: int
 
 
-def found(history: Sequence[Line], scenario: Scenario, means: Collection[Means], *, pairs: bool = False) -> Found:
-    """Return the cells of the pipeline whose run without faults has this history, on a stack with these means. `pairs`:
-    also a second crash in the recovery from each."""
+def found(
+    history: Sequence[Line],
+    scenario: Scenario,
+    means: Collection[Means],
+    *,
+    failpoints: Sequence[str] = (),
+    pairs: bool = False,
+) -> Found:
+    """Return the cells of the pipeline whose run without faults has this history and came to these failpoints, on a
+    stack with these means. `pairs`: also a second crash in the recovery from each."""
     taken = _batches(history)
     first_batch = min((batch for _, batch in taken), default=0)
     begun = {(query, min(batch for each, batch in taken if each == query)) for query, _ in taken}
-    every = [*_inside(scenario)]
+    every = [*_inside(scenario, failpoints)]
     inside = [when for place, when in enumerate(every) if when not in every[:place]]
     whens = {first: (*_operations(history, begun if first else taken), *inside) for first in (False, True)}
     cells = [
@@ -124,9 +133,11 @@ def _operations(history: Sequence[Line], taken: set[tuple[str, int]]) -> Iterato
         yield from (at_point(point, batch=None) for point in WATCHED if taken)
 
 
-def _inside(scenario: Scenario) -> Iterator[Trigger]:
-    """Yield the places while the sink is written: a row, and the failpoints that the scenario's file names."""
-    target = Target(base=replace(scenario, schedule=()), named=tuple(step.when for step in scenario.schedule))
+def _inside(scenario: Scenario, failpoints: Sequence[str]) -> Iterator[Trigger]:
+    """Yield the places while the sink is written: a row, and the failpoints."""
+    in_program = [kind for kind in TRIGGERS if has(kind, Trait.IN_PROGRAM)]
+    said = [(kind, name) for kind in in_program for name in failpoints if v.reads(kind.about.options, name)]
+    target = Target(base=scenario, named=tuple(kind.trigger(name) for kind, name in said))
     for when in moments(Random(scenario.seed), target, target.base, 0):
         kind = TRIGGERS[when.kind]
         if not when.implied and (has(kind, Trait.COUNTS_ROWS) or has(kind, Trait.IN_PROGRAM)) and exposes(when):

@@ -71,6 +71,7 @@ def one(base: Scenario, cells: Sequence[Cell], which: tuple[int, ...], first_bat
     return replace(
         base,
         schedule=tuple(schedule),
+        crash_points=(),
         expect=Expect(),
         timeout_s=base.timeout_s + STEP_S * len(schedule),
         restart=replace(base.restart, max_restarts=max(base.restart.max_restarts, STARTS * len(schedule))),

@@ -17,13 +17,14 @@ from harness.scenario import Exposure, Kind, StepOutcome, Verdict, Word
 @dataclass(frozen=True, kw_only=True)
 class Result:
     """What became of one cell, `cell` being its place in the list. `records` is how many were exposed,
-    `reached` whether all its steps were injected; `why` says why the word is no better."""
+    `reached` whether all its steps were injected; `why` says why the word is no better. `steps` are the numbers of its
+    steps in the run in `folder`."""
 
     cell: int
     word: Word
     kinds: tuple[Kind, ...] = ()
     records: int = 0
-    batch: int | None = None
+    steps: tuple[int, ...] = ()
     reached: bool = True
     why: str = ""
     folder: Path | None = None
@@ -150,13 +151,12 @@ class _Cell:
         return self._result(word, why)
 
     def _result(self, word: Word, why: str = "") -> Result:
-        batch = self.steps[0].batch if self.steps and not self.missed else None
         return Result(
             cell=self.place,
             word=word,
             kinds=self.kinds,
             records=self.records,
-            batch=batch,
+            steps=self.numbers,
             reached=not self.missed,
             why=why,
             folder=self.run.folder,

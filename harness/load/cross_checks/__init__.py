@@ -47,7 +47,7 @@ def check(claim: Claim, *, root: Path, effects: bool) -> None:
     data(claim.input, root=root)
     asked_of_component(claim)
     sent_in_time(claim)
-    outcome(claim)
+    outcomes(claim)
     for step in claim.top.sections("schedule") if claim.whole else ():
         if step.get("do"):
             check_step(step, planned(claim))
@@ -178,25 +178,39 @@ def data(given: Section, *, root: Path) -> None:
             given.refuse(refusal)
 
 
-def outcome(claim: Claim) -> None:
-    """What is expected can be found."""
-    expect = claim.top.section("expect")
+def outcomes(claim: Claim) -> None:
+    """What is expected can be found, also at single crash points."""
+    top, expect = claim.top, claim.top.section("expect")
+    if top.has("crash_points") and top.has("schedule"):
+        top.wrong("a scenario has crash_points or a schedule: leave out one of them", "schedule")
+    if expect.has("at") and not top.has("crash_points"):
+        expect.wrong("expect.at is for crash_points, and there are none: add `crash_points: all`", "at")
+    if expect.has("at") and (expect.has("violated") or expect.get("at") == {}):
+        words = "expect.at names each crash point that is not held: leave out `violated`"
+        expect.wrong(words if expect.has("violated") else "expect.at names no crash point", "at")
+    for each in (expect, *expect.get("at", {}).values()):
+        outcome(claim, each)
+
+
+def outcome(claim: Claim, expect: Section) -> None:
+    """One outcome that is expected can be found."""
+    path = expect.path or "expect"
     if expect.has("without_faults") and not expect.has("violated"):
         expect.wrong(
             "expect.without_faults belongs to violated: {violated: [KIND], without_faults: true}", "without_faults"
         )
-    elif claim.top.get("expect") and not (expect.has("word") or expect.has("violated")):
-        expect.wrong("expect says nothing: held, inconclusive, untested or {violated: [KIND]}")
+    elif expect.path and not any(map(expect.has, ("word", "violated", "at"))):
+        expect.wrong(f"{path} says nothing: held, inconclusive, untested or {{violated: [KIND]}}")
     kinds = expect.get("violated", ())
     if expect.get("violated") == []:
-        expect.wrong("expect.violated names no kind of finding", "violated")
+        expect.wrong(f"{path}.violated names no kind of finding", "violated")
     # What at-most-once loses without faults too is a violation of it.
     allowed = {Guarantee.AT_LEAST_ONCE: Kind.DUPLICATED}
     guarantee = claim.top.get("guarantee", Guarantee.EXACTLY_ONCE)
     before: set[Kind] = set()
     for index, kind in enumerate(kinds):
         if kind in before:
-            expect.wrong(f"expect.violated names {kind} twice", "violated", index)
+            expect.wrong(f"{path}.violated names {kind} twice", "violated", index)
         elif kind is allowed.get(guarantee) and (claim.top.get("guarantee") or not claim.top.has("guarantee")):
             expect.wrong(f"{kind} is no violation of {guarantee}", "violated", index)
         elif kind in MISFITS and expect.get("without_faults"):

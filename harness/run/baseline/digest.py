@@ -55,6 +55,13 @@ def files(pipeline: Pipeline, root: Path, *, excluded: Path | None = None) -> di
     return walk.found
 
 
+def depends_on(pipeline: Pipeline, root: Path) -> list[Path]:
+    """Return the files and folders that `files` takes the sums of."""
+    program = root / pipeline.entry
+    own = [program.parent] if "{" not in pipeline.entry else []
+    return [*own, *(root / word for word in sorted(_imported(pipeline) | _words(pipeline)) if (root / word).exists())]
+
+
 def inherited(pipeline: Pipeline, environ: Mapping[str, str], *, excluded: Path | None = None) -> dict[str, str]:
     """By place in the PYTHONPATH of `environ` and name, the SHA-256 of each Python file and archive there; none where
     the scenario sets its own. Left out is also what is installed. And that of each file in Spark's configuration, such

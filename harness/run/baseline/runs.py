@@ -22,7 +22,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from harness import __version__
+from harness import __version__, failpoint
 from harness.component import COMPONENTS
 from harness.errors import SetupError, WaitError
 from harness.history import BaselineRun, History
@@ -181,10 +181,10 @@ def without_faults(
     run_folder.save(0, plan=known["plan"], run={**known["run"], "portions": list(portions)})
     history = History(run_folder.history)
     live = Live(alone, stack, run_folder, history, run_id=run_id, root=root, seed=seed, portions=portions)
-    error = ""
+    error, failpoints = "", list[str]()
     try:
         play(live, workload)
-        error = died(live)
+        error, failpoints = died(live), failpoint.seen(live.own.folder / "failpoints")
     except (SetupError, WaitError) as failure:
         error = str(failure)
     finally:
@@ -195,7 +195,8 @@ def without_faults(
             redact_folder(run_folder.logs, live.own.secrets)
         else:
             shutil.rmtree(run_folder.logs)
-    told = Redactor(live.own.secrets).data({**_outcome(live, run_folder), "error": error or None})
+    outcome = {**_outcome(live, run_folder), "error": error or None, "failpoints": failpoints}
+    told = Redactor(live.own.secrets).data(outcome)
     run_folder.save(1, run={"outcome": {**told, "seconds": round(monotonic() - began, 3)}})
 
 

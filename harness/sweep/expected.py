@@ -1,0 +1,61 @@
+"""What a scenario expects at each cell: by the name of a crash point, the most exact one first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from harness.fields.hints import did_you_mean
+from harness.fields.values import ALL
+from harness.scenario import Expect, Scenario, Step, Word
+from harness.sweep.cells import Cell, called
+from harness.sweep.results import Result
+
+SHOWN = 12
+"""Names that a message has at most."""
+
+
+def names(step: Step) -> tuple[str, ...]:
+    """Return the names of where a step strikes: fault and crash point, the crash point as the grid has it, the same
+    without its query, and the crash point of Spark's protocol."""
+    place, point = called(step.when), step.when.point
+    exact = (f"{step.do} {place}", place, step.when.place)
+    return tuple(dict.fromkeys((*exact, *([point.value] if point else []))))
+
+
+def chosen(cells: Sequence[Cell], wanted: Collection[str]) -> list[Cell]:
+    """Return the cells at these crash points; all of them where none is named, or `all` is."""
+    if not wanted or ALL in wanted:
+        return list(cells)
+    return [cell for cell in cells if all(not set(names(step)).isdisjoint(wanted) for step in cell.steps)]
+
+
+def unknown(scenario: Scenario, cells: Sequence[Cell]) -> str:
+    """Return words for the first name in the scenario of which the pipeline has no crash point; empty if there is
+    none."""
+    known = list(dict.fromkeys(name for cell in cells for step in cell.steps for name in reversed(names(step))))
+    for key, given in (("crash_points", scenario.crash_points), ("expect.at", scenario.expect.at)):
+        for name in given:
+            if name not in (ALL, *known):
+                there = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
+                hint = did_you_mean(name, known)
+                return f"{key} names {name!r}, which is no crash point of the pipeline{hint}: {there}"
+    return ""
+
+
+def expected(expect: Expect, step: Step) -> Expect | None:
+    """Return what is expected where a step strikes; None where no name says it, so that it holds or is not exposed."""
+    return next((expect.at[name] for name in names(step) if name in expect.at), None)
+
+
+def as_expected(expect: Expect, cell: Cell, result: Result) -> bool:
+    """Return whether a cell came out as it is expected. Of several crashes each may do what it does alone."""
+    asked = [each for step in cell.steps if (each := expected(expect, step))]
+    kinds = {kind for each in asked or [expect] for kind in each.kinds}
+    if len(cell.steps) > 1 or not asked:
+        return result.word in (Word.HELD, Word.UNTESTED) or bool(result.kinds and {*result.kinds} <= kinds)
+    return result.word is asked[0].word and {*result.kinds} == kinds
+
+
+def amiss(expect: Expect, cells: Sequence[Cell], results: Sequence[Result]) -> Iterator[Result]:
+    """Yield the results that are not as expected."""
+    return (each for each in results if not as_expected(expect, cells[each.cell], each))

@@ -1,0 +1,219 @@
+"""A sweep as a suite and as tests, on a stack that only pretends: rows, JUnit, exit codes, what git says of it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from harness import suite
+from harness.errors import UsageError
+from harness.faults import fault
+from harness.load import load
+from harness.report.summary import Run
+from harness.scenario import Attribution, Expect, Kind, Scenario, Step, Verdict, Word
+from harness.suite.options import Options
+from harness.sweep import command, swept
+from harness.sweep.cells import Cell, Found
+from harness.sweep.command import Asked
+from harness.sweep.since import changed
+from harness.sweep.swept import Watched
+from harness.triggers import TRIGGERS
+from tests import sample_runs as sample
+from tests.test_plugin import World, project, run, world
+
+pytest_plugins = ["pytester"]
+__all__ = ["project", "world"]
+KILL = fault("kill driver")
+FILE = """\
+name: {name}
+pipeline: pipelines/append.py
+sink: {{postgres: payments, effect: "select id, account, amount from ledger", key: [id]}}
+crash_points: all
+expect: {expect}
+"""
+TABLE = "{at: {sink-committed: {violated: [duplicated]}}}"
+CELLS = [
+    Cell(steps=(Step(when=TRIGGERS["point"].trigger(point), do=KILL),)) for point in ("batch-planned", "sink-committed")
+]
+
+
+def watched(scenario: Scenario, stack: object, options: Options, *, pairs: bool) -> Watched:
+    base = replace(scenario, schedule=())
+    return Watched(scenario=base, found=Found(cells=CELLS, first_batch=1), digest="d", seconds=1.0, start_s=1.0)
+
+
+def verdict(scenario: Scenario) -> Verdict:
+    """A kill at the commit of the sink is what duplicates; at another place it holds."""
+    numbered = list(enumerate(scenario.schedule, 1))
+    labels = {number: f"step {number}" for number, _ in numbered}
+    broken = [number for number, step in numbered if step.when.point == "sink-committed"]
+    return sample.verdict(
+        word=Word.VIOLATED if broken else Word.HELD,
+        steps=tuple(replace(sample.STEP, batch=step.when.batch) for _, step in numbered),
+        exposures=tuple(replace(sample.loss(), step=number) for number, _ in numbered),
+        findings=tuple(replace(sample.duplicated(number), faults=(labels[number],)) for number in broken),
+        attribution=Attribution(causes=tuple((Kind.DUPLICATED, (number,)) for number in broken), labels=labels),
+    )
+
+
+@pytest.fixture
+def playing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Runs come to what `verdict` says of their schedules; the folder of a user's project."""
+
+    numbers = count()
+
+    def one(scenario: Scenario, stack: Any, *, options: Options, listener: object) -> Run:
+        folder = sample.stored(options.reports, verdict(scenario), asked=scenario, run_id=f"r{next(numbers)}")
+        return replace(Run.read(folder.path), verdict=verdict(scenario))
+
+    @contextmanager
+    def up(stack: object) -> Iterator[object]:
+        yield stack
+
+    monkeypatch.setattr(swept, "one", one)
+    monkeypatch.setattr(swept, "_sound", lambda run: True)
+    for module in (swept, command):
+        monkeypatch.setattr(module, "watch", watched)
+    monkeypatch.setattr(suite, "up", up)
+    monkeypatch.setattr(suite, "stack_of", lambda options, work: SimpleNamespace(name="processes", health=lambda: None))
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "append.py").write_text("print()\n")
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def file(home: Path, name: str, expect: str) -> Path:
+    path = home / "scenarios" / f"{name}.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(FILE.format(name=name, expect=expect))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("expect", "code", "failures"),
+    [
+        ("held", 1, ["orders: kill driver sink-committed (later batch)"]),
+        (TABLE, 0, []),
+        ("{violated: [duplicated]}", 0, []),
+        ("{at: {batch-planned: {violated: [lost]}}}", 1, [
+            "orders: kill driver batch-planned (later batch)", "orders: kill driver sink-committed (later batch)"
+        ]),
+    ],
+)  # fmt: skip
+def test_each_cell_is_a_case_of_junit_and_a_row_of_the_summary(
+    playing: Path, capsys: pytest.CaptureFixture[str], expect: str, code: int, failures: list[str]
+) -> None:
+    path, junit = file(playing, "orders", expect), playing / "junit.xml"
+    options = Options(reports=playing / "reports", jobs=1, junit=junit)
+    assert command.run([path], options) == code
+    cases = {each.get("name"): each.find("failure") for each in ElementTree.parse(junit).iter("testcase")}
+    assert len(cases) == len(CELLS)
+    assert [name for name, failure in cases.items() if failure is not None] == failures
+    assert f"{path}: breaks at 1 of 2 cells (duplicated)" in capsys.readouterr().out
+    assert not (playing / "reports" / "sweep-orders.jsonl").exists()
+    (failing,) = (playing / "reports" / "failing").glob("*.yaml")
+    assert load(failing).schedule[0].when.point == "sink-committed"
+
+
+def test_a_sweep_says_which_cells_are_not_as_expected(playing: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = file(playing, "orders", "{at: {batch-planned: {violated: [lost]}}}")
+    assert command.sweep([path], Options(reports=playing / "reports", jobs=1), Asked()) == 1
+    said = capsys.readouterr().out
+    assert "not as expected: kill driver batch-planned (later batch)" in said
+    assert "not as expected: kill driver sink-committed (later batch)" in said
+
+
+def test_a_pipeline_that_does_not_work_fails_alone(
+    playing: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def watch(scenario: Scenario, *rest: Any, **more: Any) -> Watched:
+        if scenario.name == "broken":
+            raise UsageError("asked to sweep it; without faults it does not work")
+        return watched(scenario, *rest, **more)
+
+    monkeypatch.setattr(command, "watch", watch)
+    paths = [file(playing, name, TABLE) for name in ("broken", "orders")]
+    junit = playing / "junit.xml"
+    assert command.run(paths, Options(reports=playing / "reports", jobs=1, junit=junit)) == 4
+    assert "without faults it does not work" in capsys.readouterr().err
+    cases = {each.get("name"): each.find("error") is not None for each in ElementTree.parse(junit).iter("testcase")}
+    assert cases.pop("broken")
+    assert len(cases) == len(CELLS)
+    assert not any(cases.values())
+
+
+def test_each_cell_is_a_subtest(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World, playing: Path
+) -> None:
+    project("scenarios/broken.yaml", text=FILE.format(name="broken", expect="held"))
+    project("scenarios/told.yaml", text=FILE.format(name="told", expect=TABLE))
+    result = run(pytester, "scenarios", "-v", "--junitxml=out.xml")
+    result.stdout.fnmatch_lines(
+        [
+            "*broken.yaml::broken SUBPASSED[[]kill driver batch-planned (later batch)[]]*",
+            "*broken.yaml::broken SUBFAILED[[]kill driver sink-committed (later batch)[]]*",
+            "*told.yaml::told SUBPASSED[[]kill driver sink-committed (later batch)[]]*",
+            "*told.yaml::told PASSED*",
+            "*VIOLATED (1 duplicated), expected held: broken: kill driver sink-committed*",
+            "scenarios/broken.yaml: breaks at 1 of 2 cells (duplicated)",
+        ]
+    )
+    assert "Traceback" not in result.stdout.str()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert (world.ups, world.downs) == (1, 1)
+
+
+def git(folder: Path, *words: str) -> None:
+    own = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    subprocess.run(["git", *own, *words], cwd=folder, check=True, capture_output=True)
+
+
+def test_only_pipelines_of_which_a_file_has_changed_are_swept(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "jobs" / name).mkdir(parents=True)
+        (tmp_path / "jobs" / name / "job.py").write_text("print()\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "begin")
+    own = [
+        sample.scenario(
+            name=name,
+            path=str(tmp_path / f"{name}.yaml"),
+            pipeline=replace(sample.scenario().pipeline, entry=f"jobs/{name}/job.py"),
+        )
+        for name in ("a", "b")
+    ]
+    assert changed(own, "HEAD") == []
+    (tmp_path / "jobs" / "a" / "helper.py").write_text("x = 1\n")
+    assert changed(own, "HEAD") == own[:1]
+    (tmp_path / "b.yaml").write_text("name: b\n")
+    assert changed(own, "HEAD") == own
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "more")
+    assert changed(own, "HEAD") == []
+    assert changed(own, "HEAD~1") == own
+    for wrong in ("nowhere", "--output=x"):
+        with pytest.raises(UsageError, match="Name a commit"):
+            changed(own, wrong)
+    assert not (tmp_path / "x").exists()
+
+
+def test_where_there_is_no_repository_nothing_is_guessed(tmp_path: Path) -> None:
+    scenario = sample.scenario(path=str(tmp_path / "a.yaml"))
+    with pytest.raises(UsageError, match="asked for what has changed since main"):
+        changed([scenario], "main")
+
+
+def test_what_is_expected_is_told_in_words() -> None:
+    table = Expect(at={"sink-committed": Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), "rows": Expect()})
+    assert str(table) == "violated: lost at sink-committed; held at rows"
+    assert table.violations == (Kind.LOST,)
