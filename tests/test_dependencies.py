@@ -32,6 +32,7 @@ EXTRAS = {
     "harness/hosts/container.py": "containers",
     "harness/hosts/engine.py": "containers",
     "harness/serve/": "serve",
+    "harness/strategies.py": "hypothesis",
 }
 # pytest loads the plug-in, and nothing else does.
 HOSTS = {"harness/plugin/": "pytest"}

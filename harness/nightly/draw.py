@@ -163,7 +163,14 @@ def _used(plan: Plan, aimed: Mapping[Cell, int]) -> tuple[float, float, int]:
 
 def draw(random: Random, target: Target, means: Collection[Means], number: int) -> Plan:
     """One plan."""
-    scenario = replace(target.base, input=given(random, target.base), expect=Expect(), tags=(), known=None)
+    bare = replace(target.base, input=given(random, target.base), expect=Expect(), tags=(), known=None)
+    scenario = replace(scheduled(random, target, bare, means), seed=random.getrandbits(31))
+    half = Half.WEIGHTED if number % 2 else Half.UNIFORM
+    return Plan(number=number, half=half, target=target.name, scenario=scenario)
+
+
+def scheduled(random: Random, target: Target, scenario: Scenario, means: Collection[Means]) -> Scenario:
+    """Return the scenario with one to three steps that are possible in it, and time for them."""
     steps: list[Step] = []
     drawn = batches(random, int(min(LAST_BATCH, most_batches(scenario.input.records or inf) - 1)))
     for at, batch in enumerate(drawn, 1):
@@ -172,9 +179,7 @@ def draw(random: Random, target: Target, means: Collection[Means], number: int) 
     more_s = LONGER_S * (len(steps) - 1)
     # A sum of floats is no longer what a file says.
     timeout_s = min(v.DURATION_MAX_S, round(scenario.timeout_s + more_s, 6)) if more_s > 0 else scenario.timeout_s
-    changed = replace(scenario, schedule=tuple(steps), timeout_s=timeout_s, seed=random.getrandbits(31))
-    half = Half.WEIGHTED if number % 2 else Half.UNIFORM
-    return Plan(number=number, half=half, target=target.name, scenario=changed)
+    return replace(scenario, schedule=tuple(steps), timeout_s=timeout_s)
 
 
 def batches(random: Random, last: int) -> list[int]:
