@@ -185,6 +185,29 @@ def no_sql(text: str) -> str:
     return "" if re.search("[A-Za-z]", text) else f"must be SQL, not {seen(text)}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """How a program shows that it reaches a component. `option` is a key of Spark's readers and writers or of a client,
+    `format` their format, empty for any; `call` is a function of a client, and `argument` the name of the one that
+    counts, beside its first. `text` is what a scenario says in its place, `$name` a name for the part. `writes`: it is
+    where the pipeline writes. `sets`: how the names of variables begin that a run sets, and that lead there too."""
+
+    text: str
+    option: str = ""
+    format: str = ""
+    call: str = ""
+    argument: str = ""
+    writes: bool = False
+    sets: str = ""
+
+
+@runtime_checkable
+class Recognised(Protocol):
+    """`onceproof init` sees in a program's source that it is used."""
+
+    marks: Sequence[Mark]
+
+
 @runtime_checkable
 class HasClient(Protocol):
     """Pipelines in Python reach it by a module, which an image of Spark has to have."""

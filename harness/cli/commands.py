@@ -114,6 +114,20 @@ def new(name: str, sink: str, shape: str) -> None:
 
 
 @main.command()
+@click.argument("program", type=click.Path(path_type=Path))
+def init(program: Path) -> None:
+    """Propose a scenario for a program that is there, from its source. Nothing is run."""
+    from harness.proposal.write import write
+
+    know()
+    path, untold = write(program)
+    click.echo(f"wrote {path}")
+    for line in untold:
+        click.echo(f"to be told: {line}")
+    click.echo(f"next: onceproof validate {path}, then onceproof run {path}")
+
+
+@main.command()
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
 @click.option("--stack", type=StackName(), help="Say also what this stack does not support.")
 @click.option("--spark", metavar="LINE", help="Say also what this line of Spark does not do.")

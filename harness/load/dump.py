@@ -52,6 +52,11 @@ def dump(scenario: Scenario) -> str:
         seed=s.seed,
         known=s.known and known(s.known),
     )
+    return yaml_text(document)
+
+
+def yaml_text(document: CommentedMap) -> str:
+    """Return a document as a file has it."""
     yaml = YAML(typ="rt", pure=True)
     yaml.width = 1_000_000  # folding would change what the lines of a query look like
     yaml.indent(mapping=2, sequence=4, offset=2)

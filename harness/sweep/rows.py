@@ -12,6 +12,9 @@ from harness.sweep.cells import Cell
 from harness.sweep.expected import as_expected, expected
 from harness.sweep.results import Result
 
+ANY = "held or untested"
+"""What is expected of a cell of which the scenario says nothing."""
+
 
 def row(scenario: Scenario, cell: Cell, result: Result, *, alone: Scenario) -> Run:
     """Return the cell as a run; `alone` is the scenario that has only this cell. Raises UsageError where its run folder
@@ -23,7 +26,7 @@ def row(scenario: Scenario, cell: Cell, result: Result, *, alone: Scenario) -> R
         own(played.verdict, result.steps),
         word=result.word,
         as_expected=as_expected(scenario.expect, cell, result),
-        expect=str(asked[0] if asked else scenario.expect if not scenario.expect.at else Word.HELD),
+        expect=str(asked[0]) if asked else str(scenario.expect) if scenario.expect.kinds else ANY,
         reasons=(result.why,) if result.why else (),
     )
     return replace(

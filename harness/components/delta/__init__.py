@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import FETCH, Look, Started, installed
+from harness.component import FETCH, Look, Mark, Started, installed
 from harness.fields.shape import Shape
 from harness.kinds import About
 
@@ -28,6 +28,7 @@ class Delta:
         options=Shape,
     )
     gives = ("path", "jars")
+    marks = (Mark(text="{delta.path}/$name", option="path", format="delta", writes=True),)
     bare = ()
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Started
+from harness.component import Mark, Started
 from harness.fields.shape import Shape
 from harness.kinds import About
 
@@ -29,6 +29,9 @@ class FilesComponent:
         options=Shape,
     )
     gives = ("path",)
+    marks = tuple(
+        Mark(text="{files.path}/$name", option="path", format=each, writes=True) for each in ("parquet", "json")
+    )
     bare = ()
 
     def as_processes(self, host: ProcessHost) -> Started:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Server, Started
+from harness.component import Addressed, Boxed, Followed, Look, Mark, Server, Started
 from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
@@ -40,6 +40,14 @@ class Kafka:
         options=Shape,
     )
     gives = ("bootstrap", "topic", "topics", "pattern", "group")
+    marks = (
+        Mark(text="{kafka.bootstrap}", option="kafka.bootstrap.servers"),
+        Mark(text="{kafka.bootstrap}", option="bootstrap.servers"),
+        Mark(text="{kafka.bootstrap}", call="kafka.KafkaProducer", argument="bootstrap_servers"),
+        Mark(text="{topic}", option="subscribe"),
+        Mark(text="{kafka.pattern}", option="subscribePattern"),
+        Mark(text="{kafka.$name.topic}", option="topic", format="kafka", writes=True),
+    )
     bare = ("topic", "topics", "group")
     by_placeholder = True
     client = "kafka"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Server, Started, installed, no_sql, server_look
+from harness.component import Addressed, Boxed, Followed, Look, Mark, Server, Started, installed, no_sql, server_look
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -38,6 +38,7 @@ class MariaDB:
         options=Shape,
     )
     gives = ("dsn", "jdbc", "database")
+    marks = (Mark(text="{mariadb.database}", call="pymysql.connect", argument="database", writes=True, sets="MYSQL_"),)
     bare = ("database",)
     client = "pymysql"
     image = Image("mariadb", "mariadb:10.11", "onceproof/mariadb:10.11")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Server, Started, no_sql
+from harness.component import Addressed, Boxed, Followed, Look, Mark, Server, Started, no_sql
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -35,6 +35,11 @@ class Postgres:
         options=Shape,
     )
     gives = ("dsn", "jdbc", "schema")
+    marks = (
+        Mark(text="{postgres.dsn}", call="psycopg2.connect", argument="dsn", writes=True, sets="PG"),
+        Mark(text="{postgres.dsn}", call="psycopg.connect", argument="conninfo", writes=True, sets="PG"),
+        Mark(text="{postgres.jdbc}", option="url", format="jdbc", writes=True),
+    )
     bare = ("schema",)
     client = "psycopg2"
     image = Image("postgres", "postgres:18.0", "onceproof/postgres:15")
