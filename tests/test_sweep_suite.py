@@ -13,6 +13,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness import suite
 from harness.errors import UsageError
@@ -24,6 +26,7 @@ from harness.suite.options import Options
 from harness.sweep import command, swept
 from harness.sweep.cells import Cell, Found
 from harness.sweep.command import Asked
+from harness.sweep.shrink import RECORDS, REPEATS, shrink
 from harness.sweep.since import changed
 from harness.sweep.swept import Watched
 from harness.triggers import TRIGGERS
@@ -217,3 +220,58 @@ def test_what_is_expected_is_told_in_words() -> None:
     table = Expect(at={"sink-committed": Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), "rows": Expect()})
     assert str(table) == "violated: lost at sink-committed; held at rows"
     assert table.violations == (Kind.LOST,)
+
+
+def test_a_violated_cell_is_made_smaller_for_as_long_as_it_breaks(
+    playing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = file(playing, "orders", "held")
+    options = Options(reports=playing / "reports", jobs=1)
+    assert command.sweep([path], options, Asked(shrink=True)) == 1
+    (failing,) = (playing / "reports" / "failing").glob("*.yaml")
+    small = load(failing)
+    assert (small.input.records, small.input.source_options) == (30, {"partitions": 1})
+    assert [step.when.batch for step in small.schedule] == [2]
+    assert small.why == "30 records, batch 2; it breaks 3 of 3 times"
+    assert f"{failing}: {small.why}" in capsys.readouterr().out
+
+
+LARGE = replace(
+    sample.scenario(),
+    schedule=(replace(sample.scenario().schedule[0], when=TRIGGERS["point"].trigger("sink-committed", batch=9)),),
+)
+
+
+@given(st.integers(1, 900), st.booleans(), st.booleans())
+def test_what_is_shrunk_still_breaks_and_no_part_of_it_can_be_smaller(least: int, wide: bool, late: bool) -> None:
+    played = list[Scenario]()
+
+    def breaks(scenario: Scenario) -> bool:
+        played.append(scenario)
+        enough = scenario.input.records >= least
+        many = not wide or scenario.input.source_options.get("partitions") != 1
+        return enough and many and (not late or scenario.schedule[0].when.batch == 9)
+
+    found = shrink(LARGE, 1, breaks)
+    if not breaks(LARGE):
+        assert (found.scenario, found.repeats) == (LARGE, 0)
+        return
+    assert found.repeats == REPEATS
+    assert breaks(found.scenario)
+    assert found.scenario.input.records == min(size for size in (*RECORDS, 600) if size >= least)
+    assert (found.scenario.input.source_options.get("partitions") == 1) is not wide
+    assert found.scenario.schedule[0].when.batch == (9 if late else 2)
+    assert len(played) <= 2 * REPEATS + 9
+
+
+def test_a_violation_by_chance_says_so() -> None:
+    answers = iter([True, False, False, False, True, False, False])
+    found = shrink(LARGE, 1, lambda scenario: next(answers))
+    assert (found.scenario, found.repeats) == (LARGE, 1)
+    assert found.told == "600 records, batch 9; it breaks 1 of 3 times"
+
+
+def test_a_step_of_the_first_batch_stays_there() -> None:
+    (step,) = LARGE.schedule
+    first = replace(LARGE, schedule=(replace(step, when=replace(step.when, batch=1)),))
+    assert shrink(first, 1, lambda scenario: True).scenario.schedule == first.schedule

@@ -243,6 +243,7 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 @click.option("--pairs", is_flag=True, help="Crash also the recovery from each crash of the driver.")
 @click.option("--for", "for_", metavar="TIME", help="Begin no run that would not end by then, e.g. 20m.")
 @click.option("--dry-run", is_flag=True, help="Watch the pipeline, print its cells, and crash nothing.")
+@click.option("--shrink", is_flag=True, help="Play violated cells again, smaller for as long as they break.")
 @click.option("--since", default="", metavar="COMMIT", help="Only pipelines of which a file has changed since, by git.")
 @click.option("--spark", metavar="LINE", help=ON_LINE)
 @click.option("--junit", type=PATHS, default=None, metavar="FILE", help="Write JUnit's XML too, one test case a cell.")
@@ -259,6 +260,7 @@ def sweep(
     pairs: bool,
     dry_run: bool,
     since: str,
+    shrink: bool,
     **rest: Any,
 ) -> None:
     """Crash the pipelines of scenarios at every crash point that they have.
@@ -271,7 +273,7 @@ def sweep(
 
     load_own_kinds(find(paths))
     for_s = inf if for_ is None else asked_for(for_)
-    asked = command.Asked(pairs=pairs, for_s=for_s, dry_run=dry_run, since=since)
+    asked = command.Asked(pairs=pairs, for_s=for_s, dry_run=dry_run, since=since, shrink=shrink)
     ctx.exit(command.sweep(paths, options(seed=seed, spark=line_of(spark), **rest), asked))
 
 

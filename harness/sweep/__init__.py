@@ -13,6 +13,7 @@ answer.py    one sentence, the grid, the exit code; pure
 rows.py      a cell as a run of a suite, for JUnit, the summary and pytest
 pages.py     the page of a sweep
 state.py     what is known so far: a sweep that was killed goes on
+shrink.py    a scenario that breaks, made smaller; pure
 since.py     which pipelines have changed since a commit of git
 swept.py     one pipeline on a real stack
 command.py   those of a suite, and the schedules beside them

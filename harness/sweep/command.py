@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from pathlib import Path
@@ -30,6 +30,7 @@ from harness.suite.suite_stack import addressed
 from harness.sweep import answer, pages
 from harness.sweep.expected import amiss
 from harness.sweep.packing import packed
+from harness.sweep.shrink import Shrunk
 from harness.sweep.since import changed
 from harness.sweep.state import State
 from harness.sweep.swept import Swept, Watched, watch
@@ -38,12 +39,14 @@ from harness.sweep.swept import Swept, Watched, watch
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """What is asked of a sweep. `pairs`: also a crash in the recovery from each; `for_s`: what would not end within it
-    is not begun; `dry_run`: no crash; `since`: only pipelines of which a file has changed since that commit of git."""
+    is not begun; `dry_run`: no crash; `since`: only pipelines of which a file has changed since that commit of git;
+    `shrink`: violated cells are played again, smaller for as long as they break."""
 
     pairs: bool = False
     for_s: float = inf
     dry_run: bool = False
     since: str = ""
+    shrink: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +109,7 @@ def _further(scenarios: Sequence[Scenario], asked: Asked) -> Further:
             if asked.dry_run:
                 print("\n".join([_plan(watched, suite.options), *_listed(watched)]))
                 continue
-            codes.append(swept(watched, stack, suite, until_s).code)
+            codes.append(swept(watched, stack, suite, until_s=until_s, smaller=asked.shrink).code)
         return worst(codes)
 
     return Further(needs=scenarios, play=play)
@@ -124,9 +127,9 @@ def _plan(watched: Watched, options: Options) -> str:
     return f"{watched.scenario.name}: {len(cells)} cells in {len(runs)} runs, about {minutes:.0f} minutes"
 
 
-def swept(watched: Watched, stack: Stack, suite: Suite, until_s: float = inf) -> Answer:
+def swept(watched: Watched, stack: Stack, suite: Suite, *, until_s: float = inf, smaller: bool = False) -> Answer:
     """Crash a pipeline at each of its cells, go on where an earlier sweep was ended, print the answer and write its
-    page."""
+    page. `smaller`: the scenarios of violated cells are shrunk."""
     options, scenario = suite.options, watched.scenario
     _say(_plan(watched, options))
     state = State(options.reports / f"sweep-{store.slug(scenario.name)}.jsonl", watched.digest, watched.found.cells)
@@ -137,16 +140,17 @@ def swept(watched: Watched, stack: Stack, suite: Suite, until_s: float = inf) ->
         _say(f"going on: {len(sweep.results)} cells are known from before")
     try:
         sweep.play()
+        shrunk = sweep.shrunk() if smaller else {}
     except BaseException:
         _say(f"ended early: {len(sweep.results)} of {len(sweep.cells)} cells are known; the same command goes on")
         raise
-    found = _answer(sweep)
+    found = _answer(sweep, shrunk)
     if sweep.whole:
         state.end()
     return found
 
 
-def _answer(sweep: Swept) -> Answer:
+def _answer(sweep: Swept, shrunk: Mapping[int, Shrunk]) -> Answer:
     """Print the sentence, the grid, what says nothing and what is not as expected; keep them, and return the answer."""
     cells, results, expect = sweep.cells, list(sweep.results.values()), sweep.watched.scenario.expect
     suite, reports = sweep.suite, sweep.suite.options.reports
@@ -157,10 +161,12 @@ def _answer(sweep: Swept) -> Answer:
     store.write(folder / f"{name}.json", json.dumps(kept, indent=1, default=str) + "\n")
     done = len(suite.runs)
     suite.keep([(done + number, each) for number, each in enumerate(rows, 1)])
-    page = pages.write(folder / f"{name}.html", sweep.name, cells, results, _failing(sweep, reports))
+    failing = _failing(sweep, reports, shrunk)
+    page = pages.write(folder / f"{name}.html", sweep.name, cells, results, failing)
     wrong = [cells[each.cell] for each in amiss(expect, cells, results)] if expect.at else []
     with github.no_commands():
         lines = ["", *answer.grid(cells, results), "", *answer.untold(cells, results)]
+        lines += (f"{failing[place]}: {each.told}" for place, each in shrunk.items())
         lines += (f"not as expected: {answer.place(cell)}" for cell in wrong)
         print("\n".join(map(visible, lines)))
         print(f"\n{visible(sentence)}\nreport: {page}", flush=True)
@@ -173,7 +179,7 @@ def _kept(sweep: Swept) -> Iterator[dict[str, object]]:
         yield {"place": cell.place, "fault": cell.fault, "batch": cell.batch, "result": found}
 
 
-def _failing(sweep: Swept, reports: Path) -> dict[int, Path]:
+def _failing(sweep: Swept, reports: Path, shrunk: Mapping[int, Shrunk]) -> dict[int, Path]:
     """Write a scenario file for each violated cell, which plays it alone, and remove that of any other; return them by
     the place of the cell."""
     watched, seed, out = sweep.watched, sweep.suite.options.seed, dict[int, Path]()
@@ -184,7 +190,9 @@ def _failing(sweep: Swept, reports: Path) -> dict[int, Path]:
         path.unlink(missing_ok=True)
         if place in sweep.results and sweep.results[place].word is Word.VIOLATED:
             path.parent.mkdir(parents=True, exist_ok=True)
-            alone = replace(watched.alone(place), name=name, seed=base.seed)
+            small = shrunk.get(place)
+            alone = replace(small.scenario, why=small.told) if small else watched.alone(place)
+            alone = replace(alone, name=name, seed=base.seed)
             store.write(path, dump(placed(alone, path)))
             out[place] = path
     return out

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from math import inf
 from pathlib import Path
@@ -33,6 +34,7 @@ from harness.sweep.packing import MOST, Packed, numbered, packed
 from harness.sweep.packing import one as one_cell
 from harness.sweep.results import Played, Result
 from harness.sweep.rows import row
+from harness.sweep.shrink import Shrunk, shrink
 from harness.sweep.state import State
 
 ROUNDS = (MOST, MOST, 1)
@@ -143,6 +145,29 @@ class Swept:
         fine = not any(amiss(expect, self.cells, told.results))
         progress.ended(number, replace(done, verdict=replace(done.verdict, as_expected=fine, expect=str(expect))))
         return told.again
+
+    def shrunk(self) -> dict[int, Shrunk]:
+        """Play each violated cell alone, made smaller for as long as it breaks in the same way; return what came of it
+        by the place of the cell. The time that is left counts before each cell."""
+        found = [each.cell for each in self.results.values() if each.word is Word.VIOLATED]
+        out: dict[int, Shrunk] = {}
+        for place in sorted(found):
+            if monotonic() < self.until_s:
+                first_batch = self.watched.found.first_batch
+                out[place] = shrink(self.watched.alone(place), first_batch, partial(self._breaks, place))
+        return out
+
+    def _breaks(self, place: int, scenario: Scenario) -> bool:
+        """Return whether a run of the scenario is violated as the cell was."""
+        progress = self.suite.progress
+        self._begun += 1
+        number = self._begun
+        self.stack.health()
+        heard = progress.started(scenario.name, number=number, total=number, steps=len(scenario.schedule))
+        done = one(scenario, self.stack, options=self.suite.options, listener=heard)
+        progress.ended(number, done)
+        found = {kind for kind, steps in done.verdict.attribution.causes if steps}
+        return done.verdict.word is Word.VIOLATED and found == {*self.results[place].kinds}
 
     def _confirm(self) -> None:
         """Play violated cells once more with nothing beside them, where other runs were: two of one program may meet in
