@@ -34,7 +34,11 @@ EXAMPLES = 10
 REAL = settings(
     deadline=None,
     max_examples=EXAMPLES,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.filter_too_much,
+    ],
 )
 """Settings for examples that are runs: few of them, with no limit on how long one takes."""
 

@@ -88,6 +88,8 @@ def test_the_wheel_alone_knows_the_repository(place: Place) -> None:
     done = place.call("python -m pytest --collect-only -q -p no:cacheprovider")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "scenarios/invoices.yaml::invoices\nscenarios/invoices_appended.yaml::invoices_appended\n" in done.stdout
+    done = place.call("python -m pytest properties --collect-only -q -p no:cacheprovider")
+    assert "properties/test_invoices.py::test_each_invoice_is_there_once\n" in done.stdout, done.stdout + done.stderr
     plans = [place.call(f"onceproof run scenarios --dry-run --shard {number}/2").stdout for number in (1, 2)]
     assert [json.loads(plan)["expect"]["word"] for plan in plans] == ["held", "violated"]
 
