@@ -52,8 +52,12 @@ def schedules(file: Path | str, *, stack: str = DEFAULT) -> st.SearchStrategy[Sc
 
 def inputs(file: Path | str) -> st.SearchStrategy[Scenario]:
     """Return a strategy for the scenario in `file`, its schedule as it is, with another input: how many records, how
-    skewed, how fast. Raises ScenarioError."""
+    skewed, how fast. Raises UsageError where there is no schedule, ScenarioError."""
     scenario = load(Path(file))
+    if not scenario.schedule:
+        raise UsageError(
+            f"asked for inputs of {file}; it has no schedule, so that nothing would be tested. Take scenarios()"
+        )
     return _random().map(lambda random: _told(_sent(random, scenario)))
 
 
@@ -82,5 +86,6 @@ def _sent(random: Random, scenario: Scenario) -> Scenario:
 
 def _told(scenario: Scenario) -> Scenario:
     """Return it once Hypothesis has been told: it prints this of the smallest example that fails."""
-    note(dump(scenario))
-    return scenario
+    plain = replace(scenario, crash_points=(), expect=replace(scenario.expect, at={}))
+    note(dump(plain))
+    return plain

@@ -356,11 +356,11 @@ def test_crash_points_that_are_named_are_those_that_the_pipeline_has() -> None:
     assert chosen(every, ["all"]) == chosen(every, []) == every
     assert unknown(replace(SCENARIO, crash_points=("all",), expect=TABLE), every) == ""
     assert unknown(replace(SCENARIO, crash_points=("sink-comitted",)), every) == (
-        "crash_points names 'sink-comitted', which is no crash point of the pipeline; did you mean 'sink-committed'?: "
+        "crash_points names 'sink-comitted', which is no crash point that is tried; did you mean 'sink-committed'?: "
         "sink-committed, kill driver sink-committed, batch-planned, kill driver batch-planned"
     )
     missing = replace(SCENARIO, crash_points=("all",), expect=Expect(at={"failpoint a": BROKEN}))
-    assert unknown(missing, every).startswith("expect.at names 'failpoint a', which is no crash point of the pipeline")
+    assert unknown(missing, every).startswith("expect.at names 'failpoint a', which is no crash point that is tried")
 
 
 def test_failpoints_that_the_program_comes_to_are_crash_points() -> None:

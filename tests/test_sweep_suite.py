@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +11,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
@@ -17,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import suite
-from harness.errors import UsageError
+from harness.errors import ScenarioError, UsageError
 from harness.faults import fault
 from harness.load import load
 from harness.report.summary import Run
@@ -275,3 +277,146 @@ def test_a_step_of_the_first_batch_stays_there() -> None:
     (step,) = LARGE.schedule
     first = replace(LARGE, schedule=(replace(step, when=replace(step.when, batch=1)),))
     assert shrink(first, 1, lambda scenario: True).scenario.schedule == first.schedule
+
+
+@pytest.mark.parametrize(
+    ("expect", "cells", "said"),
+    [
+        ("{violated: [lost]}", CELLS[:1], (1, "held")),
+        ("{violated: [duplicated]}", CELLS[:1], (1, "held")),
+        ("held", [], (3, "untested")),
+    ],
+)
+def test_what_no_cell_alone_says_is_a_row_of_its_own(
+    playing: Path, monkeypatch: pytest.MonkeyPatch, expect: str, cells: list[Cell], said: tuple[int, str]
+) -> None:
+    """Or a sweep that fails would have a green JUnit."""
+
+    def watch(scenario: Scenario, *rest: Any, **more: Any) -> Watched:
+        return replace(watched(scenario, *rest, **more), found=Found(cells=cells, first_batch=1))
+
+    monkeypatch.setattr(command, "watch", watch)
+    code, word = said
+    path, junit = file(playing, "orders", expect), playing / "junit.xml"
+    options = Options(reports=playing / "reports", jobs=1, junit=junit)
+    assert command.run([path], options) == code
+    (root,) = ElementTree.parse(junit).getroot()
+    wrong = [each for each in root.iter("testcase") if each.find("failure") is not None]
+    assert [(each.get("name"), cast(Any, each.find("failure")).get("type")) for each in wrong] == [("orders", word)]
+    summary = json.loads((playing / "reports" / "latest" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["exit_code"] == code
+
+
+def test_a_cell_that_was_not_tried_is_no_pass_where_it_is_named(playing: Path) -> None:
+    options = Options(reports=playing / "reports", jobs=1, junit=playing / "junit.xml")
+    path = file(playing, "orders", TABLE)
+    assert command.sweep([path], options, Asked(for_s=-1.0)) == 3
+    cases = {
+        each.get("name"): each.find("failure") for each in ElementTree.parse(playing / "junit.xml").iter("testcase")
+    }
+    assert [name for name, failure in cases.items() if failure is not None] == [
+        "orders: kill driver sink-committed (later batch)"
+    ]
+
+
+def test_a_known_failure_of_a_sweep_decides_no_exit_code(playing: Path) -> None:
+    path = file(playing, "orders", "held")
+    path.write_text(path.read_text() + "known: {issue: https://x.org/7, until: 9999-12-31, violated: [duplicated]}\n")
+    options = Options(reports=playing / "reports", jobs=1, junit=playing / "junit.xml")
+    assert command.run([path], options) == 0
+    assert [each.tag for each in ElementTree.parse(playing / "junit.xml").iter("skipped")] == ["skipped"]
+
+
+@pytest.mark.parametrize(("keep", "left"), [("all", 1), ("failed", 1), ("none", 0)])
+def test_run_folders_stay_until_the_answer_and_then_those_that_are_asked_for(
+    playing: Path, keep: str, left: int
+) -> None:
+    options = Options(reports=playing / "reports", jobs=1, keep=keep)
+    assert command.run([file(playing, "orders", "held")], options) == 1
+    assert len([each for each in (playing / "reports" / "orders").glob("*") if not each.is_symlink()]) == left
+    assert command.run([file(playing, "told", TABLE)], replace(options, keep="failed")) == 0
+    assert [each for each in (playing / "reports" / "told").glob("*") if not each.is_symlink()] == []
+
+
+def test_a_sweep_whose_run_folders_are_gone_plays_them_again(playing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, options = file(playing, "orders", TABLE), Options(reports=playing / "reports", jobs=1)
+    answer = command._answer
+    monkeypatch.setattr(command, "_answer", lambda *rest: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        command.run([path], options)
+    shutil.rmtree(playing / "reports" / "orders")
+    monkeypatch.setattr(command, "_answer", answer)
+    assert command.run([path], options) == 0
+
+
+def test_a_sweep_is_not_repeated(playing: Path) -> None:
+    with pytest.raises(UsageError, match="leave out --repeat"):
+        command.run([file(playing, "orders", TABLE)], Options(reports=playing / "reports", jobs=1, repeat=2))
+
+
+@pytest.mark.parametrize("keep", ["none", "failed"])
+def test_pytest_removes_each_run_folder_once(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World, playing: Path, keep: str
+) -> None:
+    project("scenarios/broken.yaml", text=FILE.format(name="broken", expect="held"))
+    result = run(pytester, "scenarios", f"--harness-keep={keep}")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "INTERNALERROR" not in result.stdout.str()
+    left = [each for each in (pytester.path / "reports" / "broken").glob("*") if not each.is_symlink()]
+    assert bool(left) is (keep == "failed")
+
+
+def test_pytest_says_a_sweep_that_could_not_be_played(
+    pytester: pytest.Pytester,
+    project: Callable[..., Path],
+    world: World,
+    playing: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def watch(*rest: Any, **more: Any) -> Watched:
+        raise UsageError("asked to sweep it; without faults it does not work")
+
+    monkeypatch.setattr(swept, "watch", watch)
+    project("scenarios/broken.yaml", text=FILE.format(name="broken", expect="held"))
+    result = run(pytester, "scenarios")
+    result.stdout.fnmatch_lines(["*without faults it does not work*", "!!*broken*error*", "exit code of onceproof: 4*"])
+
+
+def test_two_sweeps_of_one_name_are_refused_when_they_are_collected(
+    pytester: pytest.Pytester, project: Callable[..., Path], world: World
+) -> None:
+    for path in ("scenarios/a.yaml", "scenarios/b.yaml"):
+        project(path, text=FILE.format(name="orders", expect="held"))
+    result = run(pytester, "scenarios")
+    result.stdout.fnmatch_lines(["scenarios/a.yaml has the name 'orders', too; give each sweep one of its own"])
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("expect: untested", "expect: untested is for a schedule: say it under expect.at"),
+        ("expect: {violated: [lost], without_faults: true}", "a pipeline that is wrong without faults is not swept"),
+        ("expect: {violated: [lost], at: {x: held}}", "expect.at names each crash point that is not held"),
+        ("schedule: []", "a scenario has crash_points or a schedule: leave out one of them"),
+        ("expect: {at: {x: {violated: []}}}", "expect.at.x.violated names no kind of finding"),
+        (
+            "expect: {at: {x: wrong}}",
+            "expect.at.x must be one of held, inconclusive, untested, {violated: [KIND]}, not 'wrong'",
+        ),
+    ],
+)
+def test_what_a_sweep_cannot_answer_is_a_mistake_of_the_file(playing: Path, line: str, words: str) -> None:
+    path = file(playing, "orders", "held")
+    lines = [each for each in path.read_text().splitlines() if not each.startswith(line.partition(":")[0])]
+    path.write_text("\n".join([*lines, line, ""]))
+    with pytest.raises(ScenarioError) as refused:
+        load(path)
+    assert any(words in each.text for each in refused.value.mistakes), refused.value.mistakes
+
+
+def test_expect_at_without_crash_points_is_a_mistake(playing: Path) -> None:
+    path = file(playing, "orders", TABLE)
+    path.write_text(path.read_text().replace("crash_points: all\n", ""))
+    with pytest.raises(ScenarioError, match=r"expect\.at is for crash_points"):
+        load(path)

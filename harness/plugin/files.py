@@ -74,7 +74,9 @@ class ScenarioFile(pytest.File):
     mistakes: tuple[tuple[str, int, int, str], ...] = ()
 
     def collect(self) -> Iterable[pytest.Item]:
+        from harness.errors import UsageError
         from harness.load import load
+        from harness.run_folder.store import slug
         from harness.stacks.other_lines import on
         from harness.stacks.registry import STACKS
         from harness.stacks.supported import unsupported
@@ -82,6 +84,10 @@ class ScenarioFile(pytest.File):
         chosen = self.config.stash[SUITE].settings
         scenario = on(load(short(self.path)), chosen.spark)
         proof = _sweep(scenario) if scenario.crash_points else _proof(scenario)
+        if scenario.crash_points:
+            other = self.config.stash[SUITE].swept.setdefault(slug(scenario.name), self.path)
+            if other != self.path:
+                raise UsageError(f"{short(other)} has the name {scenario.name!r}, too; give each sweep one of its own")
         item = ScenarioItem.from_parent(self, name=self.path.stem, callobj=proof)
         item.scenario = scenario
         for tag in dict.fromkeys(("stack", *scenario.tags)):

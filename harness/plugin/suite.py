@@ -32,6 +32,8 @@ class Suite:
         self.settings = settings
         self.runs: list[Run] = []
         self.passed_over: list[Path] = []
+        self.swept: dict[str, Path] = {}
+        """By the name of its files, the scenario that is swept."""
         self.trouble: str | None = None
         self.mistakes: dict[tuple[str, int, int, str], None] = {}
         self.notes: dict[str, None] = {}
@@ -151,10 +153,11 @@ class Suite:
 
         from harness.run_folder.store import RunFolder
 
-        for place, run in enumerate(self.runs):
-            if run.folder is not None and (self.settings.keep == "none" or run.verdict.as_expected):
-                RunFolder(run.folder).remove()
-                self.runs[place] = replace(run, folder=None)
+        # The cells of a sweep share run folders.
+        needed = {run.folder for run in self.runs if self.settings.keep == "failed" and not run.verdict.as_expected}
+        for folder in {run.folder for run in self.runs if run.folder is not None} - needed:
+            RunFolder(folder).remove()
+        self.runs = [replace(run, folder=run.folder if run.folder in needed else None) for run in self.runs]
 
 
 SUITE = pytest.StashKey[Suite]()

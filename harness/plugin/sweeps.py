@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
+from harness.errors import HarnessError
 from harness.plugin import runs
 from harness.plugin.suite import SUITE, NotAsExpected, quiet
 from harness.report.ci import told
@@ -20,7 +21,7 @@ def prove(request: pytest.FixtureRequest, stack: Stack, scenario: Scenario) -> N
     that is not fails a subtest of its own."""
     __tracebackhide__ = True
     with quiet():
-        from harness.suite import Suite
+        from harness.suite import Suite, unjudged
         from harness.suite.options import Options
         from harness.suite.progress import progress
         from harness.sweep.command import swept
@@ -30,7 +31,11 @@ def prove(request: pytest.FixtureRequest, stack: Stack, scenario: Scenario) -> N
     chosen, worker = config.stash[SUITE].settings, hasattr(config, "workerinput")
     # Workers of pytest-xdist are side by side already.
     options = Options(stack=chosen.stack, reports=chosen.reports, seed=chosen.seed, jobs=1 if worker else None)
-    found = swept(watch(scenario, stack, options, pairs=False), stack, Suite(options, progress(), writes=False))
+    try:
+        found = swept(watch(scenario, stack, options, pairs=False), stack, Suite(options, progress(), writes=False))
+    except HarnessError as failure:
+        runs.remember(request.node, unjudged(scenario, options, stack=stack.name, why=str(failure)))
+        raise
     config.stash[SUITE].say(found.sentence)
     for row in found.rows:
         runs.remember(request.node, row)

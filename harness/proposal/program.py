@@ -162,8 +162,9 @@ class _Reader:
         return (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
 
     def _chain(self, node: ast.Call) -> Chain | None:
-        links, at = list[ast.Call](), self._followed(node)
-        while isinstance(at, ast.Call | ast.Attribute):
+        links, seen, at = list[ast.Call](), set[int](), self._followed(node)
+        while isinstance(at, ast.Call | ast.Attribute) and id(at) not in seen:
+            seen.add(id(at))
             if isinstance(at, ast.Attribute):
                 if at.attr in MEETS:
                     return self._of(at, links[::-1])
@@ -387,6 +388,11 @@ def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
             found.setdefault(node.target.id, []).append(node.value)
         elif isinstance(node, ast.arg):
             found.setdefault(node.arg, []).extend([ast.Constant(value=None)] * 2)
+        elif isinstance(node, ast.For | ast.comprehension | ast.withitem):
+            bound = node.optional_vars if isinstance(node, ast.withitem) else node.target
+            for name in ast.walk(bound) if bound else ():
+                if isinstance(name, ast.Name):
+                    found.setdefault(name.id, []).extend([ast.Constant(value=None)] * 2)
     return {name: values[0] for name, values in found.items() if len(values) == 1}
 
 

@@ -18,7 +18,7 @@ def write(program: Path) -> tuple[Path, Sequence[str]]:
     told or mended. Raises UsageError for a program that cannot be read, or a file in the way."""
     try:
         found = read(dict(_sources(program)))
-    except (OSError, ValueError, SyntaxError) as failure:
+    except (OSError, ValueError, SyntaxError, RecursionError) as failure:
         why = getattr(failure, "strerror", None) or failure
         raise UsageError(f"asked for a scenario for {program}; it cannot be read as Python: {why}") from failure
     root = _root(program.resolve())

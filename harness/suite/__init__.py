@@ -128,7 +128,8 @@ def run_all(work: Sequence[Scenario], options: Options, further: Further | None 
     with signals(), only_suite(options.reports):
         if options.junit is not None:
             junit.begin(options.junit)
-        suite = Suite(options, progress(jobs=jobs))
+        # A sweep has several runs.
+        suite = Suite(options, progress(jobs=jobs_of(options, [*work, *later, *later])))
 
         def play(number: int, scenario: Scenario) -> None:
             stack.health()
@@ -150,7 +151,7 @@ def run_all(work: Sequence[Scenario], options: Options, further: Further | None 
         except BaseException as failure:
             # What ended it is what is told.
             with suppress(Exception):
-                cut_short(suite, work, failure)
+                cut_short(suite, work, later, failure)
             raise
         index = ended(options.reports, suite.runs) if suite.runs else None
     with github.no_commands():
@@ -173,12 +174,14 @@ def ended(reports: Path, runs: Sequence[Run]) -> Path:
     return render.index(reports, runs)
 
 
-def cut_short(suite: Suite, work: Sequence[Scenario], failure: BaseException) -> None:
+def cut_short(suite: Suite, work: Sequence[Scenario], later: Sequence[Scenario], failure: BaseException) -> None:
     """Say of each scenario that has no verdict that it has none: silence would be taken for a pass."""
     from harness.report import render
 
     options, why = suite.options, str(failure) or type(failure).__name__
     left = [each for number, each in enumerate(work, 1) if not suite.judged(number)]
+    told = {run.file for run in suite.runs}
+    left += (each for each in later if each.path not in told)
     lost = [unjudged(each, options, stack=options.stack, why=f"it was not judged: {why}") for each in left]
     # Each has a verdict, and some were to be confirmed, or the stack did not end.
     over = [Run(scenario=END, verdict=error(f"it failed: {why}"), stack=options.stack)] if not left else []

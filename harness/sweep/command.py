@@ -11,13 +11,13 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
-from harness.errors import UsageError
+from harness.errors import HarnessError, OwnCodeError, StackError, UsageError
 from harness.fields.paths import find, project_root
 from harness.fields.values import ALL
 from harness.load import dump, load_all
 from harness.report.ci import github
 from harness.report.escape import visible
-from harness.report.summary import Run
+from harness.report.summary import Run, exit_code
 from harness.run.baseline.runs import of_ours
 from harness.run_folder import store
 from harness.scenario import Scenario, Word
@@ -66,6 +66,8 @@ def run(paths: Sequence[Path], options: Options) -> int:
     if options.skip_unsupported:
         scenarios = addressed(supported(scenarios, options.stack), options)
     swept = [each for each in scenarios if each.crash_points]
+    if swept and options.repeat > 1:
+        raise UsageError(f"asked to --repeat {swept[0].path}, whose crash points are swept; leave out --repeat, or it")
     work = [each for each in scenarios if not each.crash_points for _ in range(options.repeat)]
     return run_all(work, options, _further(swept, Asked()) if swept else None)
 
@@ -100,16 +102,17 @@ def _further(scenarios: Sequence[Scenario], asked: Asked) -> Further:
             _say(f"watching {scenario.name} without faults")
             try:
                 watched = watch(scenario, stack, suite.options, pairs=asked.pairs)
-            except UsageError as failure:
+                if asked.dry_run:
+                    print("\n".join([_plan(watched, suite.options), *_listed(watched)]))
+                else:
+                    codes.append(swept(watched, stack, suite, until_s=until_s, smaller=asked.shrink).code)
+            except HarnessError as failure:
+                if isinstance(failure, StackError) and not isinstance(failure, OwnCodeError):
+                    raise
                 _say(str(failure))
                 failed = unjudged(scenario, suite.options, stack=stack.name, why=str(failure))
                 suite.keep([(len(suite.runs) + 1, failed)])
                 codes.append(4)
-                continue
-            if asked.dry_run:
-                print("\n".join([_plan(watched, suite.options), *_listed(watched)]))
-                continue
-            codes.append(swept(watched, stack, suite, until_s=until_s, smaller=asked.shrink).code)
         return worst(codes)
 
     return Further(needs=scenarios, play=play)
@@ -135,7 +138,8 @@ def swept(watched: Watched, stack: Stack, suite: Suite, *, until_s: float = inf,
     state = State(options.reports / f"sweep-{store.slug(scenario.name)}.jsonl", watched.digest, watched.found.cells)
     sweep = Swept(watched=watched, stack=stack, suite=suite, state=state, until_s=until_s)
     # The digest does not cover the code of kinds that are not ours.
-    sweep.results |= {each.cell: each for each in state.results if of_ours(scenario)}
+    there = [each for each in state.results if each.folder is None or (each.folder / "run.json").is_file()]
+    sweep.results |= {each.cell: each for each in there if of_ours(scenario)}
     if sweep.results:
         _say(f"going on: {len(sweep.results)} cells are known from before")
     try:
@@ -152,9 +156,13 @@ def swept(watched: Watched, stack: Stack, suite: Suite, *, until_s: float = inf,
 
 def _answer(sweep: Swept, shrunk: Mapping[int, Shrunk]) -> Answer:
     """Print the sentence, the grid, what says nothing and what is not as expected; keep them, and return the answer."""
-    cells, results, expect = sweep.cells, list(sweep.results.values()), sweep.watched.scenario.expect
+    cells, expect = sweep.cells, sweep.watched.scenario.expect
     suite, reports = sweep.suite, sweep.suite.options.reports
-    code, rows = answer.code(expect, cells, results), list(sweep.rows())
+    rows = _tidied(sweep, list(sweep.rows()))
+    results = list(sweep.results.values())
+    counting = [each for each, row in zip(sweep.every, rows, strict=True) if not row.known]
+    code = answer.code(expect, cells, counting)
+    rows += [_whole(sweep, code)] if code != exit_code(rows) else []
     sentence, folder = answer.sentence(sweep.name, cells, results), store.latest(reports)
     kept = {"sweep": sweep.name, "sentence": sentence, "exit_code": code, "cells": list(_kept(sweep))}
     name = f"sweep-{store.slug(sweep.watched.scenario.name)}"
@@ -171,6 +179,28 @@ def _answer(sweep: Swept, shrunk: Mapping[int, Shrunk]) -> Answer:
         print("\n".join(map(visible, lines)))
         print(f"\n{visible(sentence)}\nreport: {page}", flush=True)
     return Answer(code=code, sentence=sentence, rows=rows, page=page)
+
+
+def _whole(sweep: Swept, code: int) -> Run:
+    """Return a row for what no cell alone says: a violation was expected and none was found, or nothing was tested."""
+    scenario, options = sweep.watched.scenario, sweep.suite.options
+    why = answer.sentence(sweep.name, sweep.cells, list(sweep.results.values()))
+    whole = unjudged(scenario, options, stack=sweep.stack.name, why=why)
+    word = Word.HELD if code == 1 else Word.UNTESTED
+    return replace(whole, verdict=replace(whole.verdict, word=word))
+
+
+def _tidied(sweep: Swept, rows: list[Run]) -> list[Run]:
+    """Remove the run folders that are not asked for, and return the rows without them."""
+    keep = sweep.suite.options.keep
+    needed = {row.folder for row in rows if keep == "all" or (keep == "failed" and not row.verdict.as_expected)}
+    gone = {row.folder for row in rows if row.folder is not None and row.folder not in needed}
+    for folder in gone:
+        store.RunFolder.open(folder).remove()
+    for place, each in sweep.results.items():
+        if each.folder in gone:
+            sweep.results[place] = replace(each, folder=None)
+    return [replace(row, folder=None) if row.folder in gone else row for row in rows]
 
 
 def _kept(sweep: Swept) -> Iterator[dict[str, object]]:

@@ -32,13 +32,16 @@ def chosen(cells: Sequence[Cell], wanted: Collection[str]) -> list[Cell]:
 def unknown(scenario: Scenario, cells: Sequence[Cell]) -> str:
     """Return words for the first name in the scenario of which the pipeline has no crash point; empty if there is
     none."""
-    known = list(dict.fromkeys(name for cell in cells for step in cell.steps for name in reversed(names(step))))
-    for key, given in (("crash_points", scenario.crash_points), ("expect.at", scenario.expect.at)):
+    for key, given, among in (
+        ("crash_points", [name for name in scenario.crash_points if name != ALL], cells),
+        ("expect.at", scenario.expect.at, chosen(cells, scenario.crash_points)),
+    ):
+        known = list(dict.fromkeys(name for cell in among for step in cell.steps for name in reversed(names(step))))
         for name in given:
-            if name not in (ALL, *known):
+            if name not in known:
                 there = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
                 hint = did_you_mean(name, known)
-                return f"{key} names {name!r}, which is no crash point of the pipeline{hint}: {there}"
+                return f"{key} names {name!r}, which is no crash point that is tried{hint}: {there}"
     return ""
 
 
@@ -53,7 +56,7 @@ def as_expected(expect: Expect, cell: Cell, result: Result) -> bool:
     kinds = {kind for each in asked or [expect] for kind in each.kinds}
     if len(cell.steps) > 1 or not asked:
         return result.word in (Word.HELD, Word.UNTESTED) or bool(result.kinds and {*result.kinds} <= kinds)
-    return result.word is asked[0].word and {*result.kinds} == kinds
+    return result.word is asked[0].word and result.reached and {*result.kinds} == kinds
 
 
 def amiss(expect: Expect, cells: Sequence[Cell], results: Sequence[Result]) -> Iterator[Result]:

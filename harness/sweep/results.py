@@ -142,10 +142,10 @@ class _Cell:
 
     def given_up(self) -> Result:
         """Return the result of a cell that is not tried again."""
-        if self.missed:
-            return self._result(Word.UNTESTED, self.missed)
         word = self.run.verdict.word
         why = "; ".join(self.run.verdict.reasons)
+        if self.missed and word is not Word.ERROR:
+            return self._result(Word.UNTESTED, self.missed)
         if word in (Word.HELD, Word.VIOLATED):
             word, why = Word.INCONCLUSIVE, why or "something is wrong that no step of it is known to have caused"
         return self._result(word, why)

@@ -14,6 +14,8 @@ RECORDS = (30, 60, 150, 300)
 """The sizes that are tried; fewer make no batches of different sizes."""
 PARTITIONS = "partitions"
 REPEATS = 3
+TRIES = 3 + len(RECORDS) + 2 * REPEATS
+"""Runs that it takes at most."""
 
 
 @dataclass(frozen=True, kw_only=True)

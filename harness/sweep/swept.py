@@ -34,7 +34,7 @@ from harness.sweep.packing import MOST, Packed, numbered, packed
 from harness.sweep.packing import one as one_cell
 from harness.sweep.results import Played, Result
 from harness.sweep.rows import row
-from harness.sweep.shrink import Shrunk, shrink
+from harness.sweep.shrink import TRIES, Shrunk, shrink
 from harness.sweep.state import State
 
 ROUNDS = (MOST, MOST, 1)
@@ -91,11 +91,21 @@ class Swept:
         """Return whether each cell has a result."""
         return len(self.results) == len(self.cells)
 
+    @property
+    def every(self) -> list[Result]:
+        """Return a result for each cell; one that was not tried is untested."""
+        untried = partial(Result, word=Word.UNTESTED, reached=False, why="not tried")
+        return [self.results.get(place) or untried(cell=place) for place in range(len(self.cells))]
+
     def rows(self) -> Iterator[Run]:
-        """Yield each cell that has a result, as a run of the suite. Raises UsageError where a run folder is damaged."""
-        for place in sorted(self.results):
-            alone = self.watched.alone(place)
-            yield row(self.watched.scenario, self.cells[place], self.results[place], alone=alone)
+        """Yield each cell as a run of the suite. Raises UsageError where a run folder is damaged."""
+        for each in self.every:
+            yield row(self.watched.scenario, self.cells[each.cell], each, alone=self.watched.alone(each.cell))
+
+    @property
+    def _options(self) -> Options:
+        """Return those of a run: its folder is needed until the answer."""
+        return replace(self.suite.options, keep="all")
 
     def play(self) -> None:
         """Play every cell, as far as the time goes, and again what is to be tried again."""
@@ -129,7 +139,7 @@ class Swept:
         scenario, progress = run.scenario, self.suite.progress
         self.stack.health()
         heard = progress.started(scenario.name, number=number, total=self._begun, steps=len(scenario.schedule))
-        done = one(scenario, self.stack, options=self.suite.options, listener=heard)
+        done = one(scenario, self.stack, options=self._options, listener=heard)
         told = Played(
             verdict=done.verdict,
             cells=numbered(self.cells, run.cells),
@@ -148,13 +158,13 @@ class Swept:
 
     def shrunk(self) -> dict[int, Shrunk]:
         """Play each violated cell alone, made smaller for as long as it breaks in the same way; return what came of it
-        by the place of the cell. The time that is left counts before each cell."""
+        by the place of the cell. One for which the time may not do is left out."""
         found = [each.cell for each in self.results.values() if each.word is Word.VIOLATED]
         out: dict[int, Shrunk] = {}
         for place in sorted(found):
-            if monotonic() < self.until_s:
-                first_batch = self.watched.found.first_batch
-                out[place] = shrink(self.watched.alone(place), first_batch, partial(self._breaks, place))
+            alone, first_batch = self.watched.alone(place), self.watched.found.first_batch
+            if monotonic() + TRIES * self.watched.run_s(Packed(scenario=alone, cells=(place,))) <= self.until_s:
+                out[place] = shrink(alone, first_batch, partial(self._breaks, place))
         return out
 
     def _breaks(self, place: int, scenario: Scenario) -> bool:
@@ -164,8 +174,8 @@ class Swept:
         number = self._begun
         self.stack.health()
         heard = progress.started(scenario.name, number=number, total=number, steps=len(scenario.schedule))
-        done = one(scenario, self.stack, options=self.suite.options, listener=heard)
-        progress.ended(number, done)
+        done = one(scenario, self.stack, options=self._options, listener=heard)
+        progress.ended(number, replace(done, verdict=replace(done.verdict, as_expected=True)))
         found = {kind for kind, steps in done.verdict.attribution.causes if steps}
         return done.verdict.word is Word.VIOLATED and found == {*self.results[place].kinds}
 
@@ -180,6 +190,7 @@ class Swept:
             if self.results[place].word is not Word.VIOLATED:
                 why = "it was violated while other runs used the same servers, and was not when it was played alone"
                 self.results[place] = replace(each, word=Word.INCONCLUSIVE, why=why)
+                self.state.add([self.results[place]])
 
 
 def watch(scenario: Scenario, stack: Stack, options: Options, *, pairs: bool) -> Watched:

@@ -26,7 +26,7 @@ from harness.load.models import EffectShape, View, keys, own, unsaid
 from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.machine import spark_lines
-from harness.scenario import MISFITS, Guarantee, Kind, Pipeline, Scenario
+from harness.scenario import MISFITS, Guarantee, Kind, Pipeline, Scenario, Word
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS
 from harness.sinks.base import CallsCode, CommitsByRename, CountsRows, DropsRows, MakesPart, Queries, SinkKind
@@ -188,6 +188,10 @@ def outcomes(claim: Claim) -> None:
     if expect.has("at") and (expect.has("violated") or expect.get("at") == {}):
         words = "expect.at names each crash point that is not held: leave out `violated`"
         expect.wrong(words if expect.has("violated") else "expect.at names no crash point", "at")
+    if top.has("crash_points") and expect.get("word", Word.HELD) is not Word.HELD:
+        expect.wrong(f"expect: {expect.get('word')} is for a schedule: say it under expect.at", "word")
+    if top.has("crash_points") and expect.get("without_faults"):
+        expect.wrong("a pipeline that is wrong without faults is not swept: leave out without_faults", "without_faults")
     for each in (expect, *expect.get("at", {}).values()):
         outcome(claim, each)
 
