@@ -327,6 +327,11 @@ def test_the_exit_code(expect: Expect, results: list[Result], code: int) -> None
     assert answer.code(expect, cells(True, False), results) == code
 
 
+def test_a_known_failure_is_a_test_all_the_same() -> None:
+    results = [result(0, VIOLATED, Kind.LOST), result(1, UNTESTED)]
+    assert [answer.code(Expect(), cells(True, False), results, known) for known in ((), (0,), (1,))] == [1, 0, 1]
+
+
 def test_the_most_exact_name_of_a_crash_point_says_what_is_expected() -> None:
     (step,) = cells(False)[0].steps
     at = dict(zip(names(step), (Expect(), BROKEN), strict=True))

@@ -160,8 +160,8 @@ def _answer(sweep: Swept, shrunk: Mapping[int, Shrunk]) -> Answer:
     suite, reports = sweep.suite, sweep.suite.options.reports
     rows = _tidied(sweep, list(sweep.rows()))
     results = list(sweep.results.values())
-    counting = [each for each, row in zip(sweep.every, rows, strict=True) if not row.known]
-    code = answer.code(expect, cells, counting)
+    known = {place for place, row in enumerate(rows) if row.known}
+    code = answer.code(expect, cells, sweep.every, known)
     rows += [_whole(sweep, code)] if code != exit_code(rows) else []
     sentence, folder = answer.sentence(sweep.name, cells, results), store.latest(reports)
     kept = {"sweep": sweep.name, "sentence": sentence, "exit_code": code, "cells": list(_kept(sweep))}
