@@ -130,6 +130,8 @@ def test_what_the_source_does_not_show_is_said() -> None:
     assert strange[0].startswith("price: no column of the workload transactions (id, account,")
     several = proposed(ARGPARSE, sql=f'{SQL} or "insert into audit select 1"').untold
     assert several[0] == "it writes the table audit, too: add a sink for it"
+    both = proposed(ARGPARSE, sql=f'{SQL}); rows.write.format("parquet").save(args.mode').untold
+    assert both[0] == "it writes into postgres, too: add a sink for it"
     made = proposed(ARGPARSE, sql=f'"create table if not exists payments (id int)" and {SQL}')
     assert "setup" not in made.text
 

@@ -109,6 +109,7 @@ def propose(entry: str, name: str, program: Program) -> Proposal:
     told.untold += _missing(program, [mark for _, mark, _ in found], saved=bool(saved))
     sinks = list(dict.fromkeys((component, mark) for component, mark, _ in found if mark.writes))
     table = program.tables[0] if program.tables else Table(name=_folder(name))
+    told.untold += (f"it writes into {each}, too: add a sink for it" for each in _others(sinks))
     told.untold += (f"it writes the table {each.name}, too: add a sink for it" for each in program.tables[1:])
     sink, setup = _sink(sinks, table, name), _set_up(sinks, table, program)
     told.untold += _columns(sinks, table)
@@ -123,6 +124,12 @@ def propose(entry: str, name: str, program: Program) -> Proposal:
     return Proposal(text=yaml_text(document), untold=told.untold)
 
 
+def _others(sinks: Sequence[tuple[str, Mark]]) -> list[str]:
+    """Return the components that it writes into beside the first."""
+    names = list(dict.fromkeys(component for component, _ in sinks))
+    return names[1:]
+
+
 def _uses(mark: Mark, program: Program, name: str) -> Iterator[Use]:
     """Yield where a program has a mark."""
     text = Template(mark.text).safe_substitute(name=_folder(name))
@@ -130,7 +137,7 @@ def _uses(mark: Mark, program: Program, name: str) -> Iterator[Use]:
         if mark.option in chain.options and _fits(mark, chain):
             yield Use(f"the option {mark.option}", chain.options[mark.option], text)
     in_chain = any(mark.option in chain.options for chain in program.chains)
-    if mark.option in program.options and not mark.format and not in_chain:
+    if mark.option and mark.option in program.options and not mark.format and not in_chain:
         yield Use(f"the option {mark.option}", program.options[mark.option], text)
     for call in program.calls:
         if mark.call and call.name == mark.call:
