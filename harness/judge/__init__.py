@@ -32,7 +32,7 @@ from harness.judge.baseline import Baseline, Shown
 from harness.judge.baseline_runs import read_baseline_runs, signature
 from harness.judge.examine import FINDINGS_MAX, Examined, hidden
 from harness.judge.exposure import EARLY, PLANNED, SAFE, WRITING, WRITTEN
-from harness.judge.injections import read_injections
+from harness.judge.injections import Readings, readings
 from harness.judge.late_log import declared, undeclared
 from harness.judge.producer import Producer, examine_producer
 from harness.judge.ran_again import in_the_driver
@@ -117,8 +117,8 @@ def judged(folder: Path) -> Judged:
     """Return the verdict on the run in `folder`. Raises UsageError for a folder that holds no whole run, or expected
     rows that are no query; HarnessError for damage."""
     run, producer = _read(folder)
-    injections = read_injections(run)
-    sinks = compared(run, injections)
+    read = readings(run)
+    injections, sinks = read.steps, compared(run, read)
     marks = frozenset(signature(finding) for sink in sinks for finding in sink.examined.findings)
     baseline = Baseline(runs=read_baseline_runs(run, _findings), marks=marks)
     labels = {injection.number: injection.label for injection in injections}
@@ -265,7 +265,7 @@ def without_faults(folder: Path) -> tuple[Kind, ...]:
 
 def _findings(run: Run) -> list[Finding] | None:
     """Return the findings of a baseline run; None if it did not get done, or not every sink could be compared."""
-    sinks = [sink.examined for sink in compared(run, (), baseline=True)]
+    sinks = [sink.examined for sink in compared(run, Readings(), baseline=True)]
     if not all(sink.caught_up and (sink.case is not None or sink.sink.effect is None) for sink in sinks):
         return None
     return [finding for sink in sinks for finding in sink.findings]
@@ -275,7 +275,7 @@ def behind(folder: Path) -> bool:
     """Return whether a sink of the run in `folder` may be behind: rows are missing, or not those expected. Raises as
     `judged`."""
     run, _ = _read(folder)
-    sinks = [sink.examined for sink in compared(run, (), baseline=True)]
+    sinks = [sink.examined for sink in compared(run, Readings(), baseline=True)]
     return any(sink.counts.unseen or any(finding.kind in LATE for finding in sink.findings) for sink in sinks)
 
 

@@ -97,6 +97,20 @@ def died(step: StepOutcome) -> bool:
     return step.evidence.driver_status is not None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Readings:
+    """The readings of a run: at its steps that struck, and after attempts that no step had ended, each of these as an
+    injection that hit nothing."""
+
+    steps: tuple[Injection, ...] = ()
+    ended: tuple[Injection, ...] = ()
+
+
+def readings(run: Run) -> Readings:
+    """Return those of a run. Raises HarnessError or UsageError for damage."""
+    return Readings(steps=read_injections(run), ended=_read_ended(run))
+
+
 def read_injections(run: Run) -> tuple[Injection, ...]:
     """Return the steps of a run that struck, in order. Raises HarnessError or UsageError for a damaged snapshot."""
     injections = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
@@ -116,7 +130,7 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
     )
 
 
-def read_ended(run: Run) -> tuple[Injection, ...]:
+def _read_ended(run: Run) -> tuple[Injection, ...]:
     """Return the readings after attempts that no step had ended, in order, each as an injection that hit nothing: its
     number is that of the last step before it. Raises HarnessError or UsageError for damage."""
     found = [

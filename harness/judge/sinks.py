@@ -13,7 +13,7 @@ from harness.judge.cause import Causes, Explained, Repaired, repaired
 from harness.judge.certain import certainly, keyed
 from harness.judge.examine import Examined, examine
 from harness.judge.exposure import Exposed, exposed
-from harness.judge.injections import Injection, numbered, read_ended
+from harness.judge.injections import Injection, Readings, numbered
 from harness.judge.mismatch import mismatched
 from harness.judge.overlapping import overlapping
 from harness.judge.progress_at_injection import feeders, reaches, taken
@@ -46,16 +46,15 @@ class Compared:
     options: Options = ()
 
 
-def compared(run: Run, injections: tuple[Injection, ...], *, baseline: bool = False) -> list[Compared]:
+def compared(run: Run, readings: Readings, *, baseline: bool = False) -> list[Compared]:
     """Return each sink compared. Of a `baseline` run only the findings are wanted. Raises UsageError for expected rows
     that are no query, HarnessError for damage."""
-    source, ended = run.ledger, read_ended(run)
-    with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
+    with Effects(run.ledger, where=f"scenario `{run.scenario.name}`") as effects:
         caught_up = run.caught_up and run.reached and effects.size(committed=True) == effects.size()
         out = [
-            _sink(run, injections, effects, place, ended=ended, caught_up=caught_up)
+            _sink(run, readings, effects, place, caught_up=caught_up)
             if sink.watermark is None
-            else _windows(run, injections, source, place, ended=ended, caught_up=caught_up, baseline=baseline)
+            else _windows(run, readings, run.ledger, place, caught_up=caught_up, baseline=baseline)
             for place, sink in enumerate(run.scenario.sinks)
         ]
     if run.scenario.together:
@@ -65,15 +64,7 @@ def compared(run: Run, injections: tuple[Injection, ...], *, baseline: bool = Fa
     return out
 
 
-def _sink(
-    run: Run,
-    injections: tuple[Injection, ...],
-    effects: Effects,
-    place: int,
-    *,
-    ended: tuple[Injection, ...],
-    caught_up: bool,
-) -> Compared:
+def _sink(run: Run, readings: Readings, effects: Effects, place: int, *, caught_up: bool) -> Compared:
     name, numbering = sink_names(run.scenario.sinks)[place], numbered(run.progressed)
     sink, table = run.scenario.sinks[place], load(run.folder, place)
     examined = examine(effects, sink, table, caught_up=caught_up, short=run.short, position=place, name=name)
@@ -81,30 +72,21 @@ def _sink(
     options = explanations(examined.findings, clues.totals)
     found = attribute(examined.findings, clues, options)
     examined.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
-    return _exposed(run, Compared(examined=examined, options=options), effects, injections, ended)
+    return _exposed(run, Compared(examined=examined, options=options), effects, readings)
 
 
-def _windows(
-    run: Run,
-    injections: tuple[Injection, ...],
-    source: Source,
-    place: int,
-    *,
-    ended: tuple[Injection, ...],
-    caught_up: bool,
-    baseline: bool,
-) -> Compared:
+def _windows(run: Run, readings: Readings, source: Source, place: int, *, caught_up: bool, baseline: bool) -> Compared:
     """A sink of windows, by the batches that wrote them."""
     sink, name = run.scenario.sinks[place], sink_names(run.scenario.sinks)[place]
     if why := unclear(run, sink):
         untested = Examined(sink=sink, name=name, position=place, caught_up=caught_up)
         untested.reasons.untested.append(why)
         return Compared(examined=untested)
-    order = by_writing(run, injections, ended, source, place)
+    order = by_writing(run, readings, source, place)
     with Effects(order.source, where=f"scenario `{run.scenario.name}`") as written:
         # What a batch has yet to write may be missing, or be there already: that is no finding.
         known = caught_up and not order.unknown
-        out = _sink(order.run, order.injections, written, place, ended=order.ended, caught_up=known)
+        out = _sink(order.run, order.readings, written, place, caught_up=known)
         # A baseline run has the same expected rows, and to ask again takes as long as the rest.
         out.examined.reasons.error += [] if baseline else overlapping(written, sink, name)
     out.examined.behind = caught_up and not out.examined.caught_up
@@ -115,10 +97,8 @@ def _windows(
     return out
 
 
-def _exposed(
-    run: Run, out: Compared, effects: Effects, injections: tuple[Injection, ...], ended: tuple[Injection, ...]
-) -> Compared:
-    examined = out.examined
+def _exposed(run: Run, out: Compared, effects: Effects, readings: Readings) -> Compared:
+    examined, injections = out.examined, readings.steps
     read = taken(run.progressed, examined.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
     queries = [[each for each in query if each[1]] for query in read]
     scale = examined.scale(effects, run.scenario.guarantee.allows, queries, late_s=run.scenario.quiet_period_s)
@@ -128,7 +108,7 @@ def _exposed(
     if any(step.wrote_first for step in out.exposed):
         out.exposed = _steps(run, scale, injections, writes_first=True)
     try:
-        out.ended = [*_ended(run, scale, ended)]
+        out.ended = [*_ended(run, scale, readings.ended)]
         _explained(out, scale)
         examined.reasons.unknown += _odd_totals(scale, [*out.exposed, *out.ended])
     except UsageError as failure:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 
 from harness.checkers.closed_windows import WRITTEN, Closed, closed
 from harness.effect import Effects, Source
-from harness.judge.injections import Injection, Seen
+from harness.judge.injections import Injection, Readings, Seen
 from harness.judge.progress_at_injection import may_feed
 from harness.judge.read_folder import Run
 from harness.scenario import Finding, Kind, Sink
@@ -32,8 +32,7 @@ class ByWriting:
     `findings` and `error` are about watermarks."""
 
     run: Run
-    injections: tuple[Injection, ...]
-    ended: tuple[Injection, ...]
+    readings: Readings
     source: Source
     unknown: list[str] = field(default_factory=list)
     error: list[str] = field(default_factory=list)
@@ -47,9 +46,7 @@ def unclear(run: Run, sink: Sink) -> str:
     return f"it is not known which batch wrote a window of {sink.name}: {why}" if why else ""
 
 
-def by_writing(
-    run: Run, injections: tuple[Injection, ...], ended: tuple[Injection, ...], source: Source, place: int
-) -> ByWriting:
+def by_writing(run: Run, readings: Readings, source: Source, place: int) -> ByWriting:
     """The same run in the order of writing, where that is clear. Raises UsageError if what the sink says of its windows
     is no time."""
     sink = run.scenario.sinks[place]
@@ -65,11 +62,13 @@ def by_writing(
     unlike = _unlike(query, found)
     return ByWriting(
         run=_run(run, query, written, found),
-        injections=tuple(_hit(injection, written, found) for injection in injections),
-        ended=tuple(_hit(injection, written, found) for injection in ended),
+        readings=Readings(
+            steps=tuple(_hit(each, written, found) for each in readings.steps),
+            ended=tuple(_hit(each, written, found) for each in readings.ended),
+        ),
         source=replace(source, places=found.places, batches=_ranges(written)),
         unknown=[*_unfinished(written, sink), *_due(found, sink)],
-        error=_misfit(unlike, injections, query, sink),
+        error=_misfit(unlike, readings.steps, query, sink),
         notes=_notes(found, sink),
         findings=[_finding(each, place, sink) for each in unlike],
     )

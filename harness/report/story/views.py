@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.checkers.closed_windows import WRITTEN, Placed
 from harness.effect import Effects, Source
+from harness.judge.injections import Readings
 from harness.judge.read_folder import Run
 from harness.judge.windows import by_writing, unclear
 from harness.run_folder.ledger import read_source
@@ -44,7 +45,7 @@ def views(run: Run) -> Iterator[tuple[View, ...]]:
                 out.append(View(effects=plain))
                 continue
             why = unclear(run, sink)
-            own = _untold(source) if why else by_writing(run, (), (), source, place).source
+            own = _untold(source) if why else by_writing(run, Readings(), source, place).source
             placed = {} if why else {(each.partition, each.offset): each for each in own.places or ()}
             effects = left.enter_context(Effects(own, where=where))
             out.append(View(effects=effects, unclear=why, placed=placed))
