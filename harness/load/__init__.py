@@ -29,7 +29,7 @@ from harness.load.with_header import Claim
 from harness.load.yaml_tree import BYTES_MAX, Node, decoded, grow
 from harness.scenario import Scenario
 
-__all__ = ["dump", "filled", "find", "load", "load_all", "project_root", "schema"]
+__all__ = ["dump", "filled", "find", "load", "load_all", "near", "project_root", "schema"]
 
 
 def load(path: Path, *, effects: bool = False) -> Scenario:

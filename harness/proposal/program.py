@@ -17,7 +17,7 @@ INSERT = re.compile(
 )
 CREATE = re.compile(r"\bcreate\s+table\s+(?:if\s+not\s+exists\s+)?([\w.]+)", re.IGNORECASE)
 CONFLICT = re.compile(r"\bon\s+conflict\s*\(([\w\s,]+)\)", re.IGNORECASE)
-MEETS = {"readStream", "writeStream", "read", "write"}
+ENTRIES = {"readStream", "writeStream", "read", "write"}
 PATHS = {"parquet", "json", "csv", "orc", "text"}
 """Methods of a reader or writer that name a format and take a path."""
 DEEPEST, A_CALL = 20, 8
@@ -78,7 +78,7 @@ class Program:
     chains: Sequence[Chain] = ()
     calls: Sequence[Call] = ()
     options: Mapping[str, Value] = field(default_factory=dict)
-    """Entries of dictionaries, by their key: `kafka.bootstrap.servers`."""
+    """Entries of dictionaries and options, by their key: `kafka.bootstrap.servers`."""
     arguments: Mapping[str, bool] = field(default_factory=dict)
     positions: int = 0
     variables: Mapping[str, bool] = field(default_factory=dict)
@@ -141,6 +141,8 @@ class _Reader:
     def __init__(self, file: str, tree: ast.Module) -> None:
         self.file = file
         self.tree = tree
+        self.nodes = [*ast.walk(tree)]
+        self.called = [node for node in self.nodes if isinstance(node, ast.Call)]
         self.modules = dict(_imports(tree))
         self.assigned = _assigned(tree)
         self.parameters = _parameters(tree)
@@ -151,22 +153,19 @@ class _Reader:
 
     def chains(self) -> Iterator[Chain]:
         """Yield the readers and writers; each whole, and not its parts."""
-        inner = {id(node.func.value) for node in self._called() if isinstance(node.func, ast.Attribute)}
-        for node in ast.walk(self.tree):
+        inner = {id(node.func.value) for node in self.called if isinstance(node.func, ast.Attribute)}
+        for node in self.nodes:
             if id(node) in inner:
                 continue
             if isinstance(node, ast.Call) and (chain := self._chain(node)):
                 yield chain
-
-    def _called(self) -> Iterator[ast.Call]:
-        return (node for node in ast.walk(self.tree) if isinstance(node, ast.Call))
 
     def _chain(self, node: ast.Call) -> Chain | None:
         links, seen, at = list[ast.Call](), set[int](), self._followed(node)
         while isinstance(at, ast.Call | ast.Attribute) and id(at) not in seen:
             seen.add(id(at))
             if isinstance(at, ast.Attribute):
-                if at.attr in MEETS:
+                if at.attr in ENTRIES:
                     return self._of(at, links[::-1])
                 at = self._followed(at.value)
             else:
@@ -203,16 +202,16 @@ class _Reader:
 
     def calls(self) -> Iterator[Call]:
         """Yield the calls of functions of other modules."""
-        for node in self._called():
+        for node in self.called:
             if name := self._dotted(node.func):
                 given = {each.arg: self.value(each.value) for each in node.keywords if each.arg}
                 first = {"": self.value(node.args[0])} if node.args else {}
                 yield Call(name=name, given=first | given)
 
     def entries(self) -> dict[str, Value]:
-        """Return the entries of dictionaries by key, and those of `.option` in whatever they stand."""
+        """Return the entries of dictionaries, and what `.option` is called with, by key."""
         out: dict[str, Value] = {}
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             pairs: list[tuple[ast.expr | None, ast.expr]] = []
             if isinstance(node, ast.Dict):
                 pairs = [*zip(node.keys, node.values, strict=True)]
@@ -225,12 +224,12 @@ class _Reader:
 
     def positions(self) -> int:
         """Return how many arguments it takes by their position."""
-        found = [int(value.text) for node in ast.walk(self.tree) if (value := self._position(node))]
+        found = [int(value.text) for node in self.nodes if (value := self._position(node))]
         return max(found, default=0)
 
     def variables(self) -> dict[str, bool]:
         """Return by name whether it has no default."""
-        found = (self._variable(node) for node in ast.walk(self.tree) if isinstance(node, ast.expr))
+        found = (self._variable(node) for node in self.nodes if isinstance(node, ast.expr))
         out: dict[str, bool] = {}
         for each in found:
             if each is not None:
@@ -277,8 +276,8 @@ class _Reader:
             return None
         function, place = self.parameters[parameter]
         for reader in self.family:
-            for call in reader._called():
-                name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+            for call in reader.called:
+                name = _function(call)
                 if name != function:
                     continue
                 given = [each.value for each in call.keywords if each.arg == parameter] or call.args[place : place + 1]
@@ -293,12 +292,10 @@ class _Reader:
     def _parsed(self, node: ast.expr) -> bool:
         """Return whether it is what some function has parsed of the arguments, by the function's name."""
         call = self.assigned.get(node.id) if isinstance(node, ast.Name) else None
-        name = call.func if isinstance(call, ast.Call) else None
-        called = name.attr if isinstance(name, ast.Attribute) else name.id if isinstance(name, ast.Name) else ""
-        return "arg" in called.lower()
+        return isinstance(call, ast.Call) and "arg" in _function(call).lower()
 
     def _position(self, node: ast.AST) -> Value | None:
-        """`sys.argv[1]`."""
+        """Return the place that `sys.argv[1]` and its like name; None for anything else."""
         if not (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
             return None
         if self._dotted(node.value) != "sys.argv" or not isinstance(node.slice.value, int) or node.slice.value < 1:
@@ -329,13 +326,13 @@ class _Reader:
         """Yield the flags and names of arguments that argparse or click is told, and whether they are needed."""
         loops = {
             node.target.id: [each.value for each in node.iter.elts if isinstance(each, ast.Constant)]
-            for node in ast.walk(self.tree)
+            for node in self.nodes
             if isinstance(node, ast.For)
             and isinstance(node.target, ast.Name)
             and isinstance(node.iter, ast.Tuple | ast.List)
         }
-        for call in self._called():
-            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        for call in self.called:
+            name = _function(call)
             if name not in ("add_argument", "option", "argument", "Option", "Argument"):
                 continue
             needed = any(
@@ -359,6 +356,12 @@ class _Reader:
                 if isinstance(before, ast.Constant) and isinstance(after, ast.FormattedValue):
                     looped = after.value.id if isinstance(after.value, ast.Name) else ""
                     yield from (f"{before.value!s}{name}" for name in loops.get(looped, ()))
+
+
+def _function(call: ast.Call) -> str:
+    """Return the last name of what is called; empty for what has none."""
+    func = call.func
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:

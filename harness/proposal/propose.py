@@ -18,8 +18,6 @@ from harness.workloads import make
 from harness.workloads.base import Column
 
 WORKLOAD = Input().workload
-OUT = "out"
-"""What a part is called where the program does not name it."""
 CHECKPOINT, IN_SCENARIO = "checkpointLocation", "{checkpoint}"
 ASK = "CORRECT-ME"
 """What stands for a value that only the user knows."""
@@ -108,7 +106,7 @@ def propose(entry: str, name: str, program: Program) -> Proposal:
     given = [mark.sets for _, mark, _ in found if mark.sets]
     told.untold += _missing(program, [mark for _, mark, _ in found], saved=bool(saved))
     sinks = list(dict.fromkeys((component, mark) for component, mark, _ in found if mark.writes))
-    table = program.tables[0] if program.tables else Table(name=_folder(name))
+    table = program.tables[0] if program.tables else Table(name=name)
     told.untold += (f"it writes into {each}, too: add a sink for it" for each in _others(sinks))
     told.untold += (f"it writes the table {each.name}, too: add a sink for it" for each in program.tables[1:])
     sink, setup = _sink(sinks, table, name), _set_up(sinks, table, program)
@@ -132,7 +130,7 @@ def _others(sinks: Sequence[tuple[str, Mark]]) -> list[str]:
 
 def _uses(mark: Mark, program: Program, name: str) -> Iterator[Use]:
     """Yield where a program has a mark."""
-    text = Template(mark.text).safe_substitute(name=_folder(name))
+    text = Template(mark.text).safe_substitute(name=name)
     for chain in program.chains:
         if mark.option in chain.options and _fits(mark, chain):
             yield Use(f"the option {mark.option}", chain.options[mark.option], text)
@@ -164,7 +162,7 @@ def _sink(sinks: Sequence[tuple[str, Mark]], table: Table, name: str) -> Iterato
     if not sinks:
         return
     kind = sinks[0][0]
-    target = table.name if _has_tables(kind) else _folder(name)
+    target = table.name if _has_tables(kind) else name
     columns = ", ".join(table.columns) or "*"
     own = SINKS[kind].about.options.model_fields
     more = {"format": sinks[0][1].format} if "format" in own else {}
@@ -207,7 +205,3 @@ def _columns(sinks: Sequence[tuple[str, Mark]], table: Table) -> Iterator[str]:
 
 def _workload() -> Sequence[Column]:
     return make(Input(workload=WORKLOAD), seed=0, root=Path()).columns
-
-
-def _folder(name: str) -> str:
-    return name or OUT

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.errors import ScenarioError, UsageError
 from harness.fields.paths import project_root
-from harness.load import load
+from harness.load import load, near
 from harness.proposal.program import imported, read
 from harness.proposal.propose import propose
 
@@ -23,7 +23,7 @@ def write(program: Path) -> tuple[Path, Sequence[str]]:
         raise UsageError(f"asked for a scenario for {program}; it cannot be read as Python: {why}") from failure
     root = _root(program.resolve())
     name = re.sub(r"[^a-z0-9_]+", "_", program.stem.lower()).strip("_") or "pipeline"
-    path = _near(root / "scenarios" / f"{name}.yaml")
+    path = Path(near(root / "scenarios" / f"{name}.yaml"))
     if path.exists():
         raise UsageError(
             f"asked for a scenario for {program}; {path} is there already. Remove it, or rename the program"
@@ -43,7 +43,7 @@ def _sources(program: Path) -> Iterator[tuple[str, str]]:
             continue
         seen.add(path)
         text = path.read_text(encoding="utf-8")
-        yield _near(path.absolute()).as_posix(), text
+        yield near(path.absolute()), text
         beside = (program.parent / f"{name.replace('.', '/')}.py" for name in imported(text))
         left += (each for each in beside if each.is_file())
 
@@ -61,8 +61,3 @@ def _mistakes(path: Path) -> list[str]:
     except ScenarioError as failure:
         return [str(each) for each in failure.mistakes]
     return []
-
-
-def _near(path: Path) -> Path:
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -50,9 +50,14 @@ def expected(expect: Expect, step: Step) -> Expect | None:
     return next((expect.at[name] for name in names(step) if name in expect.at), None)
 
 
+def asked_of(expect: Expect, cell: Cell) -> list[Expect]:
+    """Return what is expected at the crash points of a cell of which a name says it."""
+    return [each for step in cell.steps if (each := expected(expect, step))]
+
+
 def as_expected(expect: Expect, cell: Cell, result: Result) -> bool:
     """Return whether a cell came out as it is expected. Of several crashes each may do what it does alone."""
-    asked = [each for step in cell.steps if (each := expected(expect, step))]
+    asked = asked_of(expect, cell)
     kinds = {kind for each in asked or [expect] for kind in each.kinds}
     if len(cell.steps) > 1 or not asked:
         return result.word in (Word.HELD, Word.UNTESTED) or bool(result.kinds and {*result.kinds} <= kinds)

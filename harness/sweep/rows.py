@@ -9,19 +9,18 @@ from harness.report.summary import Run
 from harness.scenario import Scenario, Verdict, Word
 from harness.sweep import answer
 from harness.sweep.cells import Cell
-from harness.sweep.expected import as_expected, expected
+from harness.sweep.expected import as_expected, asked_of
 from harness.sweep.results import Result
 
 ANY = "held or untested"
 """What is expected of a cell of which the scenario says nothing."""
 
 
-def row(scenario: Scenario, cell: Cell, result: Result, *, alone: Scenario) -> Run:
-    """Return the cell as a run; `alone` is the scenario that has only this cell. Raises UsageError where its run folder
-    is damaged."""
-    stored = Run.read(result.folder) if result.folder is not None else None
+def row(scenario: Scenario, cell: Cell, result: Result, *, alone: Scenario, stored: Run | None) -> Run:
+    """Return the cell as a run; `alone` is the scenario that has only this cell, `stored` the run that played it, None
+    if none did."""
     played = stored or Run(scenario=scenario.name, verdict=Verdict(word=Word.UNTESTED, as_expected=False, expect=""))
-    asked = [each for step in cell.steps if (each := expected(scenario.expect, step))]
+    asked = asked_of(scenario.expect, cell)
     verdict = replace(
         own(played.verdict, result.steps),
         word=result.word,

@@ -99,13 +99,12 @@ class Swept:
 
     def rows(self) -> Iterator[Run]:
         """Yield each cell as a run of the suite. Raises UsageError where a run folder is damaged."""
-        for each in self.every:
-            yield row(self.watched.scenario, self.cells[each.cell], each, alone=self.watched.alone(each.cell))
-
-    @property
-    def _options(self) -> Options:
-        """Return those of a run: its folder is needed until the answer."""
-        return replace(self.suite.options, keep="all")
+        every = self.every
+        stored = {folder: Run.read(folder) for folder in {each.folder for each in every} if folder is not None}
+        for each in every:
+            run = stored[each.folder] if each.folder is not None else None
+            alone = self.watched.alone(each.cell)
+            yield row(self.watched.scenario, self.cells[each.cell], each, alone=alone, stored=run)
 
     def play(self) -> None:
         """Play every cell, as far as the time goes, and again what is to be tried again."""
@@ -136,10 +135,7 @@ class Swept:
         return sorted(again)
 
     def _play(self, run: Packed, number: int, *, last: bool) -> Sequence[int]:
-        scenario, progress = run.scenario, self.suite.progress
-        self.stack.health()
-        heard = progress.started(scenario.name, number=number, total=self._begun, steps=len(scenario.schedule))
-        done = one(scenario, self.stack, options=self._options, listener=heard)
+        scenario, done = run.scenario, self._run(run.scenario, number)
         told = Played(
             verdict=done.verdict,
             cells=numbered(self.cells, run.cells),
@@ -153,8 +149,17 @@ class Swept:
         self.state.add(told.results)
         expect = self.watched.scenario.expect
         fine = not any(amiss(expect, self.cells, told.results))
-        progress.ended(number, replace(done, verdict=replace(done.verdict, as_expected=fine, expect=str(expect))))
+        verdict = replace(done.verdict, as_expected=fine, expect=str(expect))
+        self.suite.progress.ended(number, replace(done, verdict=verdict))
         return told.again
+
+    def _run(self, scenario: Scenario, number: int) -> Run:
+        """Return what a run comes to, whose end the progress is still to be told. Its folder is needed until the
+        answer."""
+        self.stack.health()
+        steps, options = len(scenario.schedule), replace(self.suite.options, keep="all")
+        heard = self.suite.progress.started(scenario.name, number=number, total=self._begun, steps=steps)
+        return one(scenario, self.stack, options=options, listener=heard)
 
     def shrunk(self) -> dict[int, Shrunk]:
         """Play each violated cell alone, made smaller for as long as it breaks in the same way; return what came of it
@@ -169,13 +174,9 @@ class Swept:
 
     def _breaks(self, place: int, scenario: Scenario) -> bool:
         """Return whether a run of the scenario is violated as the cell was."""
-        progress = self.suite.progress
         self._begun += 1
-        number = self._begun
-        self.stack.health()
-        heard = progress.started(scenario.name, number=number, total=number, steps=len(scenario.schedule))
-        done = one(scenario, self.stack, options=self._options, listener=heard)
-        progress.ended(number, replace(done, verdict=replace(done.verdict, as_expected=True)))
+        done = self._run(scenario, self._begun)
+        self.suite.progress.ended(self._begun, replace(done, verdict=replace(done.verdict, as_expected=True)))
         found = {kind for kind, steps in done.verdict.attribution.causes if steps}
         return done.verdict.word is Word.VIOLATED and found == {*self.results[place].kinds}
 

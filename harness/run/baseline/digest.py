@@ -56,7 +56,7 @@ def files(pipeline: Pipeline, root: Path, *, excluded: Path | None = None) -> di
 
 
 def depends_on(pipeline: Pipeline, root: Path) -> list[Path]:
-    """Return the files and folders that `files` takes the sums of."""
+    """Return what `files` takes the sums of, and the folders that an argument, a variable or a setting names."""
     program = root / pipeline.entry
     own = [program.parent] if "{" not in pipeline.entry else []
     return [*own, *(root / word for word in sorted(_imported(pipeline) | _words(pipeline)) if (root / word).exists())]
