@@ -9,11 +9,13 @@ The only module of the harness that a pipeline may import, and none has to. It i
 Armed means: the environment variable `ONCEPROOF_FAILPOINTS` names a folder, and a file `NAME` (any batch) or
 `NAME@BATCH` is in it. A program that reaches an armed failpoint leaves a file `reached.NAME.PID` that holds the
 batch, and waits until it is killed, or the file that armed it is gone, or `HOLD_S` have passed. Of each failpoint that
-a process comes to, armed or not, a file `seen.NAME` tells: `onceproof sweep` asks for them."""
+a process comes to, armed or not, a file `seen.NAME` tells, and `seen-in-task.NAME` where that is a worker of Spark's:
+`onceproof sweep` asks for them."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +26,7 @@ BATCH = "streaming.sql.batchId"
 """The local property by which a task of Spark's knows its batch."""
 HOLD_S = 600.0
 """Long enough for the slowest machine: who went on would be hit behind the place that it named."""
-SEEN = "seen."
+SEEN, SEEN_IN_TASK = "seen.", "seen-in-task."
 _told = set[str]()
 
 
@@ -38,6 +40,8 @@ def reach(name: str, *, batch: int | None = None) -> None:
         with suppress(OSError):
             Path(folder).mkdir(exist_ok=True)
             Path(folder, f"{SEEN}{name}").touch()
+            if _in_worker():
+                Path(folder, f"{SEEN_IN_TASK}{name}").touch()
     names = [name] if batch is None else [name, f"{name}@{batch}"]
     armed = next((path for path in (Path(folder, n) for n in names) if path.exists()), None)
     if armed is None:
@@ -52,11 +56,18 @@ def reach(name: str, *, batch: int | None = None) -> None:
         pause.wait(0.01)
 
 
-def seen(folder: Path) -> list[str]:
-    """Return the failpoints that the processes of a run came to, the first one first. `folder` is where they are
-    armed."""
+def _in_worker() -> bool:
+    """Return whether this process runs tasks for Spark: it is `pyspark.daemon`, or forked from it."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return spec is not None and spec.name.startswith("pyspark.")
+
+
+def seen(folder: Path) -> dict[str, bool]:
+    """Return the failpoints that the processes of a run came to, the first one first; true for one that a task came
+    to. `folder` is where they are armed."""
     found = sorted(folder.glob(f"{SEEN}*"), key=lambda path: path.stat().st_mtime_ns)
-    return [path.name.removeprefix(SEEN) for path in found]
+    names = [path.name.removeprefix(SEEN) for path in found]
+    return {name: (folder / f"{SEEN_IN_TASK}{name}").exists() for name in names}
 
 
 def reach_in_task(name: str) -> None:

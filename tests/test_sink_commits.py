@@ -16,8 +16,10 @@ from harness.context import SinkCommit
 from harness.errors import HarnessError
 from harness.faults import FAULTS, fault
 from harness.history import FaultMissed, Line
-from harness.run.sink_commits import SinkCommits
-from harness.scenario import CrashPoint
+from harness.resources import RunResources
+from harness.run.sink_commits import SinkCommits, committed_to
+from harness.scenario import CrashPoint, Pipeline, Scenario, Sink
+from harness.sinks import SINKS
 from harness.sinks.base import CommitLog
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned
@@ -107,6 +109,20 @@ def test_a_commit_is_told_once_and_what_a_dead_attempt_left_is_none(
         (".3.0a-1b.tmp", "3"),
         (".4.0a-1c.tmp", "4"),
     ]
+
+
+def test_a_sink_that_has_a_log_of_its_own_has_committed_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def log(kind: object, sink: Sink, own: object) -> CommitLog:
+        return CommitLog(tmp_path, tmp_path / sink.target / "log", of_files)
+
+    monkeypatch.setattr(type(SINKS["delta"]), "commit_log", log)
+    of = (("delta", "a"), ("delta", "b"), ("postgres", "c"))
+    sinks = tuple(Sink(kind=kind, target=name, query=name) for kind, name in of)
+    scenario = Scenario(name="n", pipeline=Pipeline(entry="p.py"), sinks=sinks)
+    own = RunResources(run_id="r", parts={}, spark_master="", spark_home=tmp_path, folder=tmp_path, checkpoint=tmp_path)
+    assert committed_to(scenario, own) == []
+    (tmp_path / "b" / "log").mkdir(parents=True)
+    assert committed_to(scenario, own) == ["b"]
 
 
 def test_a_table_that_is_made_later_is_seen(tmp_path: Path) -> None:

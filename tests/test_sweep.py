@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness import failpoint
 from harness.faults import FAULTS, fault
 from harness.history import BatchPlanned, CheckpointOp, Event, Line
 from harness.nightly import moments
@@ -33,7 +36,7 @@ from harness.scenario import (
 from harness.stacks.registry import STACKS
 from harness.suite.side_by_side import alone
 from harness.sweep import answer, pages
-from harness.sweep.cells import Cell, found
+from harness.sweep.cells import Cell, Passed, found
 from harness.sweep.command import placed
 from harness.sweep.expected import as_expected, chosen, expected, names, unknown
 from harness.sweep.packing import APART, numbered, packed
@@ -370,9 +373,38 @@ def test_crash_points_that_are_named_are_those_that_the_pipeline_has() -> None:
 
 def test_failpoints_that_the_program_comes_to_are_crash_points() -> None:
     history = lines(planned(1), *both(Op.RENAME, "commits/1"))
-    seen = {cell.place for cell in found(history, SCENARIO, MEANS, failpoints=["after-insert", "No name"]).cells}
-    assert [each for each in seen if "failpoint" in each] == ["failpoint after-insert"]
+    passed = Passed(failpoints={"after-insert": False, "No name": False, "in-task": True})
+    seen = [cell for cell in found(history, SCENARIO, MEANS, passed).cells if not cell.first]
+    assert {each.place for each in seen if "failpoint" in each.place} == {"failpoint after-insert", "failpoint in-task"}
     assert "failpoint after-insert" not in {cell.place for cell in found(history, SCENARIO, MEANS).cells}
+    # An executor has something in flight where a task of it stands.
+    executors = [each.place for each in seen if each.fault == "kill executor" and "failpoint" in each.place]
+    assert executors == ["failpoint in-task"]
+
+
+def test_a_process_leaves_the_names_of_the_failpoints_that_it_comes_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "failpoints"
+    monkeypatch.setattr(failpoint, "_told", set())
+    failpoint.reach("unasked")
+    monkeypatch.setenv(failpoint.FOLDER, str(folder))
+    failpoint.reach("in-driver")
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", ModuleSpec("pyspark.daemon", None))
+    failpoint.reach("in-task", batch=3)
+    assert failpoint.seen(folder) == {"in-driver": False, "in-task": True}
+
+
+def test_the_commit_of_a_sink_with_a_log_of_its_own_is_a_crash_point() -> None:
+    history = lines(planned(1), *both(Op.RENAME, "commits/1"))
+    sinks = tuple(Sink(kind="delta", target=name, effect="select id from ledger", query=name) for name in ("a", "b"))
+    scenario = replace(SCENARIO, sinks=sinks)
+    seen = found(history, scenario, MEANS, Passed(commit_logs=["a", "b"])).cells
+    own = [cell for cell in seen if "sink-committing" in cell.place]
+    assert [(cell.place, cell.fault) for cell in own if not cell.first] == [
+        ("sink-committing, a", "kill driver"), ("sink-committing, b", "kill driver"),
+    ]  # fmt: skip
+    assert not [cell for cell in found(history, SCENARIO, MEANS).cells if "sink-committing" in cell.place]
 
 
 def test_a_cell_has_of_its_run_what_its_own_steps_did() -> None:
@@ -423,6 +455,8 @@ def test_the_sentence_counts_what_was_tried_and_what_was_not() -> None:
         replace(result(1, UNTESTED), reached=True, why="empty"),
     ]
     assert answer.sentence("a.py", every, idle) == "a.py: untested; 2 not exposed; 1 not tried"
+    named = answer.sentence("a.py", every, held, left_out=7)
+    assert named.endswith("; 1 not reached; 7 left out by crash_points")
     at = f"kill driver {BEFORE.place}"
     assert answer.untold(every, idle) == [f"not exposed: {at} (first batch), {at} (later batch): empty"]
 
@@ -430,9 +464,10 @@ def test_the_sentence_counts_what_was_tried_and_what_was_not() -> None:
 def test_the_page_has_each_cell_where_it_breaks_and_what_says_nothing(tmp_path: Path) -> None:
     every = cells(True, False, False)
     results = [result(0, HELD), result(1, VIOLATED, Kind.LOST), replace(result(2, UNTESTED), why="<it> never came")]
-    page = pages.write(tmp_path / "sweep.html", "a.py", every, results, {1: Path("failing/a.yaml")})
+    failing = {1: Path("failing/a.yaml")}
+    page = pages.write(tmp_path / "sweep.html", "a.py", every, results, sentence="breaks at 1 of 2", failing=failing)
     text = page.read_text(encoding="utf-8")
-    assert "a.py: breaks at 1 of 2 cells (lost); 1 not reached" in text
+    assert "breaks at 1 of 2" in text
     assert "held (7)" in text
     assert "onceproof run failing/a.yaml" in text
     assert "&lt;it&gt; never came" in text

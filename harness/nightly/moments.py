@@ -23,6 +23,7 @@ from harness.scenario import CrashPoint, Fault, Scenario, Trigger, Victim
 from harness.scenario.impact import ENDS_EXECUTOR
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS, counted
+from harness.sinks.base import CommitsByRename
 from harness.sources import by_receiver
 from harness.stack import Means
 from harness.stacks.needed_parts import component_names, relayed
@@ -58,6 +59,7 @@ def planned(scenario: Scenario) -> Planned:
         late_log=scenario.pipeline.progress == ASYNC,
         by_time=scenario.pipeline.progress == DSTREAMS,
         receiver=by_receiver(scenario.input.source),
+        sink_logs=[sink.query for sink in scenario.sinks if isinstance(SINKS[sink.kind], CommitsByRename)],
         sinks_in={SINKS[sink.kind].component for sink in scenario.sinks},
         relayed=relayed(scenario.pipeline.checkpoint),
     )
@@ -82,8 +84,10 @@ def moments(random: Random, target: Target, scenario: Scenario, batch: int) -> I
             yield when
 
 
-def faults(random: Random, scenario: Scenario, when: Trigger, means: Collection[Means]) -> Iterator[Fault]:
-    """What can be done at a trigger, on a stack with these means."""
+def faults(
+    random: Random, scenario: Scenario, when: Trigger, means: Collection[Means], *, in_task: bool = False
+) -> Iterator[Fault]:
+    """What can be done at a trigger, on a stack with these means. `in_task`: a task is known to come to it."""
     seen, there = planned(scenario), set(component_names(replace(scenario, schedule=())))
     for kind in FAULTS:
         if not kind.needs <= set(means) or not set(needs(kind)) <= there:
@@ -92,13 +96,13 @@ def faults(random: Random, scenario: Scenario, when: Trigger, means: Collection[
             continue
         for options in variants(random, kind):
             do = fault(kind.about.name, **options)
-            if not any(kind.refusals(do, when, seen)) and telling(do, when):
+            if not any(kind.refusals(do, when, seen)) and telling(do, when, in_task=in_task):
                 yield do
 
 
-def telling(do: Fault, when: Trigger) -> bool:
+def telling(do: Fault, when: Trigger, *, in_task: bool = False) -> bool:
     """Return whether it can be seen that the fault struck. A fault that most likely comes too late, or finds no process
-    at work, would waste its run."""
+    at work, would waste its run. `in_task`: a task of Spark's is known to come to the trigger."""
     victim = do.options.get("victim", Victim.TREE)
     if victim == Victim.JVM and has(TRIGGERS[when.kind], Trait.IN_PROGRAM):
         # The Python program stands still there, and would outlive its JVM.
@@ -107,7 +111,7 @@ def telling(do: Fault, when: Trigger) -> bool:
         # Later on the JVM would commit the batch before it notices.
         return False
     if do.impact in ENDS_EXECUTOR:
-        return has(TRIGGERS[when.kind], Trait.COUNTS_ROWS) and when.batch is not None
+        return (in_task or has(TRIGGERS[when.kind], Trait.COUNTS_ROWS)) and when.batch is not None
     return True
 
 

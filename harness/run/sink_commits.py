@@ -44,9 +44,18 @@ def sink_commits(scenario: Scenario, own: RunResources) -> SinkCommits | None:
     """Those that the steps of a scenario ask for; None if none does."""
     if not any(step.when.point is CrashPoint.SINK_COMMITTING for step in scenario.schedule):
         return None
-    kinds = [(sink, SINKS[sink.kind]) for sink in scenario.sinks]
-    logs = [(sink.query, kind.commit_log(sink, own.parts)) for sink, kind in kinds if isinstance(kind, CommitsByRename)]
+    logs = _logs(scenario, own)
     return SinkCommits(logs) if logs else None
+
+
+def committed_to(scenario: Scenario, own: RunResources) -> list[str | None]:
+    """Return the queries of the sinks that have a log of their own by now, None for a sink that names none."""
+    return [query for query, log in _logs(scenario, own) if log.folder.is_dir()]
+
+
+def _logs(scenario: Scenario, own: RunResources) -> list[tuple[str | None, CommitLog]]:
+    kinds = [(sink, SINKS[sink.kind]) for sink in scenario.sinks]
+    return [(sink.query, kind.commit_log(sink, own.parts)) for sink, kind in kinds if isinstance(kind, CommitsByRename)]
 
 
 @contextmanager

@@ -16,12 +16,14 @@ NOT_REACHED, NOT_EXPOSED = "not reached", "not exposed"
 """A step that was never injected, and one that was and exposed nothing."""
 
 
-def sentence(name: str, cells: Sequence[Cell], results: Sequence[Result]) -> str:
-    """Return what is known of the pipeline, in one sentence."""
+def sentence(name: str, cells: Sequence[Cell], results: Sequence[Result], *, left_out: int = 0) -> str:
+    """Return what is known of the pipeline, in one sentence. `left_out` counts the cells at crash points that the
+    scenario does not name."""
     counting = [each for each in results if each.word in COUNTING]
     broken = [each for each in results if each.word is Word.VIOLATED]
     left = Counter(mark(each) for each in results if each.word not in COUNTING)
     left["not tried"] = len(cells) - len(results)
+    left["left out by crash_points"] = left_out
     rest = "".join(f"; {count} {word}" for word, count in left.items() if count)
     if broken:
         kinds = ", ".join(dict.fromkeys(kind for each in broken for kind in each.kinds))

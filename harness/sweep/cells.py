@@ -3,8 +3,8 @@ admits."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from random import Random
 
@@ -65,27 +65,37 @@ class Found:
     first_batch: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Passed:
+    """What a run without faults shows beside its history: the failpoints that the program came to, true for one that a
+    task came to; the queries of the sinks that committed to a log of their own, None for a sink that names none."""
+
+    failpoints: Mapping[str, bool] = field(default_factory=dict)
+    commit_logs: Sequence[str | None] = ()
+
+
 def found(
     history: Sequence[Line],
     scenario: Scenario,
     means: Collection[Means],
+    passed: Passed = Passed(),
     *,
-    failpoints: Sequence[str] = (),
     pairs: bool = False,
 ) -> Found:
-    """Return the cells of the pipeline whose run without faults has this history and came to these failpoints, on a
-    stack with these means. `pairs`: also a second crash in the recovery from each."""
+    """Return the cells of the pipeline whose run without faults has this history and passed these places, on a stack
+    with these means. `pairs`: also a second crash in the recovery from each."""
     taken = _batches(history)
     first_batch = min((batch for _, batch in taken), default=0)
     begun = {(query, min(batch for each, batch in taken if each == query)) for query, _ in taken}
-    every = [*_inside(scenario, failpoints)]
+    every = [*_inside(scenario, [*passed.failpoints])]
     inside = [when for place, when in enumerate(every) if when not in every[:place]]
-    whens = {first: (*_operations(history, begun if first else taken), *inside) for first in (False, True)}
+    own = [at_point(CrashPoint.SINK_COMMITTING, batch=None, query=query) for query in passed.commit_logs if taken]
+    whens = {first: (*_operations(history, begun if first else taken), *own, *inside) for first in (False, True)}
     cells = [
         Cell(steps=(Step(when=when, do=do),), first=first)
         for first in whens
         for when in whens[first]
-        for do in _faults(scenario, when, means)
+        for do in _faults(scenario, when, means, in_task=_in_task(when, passed))
         if _plain(do) or (not first and (when.point is CrashPoint.BATCH_PLANNED or when in inside))
     ]
     cells = [cell for cell in cells if not _refused(cell.steps[0], scenario)]
@@ -144,10 +154,14 @@ def _inside(scenario: Scenario, failpoints: Sequence[str]) -> Iterator[Trigger]:
             yield replace(when, batch=None)
 
 
-def _faults(scenario: Scenario, when: Trigger, means: Collection[Means]) -> Iterator[Fault]:
+def _in_task(when: Trigger, passed: Passed) -> bool:
+    return has(TRIGGERS[when.kind], Trait.IN_PROGRAM) and passed.failpoints.get(str(when.value), False)
+
+
+def _faults(scenario: Scenario, when: Trigger, means: Collection[Means], *, in_task: bool) -> Iterator[Fault]:
     """Yield what kills the driver, executors or a server at a place: of each kind the first of its options."""
     kinds: dict[str, Fault] = {}
-    for do in faults(Random(scenario.seed), scenario, replace(when, batch=1), means):
+    for do in faults(Random(scenario.seed), scenario, replace(when, batch=1), means, in_task=in_task):
         if not isinstance(FAULTS[do.kind], Implies):
             kinds.setdefault(do.kind, do)
     yield from (do for do in kinds.values() if do.impact in (Impact.DRIVER_KILLED, *ENDS_EXECUTOR, *OF_SERVERS))

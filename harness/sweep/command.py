@@ -162,15 +162,16 @@ def _answer(sweep: Swept, shrunk: Mapping[int, Shrunk]) -> Answer:
     results = list(sweep.results.values())
     known = {place for place, row in enumerate(rows) if row.known}
     code = answer.code(expect, cells, sweep.every, known)
-    rows += [_whole(sweep, code)] if code != exit_code(rows) else []
-    sentence, folder = answer.sentence(sweep.name, cells, results), store.latest(reports)
+    sentence = answer.sentence(sweep.name, cells, results, left_out=sweep.watched.left_out)
+    rows += [_whole(sweep, code, sentence)] if code != exit_code(rows) else []
+    folder = store.latest(reports)
     kept = {"sweep": sweep.name, "sentence": sentence, "exit_code": code, "cells": list(_kept(sweep))}
     name = f"sweep-{store.slug(sweep.watched.scenario.name)}"
     store.write(folder / f"{name}.json", json.dumps(kept, indent=1, default=str) + "\n")
     done = len(suite.runs)
     suite.keep([(done + number, each) for number, each in enumerate(rows, 1)])
     failing = _failing(sweep, reports, shrunk)
-    page = pages.write(folder / f"{name}.html", sweep.name, cells, results, failing)
+    page = pages.write(folder / f"{name}.html", sweep.name, cells, results, sentence=sentence, failing=failing)
     wrong = [cells[each.cell] for each in amiss(expect, cells, results)] if expect.at else []
     with github.no_commands():
         lines = ["", *answer.grid(cells, results), "", *answer.untold(cells, results)]
@@ -181,10 +182,9 @@ def _answer(sweep: Swept, shrunk: Mapping[int, Shrunk]) -> Answer:
     return Answer(code=code, sentence=sentence, rows=rows, page=page)
 
 
-def _whole(sweep: Swept, code: int) -> Run:
+def _whole(sweep: Swept, code: int, why: str) -> Run:
     """Return a row for what no cell alone says: a violation was expected and none was found, or nothing was tested."""
     scenario, options = sweep.watched.scenario, sweep.suite.options
-    why = answer.sentence(sweep.name, sweep.cells, list(sweep.results.values()))
     whole = unjudged(scenario, options, stack=sweep.stack.name, why=why)
     word = Word.HELD if code == 1 else Word.UNTESTED
     return replace(whole, verdict=replace(whole.verdict, word=word))

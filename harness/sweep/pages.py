@@ -13,10 +13,16 @@ from harness.sweep.results import Result
 
 
 def write(
-    page: Path, pipeline: str, cells: Sequence[Cell], results: Sequence[Result], failing: Mapping[int, Path]
+    page: Path,
+    pipeline: str,
+    cells: Sequence[Cell],
+    results: Sequence[Result],
+    *,
+    sentence: str,
+    failing: Mapping[int, Path],
 ) -> Path:
-    """Write the page and return it. `failing` has by the place of a cell the scenario that plays it alone. Raises
-    HarnessError when the disk refuses."""
+    """Write the page under the answer in one sentence, and return it. `failing` has by the place of a cell the scenario
+    that plays it alone. Raises HarnessError when the disk refuses."""
     known = {each.cell: each for each in results}
     rows, columns = answer.table(cells)
 
@@ -34,7 +40,7 @@ def write(
     return render.sweep(
         page,
         name=pipeline,
-        sentence=answer.sentence(pipeline, cells, results),
+        sentence=sentence,
         figures=[(sum(each.word is word for each in results), word) for word in Word if word is not Word.ERROR],
         columns=columns,
         rows=[

@@ -28,7 +28,7 @@ from harness.suite import Suite, one
 from harness.suite.options import Options
 from harness.suite.options import jobs as jobs_of
 from harness.suite.side_by_side import played, threads
-from harness.sweep.cells import Cell, Found, found
+from harness.sweep.cells import Cell, Found, Passed, found
 from harness.sweep.expected import amiss, chosen, unknown
 from harness.sweep.packing import MOST, Packed, numbered, packed
 from harness.sweep.packing import one as one_cell
@@ -44,14 +44,15 @@ MEND = "Mend that first"
 
 @dataclass(frozen=True, kw_only=True)
 class Watched:
-    """A pipeline, and what its run without faults showed. `seconds` is what that run took, `start_s` what a start of
-    the driver takes."""
+    """A pipeline, and what its run without faults showed. `left_out` counts the cells at crash points that the scenario
+    does not name; `seconds` is what that run took, `start_s` what a start of the driver takes."""
 
     scenario: Scenario
     found: Found
     digest: str
     seconds: float
     start_s: float
+    left_out: int = 0
 
     def run_s(self, run: Packed) -> float:
         """Return about how long a run takes, in seconds."""
@@ -215,8 +216,8 @@ def watch(scenario: Scenario, stack: Stack, options: Options, *, pairs: bool) ->
     if kinds := without_faults(target):
         raise UsageError(f"{asked}; without faults too its sinks are wrong: {', '.join(kinds)}. {MEND}")
     lines = whole(target / "history.jsonl")
-    failpoints = outcome.get("failpoints", ())
-    every = found(lines, base, STACKS[options.stack].means, failpoints=failpoints, pairs=pairs)
+    passed = Passed(failpoints=outcome["failpoints"], commit_logs=outcome["commit_logs"])
+    every = found(lines, base, STACKS[options.stack].means, passed, pairs=pairs)
     if not every.cells:
         why = "Spark's checkpoint shows no batches, or the stack can inject no fault"
         raise UsageError(f"{asked}; it has no crash point: {why}. Call `harness.failpoint` in the program")
@@ -225,8 +226,15 @@ def watch(scenario: Scenario, stack: Stack, options: Options, *, pairs: bool) ->
     # The first covers all that a run without faults depends on, and not what the scenario claims.
     claimed = plain(replace(base, crash_points=(), expect=Expect(), why="", tags=(), known=None))
     digest = sha256(f"{run['digest']} {json.dumps(claimed, sort_keys=True, default=str)}".encode()).hexdigest()
-    cells = replace(every, cells=chosen(every.cells, scenario.crash_points))
-    return Watched(scenario=base, found=cells, digest=digest, seconds=outcome["seconds"], start_s=_start_s(lines))
+    kept = chosen(every.cells, scenario.crash_points)
+    return Watched(
+        scenario=base,
+        found=replace(every, cells=kept),
+        left_out=len(every.cells) - len(kept),
+        digest=digest,
+        seconds=outcome["seconds"],
+        start_s=_start_s(lines),
+    )
 
 
 def _start_s(lines: Sequence[Line]) -> float:

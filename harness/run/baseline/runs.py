@@ -33,6 +33,7 @@ from harness.run.baseline.digest import files, inherited, variables
 from harness.run.last_words import tail
 from harness.run.live_run import Live
 from harness.run.run_or_baseline import ended, planned, play
+from harness.run.sink_commits import committed_to
 from harness.run_folder.redact import Redactor, redact_file, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.run_folder.store import digest as file_sum
@@ -50,6 +51,8 @@ MOST = 3
 KEPT = 200
 """Digests in the cache."""
 FOLDER = "baseline"
+FORM = 2
+"""Counts up when what a baseline run tells changes."""
 VOLATILE = frozenset({"session", "shared", "reapers_replaced", "cluster_id", "driver_host", "flags"})
 """What a stack says of itself that is new each time it comes up, or where a file of ours lies."""
 
@@ -181,10 +184,14 @@ def without_faults(
     run_folder.save(0, plan=known["plan"], run={**known["run"], "portions": list(portions)})
     history = History(run_folder.history)
     live = Live(alone, stack, run_folder, history, run_id=run_id, root=root, seed=seed, portions=portions)
-    error, failpoints = "", list[str]()
+    error, passed = "", dict[str, Any]()
     try:
         play(live, workload)
-        error, failpoints = died(live), failpoint.seen(live.own.folder / "failpoints")
+        error = died(live)
+        passed = {
+            "failpoints": failpoint.seen(live.own.folder / "failpoints"),
+            "commit_logs": committed_to(alone, live.own),
+        }
     except (SetupError, WaitError) as failure:
         error = str(failure)
     finally:
@@ -195,7 +202,7 @@ def without_faults(
             redact_folder(run_folder.logs, live.own.secrets)
         else:
             shutil.rmtree(run_folder.logs)
-    outcome = {**_outcome(live, run_folder), "error": error or None, "failpoints": failpoints}
+    outcome = {**_outcome(live, run_folder), "error": error or None, **passed}
     told = Redactor(live.own.secrets).data(outcome)
     run_folder.save(1, run={"outcome": {**told, "seconds": round(monotonic() - began, 3)}})
 
@@ -243,6 +250,7 @@ def digest(
         "sinks": [plain(sink) for sink in scenario.sinks],
         "quiet_period_s": scenario.quiet_period_s,
         "stack": lasting(described),
+        "form": FORM,
         "versions": {"onceproof": __version__, "python": platform.python_version(), "pyspark": version("pyspark")},
     }
     return sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()
