@@ -43,7 +43,7 @@ pipeline: {{entry: pipelines/transactions/upsert.py{more}}}
 input: {{workload: transactions, records: 1800}}
 schedule:
 {steps}
-expect: held
+verdict: held
 restart: {{max_restarts: 20}}
 timeout: 600s
 """

@@ -127,7 +127,7 @@ def otherwise(run: dict[str, Any]) -> dict[str, Any]:
     """What is kept of a run of a summary whose verdict was not the expected one."""
     told = kept(run)
     row = told.pop("row")
-    return {**told, "stack": row["stack"], "expected": run["expect"], "verdict": row["verdict"]}
+    return {**told, "stack": row["stack"], "expected": run["expected"], "verdict": row["verdict"]}
 
 
 def kept(run: dict[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ MORE_TESTS = (
     "cli",
     "delta_sink",
     "dependencies",
-    "effect",
+    "expected",
     "functions",
     "iceberg_sink",
     "ledger",

@@ -30,8 +30,8 @@ TOTALS = "create table totals (account text primary key, amount numeric(18, 2))"
 PLAIN = f"create table payments {COLUMNS.format('', '')}"
 UNIQUE = f"create table payments {COLUMNS.format(' primary key', '')}"
 KEPT = f"create table kept {COLUMNS.format('', ', batch int')}"
-PAYMENTS: dict[str, Any] = {"postgres": "payments", "effect": ROWS, "key": ["id"]}
-TOTAL: dict[str, Any] = {"postgres": "totals", "effect": SUMS, "key": ["account"]}
+PAYMENTS: dict[str, Any] = {"postgres": "payments", "expected": ROWS, "key": ["id"]}
+TOTAL: dict[str, Any] = {"postgres": "totals", "expected": SUMS, "key": ["account"]}
 
 
 def committing(batch: int) -> Steps:
@@ -61,7 +61,7 @@ class Case:
     steps: Steps
     setup: str = PLAIN
     sink: Any = None
-    expect: str | dict[str, Any] = "held"
+    expected: str | dict[str, Any] = "held"
     causes: tuple[int, ...] = ()
     guarantee: str = ""
     flags: tuple[str, ...] = ()
@@ -83,38 +83,38 @@ PARTS = (
 )
 BOTH = [PAYMENTS, {**PAYMENTS, "postgres": "log"}]
 CASES = {
-    "appended": Case(mode="appended", steps=committing(3), expect=TWICE, causes=(1,)),
+    "appended": Case(mode="appended", steps=committing(3), expected=TWICE, causes=(1,)),
     "appended_planned": Case(mode="appended", steps=planned(3)),
-    "appended_at_least": Case(mode="appended", steps=committing(3), guarantee="at-least-once", expect="untested"),
+    "appended_at_least": Case(mode="appended", steps=committing(3), guarantee="at-least-once", expected="untested"),
     "appended_at_least_planned": Case(mode="appended", steps=planned(3), guarantee="at-least-once"),
     "keyed": Case(mode="keyed", steps=committing(3), setup=UNIQUE),
     "keyed_twice": Case(mode="keyed", steps=[*committing(2), *committing(4)], setup=UNIQUE),
     "keyed_at_most_planned": Case(
-        mode="keyed", steps=planned(3), setup=UNIQUE, guarantee="at-most-once", expect="untested"
+        mode="keyed", steps=planned(3), setup=UNIQUE, guarantee="at-most-once", expected="untested"
     ),
-    "buffered": Case(mode="buffered", steps=committing(4), setup=UNIQUE, expect=GONE, causes=(1,)),
+    "buffered": Case(mode="buffered", steps=committing(4), setup=UNIQUE, expected=GONE, causes=(1,)),
     "buffered_at_most": Case(mode="buffered", steps=committing(4), setup=UNIQUE, guarantee="at-most-once", causes=(1,)),
     "flushed": Case(mode="flushed", steps=committing(4), setup=UNIQUE),
-    "staged": Case(mode="staged", steps=reached("staged"), setup=STAGING, expect=TWICE, causes=(1,)),
+    "staged": Case(mode="staged", steps=reached("staged"), setup=STAGING, expected=TWICE, causes=(1,)),
     "cleared": Case(mode="cleared", steps=reached("staged"), setup=STAGING),
-    "accumulated": Case(mode="accumulated", steps=committing(3), setup=TOTALS, sink=TOTAL, expect=WRONG, causes=(1,)),
-    "added": Case(mode="added", steps=committing(3), setup=TOTALS, sink=TOTAL, expect=WRONG, causes=(1,)),
+    "accumulated": Case(mode="accumulated", steps=committing(3), setup=TOTALS, sink=TOTAL, expected=WRONG, causes=(1,)),
+    "added": Case(mode="added", steps=committing(3), setup=TOTALS, sink=TOTAL, expected=WRONG, causes=(1,)),
     "recounted": Case(mode="recounted", steps=committing(3), setup=f"{UNIQUE}; {TOTALS}", sink=TOTAL),
     "by_batch": Case(mode="by_batch", steps=committing(3), setup=PARTS, sink=TOTAL),
     "highest": Case(
-        mode="highest", steps=committing(3), setup=TOTALS, sink={**TOTAL, "effect": SUMS.replace("sum(", "max(")}
+        mode="highest", steps=committing(3), setup=TOTALS, sink={**TOTAL, "expected": SUMS.replace("sum(", "max(")}
     ),
     "accounts": Case(
         mode="accounts",
         steps=committing(3),
         setup="create table accounts (account text primary key)",
-        sink={"postgres": "accounts", "effect": "select distinct account from ledger", "key": ["account"]},
+        sink={"postgres": "accounts", "expected": "select distinct account from ledger", "key": ["account"]},
     ),
-    "second_phase": Case(mode="second_phase", steps=planned(4), setup=PENDING, expect=GONE, causes=(1,)),
+    "second_phase": Case(mode="second_phase", steps=planned(4), setup=PENDING, expected=GONE, causes=(1,)),
     "second_phase_kept": Case(mode="second_phase_kept", steps=planned(4), setup=PENDING),
     "reconciled": Case(mode="reconciled", steps=committing(3)),
     "reconciled_at_start": Case(
-        mode="reconciled_at_start", steps=[*committing(2), *planned(4)], expect=TWICE, causes=(1,)
+        mode="reconciled_at_start", steps=[*committing(2), *planned(4)], expected=TWICE, causes=(1,)
     ),
     "viewed": Case(mode="viewed", steps=committing(3), setup=VIEW.format(COLUMNS.format(" primary key", ""), "")),
     "viewed_by_clock": Case(
@@ -122,17 +122,19 @@ CASES = {
         steps=committing(3),
         setup=VIEW.format(CLOCKED, NEWEST),
         sink={**PAYMENTS, "view": "deduplicated"},
-        expect="untested",
+        expected="untested",
     ),
-    "swallowed": Case(mode="swallowed", steps=AWAY, setup=UNIQUE, expect=GONE, causes=(1,)),
+    "swallowed": Case(mode="swallowed", steps=AWAY, setup=UNIQUE, expected=GONE, causes=(1,)),
     "retried": Case(mode="retried", steps=AWAY, setup=UNIQUE),
-    "doubles": Case(mode="doubles", steps=committing(2), expect=ANYWAY),
-    "repeats": Case(mode="repeats", steps=planned(3), expect=ANYWAY),
-    "seen_in_memory": Case(mode="seen_in_memory", steps=committing(3), expect=TWICE, causes=(1,)),
+    "doubles": Case(mode="doubles", steps=committing(2), expected=ANYWAY),
+    "repeats": Case(mode="repeats", steps=planned(3), expected=ANYWAY),
+    "seen_in_memory": Case(mode="seen_in_memory", steps=committing(3), expected=TWICE, causes=(1,)),
     "seen_in_table": Case(mode="seen_in_table", steps=committing(3)),
     "numbered": Case(mode="numbered", steps=committing(3), setup=BATCHES),
-    "numbered_before": Case(mode="numbered_before", steps=reached("between"), setup=BATCHES, expect=GONE, causes=(1,)),
-    "numbered_after": Case(mode="numbered_after", steps=reached("between"), setup=BATCHES, expect=TWICE, causes=(1,)),
+    "numbered_before": Case(
+        mode="numbered_before", steps=reached("between"), setup=BATCHES, expected=GONE, causes=(1,)
+    ),
+    "numbered_after": Case(mode="numbered_after", steps=reached("between"), setup=BATCHES, expected=TWICE, causes=(1,)),
     "replaced": Case(
         mode="replaced",
         steps=committing(3),
@@ -145,16 +147,16 @@ CASES = {
         setup=KEPT,
         sink={**PAYMENTS, "postgres": "select id, account, amount from kept"},
     ),
-    "forgets": Case(mode="appended", steps=planned(3), flags=("--forgets",), expect=TWICE, causes=(1,)),
+    "forgets": Case(mode="appended", steps=planned(3), flags=("--forgets",), expected=TWICE, causes=(1,)),
     "forgets_keyed": Case(mode="keyed", steps=planned(3), setup=UNIQUE, flags=("--forgets",)),
     "persists": Case(mode="keyed", steps=AWAY, setup=UNIQUE, flags=("--persists",)),
-    "persists_row_by_row": Case(mode="row_by_row", steps=AWAY, flags=("--persists",), expect=TWICE, causes=(1,)),
+    "persists_row_by_row": Case(mode="row_by_row", steps=AWAY, flags=("--persists",), expected=TWICE, causes=(1,)),
     "two_tables": Case(
         mode="two_tables",
         steps=committing(3),
         setup=f"{UNIQUE}; create table log {COLUMNS.format('', '')}",
         sink=BOTH,
-        expect=TWICE,
+        expected=TWICE,
         causes=(1,),
     ),
     "two_tables_between": Case(
@@ -177,13 +179,13 @@ def scenario(name: str, case: Case) -> dict[str, Any]:
     sinks = case.sink if isinstance(case.sink, list) else [case.sink or PAYMENTS]
     out = {
         "name": name.replace("_", " "),
-        "why": f"predicted: {case.expect}",
+        "why": f"predicted: {case.verdict}",
         "pipeline": pipeline,
         "setup": {"postgres": case.setup},
         "sink": sinks,
         "input": {"workload": "transactions", "records": 600},
         "schedule": [*case.steps],
-        "expect": case.expect,
+        "verdict": case.verdict,
         "timeout": "240s",
     }
     return out | ({"guarantee": case.guarantee} if case.guarantee else {})

@@ -37,12 +37,12 @@ PREDICTED = {
 """By operation and side. The state is committed by tasks, before these programs write their sink."""
 SCENARIO = """\
 name: {program}, killed {side} {operation}
-why: "predicted: {expect}"
+why: "predicted: {expected}"
 pipeline: {entry}
 input: {{workload: transactions, records: 1800}}
 schedule:
 {steps}
-expect: {expect}
+verdict: {expected}
 restart: {{max_restarts: 30}}
 timeout: 900s
 """
@@ -58,14 +58,14 @@ def scenarios(folder: Path, only: list[str]) -> Iterator[tuple[Path, str]]:
             op, _, path = operation.split()
             for side, word in sides.items():
                 steps = "".join(STEP.format(op=op, path=path, side=side, batch=batch) for batch in BATCHES)
-                expect = "{violated: [duplicated]}" if word == WRITTEN else word
+                expected = "{violated: [duplicated]}" if word == WRITTEN else word
                 text = SCENARIO.format(
                     program=program,
                     side=side,
                     operation=operation,
                     entry=Path(f"pipelines/{where}/{program}.py").resolve(),
                     steps=steps.rstrip("\n"),
-                    expect="held" if word == WRITTEN and program in KEYED else expect,
+                    expected="held" if word == WRITTEN and program in KEYED else expected,
                 )
                 file = folder / f"{program}_{side}_{op}_of_{path}.yaml"
                 file.write_text(text, encoding="utf-8")

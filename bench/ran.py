@@ -17,7 +17,7 @@ from typing import Any
 from harness.load.pipeline_header import OPENS, block
 from harness.load.yaml_tree import grow
 
-PROSE = ("name", "why", "expect")
+PROSE = ("name", "why", "verdict")
 """Keys of a scenario that say nothing to the program."""
 IMPORTS = (ast.Import, ast.ImportFrom)
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -15,11 +15,11 @@ from harness.report.many.seen import EXPECTED, Seen
 from harness.report.summary import Run
 from harness.run_folder import digests
 from harness.run_folder.store import RunFolder
-from harness.scenario import Expect, Kind, Pipeline, Verdict, Word
+from harness.scenario import Expected, Kind, Pipeline, Verdict, Word
 from tests import histories
 from tests import sample_runs as sample
 
-BROKEN = Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,))
+BROKEN = Expected(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,))
 HOSTILE = (
     "</script><script>window.hit=1</script>",
     "<img src=x onerror=window.hit=1>",
@@ -52,10 +52,12 @@ LOGGED = "\ufffd\ufffd(\ufffd\ufffd\ufffd <img src=x onerror=window.hit=1>"
 
 def made(reports: Path) -> list[Run]:
     """Write the store, with a page of many runs in `latest`; the runs of it."""
-    violated = sample.verdict(as_expected=True, expect="violated: duplicated")
+    violated = sample.verdict(as_expected=True, expected="violated: duplicated")
     runs = [
         kept(reports, "an upsert, killed before the offset commit", sample.held(), "transactions/upsert.py"),
-        kept(reports, "an append, killed before the offset commit", violated, "transactions/append.py", expect=BROKEN),
+        kept(
+            reports, "an append, killed before the offset commit", violated, "transactions/append.py", expected=BROKEN
+        ),
         kept(reports, "an append that should have held", sample.verdict(), "transactions/other.py", seed=9),
     ]
     for word in (Word.INCONCLUSIVE, Word.UNTESTED, Word.ERROR):

@@ -130,7 +130,7 @@ def _judged(folder: Path) -> Verdict:
     try:
         return judge.judged(folder).verdict
     except HarnessError as failure:
-        return Verdict(word=Word.ERROR, as_expected=False, expect="", reasons=(str(failure),))
+        return Verdict(word=Word.ERROR, as_expected=False, expected="", reasons=(str(failure),))
 
 
 def judged(where: Path) -> list[dict[str, Any]]:

@@ -16,10 +16,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from bench.twins import Twin
-from harness.effect import Effects, Source
 from harness.history import readings, whole
 from harness.judge.read_folder import Run as Folder
 from harness.judge.read_folder import read_run
+from harness.ledger import Ledger, Source
 from harness.scenario import Harm, Kind, StepOutcome, Verdict, Word
 from harness.sinks.table import load as load_sink
 from harness.snapshot import RESTART, Snapshot
@@ -182,15 +182,15 @@ def _ahead(run: Folder, snapshot: Snapshot, twin: Twin) -> Ahead:
     done = snapshot.position if snapshot.position is not None else (ours[0].committed if ours else {})
     source = Source(parquet=run.source, columns=run.columns, committed=done)
     surplus = []
-    with Effects(source, where=f"scenario `{run.scenario.name}`") as effects:
+    with Ledger(source, where=f"scenario `{run.scenario.name}`") as ledger:
         for place, sink in enumerate(run.scenario.sinks):
-            found, effect = load_sink(folder, place), effects.table(sink.effect or "", committed=True)
+            found, expected = load_sink(folder, place), ledger.table(sink.expected or "", committed=True)
             if found is None or found.unreadable:
                 surplus.append(0)
                 continue
             names = [column.name for column in found.columns]
             held = weight(names, found.rows, twin.total)
-            surplus.append(held - weight(effect.columns, effect.rows, twin.total))
+            surplus.append(held - weight(expected.columns, expected.rows, twin.total))
     batches = frozenset(batch for query in ours for batch in set(query.offsets) - set(query.commits))
     return Ahead(surplus=tuple(surplus), batches=batches if ours else None, step=snapshot.step, done=sum(done.values()))
 

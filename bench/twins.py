@@ -13,7 +13,19 @@ from harness.faults import fault
 from harness.load import load
 from harness.nightly.draw import batches
 from harness.nightly.moments import exposes
-from harness.scenario import CrashPoint, Expect, Fault, Guarantee, Harm, Kind, Scenario, Step, Trigger, Victim, Word
+from harness.scenario import (
+    CrashPoint,
+    Expected,
+    Fault,
+    Guarantee,
+    Harm,
+    Kind,
+    Scenario,
+    Step,
+    Trigger,
+    Victim,
+    Word,
+)
 from harness.triggers import trigger
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
@@ -101,9 +113,9 @@ class Drawn:
     def scenario(self) -> Scenario:
         """What is run."""
         base = proving(self.twin.file)
-        word = Expect(word=Word.VIOLATED, kinds=(self.twin.kind,)) if self.twin.harm else Expect()
+        word = Expected(word=Word.VIOLATED, kinds=(self.twin.kind,)) if self.twin.harm else Expected()
         name = f"soak {self.seed}/{self.index}: {self.twin.name}"
-        changed = replace(base, name=name, schedule=self.schedule, expect=word, guarantee=self.twin.guarantee)
+        changed = replace(base, name=name, schedule=self.schedule, verdict=word, guarantee=self.twin.guarantee)
         return replace(changed, seed=self.seed + self.index)
 
 

@@ -36,14 +36,14 @@ RECORDS = 600
 PLAIN = """
 name: {name}
 pipeline: {entry}
-expect: held
+verdict: held
 """
 LOSER = """
 name: loser
 pipeline:
   entry: tests/programs/now_and_then.py
   args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --folder, "{folder}", --records, "600", --run, "{run}"]
-expect: held
+verdict: held
 """
 TEXTS = {"windows": PLAIN.format(name="windows", entry="tests/programs/windows.py"), "loser": LOSER}
 ONE_IN = 3

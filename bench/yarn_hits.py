@@ -171,7 +171,7 @@ def scenario(aim: Aim) -> str:
         # Each kill counts for YARN.
         f'  conf: {{spark.yarn.maxAppAttempts: "{KILLS + 2}"}}\n'
         f"input: {{workload: transactions, records: {RECORDS}, keys: {RECORDS}}}\nschedule:\n{steps}"
-        f"expect: {f'{{{word}: [{kind}]}}' if kind else word}\ntimeout: 1500s\n"
+        f"verdict: {f'{{{word}: [{kind}]}}' if kind else word}\ntimeout: 1500s\n"
     )
 
 

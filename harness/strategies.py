@@ -86,6 +86,6 @@ def _sent(random: Random, scenario: Scenario) -> Scenario:
 
 def _told(scenario: Scenario) -> Scenario:
     """Return it once Hypothesis has been told: it prints this of the smallest example that fails."""
-    plain = replace(scenario, crash_points=(), expect=replace(scenario.expect, at={}))
+    plain = replace(scenario, crash_points=(), verdict=replace(scenario.verdict, at={}))
     note(dump(plain))
     return plain

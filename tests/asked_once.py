@@ -1,4 +1,4 @@
-"""Effects that put the same question to the same ledger once, whichever test asks: for tests of many run folders whose
+"""Ledger that put the same question to the same ledger once, whichever test asks: for tests of many run folders whose
 records are alike. What is kept are DuckDB's answers; nothing of ours is passed over but what puts the question.
 """
 
@@ -15,14 +15,14 @@ import harness.judge.sinks
 import harness.judge.windows
 from harness.checkers.cells import Row
 from harness.checkers.offset_ranges import Cut, Spans
-from harness.effect import WHOLE, Effects, Shape, Source, Table
+from harness.ledger import WHOLE, Ledger, Shape, Source, Table
 
 Answer = TypeVar("Answer")
 _MADE = ("_db", "_thread", "_view", "_shapes")
 """What a ledger has that is open."""
 
 
-class AskedOnce(Effects):
+class AskedOnce(Ledger):
     """A ledger that nobody has asked yet is made at once, and so are its mistakes told; any other one is made when it
     is asked something new. An error is no answer that is kept. Once closed, it answers nothing."""
 
@@ -105,5 +105,5 @@ def asked_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AskedOnce, "known", {}, raising=False)
         for room in (harness.judge.windows, harness.judge.sinks):
-            patch.setattr(room, "Effects", AskedOnce)
+            patch.setattr(room, "Ledger", AskedOnce)
         yield

@@ -199,11 +199,11 @@ def _uncounted(step: Step) -> Step:
 
 def _filtered(sink: Sink, scenario: Scenario) -> Sink:
     test = FIRST[scenario.input.workload]
-    own = (sink.effect or "").replace("from ledger", "from kept")
-    expected = {
+    own = (sink.expected or "").replace("from ledger", "from kept")
+    target = {
         "transactions": f"select * from {sink.target} where id < 40",
         "access_logs": f"select * from {sink.target} where minute < timestamp '2026-07-30 14:01:00'",
         "replay": f"select * from {sink.target} where day = date '2013-01-01'",
     }
-    effect = f"with kept as (select * from ledger where {test}) {own}"
-    return replace(sink, effect=effect, target=expected[scenario.input.workload])
+    expected = f"with kept as (select * from ledger where {test}) {own}"
+    return replace(sink, expected=expected, target=target[scenario.input.workload])

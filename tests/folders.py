@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical
 from harness.checkers.offset_ranges import Cut, Span
-from harness.effect import Effects, Source, Table
 from harness.faults import fault
 from harness.history import Event, Line, Phase, ProgressRead, SinkRead, text
 from harness.judge import Judged, judged
+from harness.ledger import Ledger, Source, Table
 from harness.run_folder import digests, ledger
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, Verdict, plain
@@ -31,11 +31,11 @@ COLUMNS = [
     {"name": "account", "type": "VARCHAR", "expression": "value ->> '$.account'"},
     {"name": "amount", "type": "DECIMAL(12,2)", "expression": "value ->> '$.amount'"},
 ]
-PER_RECORD = Sink(kind="postgres", target="payments", effect="select id, account, amount from ledger", key=("id",))
+PER_RECORD = Sink(kind="postgres", target="payments", expected="select id, account, amount from ledger", key=("id",))
 TOTALS = Sink(
     kind="postgres",
     target="totals",
-    effect="select account, count(*) as n, sum(amount) as total from ledger group by account",
+    expected="select account, count(*) as n, sum(amount) as total from ledger group by account",
     key=("account",),
 )
 STEP = Step(
@@ -132,7 +132,7 @@ _HONEST: dict[Any, list[list[Row] | None]] = {}
 
 
 def _ordered(table: Table, names: Sequence[str]) -> list[Row]:
-    """The rows of an effect with the columns of a sink; none where one is missing."""
+    """The rows of `expected` with the columns of a sink; none where one is missing."""
     if not set(names) <= set(table.columns):
         return []
     order = [table.columns.index(name) for name in names]
@@ -141,7 +141,7 @@ def _ordered(table: Table, names: Sequence[str]) -> list[Row]:
 
 @dataclass
 class Injected:
-    """The snapshot of one step. A pipeline in order: `planned` and `committed` batches, the sinks holding the effect of
+    """The snapshot of one step. A pipeline in order: `planned` and `committed` batches, the sinks holding `expected` of
     the first `holds` records, or `tables` if they are given. `again` is the first batch of the next attempt."""
 
     step: int = 1
@@ -271,17 +271,17 @@ class Folder:
         holds = injected.planned * self.batch_size if injected.holds is None else injected.holds
         columns = tuple((c["name"], c["type"], c["expression"]) for c in self.columns or ())
         path = self.path / "ledger" / "source.parquet"
-        effects = tuple(
-            None if sink.kind == "console" else sink.effect or "from ledger" for sink in self.scenario.sinks
+        ledger = tuple(
+            None if sink.kind == "console" else sink.expected or "from ledger" for sink in self.scenario.sinks
         )
-        names = [() if sql is None else tuple(n for n, _, _ in self._types(at)) for at, sql in enumerate(effects)]
-        asked = (path.read_bytes(), columns, effects, tuple(names), holds)
+        names = [() if sql is None else tuple(n for n, _, _ in self._types(at)) for at, sql in enumerate(ledger)]
+        asked = (path.read_bytes(), columns, ledger, tuple(names), holds)
         # Many runs have the same records: DuckDB is asked once for all of them.
         if asked not in _HONEST:
-            with Effects(Source(parquet=path, columns=columns), where="by hand") as open_effects:
+            with Ledger(Source(parquet=path, columns=columns), where="by hand") as open_effects:
                 made = [
                     None if sql is None else open_effects.table(sql, cut=Cut(only=(Span(0, 0, holds),)))
-                    for sql in effects
+                    for sql in ledger
                 ]
             _HONEST[asked] = [
                 None if table is None else _ordered(table, wanted) for table, wanted in zip(made, names, strict=True)

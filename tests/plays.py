@@ -24,7 +24,7 @@ TOTAL: dict[str, Any] = {"input": {"records": 600, "partitions": 1, "rate": "200
 """All at once: the batches are as large as they may be, but for the first and the last."""
 COUNT = {
     "postgres": "select one, n from total",
-    "effect": "select 1 as one, count(*) as n from ledger",
+    "expected": "select 1 as one, count(*) as n from ledger",
     "key": ["one"],
 }
 # All at once, so that a slice has 33 records of each partition: at row 290, in the third slice, one task has committed.

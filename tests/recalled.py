@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-import harness.effect
+import harness.ledger
 import harness.run_folder.ledger
 from harness.run_folder.database import connection
 
@@ -24,7 +24,7 @@ Answer = tuple[list[Any], list[str]] | Exception
 _ANSWERS: dict[Any, Answer] = {}
 _VIEW = "create or replace temp view "
 _LASTING = "create "
-ROOMS = (harness.effect, harness.run_folder.ledger)
+ROOMS = (harness.ledger, harness.run_folder.ledger)
 """Who asks by a `connection` of that name."""
 
 

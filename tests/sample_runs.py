@@ -13,7 +13,7 @@ from harness.run_folder.store import RunFolder
 from harness.scenario import (
     CrashPoint,
     Evidence,
-    Expect,
+    Expected,
     Exposure,
     Finding,
     Harm,
@@ -119,7 +119,7 @@ def verdict(**changes: Any) -> Verdict:
     parts: dict[str, Any] = {
         "word": Word.VIOLATED,
         "as_expected": False,
-        "expect": "held",
+        "expected": "held",
         "findings": (duplicated(), corrupted(), lost()),
         "steps": (STEP,),
         "self_tests": {"lost": True, "doubled": True, "flipped": True, "swapped": True},
@@ -143,9 +143,9 @@ def scenario(**changes: Any) -> Scenario:
         "name": NAME,
         "why": "the crash point that an append sink cannot survive",
         "pipeline": Pipeline(entry="pipelines/append.py"),
-        "sinks": (Sink(kind="postgres", target="payments", effect="select * from ledger", key=("id",)),),
+        "sinks": (Sink(kind="postgres", target="payments", expected="select * from ledger", key=("id",)),),
         "schedule": (step,),
-        "expect": Expect(word=Word.HELD),
+        "verdict": Expected(word=Word.HELD),
         "tags": ("quick",),
         "seed": 7,
     }

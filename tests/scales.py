@@ -19,13 +19,13 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Case, compare, finding, key_of
 from harness.checkers.offset_ranges import Cut, Span, Spans, between
 from harness.checkers.origin import attribute, explanations
-from harness.effect import WHOLE, Effects, Source, Table
 from harness.judge.certain import certainly
 from harness.judge.examine import Comparison, Examined
 from harness.judge.exposure import Exposed, exposed
 from harness.judge.injections import Injection, Seen
 from harness.judge.progress_at_injection import Reach
 from harness.judge.readings.scale import Scale
+from harness.ledger import WHOLE, Ledger, Source, Table
 from harness.run_folder import ledger
 from harness.scenario import Finding, Sink, StepOutcome
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint
@@ -51,15 +51,15 @@ _ANSWERS: dict[str, dict[Any, Any]] = {}
 """By ledger, what was asked of it and the answer."""
 
 
-class Remembered(Effects):
-    """Effects over a small ledger. The same question has the same answer, so it is put once, by whichever test; the
+class Remembered(Ledger):
+    """Ledger over a small ledger. The same question has the same answer, so it is put once, by whichever test; the
     ledger is made when there is a new one."""
 
-    def __init__(self, make: Callable[[], Effects], *, ledger: str) -> None:
-        self._make, self._made, self._known = make, list[Effects](), _ANSWERS.setdefault(ledger, {})
+    def __init__(self, make: Callable[[], Ledger], *, ledger: str) -> None:
+        self._make, self._made, self._known = make, list[Ledger](), _ANSWERS.setdefault(ledger, {})
 
-    def fresh(self) -> Effects:
-        """Effects over the same ledger that remember nothing."""
+    def fresh(self) -> Ledger:
+        """Return queries over the same ledger that remember nothing."""
         return self._make()
 
     def _answer(self, name: str, *arguments: Any, **options: Any) -> Any:
@@ -71,8 +71,8 @@ class Remembered(Effects):
         return self._known[question]
 
     def __exit__(self, *error: Any) -> None:
-        for effects in self._made:
-            effects.__exit__(*error)
+        for each in self._made:
+            each.__exit__(*error)
 
     def table(self, sql: str, *, committed: bool = False, batch: int | None = None, cut: Cut = WHOLE) -> Table:
         made: Table = self._answer("table", sql, committed=committed, batch=batch, cut=cut)
@@ -117,7 +117,7 @@ class Remembered(Effects):
 
 
 class Bench:
-    """A ledger, an effect and a sink."""
+    """A ledger, `expected` and a sink."""
 
     def __init__(
         self,
@@ -137,20 +137,22 @@ class Bench:
         columns = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)
         source = Source(parquet=path / "source.parquet", columns=columns, batches=entries)
 
-        def ask() -> Effects:
+        def ask() -> Ledger:
             _written(path, records, partitions)
-            return Effects(source, where="by hand")
+            return Ledger(source, where="by hand")
 
-        self.effects = Remembered(ask, ledger=json.dumps([records, partitions]))
-        made = self.effects.table(sink.effect or "")
+        self.ledger = Remembered(ask, ledger=json.dumps([records, partitions]))
+        made = self.ledger.table(sink.expected or "")
         self.columns, self.families, self.types = made.columns, made.families, made.types
 
     def rows(self, *only: Span, without: Spans = (), again: tuple[Spans, ...] = ()) -> list[Row]:
-        """The effect over some spans; over all of them if none is named."""
-        return self.effects.table(self.sink.effect or "", cut=Cut(only=only or None, without=without, again=again)).rows
+        """`expected` over some spans; over all of them if none is named."""
+        return self.ledger.table(
+            self.sink.expected or "", cut=Cut(only=only or None, without=without, again=again)
+        ).rows
 
     def first(self, batches: int) -> list[Row]:
-        """The effect over the first batches."""
+        """`expected` over the first batches."""
         return self.rows(*between({}, upto(batches))) if batches else []
 
     def held(self, rows: Sequence[Row]) -> SinkTable:
@@ -182,15 +184,15 @@ class Bench:
             key=self.sink.key,
             expected=expected,
             found=list(expected if found is None else found),
-            aggregate=self.effects.aggregates(self.sink.effect or ""),
+            aggregate=self.ledger.aggregates(self.sink.expected or ""),
         )
         return Scale(
-            effects=self.effects,
+            ledger=self.ledger,
             sink=self.sink,
             position=0,
             case=case,
             table=self.held(case.found),
-            queries=[self.effects.ranges()],
+            queries=[self.ledger.ranges()],
         )
 
     def findings(self, scale: Scale) -> list[Finding]:
@@ -199,7 +201,7 @@ class Bench:
         marked = Comparison(case=scale.case, bad={mark.key for mark in marks})
         examined = Examined(sink=self.sink, name="t", position=0, caught_up=True, table=scale.table, comparison=marked)
         examined.findings = [finding(scale.case, mark) for mark in marks]
-        clues = examined.clues(self.effects)
+        clues = examined.clues(self.ledger)
         options = explanations(examined.findings, clues.totals)
         return certainly(scale, attribute(examined.findings, clues, options))
 
@@ -217,7 +219,7 @@ def benches(path: Path) -> Iterator[Make]:
 
     yield build
     for bench in made:
-        bench.effects.__exit__(None, None, None)
+        bench.ledger.__exit__(None, None, None)
 
 
 def _written(path: Path, records: Sequence[dict[str, Any]], partitions: int) -> None:
@@ -274,6 +276,6 @@ def hit(
     return exposed(scale or bench.scale(), struck, found, many=len(found), until=None, executions=())
 
 
-COUNTED = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
-PEAKS = replace(TOTALS, effect="select account, max(amount) as peak from ledger group by account")
-GRAND = replace(TOTALS, effect="select count(*) as n, sum(amount) as total from ledger", key=())
+COUNTED = replace(TOTALS, expected="select account, count(*) as n from ledger group by account")
+PEAKS = replace(TOTALS, expected="select account, max(amount) as peak from ledger group by account")
+GRAND = replace(TOTALS, expected="select count(*) as n, sum(amount) as total from ledger", key=())

@@ -13,13 +13,13 @@ from harness.component import needs
 from harness.faults import FAULTS, fault
 from harness.faults.base import implied
 from harness.fields.values import ALL
-from harness.load.models import BATCH_MAX
+from harness.load.models import BATCH_MAX, VerdictShape
 from harness.machine import spark_lines
 from harness.operation import Side
 from harness.scenario import (
     MISFITS,
     CrashPoint,
-    Expect,
+    Expected,
     Guarantee,
     Input,
     Kind,
@@ -109,7 +109,7 @@ def sinks(draw: st.DrawFn) -> Sink:
         kind="postgres",
         target=target,
         part=draw(st.sampled_from(["", "second"])),
-        effect=draw(queries(key)) + " -- ledger",
+        expected=draw(queries(key)) + " -- ledger",
         key=key,
         order=draw(st.none() | st.just(order)),
         query=draw(st.none() | folders),
@@ -227,15 +227,15 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
 
 
 @st.composite
-def expectations(draw: st.DrawFn, *, guarantee: Guarantee, ordered: bool) -> Expect:
+def expectations(draw: st.DrawFn, *, guarantee: Guarantee, ordered: bool) -> Expected:
     """What can be expected under a guarantee."""
     legal = {Kind.RECOVERED, *([] if ordered else [Kind.MISORDERED])}
     legal |= {Kind.DUPLICATED} if guarantee is Guarantee.AT_LEAST_ONCE else set()
     kinds = draw(st.lists(st.sampled_from([kind for kind in Kind if kind not in legal]), max_size=3, unique=True))
     if kinds:
         always = MISFITS.isdisjoint(kinds) and draw(st.booleans())
-        return Expect(word=Word.VIOLATED, kinds=tuple(kinds), without_faults=always)
-    return Expect(word=draw(st.sampled_from([Word.HELD, Word.INCONCLUSIVE, Word.UNTESTED])))
+        return Expected(word=Word.VIOLATED, kinds=tuple(kinds), without_faults=always)
+    return Expected(word=draw(st.sampled_from([Word.HELD, Word.INCONCLUSIVE, Word.UNTESTED])))
 
 
 @st.composite
@@ -246,11 +246,11 @@ def swept(draw: st.DrawFn, scenario: Scenario) -> Scenario:
         return scenario
     plain = expectations(guarantee=scenario.guarantee, ordered=any(sink.order for sink in scenario.sinks))
     each = plain.map(lambda found: replace(found, without_faults=False))
-    at = draw(st.dictionaries(lines, each, max_size=3))
+    at = draw(st.dictionaries(lines.filter(lambda name: name not in VerdictShape.model_fields), each, max_size=3))
     # A sweep is never expected to be inconclusive, and a pipeline that is wrong without faults is not swept.
-    kinds = () if scenario.expect.without_faults else scenario.expect.kinds
-    expect = Expect(at=at) if at else Expect(word=Word.VIOLATED, kinds=kinds) if kinds else Expect()
-    return replace(scenario, schedule=(), crash_points=names, expect=expect)
+    kinds = () if scenario.verdict.without_faults else scenario.verdict.kinds
+    expected = Expected(at=at) if at else Expected(word=Word.VIOLATED, kinds=kinds) if kinds else Expected()
+    return replace(scenario, schedule=(), crash_points=names, verdict=expected)
 
 
 @st.composite
@@ -283,7 +283,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         restart=Restart(
             delay_s=draw(st.just(0.0) | times), max_restarts=draw(st.integers(0, 1000)), spark=draw(sparks)
         ),
-        expect=draw(expectations(guarantee=guarantee, ordered=any(sink.order for sink in shown))),
+        verdict=draw(expectations(guarantee=guarantee, ordered=any(sink.order for sink in shown))),
         timeout_s=within_s,
         quiet_period_s=draw(times),
         tags=tuple(draw(st.lists(tags, max_size=3))),

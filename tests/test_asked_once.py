@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from harness.effect import Effects, Source
+from harness.ledger import Ledger, Source
 from harness.run_folder import ledger
 from tests.asked_once import AskedOnce
 
@@ -24,7 +24,7 @@ QUESTIONS = [
     methodcaller("ranges"),
     methodcaller("columns"),
     methodcaller("size"),
-    lambda effects: list(effects.origins(["_offset"])),
+    lambda ledger: list(ledger.origins(["_offset"])),
 ]
 
 
@@ -37,7 +37,7 @@ def source(tmp_path: Path) -> Source:
 
 
 @pytest.mark.parametrize("ask", QUESTIONS)
-def test_what_has_been_closed_answers_nothing_known_or_new(source: Source, ask: Callable[[Effects], object]) -> None:
+def test_what_has_been_closed_answers_nothing_known_or_new(source: Source, ask: Callable[[Ledger], object]) -> None:
     with AskedOnce(source, where="by hand") as first:
         answer = ask(first)
     with AskedOnce(source, where="by hand") as again:

@@ -24,7 +24,7 @@ SCENARIO = """
 name: bad
 pipeline: {{entry: job.py, args: ["{{kafka.bootstrap}}", "{{topic}}"]}}
 setup: {{postgres: "create table t (id bigint)"}}
-sink: {{postgres: t, effect: select id from ledger, key: [id]}}
+sink: {{postgres: t, expected: select id from ledger, key: [id]}}
 schedule: [{{when: {{point: sink-committed, batch: 1}}, do: kill driver}}]
 timeout: {within}
 """

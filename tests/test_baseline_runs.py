@@ -26,14 +26,14 @@ from harness.run.baseline import runs as baseline_runs
 from harness.run.baseline.digest import files, inherited
 from harness.run.baseline.runs import baseline_run, digest
 from harness.run_folder.store import RunFolder
-from harness.scenario import CrashPoint, Expect, Input, Pipeline, Scenario, Sink, Step, Word
+from harness.scenario import CrashPoint, Expected, Input, Pipeline, Scenario, Sink, Step, Word
 from harness.sinks import SINKS
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import trigger
 from tests.limits import examples
 from tests.windows import TOLD, windowed
 
-SINK = Sink(kind="postgres", target="payments", effect="select id from ledger", key=("id",))
+SINK = Sink(kind="postgres", target="payments", expected="select id from ledger", key=("id",))
 CLAIM = Scenario(
     name="payments",
     pipeline=Pipeline(entry="jobs/p.py", args=("--topic", "{topic}"), env={"A": "1"}, conf={"spark.x": "1"}),
@@ -82,7 +82,7 @@ def sink(**changed: Any) -> Scenario:
         replace(CLAIM, setup={}),
         replace(CLAIM, input=Input(records=7)),
         replace(CLAIM, quiet_period_s=3.0),
-        sink(effect="select id from ledger where id > 1"),
+        sink(expected="select id from ledger where id > 1"),
         sink(key=()),
         sink(target="other"),
     ],
@@ -93,7 +93,7 @@ def test_what_decides_a_baseline_run_decides_its_digest(root: Path, other: Scena
 
 def test_what_a_baseline_run_has_nothing_to_do_with_does_not(root: Path) -> None:
     step = Step(when=trigger("point", CrashPoint.SINK_COMMITTED), do=fault("kill driver"))
-    other = replace(CLAIM, schedule=(step,), expect=Expect(word=Word.UNTESTED), why="because", path="elsewhere.yaml")
+    other = replace(CLAIM, schedule=(step,), verdict=Expected(word=Word.UNTESTED), why="because", path="elsewhere.yaml")
     again = {**STACK, "session": "s2", "kafka": {"version": "4.2.0", "cluster_id": "k2"}}
     assert key(root, other) == key(root) == key(root, stack=again)
     assert key(root, seed=1) != key(root) != key(root, stack={**STACK, "java": "21"})

@@ -219,7 +219,7 @@ def test_a_run_takes_the_place_of_earlier_ones_unless_they_are_of_its_commit() -
 @pytest.mark.slow
 def test_what_each_run_came_to_is_what_its_scenario_expects() -> None:
     for name, verdicts in runs(PAGE.read_text(encoding="utf-8")).items():
-        expected = scenario(ROOT / "scenarios" / f"{name}.yaml").expect
+        expected = scenario(ROOT / "scenarios" / f"{name}.yaml").verdict
         for verdict in verdicts:
             word, _, kinds = verdict.partition(": ")
             assert word == expected.word, name

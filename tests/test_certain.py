@@ -52,9 +52,11 @@ def test_under_exactly_once_nothing_is_asked(make: Make) -> None:
     assert {each.harms for each in out} == {NOTHING}
 
 
-NETS = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
-PEAK = replace(TOTALS, effect="select account, max(amount) as peak from ledger group by account")
-ONES = replace(TOTALS, effect="select id as account, sum(amount) as total from ledger group by id having count(*) < 2")
+NETS = replace(TOTALS, expected="select account, sum(amount) as total from ledger group by account")
+PEAK = replace(TOTALS, expected="select account, max(amount) as peak from ledger group by account")
+ONES = replace(
+    TOTALS, expected="select id as account, sum(amount) as total from ledger group by id having count(*) < 2"
+)
 
 
 def test_of_a_column_that_records_make_smaller_nothing_is_said(make: Make) -> None:
@@ -87,7 +89,7 @@ def test_of_what_is_no_number_nothing_is_said(make: Make) -> None:
 
 
 def test_where_a_key_has_several_totals_nobody_can_tell_which_is_which(make: Make) -> None:
-    bench = make(replace(TOTALS, effect="select account, id % 8 < 4 as low, count(*) as n from ledger group by all"))
+    bench = make(replace(TOTALS, expected="select account, id % 8 < 4 as low, count(*) as n from ledger group by all"))
     for allows in (Harm.LOSS, Harm.REPETITION):
         out = bench.findings(replace(bench.scale(bench.rows(again=(batch(1),))), allows=allows))
         assert {(each.kind, each.vague, each.harms) for each in out} == {(Kind.WRONG_AGGREGATE, True, NOTHING)}
@@ -110,8 +112,8 @@ def row(bench: Bench, end: Sequence[Row], allows: Harm) -> set[tuple[Kind, bool]
     return {(each.kind, each.vague) for each in bench.findings(replace(bench.scale(end), allows=allows))}
 
 
-ALIKE = replace(PER_RECORD, effect="select account from ledger", key=())
-ACCOUNT = replace(PER_RECORD, effect="select account, amount from ledger", key=("account",))
+ALIKE = replace(PER_RECORD, expected="select account from ledger", key=())
+ACCOUNT = replace(PER_RECORD, expected="select account, amount from ledger", key=("account",))
 
 
 def test_a_row_of_several_records_hides_what_the_guarantee_forbids(make: Make) -> None:
@@ -128,12 +130,12 @@ def test_a_row_of_several_records_hides_what_the_guarantee_forbids(make: Make) -
 
 def test_a_row_of_one_record_hides_nothing_beside_a_row_of_several(make: Make) -> None:
     alone = [{**each, "account": "a9" if each["id"] == 7 else each["account"]} for each in values(40)]
-    bench = make(replace(ALIKE, effect="select account, '' as x from ledger", key=("x",)), records=alone)
+    bench = make(replace(ALIKE, expected="select account, '' as x from ledger", key=("x",)), records=alone)
     again: list[Row] = [*bench.rows(), ("a9", "")]
     assert row(bench, again, Harm.REPETITION) == {(Kind.DUPLICATED, False)}
     assert row(bench, [*bench.rows(), ("a0", "")], Harm.REPETITION) == {(Kind.DUPLICATED, True)}
     twins = [{**each, "account": "a9" if each["id"] in (7, 8) else each["account"]} for each in values(40)]
-    bench = make(replace(ALIKE, effect="select account, '' as x from ledger", key=("x",)), records=twins)
+    bench = make(replace(ALIKE, expected="select account, '' as x from ledger", key=("x",)), records=twins)
     assert row(bench, [*bench.rows(), ("a9", "")], Harm.REPETITION) == {(Kind.DUPLICATED, True)}
 
 
@@ -197,7 +199,7 @@ def test_nothing_is_claimed_that_was_not_done(
 ) -> None:
     """Any records may be lost, and others counted twice."""
     records = [{"id": i, "account": f"a{i % 2}", "amount": str(amount)} for i, amount in enumerate(amounts)]
-    sink = replace(TOTALS, effect=shape, key=tuple(filter(None, [SHAPES[shape]])))
+    sink = replace(TOTALS, expected=shape, key=tuple(filter(None, [SHAPES[shape]])))
     bench = Bench(tmp_path_factory.mktemp("ledger"), sink, records=records, partitions=1)
     lost, again = some[0], some[1] - some[0]
     end = bench.rows(without=spans(lost), again=(spans(again),) if again else ())
@@ -208,4 +210,4 @@ def test_nothing_is_claimed_that_was_not_done(
         assert Harm.REPETITION not in each.harms or again & mine
         answer = violates(each, guarantee, harms=each.harms, shown=Shown.CLEAN, struck=True)
         assert answer is not True or (lost if least else again)
-    bench.effects.__exit__(None, None, None)
+    bench.ledger.__exit__(None, None, None)

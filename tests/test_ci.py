@@ -80,7 +80,7 @@ def test_an_annotation_is_on_the_line_that_says_what_is_expected(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path.parent))
-    Path("a.yaml").write_text("# expect: x\nname: a\nsink:\n  expect: y\nexpect: held\n")
+    Path("a.yaml").write_text("# verdict: x\nname: a\nsink:\n  verdict: y\nverdict: held\n")
     Path("b.yaml").write_text("# b\nname: a\n")
     Path("c.yaml").write_bytes(b"\xff\x00")
     assert [places.line(f"{name}.yaml") for name in "abcd"] == [5, 2, 1, 1]

@@ -30,7 +30,7 @@ from tests.strategies import project
 GOOD = """\
 name: a payment is written once
 pipeline: pipelines/pay.py
-sink: {postgres: t, effect: select id from ledger, key: [id]}
+sink: {postgres: t, expected: select id from ledger, key: [id]}
 schedule: [{when: {batch: 3}, do: crash before offset commit}]
 seed: 5
 """

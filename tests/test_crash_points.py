@@ -127,7 +127,7 @@ def programs(row: list[str]) -> set[str]:
 
 def said(scenario: Scenario) -> str:
     """What it expects, as the page says it."""
-    return ", ".join(kind.value for kind in scenario.expect.kinds) or str(scenario.expect.word)
+    return ", ".join(kind.value for kind in scenario.verdict.kinds) or str(scenario.verdict.word)
 
 
 def test_each_row_has_all_places_and_no_more() -> None:

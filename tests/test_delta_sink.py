@@ -228,7 +228,7 @@ def test_rows_are_not_counted(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").touch()
     (tmp_path / "program.py").touch()
     (tmp_path / "one.yaml").write_text(
-        "name: x\npipeline: program.py\nsink: {delta: payments, effect: select id from ledger, key: [id]}\n"
+        "name: x\npipeline: program.py\nsink: {delta: payments, expected: select id from ledger, key: [id]}\n"
         "schedule: [{when: {rows: 5, batch: 2}, do: crash mid-sink}]\n"
     )
     with pytest.raises(ScenarioError, match=r"rows cannot be counted: no sink counts its rows"):

@@ -232,11 +232,11 @@ def test_a_run_that_ended_early_is_run_again_from_its_file(tmp_path: Path) -> No
     failed = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     run = {"path": "s/a b.yaml", "seed": 7, "command": "onceproof run 's/a b.yaml' --seed 7 --stack containers"}
     stack = {"asked": "--stack containers"}
-    failed.save(0, run={**run, "stack": stack, "outcome": {"error": "the effect of sink is no query"}})
+    failed.save(0, run={**run, "stack": stack, "outcome": {"error": "`expected` of sink is no query"}})
     with pytest.raises(HarnessError) as refusal:
         opened(failed.path)
     assert str(refusal.value).endswith(f"no query. Once that is mended: {run['command']}")
-    failed.save(0, run={"path": "", "seed": 7, "command": "", "outcome": {"error": "the effect of sink is no query"}})
+    failed.save(0, run={"path": "", "seed": 7, "command": "", "outcome": {"error": "`expected` of sink is no query"}})
     with pytest.raises(
         HarnessError, match="mended in the scenario, run it again; where nothing is wrong with that: onc"
     ):

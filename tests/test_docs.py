@@ -46,7 +46,7 @@ TWINS = [Kind.DUPLICATED, Kind.LOST, Kind.WRONG_AGGREGATE, Kind.STALLED]
 def test_the_page_says_which_kinds_have_scenarios_and_which_are_planted() -> None:
     """What no scenario here expects has a test that plants it; a new scenario's kind has to move to the twins."""
     files = sorted((HOUSE / "scenarios").rglob("*.yaml"))
-    shown = {kind for path in files for kind in shipped(path).expect.kinds}
+    shown = {kind for path in files for kind in shipped(path).verdict.kinds}
     assert shown == {*TWINS}
     parts = sections(FINDINGS)
     assert {kind for kind in Kind if "**Twins.**" in parts[kind.value]} == {*TWINS}
@@ -59,9 +59,9 @@ def test_the_page_says_which_kinds_have_scenarios_and_which_are_planted() -> Non
 def test_a_twin_has_the_finding_and_the_other_one_holds(kind: Kind) -> None:
     twins = sections(FINDINGS)[kind.value].partition("**Twins.**")[2]
     linked = [shipped((DOCS / name).resolve()) for name, _ in LINK.findall(twins) if name.endswith(".yaml")]
-    words = [scenario.expect.word for scenario in linked]
+    words = [scenario.verdict.word for scenario in linked]
     assert words == [Word.VIOLATED, Word.HELD] * (len(words) // 2) and words
-    assert all(kind in scenario.expect.kinds for scenario in linked if scenario.expect.word is Word.VIOLATED)
+    assert all(kind in scenario.verdict.kinds for scenario in linked if scenario.verdict.word is Word.VIOLATED)
 
 
 def anchors(page: Path) -> set[str]:

@@ -678,9 +678,9 @@ SCENARIO = """
 name: a program of DStreams
 pipeline: {{entry: p.py, progress: {progress}}}
 input: {{source: {source}}}
-sink: {{postgres: payments, effect: select id from ledger, key: [id]}}
+sink: {{postgres: payments, expected: select id from ledger, key: [id]}}
 schedule: [{{when: {when}, do: {do}}}]
-expect: held
+verdict: held
 """
 KILL = "crash application"
 

@@ -38,7 +38,7 @@ pipeline: {{entry: job.py, args: ["{{kafka.bootstrap}}", "{{topic}}", {args}, "{
 {setup}
 sink: {sink}
 schedule: [{{when: {{point: sink-committed, batch: {batch}}}, do: kill driver}}]
-expect: held
+verdict: held
 timeout: 120s
 """
 MAKES = 'cursor.execute("create table if not exists kept (id bigint primary key)")'
@@ -59,7 +59,7 @@ def test_a_wrong_column_in_the_sink_s_query_is_told_before_the_driver_starts(tmp
     code, said = run(
         tmp_path,
         INTO_POSTGRES.replace("MAKE", "pass"),
-        "{postgres: select idd from kept, effect: select id as idd from ledger, key: [idd]}",
+        "{postgres: select idd from kept, expected: select id as idd from ledger, key: [idd]}",
         setup='setup: {postgres: "create table kept (id bigint primary key)"}',
     )
     assert code == 4, said
@@ -72,10 +72,10 @@ def test_a_sink_that_the_pipeline_makes_with_other_types_is_told_after_its_first
     code, said = run(
         tmp_path,
         INTO_POSTGRES.replace("MAKE", MAKES.replace("id bigint", "id text")),
-        "{postgres: kept, effect: select id from ledger, key: [id]}",
+        "{postgres: kept, expected: select id from ledger, key: [id]}",
     )
     assert code == 4, said
-    assert "column id is BIGINT in the effect and text in the sink" in said
+    assert "column id is BIGINT in `expected` and text in the sink" in said
     assert "fault hit" not in said
 
 
@@ -85,7 +85,7 @@ def test_a_sink_that_is_not_there_after_the_first_batch_is_named_at_once(tmp_pat
     code, said = run(
         tmp_path,
         INTO_POSTGRES.replace("MAKE", MAKES),
-        "{postgres: select id from kpet, effect: select id from ledger, key: [id]}",
+        "{postgres: select id from kpet, expected: select id from ledger, key: [id]}",
     )
     assert code == 3, said
     early = said.index("is not there after the first committed batch, or not yet")
@@ -101,7 +101,7 @@ def test_a_sink_that_the_pipeline_makes_late_is_no_mistake(tmp_path: Path) -> No
     code, said = run(
         tmp_path,
         "waiting = []\n" + INTO_POSTGRES.replace("MAKE", late),
-        "{postgres: kept, effect: select id from ledger, key: [id]}",
+        "{postgres: kept, expected: select id from ledger, key: [id]}",
         batch=6,
     )
     assert code == 0, said
@@ -115,7 +115,7 @@ def test_a_record_of_a_topic_that_never_can_be_read_is_told_after_the_first_batc
     code, said = run(
         tmp_path,
         INTO_KAFKA,
-        "{kafka: out, columns: id bigint, effect: select id from ledger, key: [id]}",
+        "{kafka: out, columns: id bigint, expected: select id from ledger, key: [id]}",
         args='"{kafka.out.topic}"',
     )
     assert code == 4, said

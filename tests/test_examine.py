@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from harness.checkers.cells import Row
-from harness.effect import WHOLE, Effects, Table
 from harness.judge.examine import SHUFFLES
 from harness.judge.sinks import VAGUE
+from harness.ledger import WHOLE, Ledger, Table
 from harness.scenario import Guarantee, Kind, Sink, Word
 from tests.corpus.own_offsets import by_hand
 from tests.corpus.run_builder import RunBuilder, run_builder
 from tests.folders import COLUMNS, PER_RECORD, TOTALS, TYPES, Folder, Injected, judge, payments, totals
 
-COUNTS = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
+COUNTS = replace(TOTALS, expected="select account, count(*) as n from ledger group by account")
 HONEST: list[Row] = [("a0", "20"), ("a1", "20")]
 
 
@@ -47,7 +47,7 @@ def test_neither_of_two_sinks_that_were_tried_is_named_nor_one_that_nobody_could
 
 def test_a_single_total_under_another_key_is_another_table_s(folder: Folder) -> None:
     """Where its value is all the key that it has, it is a wrong total; with a key of its own it is apart."""
-    folder.claim(sinks=(replace(TOTALS, effect="select 'all' as account, count(*) as n, 1.5 as total from ledger"),))
+    folder.claim(sinks=(replace(TOTALS, expected="select 'all' as account, count(*) as n, 1.5 as total from ledger"),))
     folder.tables = [[("other", "40", "1.5")]]
     folder.baseline_runs = [folder.tables]
     verdict = judge(folder)
@@ -58,13 +58,13 @@ def test_a_single_total_under_another_key_is_another_table_s(folder: Folder) -> 
 def test_a_long_ledger_is_tried_in_one_other_order(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, most: int, orders: list[int]
 ) -> None:
-    tried, table = [], Effects.table
+    tried, table = [], Ledger.table
 
-    def asked(effects: Effects, sql: str, **options: Any) -> Table:
+    def asked(ledger: Ledger, sql: str, **options: Any) -> Table:
         tried.append(options.get("cut", WHOLE).order)
-        return table(effects, sql, **options)
+        return table(ledger, sql, **options)
 
-    monkeypatch.setattr(Effects, "table", asked)
+    monkeypatch.setattr(Ledger, "table", asked)
     monkeypatch.setattr(import_module("harness.judge.examine"), "SHUFFLED_MAX", most)
     folder.claim(sinks=(TOTALS,))
     folder.tables = [totals(folder.records)]
@@ -73,10 +73,10 @@ def test_a_long_ledger_is_tried_in_one_other_order(
 
 
 def test_an_infinite_total_hides_no_error_of_another_one(folder: Folder) -> None:
-    effect = (
+    expected = (
         "select account, sum(case when id = 0 then 'inf'::double else amount::double end) / 10 as mean from ledger "
     )
-    folder.claim(sinks=(replace(TOTALS, effect=f"{effect} group by account"),))
+    folder.claim(sinks=(replace(TOTALS, expected=f"{expected} group by account"),))
     folder.types = [[("account", "text", "text"), ("mean", "double precision", "float")]]
     means = {f"a{n}": sum(float(r["amount"]) for r in folder.records if r["account"] == f"a{n}") / 10 for n in range(4)}
     folder.tables = [[("a0", "inf"), ("a1", "7.0"), ("a2", str(means["a2"])), ("a3", str(means["a3"]))]]
@@ -94,8 +94,8 @@ def test_a_shared_key_is_named_with_all_its_columns(folder: Folder) -> None:
 
 def test_a_tiny_total_has_no_room_for_an_error(folder: Folder) -> None:
     """What sums round by is a part of the numbers that went in, however small these are."""
-    effect = "select account, sum(id * 1e-13::double) as total from ledger group by account"
-    folder.claim(sinks=(replace(TOTALS, effect=effect),))
+    expected = "select account, sum(id * 1e-13::double) as total from ledger group by account"
+    folder.claim(sinks=(replace(TOTALS, expected=expected),))
     folder.types = [[("account", "text", "text"), ("total", "double precision", "float")]]
     sums = {f"a{n}": sum(r["id"] * 1e-13 for r in folder.records if r["account"] == f"a{n}") for n in range(4)}
     folder.tables = [[*((account, repr(total)) for account, total in sums.items() if account != "a1"), ("a1", "1e-13")]]
@@ -108,7 +108,9 @@ def test_a_sum_rounds_by_a_part_of_the_largest_number_that_went_in(folder: Folde
     folder.records[0]["amount"] = large
     for record in folder.records[4::4]:
         record["amount"] = "111111111" if large[0] == "-" else "-111111111"
-    folder.claim(sinks=(replace(TOTALS, effect="select account, sum(amount::double) as total from ledger group by 1"),))
+    folder.claim(
+        sinks=(replace(TOTALS, expected="select account, sum(amount::double) as total from ledger group by 1"),)
+    )
     folder.types = [[("account", "text", "text"), ("total", "double precision", "float")]]
     sums = {f"a{n}": sum(float(r["amount"]) for r in folder.records if r["account"] == f"a{n}") for n in range(4)}
     folder.tables = [[("a0", repr(sums["a0"] + 0.5)), *((f"a{n}", repr(sums[f"a{n}"])) for n in (1, 2, 3))]]
@@ -130,9 +132,9 @@ def test_every_kind_that_was_cut_is_named_under_a_weaker_guarantee(
     assert not any("too many" in reason for reason in judge(other).reasons)
 
 
-def test_of_an_effect_that_hides_what_happened_the_note_says_why_nobody_can_tell(folder: Folder) -> None:
+def test_of_a_query_that_hides_what_happened_the_note_says_why_nobody_can_tell(folder: Folder) -> None:
     few = "select account, count(*) as n from ledger group by account having count(*) < 11"
-    folder.claim(guarantee=Guarantee.AT_MOST_ONCE, sinks=(replace(TOTALS, effect=few),))
+    folder.claim(guarantee=Guarantee.AT_MOST_ONCE, sinks=(replace(TOTALS, expected=few),))
     folder.types = [TYPES["totals"][:2]]
     folder.tables = [[("a0", "9"), ("a1", "9"), ("a2", "10"), ("a3", "10")]]
     verdict = judge(folder)
@@ -140,8 +142,8 @@ def test_of_an_effect_that_hides_what_happened_the_note_says_why_nobody_can_tell
     assert verdict.reasons[-1] == "2 findings may hide what the guarantee forbids, or be what it allows"
 
 
-def test_rows_that_several_records_give_are_vague_and_their_effect_is_not(folder: Folder) -> None:
-    alike = replace(PER_RECORD, effect="select account from ledger", key=())
+def test_rows_that_several_records_give_are_vague_and_their_query_is_not(folder: Folder) -> None:
+    alike = replace(PER_RECORD, expected="select account from ledger", key=())
     folder.claim(guarantee=Guarantee.AT_MOST_ONCE, sinks=(alike,))
     folder.types = [TYPES["payments"][1:2]]
     folder.tables = [[(record["account"],) for record in folder.records[1:]]]
@@ -151,15 +153,15 @@ def test_rows_that_several_records_give_are_vague_and_their_effect_is_not(folder
     assert verdict.reasons[-1] == "1 findings may hide what the guarantee forbids, or be what it allows"
 
 
-def test_an_effect_that_cannot_be_run_over_a_part_exposes_nothing(folder: Folder) -> None:
+def test_a_query_that_cannot_be_run_over_a_part_exposes_nothing(folder: Folder) -> None:
     whole = "case when count(*) < 10 then error('too few')::bigint else count(*) end"
-    folder.claim(sinks=(replace(TOTALS, effect=f"select account, {whole} as n from ledger group by account"),))
+    folder.claim(sinks=(replace(TOTALS, expected=f"select account, {whole} as n from ledger group by account"),))
     folder.types = [TYPES["totals"][:2]]
     folder.tables = [[("a0", "11"), *((f"a{n}", "10") for n in (1, 2, 3))]]
     folder.injections = [Injected(tables=[[("a0", "5"), ("a1", "5")]])]
     verdict = judge(folder)
     (reason,) = [each for each in verdict.reasons if "too few" in each]
-    assert "the effect of postgres totals cannot be run with records left out or counted twice" in reason
+    assert "`expected` of postgres totals cannot be run with records left out or counted twice" in reason
     assert (verdict.word, [each.key for each in verdict.findings]) == (Word.VIOLATED, [{"account": "a0"}])
 
 
@@ -196,10 +198,10 @@ def test_of_two_sinks_of_one_name_the_place_says_which_folds_equal_rows(tmp_path
 
 
 def test_a_key_whose_ledger_column_has_no_exact_text_still_names_its_finding(folder: Folder) -> None:
-    """The effect makes a number of a list of that name: which record is missing cannot be looked up by the key."""
+    """`expected` makes a number of a list of that name: which record is missing cannot be looked up by the key."""
     listed = {"name": "id", "type": "INTEGER[]", "expression": "[(value ->> '$.id')::integer]"}
     folder.columns = [listed, *COLUMNS[1:]]
-    folder.claim(sinks=(replace(PER_RECORD, effect="select id[1] as id, account, amount from ledger"),))
+    folder.claim(sinks=(replace(PER_RECORD, expected="select id[1] as id, account, amount from ledger"),))
     assert judge(folder).word is Word.HELD
     folder.path = folder.path.with_name("short")
     folder.tables = [payments(folder.records)[:-1]]

@@ -91,7 +91,7 @@ def test_the_wheel_alone_knows_the_repository(place: Place) -> None:
     done = place.call("python -m pytest properties --collect-only -q -p no:cacheprovider")
     assert "properties/test_invoices.py::test_each_invoice_is_there_once\n" in done.stdout, done.stdout + done.stderr
     plans = [place.call(f"onceproof run scenarios --dry-run --shard {number}/2").stdout for number in (1, 2)]
-    assert [json.loads(plan)["expect"]["word"] for plan in plans] == ["held", "violated"]
+    assert [json.loads(plan)["verdict"]["word"] for plan in plans] == ["held", "violated"]
 
 
 @pytest.mark.stack

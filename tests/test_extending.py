@@ -42,7 +42,7 @@ NAMES: dict[str, Registry[Any]] = {
 SCENARIO = """\
 name: a broker is restarted when the driver says so
 pipeline: pay.py
-sink: {postgres: orders, effect: "select id, shop from ledger", key: [id]}
+sink: {postgres: orders, expected: "select id, shop from ledger", key: [id]}
 input: {workload: orders, source: redis_list, records: 20, keys: 3}
 schedule: [{when: {driver_log: ready}, do: run command, command: COMMAND}]
 """

@@ -441,7 +441,7 @@ def test_mistakes_of_a_scenario_are_told(tmp_path: Path, case: tuple[str, str]) 
     place, words = case
     (tmp_path / "pytest.ini").touch()
     (tmp_path / "program.py").touch()
-    said = f"{place[:-1]}, effect: select id from ledger, key: [id]}}"
+    said = f"{place[:-1]}, expected: select id from ledger, key: [id]}}"
     (tmp_path / "one.yaml").write_text(f"name: x\npipeline: program.py\nsink: {said}\n")
     with pytest.raises(ScenarioError, match=words):
         scenarios.load(tmp_path / "one.yaml")
@@ -451,7 +451,7 @@ def test_rows_are_not_counted(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").touch()
     (tmp_path / "program.py").touch()
     (tmp_path / "one.yaml").write_text(
-        "name: x\npipeline: program.py\nsink: {files: payments, effect: select id from ledger, key: [id]}\n"
+        "name: x\npipeline: program.py\nsink: {files: payments, expected: select id from ledger, key: [id]}\n"
         "schedule: [{when: {rows: 5, batch: 2}, do: crash mid-sink}]\n"
     )
     with pytest.raises(ScenarioError, match=r"rows cannot be counted: no sink counts its rows"):

@@ -1,4 +1,4 @@
-"""DuckDB's own catalogue of functions, in the version that is installed: what of it an effect may ask."""
+"""DuckDB's own catalogue of functions, in the version that is installed: what of it `expected` may ask."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import cache
 import duckdb
 import pytest
 
-from harness.effect.functions import OUTSIDE, STEADY, known, with_macros
+from harness.ledger.functions import OUTSIDE, STEADY, known, with_macros
 from harness.run_folder.database import connection
 
 Overload = tuple[str, str, list[str]]
@@ -74,7 +74,7 @@ def answers() -> dict[str, str]:
 
 @pytest.mark.subprocess
 def test_what_is_allowed_answers_the_same_at_another_time_and_place() -> None:
-    """The zone of an effect's clock is locked, so what asks for the zone is made of its arguments."""
+    """The zone of `expected`'s clock is locked, so what asks for the zone is made of its arguments."""
     here = answers()
     elsewhere = {**os.environ, "TZ": "America/New_York"}
     done = subprocess.run(

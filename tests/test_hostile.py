@@ -41,12 +41,12 @@ def test_the_first_batch_with_records_is_hit_and_named(play: Play, flags: tuple[
 @pytest.mark.parametrize(("last", "word"), [(40, Word.UNTESTED), (400, Word.VIOLATED)])
 def test_a_hit_batch_counts_by_what_its_filter_lets_through(play: Play, last: int, word: Word) -> None:
     kept = f"id < {last}"
-    effect = f"select id, account, amount from ledger where {kept}"
-    to = {"postgres": "payments", "effect": effect, "key": ["id"]}
+    expected = f"select id, account, amount from ledger where {kept}"
+    to = {"postgres": "payments", "expected": expected, "key": ["id"]}
     verdict = play("payments", "--where", kept, sink=to).verdict
     assert verdict.steps[0].hit
     assert verdict.word is word
-    assert ("records pass the effect" in said(verdict)) == (word is Word.UNTESTED)
+    assert ("records pass `expected`" in said(verdict)) == (word is Word.UNTESTED)
 
 
 # 4: errors that cancel.
@@ -63,28 +63,28 @@ def test_a_batch_lost_without_faults_and_one_of_its_size_counted_twice_are_never
     assert "gives the same totals" in said(verdict)
 
 
-# 6: an effect that is wrong.
+# 6: `expected` that is wrong.
 
 
-def test_a_wrong_effect_is_no_violation(play: Play) -> None:
-    effect = "select id, account, cast(amount * 2 as decimal(12, 2)) as amount from ledger"
-    to = {"postgres": "payments", "effect": effect, "key": ["id"]}
+def test_a_wrong_query_is_no_violation(play: Play) -> None:
+    expected = "select id, account, cast(amount * 2 as decimal(12, 2)) as amount from ledger"
+    to = {"postgres": "payments", "expected": expected, "key": ["id"]}
     result = play("payments", "--once", setup=ONCE, sink=to)
     assert (result.verdict.word, set(result.verdict.kinds())) == (Word.ERROR, {"corrupted"})
-    assert "effect and pipeline do not fit" in said(result.verdict)
+    assert "`expected` and pipeline do not fit" in said(result.verdict)
     assert blamed(result.verdict.findings) == {()}
-    right = play.claimed(result, effect="select id, account, amount from ledger")
+    right = play.claimed(result, expected="select id, account, amount from ledger")
     assert (right.word, right.findings) == (Word.HELD, ())
 
 
-def test_an_effect_with_ties_is_an_error(play: Play) -> None:
+def test_a_query_with_ties_is_an_error(play: Play) -> None:
     number = "select id, account, row_number() over (partition by account order by {}) as seq from ledger"
-    to = {"postgres": "payments", "effect": number.format("currency"), "key": ["id"]}
+    to = {"postgres": "payments", "expected": number.format("currency"), "key": ["id"]}
     setup = {"postgres": "create table payments (id bigint primary key, account text, seq bigint)"}
     result = play("payments", "--once", "--columns", "id,account,seq", setup=setup, sink=to)
     assert result.verdict.word is Word.ERROR
     assert "when the ledger is in another order" in said(result.verdict)
-    right = play.claimed(result, effect=number.format("_offset"))
+    right = play.claimed(result, expected=number.format("_offset"))
     assert (right.word, right.findings) == (Word.HELD, ())
 
 
@@ -101,7 +101,7 @@ def test_at_most_once_allows_the_loss_of_what_was_exposed(play: Play) -> None:
 
 DISTINCT = {
     "postgres": "select distinct id, account from payments",
-    "effect": "select id, account from ledger",
+    "expected": "select id, account from ledger",
     "key": ["id"],
 }
 

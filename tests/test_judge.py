@@ -25,7 +25,19 @@ from harness.judge.examine import FINDINGS_MAX
 from harness.judge.read_folder import done as committed_all
 from harness.run_folder import ledger
 from harness.run_folder.ledger import State
-from harness.scenario import Evidence, Expect, Finding, Guarantee, Harm, Kind, Order, RecordRef, Sink, Verdict, Word
+from harness.scenario import (
+    Evidence,
+    Expected,
+    Finding,
+    Guarantee,
+    Harm,
+    Kind,
+    Order,
+    RecordRef,
+    Sink,
+    Verdict,
+    Word,
+)
 from harness.sinks.reading import read
 from harness.sinks.table import SinkTable, save
 from harness.snapshot import Batch, Query
@@ -72,7 +84,7 @@ def test_an_honest_pipeline_holds(folder: Folder) -> None:
 
 def test_a_batch_written_twice_is_named_with_records_batch_and_fault(folder: Folder) -> None:
     folder.tables = [payments(folder.records) + payments(folder.records[10:20])]
-    folder.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
+    folder.claim(verdict=Expected(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
     verdict = judge(folder)
     assert (verdict.word, verdict.as_expected, kinds(verdict)) == (Word.VIOLATED, True, {"duplicated": 10})
     assert [finding.key["id"] for finding in verdict.findings] == [str(i) for i in range(10, 20)]
@@ -143,7 +155,7 @@ def test_two_tables_of_other_shapes_swapped_are_untested(folder: Folder) -> None
     verdict = judge(folder)
     assert verdict.word is Word.UNTESTED
     assert (
-        "postgres payments: the effect has columns id, account, amount; the sink has account, n, total"
+        "postgres payments: `expected` has columns id, account, amount; the sink has account, n, total"
         in verdict.reasons
     )
     assert "no error was planted to test the checker" in verdict.reasons
@@ -154,7 +166,7 @@ def test_types_that_differ_are_untested_and_named(folder: Folder) -> None:
     verdict = judge(folder)
     assert verdict.word is Word.UNTESTED
     assert verdict.reasons[0] == (
-        "postgres payments: column amount is DECIMAL(12,2) in the effect and double precision in the sink; "
+        "postgres payments: column amount is DECIMAL(12,2) in `expected` and double precision in the sink; "
         "cast one of them, so that the values can be compared exactly"
     )
 
@@ -162,12 +174,15 @@ def test_types_that_differ_are_untested_and_named(folder: Folder) -> None:
 def test_a_key_that_is_no_column_is_untested(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, key=("nope",)),))
     verdict = judge(folder)
-    assert verdict.reasons[0] == "postgres payments: the key nope is not among the effect's columns id, account, amount"
+    assert (
+        verdict.reasons[0]
+        == "postgres payments: the key nope is not among the columns of `expected` id, account, amount"
+    )
 
 
 def test_two_columns_of_one_name_are_untested(folder: Folder) -> None:
     folder.types = [[("id", "bigint", "number"), ("id", "text", "text"), ("amount", "numeric", "number")]]
-    assert "postgres payments: two columns have one name in the effect or in the sink" in judge(folder).reasons
+    assert "postgres payments: two columns have one name in `expected` or in the sink" in judge(folder).reasons
 
 
 def test_the_order_of_columns_does_not_count(folder: Folder) -> None:
@@ -209,13 +224,13 @@ def test_a_total_of_a_pipeline_that_is_not_caught_up_is_not_judged(folder: Folde
 
 
 def test_a_total_that_shrinks_to_nothing_is_not_unexpected_while_under_way(folder: Folder) -> None:
-    effect = "select account, count(*) as n from ledger group by account having count(*) < 8"
-    folder.claim(sinks=(replace(TOTALS, effect=effect),))
+    expected = "select account, count(*) as n from ledger group by account having count(*) < 8"
+    folder.claim(sinks=(replace(TOTALS, expected=expected),))
     folder.types = [[("account", "text", "text"), ("n", "bigint", "number")]]
     folder.progress, folder.tables = 20, [[("a0", "5"), ("zz", "5")]]
     verdict = judge(folder)
     assert verdict.findings == ()
-    assert verdict.counts["unseen"] == 2, "zz too: nobody can tell what the effect called for in between"
+    assert verdict.counts["unseen"] == 2, "zz too: nobody can tell what `expected` called for in between"
 
 
 def test_a_run_that_says_caught_up_with_records_that_are_not_committed_is_unknown(folder: Folder) -> None:
@@ -231,7 +246,7 @@ def test_a_run_that_says_caught_up_with_records_that_are_not_committed_is_unknow
 
 LATEST = replace(
     PER_RECORD,
-    effect="select id % 20 as id, account, amount from ledger l "
+    expected="select id % 20 as id, account, amount from ledger l "
     "where not exists (from ledger later where later.id % 20 = l.id % 20 and later.id > l.id)",
 )
 
@@ -283,7 +298,7 @@ def test_a_step_without_an_outcome_is_untested(folder: Folder) -> None:
 
 
 def test_a_console_is_untested_and_says_so(folder: Folder) -> None:
-    console = Sink(kind="console", target="", effect="select * from ledger")
+    console = Sink(kind="console", target="", expected="select * from ledger")
     folder.claim(sinks=(console,))
     folder.tables = [None]
     save(folder.write(), 0, read(console, {}))
@@ -297,8 +312,8 @@ def test_a_sink_that_was_never_read_is_untested(folder: Folder) -> None:
     assert "postgres payments was never read" in judge(folder).reasons
 
 
-def test_a_sink_without_effect_is_untested(folder: Folder) -> None:
-    folder.claim(sinks=(replace(PER_RECORD, effect=None),))
+def test_a_sink_without_query_is_untested(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, expected=None),))
     assert "postgres payments has no effect to compare with" in judge(folder).reasons
 
 
@@ -310,10 +325,10 @@ def test_no_sink_at_all_is_untested(folder: Folder) -> None:
     assert "nothing to compare: 0 rows expected, 0 found" in verdict.reasons
 
 
-def test_an_effect_without_rows_is_untested(folder: Folder) -> None:
-    folder.claim(sinks=(replace(PER_RECORD, effect="select id, account, amount from ledger where id < 0"),))
+def test_a_query_without_rows_is_untested(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, expected="select id, account, amount from ledger where id < 0"),))
     folder.tables = [[]]
-    assert "the effect of postgres payments calls for no row" in judge(folder).reasons
+    assert "`expected` of postgres payments calls for no row" in judge(folder).reasons
 
 
 GRAND = "select 1 as one, count(*) as n, sum(amount) as total from ledger"
@@ -322,7 +337,7 @@ GRAND_TYPES = [("one", "integer", "number"), ("n", "bigint", "number"), ("total"
 
 @pytest.mark.parametrize(("n", "word"), [("40", Word.HELD), ("50", Word.VIOLATED)])
 def test_a_grand_total_is_judged(folder: Folder, n: str, word: Word) -> None:
-    folder.claim(sinks=(replace(PER_RECORD, effect=GRAND, key=("one",)),))
+    folder.claim(sinks=(replace(PER_RECORD, expected=GRAND, key=("one",)),))
     total = str(sum(Decimal(record["amount"]) for record in folder.records))
     folder.tables, folder.types = [[("1", n, canonical(total, "number"))]], [GRAND_TYPES]
     folder.baseline_runs = [[[("1", "40", canonical(total, "number"))]]] * 3
@@ -332,8 +347,8 @@ def test_a_grand_total_is_judged(folder: Folder, n: str, word: Word) -> None:
 
 @pytest.mark.parametrize(("n", "word"), [("40", Word.HELD), ("50", Word.VIOLATED)])
 def test_a_grand_total_may_be_its_own_key(folder: Folder, n: str, word: Word) -> None:
-    effect = "select count(*) as n, sum(amount) as total from ledger"
-    folder.claim(sinks=(replace(PER_RECORD, effect=effect, key=("n", "total")),))
+    expected = "select count(*) as n, sum(amount) as total from ledger"
+    folder.claim(sinks=(replace(PER_RECORD, expected=expected, key=("n", "total")),))
     total = canonical(str(sum(Decimal(record["amount"]) for record in folder.records)), "number")
     folder.tables, folder.types = [[(n, total)]], [GRAND_TYPES[1:]]
     folder.baseline_runs = [[[("40", total)]]] * 3
@@ -343,28 +358,28 @@ def test_a_grand_total_may_be_its_own_key(folder: Folder, n: str, word: Word) ->
 
 def test_totals_of_batches_that_tie_count(folder: Folder) -> None:
     """One batch counted twice and its like lost come to the same total; one of the two errors alone is seen."""
-    folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=("n",)),))
+    folder.claim(sinks=(replace(PER_RECORD, expected="select count(*) as n from ledger", key=("n",)),))
     folder.tables, folder.types = [[("40",)]], [[("n", "bigint", "number")]]
     verdict = judge(folder)
     assert (verdict.word, [exposure.would_show for exposure in verdict.exposures]) == (Word.HELD, [True])
 
 
-def test_an_effect_with_ties_is_an_error_that_no_baseline_run_is_asked_about(folder: Folder) -> None:
-    effect = "select id, account, row_number() over (order by account) as amount from ledger"
-    folder.claim(sinks=(replace(PER_RECORD, effect=effect),))
+def test_a_query_with_ties_is_an_error_that_no_baseline_run_is_asked_about(folder: Folder) -> None:
+    expected = "select id, account, row_number() over (order by account) as amount from ledger"
+    folder.claim(sinks=(replace(PER_RECORD, expected=expected),))
     folder.types = [[("id", "bigint", "number"), ("account", "text", "text"), ("amount", "bigint", "number")]]
     folder.tables = [[(str(i), f"a{i % 4}", "1") for i in range(40)]]
     folder.injections = [Injected(tables=[[]])]
     found = judged(folder.write())
     assert (found.verdict.word, found.wants) == (Word.ERROR, 0)
     assert (
-        "the effect of postgres payments gives other rows when the ledger is in another order"
+        "`expected` of postgres payments gives other rows when the ledger is in another order"
         in found.verdict.reasons[0]
     )
 
 
 def test_a_total_that_spark_says_was_written_shows_a_repetition_whatever_batches_before_come_to(folder: Folder) -> None:
-    sink = replace(TOTALS, effect="select 1 as one, count(*) as n from ledger where id < 35", key=("one",))
+    sink = replace(TOTALS, expected="select 1 as one, count(*) as n from ledger where id < 35", key=("one",))
     folder.claim(sinks=(sink,))
     folder.types, folder.tables = [[("one", "integer", "number"), ("n", "bigint", "number")]], [[("1", "35")]]
     logs = {"offsets": (0, 1, 2), "commits": (0, 1)}
@@ -378,15 +393,15 @@ def test_a_total_that_spark_says_was_written_shows_a_repetition_whatever_batches
 def test_a_grand_total_that_is_not_there_is_lost_if_it_is_there_without_faults(
     folder: Folder, rows: list[Row], word: Word
 ) -> None:
-    folder.claim(sinks=(replace(PER_RECORD, effect="select count(*) as n from ledger", key=("n",)),))
+    folder.claim(sinks=(replace(PER_RECORD, expected="select count(*) as n from ledger", key=("n",)),))
     folder.tables, folder.types = [[]], [[("n", "bigint", "number")]]
     folder.baseline_runs = [[rows]]
     assert judge(folder).word is word
 
 
 def test_no_row_is_too_little_for_self_tests(folder: Folder) -> None:
-    effect = "select id, account, amount from ledger where id < 0"
-    folder.claim(sinks=(replace(PER_RECORD, effect=effect),))
+    expected = "select id, account, amount from ledger where id < 0"
+    folder.claim(sinks=(replace(PER_RECORD, expected=expected),))
     folder.tables = [[]]
     verdict = judge(folder)
     assert (verdict.word, set(verdict.self_tests.values())) == (Word.UNTESTED, {False})
@@ -521,8 +536,8 @@ def test_a_later_batch_that_is_lost_violates_at_most_once_if_it_is_without_fault
 
 
 def test_a_total_by_a_computed_key_names_the_batches(folder: Folder) -> None:
-    effect = "select id // 10 as tens, count(*) as n from ledger group by 1"
-    folder.claim(sinks=(replace(TOTALS, effect=effect, key=("tens",)),))
+    expected = "select id // 10 as tens, count(*) as n from ledger group by 1"
+    folder.claim(sinks=(replace(TOTALS, expected=expected, key=("tens",)),))
     folder.types = [[("tens", "bigint", "number"), ("n", "bigint", "number")]]
     folder.tables = [[("0", "10"), ("1", "10"), ("3", "10")]]
     (finding,) = judge(folder).findings
@@ -530,8 +545,8 @@ def test_a_total_by_a_computed_key_names_the_batches(folder: Folder) -> None:
 
 
 def test_float_totals_that_differ_by_rounding_are_unknown(folder: Folder) -> None:
-    effect = "select account, sum(amount::double) as total from ledger group by account"
-    folder.claim(sinks=(replace(TOTALS, effect=effect),))
+    expected = "select account, sum(amount::double) as total from ledger group by account"
+    folder.claim(sinks=(replace(TOTALS, expected=expected),))
     folder.types = [[("account", "text", "text"), ("total", "double precision", "float")]]
     honest = [(account, repr(float(str(total)))) for account, _, total in totals(folder.records)]
     near = [(account, repr(float(total) * (1 + 1e-13))) for account, total in honest]
@@ -566,8 +581,8 @@ LONG = "select id, account, amount from a_table_of_payments_with_a_very_long_nam
 def long_sinks() -> tuple[Sink, ...]:
     """Two queries that only the 60th character and what follows tell apart."""
     odd, even = (replace(PER_RECORD, target=f"{LONG}{half}") for half in (1, 0))
-    effect = "select id, account, amount from ledger where id % 2 = "
-    return replace(odd, effect=f"{effect}1"), replace(even, effect=f"{effect}0")
+    expected = "select id, account, amount from ledger where id % 2 = "
+    return replace(odd, expected=f"{expected}1"), replace(even, expected=f"{expected}0")
 
 
 def test_a_sink_that_is_apart_does_not_swallow_the_findings_of_its_namesake(folder: Folder) -> None:
@@ -584,7 +599,9 @@ def test_a_sink_that_is_apart_does_not_swallow_the_findings_of_its_namesake(fold
 
 def test_namesakes_that_must_agree_are_told_apart(folder: Folder) -> None:
     one, two = long_sinks()
-    folder.claim(sinks=(replace(one, effect=PER_RECORD.effect), replace(two, effect=PER_RECORD.effect)), together=True)
+    folder.claim(
+        sinks=(replace(one, expected=PER_RECORD.expected), replace(two, expected=PER_RECORD.expected)), together=True
+    )
     folder.types = [TYPES["payments"], TYPES["payments"]]
     folder.tables = [payments(folder.records), payments(folder.records[:-1])]
     (finding,) = judge(folder).findings
@@ -643,24 +660,24 @@ def test_a_key_that_several_rows_share_is_noted(folder: Folder) -> None:
 def test_a_tie_of_any_two_neighbours_is_seen(folder: Folder, first: int) -> None:
     one, two = (folder.records[place] for place in (first, first + 1))
     two["account"] = one["account"] = "tied"
-    effect = "select account, first(id) as id from ledger where account = 'tied' group by account"
-    folder.claim(sinks=(replace(TOTALS, effect=effect),))
+    expected = "select account, first(id) as id from ledger where account = 'tied' group by account"
+    folder.claim(sinks=(replace(TOTALS, expected=expected),))
     folder.types = [[("account", "text", "text"), ("id", "bigint", "number")]]
     folder.tables = [[("tied", str(first))]]
     assert "gives other rows when the ledger is in another order" in judge(folder).reasons[0]
 
 
 @pytest.mark.parametrize("limit", [100_000, 1])
-def test_an_effect_that_hangs_on_the_order_of_the_ledger_is_an_error(
+def test_a_query_that_hangs_on_the_order_of_the_ledger_is_an_error(
     folder: Folder, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.modules["harness.judge.examine"], "SHUFFLED_MAX", limit)
-    effect = "select account, first(id) as id from ledger group by account"
-    folder.claim(sinks=(replace(TOTALS, effect=effect),))
+    expected = "select account, first(id) as id from ledger group by account"
+    folder.claim(sinks=(replace(TOTALS, expected=expected),))
     folder.types = [[("account", "text", "text"), ("id", "bigint", "number")]]
     folder.tables = [[(f"a{n}", str(n)) for n in range(4)]]
     verdict = judge(folder)
-    words = "the effect of postgres totals gives other rows when the ledger is in another order"
+    words = "`expected` of postgres totals gives other rows when the ledger is in another order"
     assert verdict.word is Word.ERROR
     assert verdict.reasons[0] == f"{words}. Order it by columns that no two records share"
 
@@ -737,8 +754,8 @@ def test_judging_twice_gives_the_same_verdict(folder: Folder) -> None:
     assert judge(path) == judge(path)
 
 
-def test_a_wrong_effect_names_scenario_words_and_columns(folder: Folder) -> None:
-    folder.claim(sinks=(replace(PER_RECORD, effect="select idd from ledger"),))
+def test_a_wrong_query_names_scenario_words_and_columns(folder: Folder) -> None:
+    folder.claim(sinks=(replace(PER_RECORD, expected="select idd from ledger"),))
     folder.injections = []
     with pytest.raises(UsageError) as refusal:
         judge(folder)
@@ -945,9 +962,9 @@ def test_a_total_that_is_not_there_refutes_no_batch(tmp_path: Path) -> None:
     assert gone.batches == (1,)
 
 
-def test_before_the_catch_up_an_effect_that_cannot_be_run_over_a_part_is_that_of_all_records(tmp_path: Path) -> None:
+def test_before_the_catch_up_a_query_that_cannot_be_run_over_a_part_is_that_of_all_records(tmp_path: Path) -> None:
     whole = "case when (select count(*) from ledger) < 40 then error('a part') else true end"
-    sink = replace(PER_RECORD, effect=f"select id, account, amount from ledger where {whole}")
+    sink = replace(PER_RECORD, expected=f"select id, account, amount from ledger where {whole}")
     folder = Folder(tmp_path / "run", progress=30)
     folder.claim(sinks=(sink,))
     folder.tables = [payments(folder.records)]
@@ -959,7 +976,7 @@ def test_before_the_catch_up_an_effect_that_cannot_be_run_over_a_part_is_that_of
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_planted_fault_that_one_of_two_sinks_does_not_show_was_not_found(folder: Folder, first: int) -> None:
-    nothing = replace(PER_RECORD, effect="select id, account, amount from ledger where id < 0")
+    nothing = replace(PER_RECORD, expected="select id, account, amount from ledger where id < 0")
     folder.claim(sinks=(nothing, PER_RECORD) if first else (PER_RECORD, nothing))
     folder.types = [TYPES["payments"], TYPES["payments"]]
     folder.tables = [[], payments(folder.records)] if first else [payments(folder.records), []]
@@ -986,7 +1003,7 @@ def test_a_newer_version_that_differs_in_a_floating_point_number_alone_is_expose
         "select id % 10 as id, amount::double as amount from ledger l "
         "where not exists (from ledger later where later.id % 10 = l.id % 10 and later.id > l.id)"
     )
-    folder.claim(sinks=(replace(PER_RECORD, effect=newest),))
+    folder.claim(sinks=(replace(PER_RECORD, expected=newest),))
     folder.types = [[("id", "bigint", "number"), ("amount", "double precision", "float")]]
     folder.tables = [[(str(r["id"] % 10), str(float(r["amount"]))) for r in folder.records[-10:]]]
     (exposure,) = judge(folder).exposures

@@ -145,10 +145,10 @@ def test_another_watermark_before_any_hit_is_a_scenario_that_does_not_fit(tmp_pa
 
 def test_windows_that_overlap_are_an_error(tmp_path: Path) -> None:
     each = "select unnest([ms // 10000, ms // 10000 + 1]) as w, amount from ledger where not (_late or _open)"
-    effect = f"select w, count(*) as n, sum(amount) as total from ({each}) as each group by 1"
-    run = windowed(tmp_path / "run", holds=replace(SINK, effect=effect))
+    expected = f"select w, count(*) as n, sum(amount) as total from ({each}) as each group by 1"
+    run = windowed(tmp_path / "run", holds=replace(SINK, expected=expected))
     run.hit(3, written=True)
-    words = "one record is in 2 rows of the effect of postgres windows, and `closes` is the end of one window"
+    words = "one record is in 2 rows of `expected` of postgres windows, and `closes` is the end of one window"
     says(run, error(words, kinds={Kind.WRONG_AGGREGATE: 3, Kind.LOST: 1}, fits=(DONE,)))
 
 
@@ -157,7 +157,7 @@ TOTAL = "select w, count(*) as n, sum(amount) as total from ({}) as each group b
 
 
 @pytest.mark.parametrize(
-    "effect",
+    "expected",
     [
         # The first records, or nearly all, are in no window; none alone is.
         TOTAL.format(f"{SLIDING} and amount > 1.5"),
@@ -168,26 +168,26 @@ TOTAL = "select w, count(*) as n, sum(amount) as total from ({}) as each group b
         f"left join ({SLIDING}) l using (w) group by 1",
     ],
 )
-def test_windows_that_overlap_under_a_filter_are_an_error(tmp_path: Path, effect: str) -> None:
-    assert "one record is in 2 rows" in overlaps(tmp_path, effect)
+def test_windows_that_overlap_under_a_filter_are_an_error(tmp_path: Path, expected: str) -> None:
+    assert "one record is in 2 rows" in overlaps(tmp_path, expected)
 
 
 @pytest.mark.parametrize(
-    "effect",
+    "expected",
     [
-        SINK.effect,
-        f"{SINK.effect} having count(*) > 1",
+        SINK.expected,
+        f"{SINK.expected} having count(*) > 1",
         "select g.w, count(l.ms) as n, coalesce(sum(l.amount), 0)::decimal(12,2) as total from range(9) g(w) left join "
         "(select * from ledger where not (_late or _open)) l on l.ms // 10000 = g.w group by 1",
     ],
 )
-def test_windows_that_do_not_overlap_are_none(tmp_path: Path, effect: str) -> None:
-    assert overlaps(tmp_path, effect) == ""
+def test_windows_that_do_not_overlap_are_none(tmp_path: Path, expected: str) -> None:
+    assert overlaps(tmp_path, expected) == ""
 
 
-def overlaps(folder: Path, effect: str) -> str:
+def overlaps(folder: Path, expected: str) -> str:
     """What is said of windows that overlap."""
-    run = windowed(folder / "run", holds=replace(SINK, effect=effect))
+    run = windowed(folder / "run", holds=replace(SINK, expected=expected))
     run.hit(3, written=True)
     return "; ".join(each for each in judge(run.written()).reasons if "is in" in each)
 

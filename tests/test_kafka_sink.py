@@ -27,8 +27,8 @@ from harness.components.kafka.process import Kafka
 from harness.components.kafka.run_topic import Topic
 from harness.components.kafka.sink.repeats import Repeats
 from harness.components.kafka.sink.rows import columns_of, row_of
-from harness.effect import Effects, Source
 from harness.errors import StackError, UsageError
+from harness.ledger import Ledger, Source
 from harness.machine import jars, java
 from harness.scenario import Kind, Order, Sink
 from harness.session.session import Session
@@ -311,15 +311,15 @@ def test_a_topic_is_a_part_of_its_own_with_its_partitions() -> None:
 
 
 @pytest.mark.parametrize("path", IN_KAFKA, ids=lambda path: path.stem)
-def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(path: Path) -> None:
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_expected_rows(path: Path) -> None:
     scenario = shipped.scenario(path)
     workload = make(scenario.input, seed=1, root=ROOT)
     names = tuple((column.name, column.type, column.expression) for column in workload.columns)
-    with Effects(Source(parquet=None, columns=names), where=path.name) as effects:
+    with Ledger(Source(parquet=None, columns=names), where=path.name) as ledger:
         for each in scenario.sinks:
             there = columns_of(parsed(str(each.options["columns"])))
-            assert each.effect is not None
-            assert schema_mismatch(each, effects.table(each.effect).described, there) == []
+            assert each.expected is not None
+            assert schema_mismatch(each, ledger.table(each.expected).described, there) == []
 
 
 # From here on with a broker.

@@ -47,11 +47,11 @@ ROOT = Path(__file__).parents[1]
 HARNESS = ROOT / "harness"
 IN_FILES: list[Registry[Any]] = [COMPONENTS, FAULTS, SINKS, SOURCES, TRIGGERS, WORKLOADS]
 REGISTRIES = [*IN_FILES, STACKS]
-SINK = "sink: {postgres: payments, effect: select id from ledger, key: [id]}"
+SINK = "sink: {postgres: payments, expected: select id from ledger, key: [id]}"
 SCENARIO = """\
 name: the broker's disk is slow
 pipeline: pay.py
-sink: {postgres: payments, effect: select id from ledger, key: [id]}
+sink: {postgres: payments, expected: select id from ledger, key: [id]}
 schedule:
   - {when: {point: sink-committed, batch: 1}, do: slow disk, by: 250ms}
 """
@@ -364,7 +364,7 @@ def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Regist
         assert about.summary and not about.summary.endswith("."), about.name
         text = {
             # Some hit a server that this scenario has not.
-            "fault": f"schedule: [{about.example}]\nexpect: untested",
+            "fault": f"schedule: [{about.example}]\nverdict: untested",
             "trigger": f"schedule: [{{when: {about.example}, do: kill driver}}]",
             "workload": f"input: {about.example}",
             "source": f"input: {about.example}",
@@ -464,8 +464,8 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 # Where the word stands for something else, and what for.
 OTHERWISE = {
-    "records": {  # how many: a key of `input`, of the history, of a verdict's counts; a table of the effect
-        "effect/__init__.py", "judge/producer.py", "load/build.py",
+    "records": {  # how many: a key of `input`, of the history, of a verdict's counts; a table of `expected`
+        "ledger/__init__.py", "judge/producer.py", "load/build.py",
         "load/cross_checks/__init__.py", "load/dump.py", "load/models.py", "report/claims.py",
         "report/causes/headline.py", "report/causes/not_caught_up.py", "report/failure_text.py", "judge/word.py",
     },

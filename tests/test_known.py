@@ -44,7 +44,7 @@ name: a regression
 pipeline: pipelines/append.py
 sink:
   - postgres: payments
-    effect: select id, account, amount from ledger
+    expected: select id, account, amount from ledger
     key: [id]
 schedule:
   - {when: {point: sink-committed, batch: 3}, do: kill driver}
@@ -78,7 +78,7 @@ def test_a_known_failure_does_not_decide_the_exit_code_until_its_day() -> None:
         ({"verdict": sample.verdict(word=Word.ERROR)}, 4),
         ({"verdict": sample.verdict(word=Word.INCONCLUSIVE)}, 3),
         ({"verdict": sample.verdict(word=Word.UNTESTED, findings=())}, 3),
-        ({"verdict": sample.verdict(word=Word.HELD, findings=(), expect="violated: lost")}, 1),
+        ({"verdict": sample.verdict(word=Word.HELD, findings=(), expected="violated: lost")}, 1),
         ({"verdict": sample.verdict(findings=())}, 1),
         ({"verdict": sample.verdict(findings=(sample.lost(), replace(sample.lost(), kind=Kind.MISORDERED)))}, 1),
         ({"known": {"violated": ("lost",)}}, 1),

@@ -23,7 +23,7 @@ from harness.fields.placeholders import known, label
 from harness.load import dump, filled, find, load, project_root, schema
 from harness.load.models import shapes
 from harness.load.yaml_tree import BYTES_MAX, VALUES_MAX, Node
-from harness.scenario import Expect, Kind, Scenario, Word
+from harness.scenario import Expected, Kind, Scenario, Word
 from tests.limits import PROCESS_S, examples
 from tests.shipped import scenario as shipped
 from tests.strategies import ENTRY, project, scenarios, texts
@@ -41,7 +41,7 @@ HEADER = """\
 # progress: group
 # interval: 7s
 # setup: {postgres: other, postgres.second: other}
-# sink: {postgres: other, effect: select * from ledger, key: [other]}
+# sink: {postgres: other, expected: select * from ledger, key: [other]}
 # together: true
 # input: {records: 7}
 # quiet_period: 7s
@@ -50,13 +50,13 @@ HEADER = """\
 GOOD = """\
 name: n
 pipeline: pipelines/pay.py
-sink: {postgres: t, effect: select id from ledger, key: [id]}
+sink: {postgres: t, expected: select id from ledger, key: [id]}
 """
 PIECES = [
     *"[]{}:,-?|>&*!%@`'\"#~\n \t\r\0\x85\u2028\ufeffé\U0001f600", "- ", ": ", "\n  ", "---", "...", "%YAML 1.1\n",
     "!!str ", "&a ", "*a",
     "<<: ", '"\\u12', "\\ud800", "|2\n", ">-\n", "null", "name", "name: x\n", "pipeline: ", "schedule:\n",
-    "  - {when: {rows: 3}, do: kill driver}\n", "sink: [", "input: {records: 1e9}\n", "expect: {violated: [lost]}\n",
+    "  - {when: {rows: 3}, do: kill driver}\n", "sink: [", "input: {records: 1e9}\n", "verdict: {violated: [lost]}\n",
     "{topic}", "{x", "setup: {postgres: a}\n", "timeout: 3\n", "progress", "pipelines/pay.py\n", GOOD,
 ]  # fmt: skip
 
@@ -211,18 +211,18 @@ guarantee: exactly-once                            # or at-least-once, at-most-o
 setup: {postgres: "create table payments (id bigint, account text, amount numeric)"}
 sink:                                              # one or several; `together: true` when they must agree
   - postgres: payments                             # a table, or a query
-    effect: select id, account, amount from ledger # filters, joins with static data, counts per minute: any SQL
+    expected: select id, account, amount from ledger # filters, joins with static data, counts per minute: any SQL
     key: [id]
 input: {workload: transactions, records: 600, keys: 50, partitions: 3}   # or {replay: data/orders.jsonl}
 schedule:
   - {when: {point: sink-committed, batch: 3}, do: kill driver}
-expect: {violated: [duplicated]}                   # an honest pipeline says: held
+verdict: {violated: [duplicated]}                   # an honest pipeline says: held
 timeout: 120s
 """
     scenario = load(written(home, text))
     assert scenario.name.startswith("driver dies")
     assert [str(step.when) for step in scenario.schedule] == ["sink-committed of batch 3"]
-    assert str(scenario.expect) == "violated: duplicated"
+    assert str(scenario.verdict) == "violated: duplicated"
     assert scenario.setup == {"postgres": "create table payments (id bigint, account text, amount numeric)"}
 
 
@@ -244,8 +244,8 @@ def test_a_step_in_its_own_words(home: Path, step: str, name: str, when: str, op
 
 
 def test_a_loss_may_be_expected_under_at_most_once(home: Path) -> None:
-    claim = "guarantee: at-most-once\nexpect: {violated: [lost], without_faults: true}\n"
-    assert load(written(home, GOOD + claim)).expect == Expect(
+    claim = "guarantee: at-most-once\nverdict: {violated: [lost], without_faults: true}\n"
+    assert load(written(home, GOOD + claim)).verdict == Expected(
         word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=True
     )
 
@@ -418,12 +418,12 @@ def shaped(value: Any, form: dict[str, Any]) -> list[str]:
         return [wrong for each in value for wrong in shaped(each, form["items"])]
     if not isinstance(value, dict):
         return []
-    if "properties" not in form:
-        more = form.get("additionalProperties")
-        return [wrong for each in value.values() for wrong in shaped(each, more)] if isinstance(more, dict) else []
-    unknown = [f"unknown {key}" for key in value if key not in form["properties"]]
+    properties, more = form.get("properties", {}), form.get("additionalProperties", "properties" not in form)
+    others = [key for key in value if key not in properties]
+    unknown = [f"unknown {key}" for key in others if more is False]
     missing = [f"missing {key}" for key in form.get("required", ()) if key not in value]
-    known = [(part, form["properties"][key]) for key, part in value.items() if key in form["properties"]]
+    known = [(part, properties[key]) for key, part in value.items() if key in properties]
+    known += [(value[key], more) for key in others if isinstance(more, dict)]
     return unknown + missing + [wrong for part, inner in known for wrong in shaped(part, inner)]
 
 
@@ -441,4 +441,4 @@ def test_the_schema_knows_the_scenarios_that_we_ship(path: Path) -> None:
 
 
 def test_the_schema_refuses_what_it_should() -> None:
-    assert shaped({"name": "n", "pipeline": {"entri": "x"}, "expect": "violated"}, SCHEMA) != []
+    assert shaped({"name": "n", "pipeline": {"entri": "x"}, "verdict": "violated"}, SCHEMA) != []

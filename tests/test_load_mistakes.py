@@ -21,9 +21,9 @@ from tests.limits import PROCESS_S
 from tests.strategies import ENTRY, project
 
 PIPELINE = "name: n\npipeline: pipelines/pay.py\n"
-GOOD = PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id]}\n"
+GOOD = PIPELINE + "sink: {postgres: t, expected: select id from ledger, key: [id]}\n"
 
-CLOSING = PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id], watermark: "
+CLOSING = PIPELINE + "sink: {postgres: t, expected: select id from ledger, key: [id], watermark: "
 
 
 class Case(NamedTuple):
@@ -74,9 +74,9 @@ CASES = [
     ),
     Case(
         "unknown keys inside",
-        PIPELINE + ("sink: {postgres: t, effect: select id from ledger, key: [id], efect: x}\ninput: {record: 5}\n"),
+        PIPELINE + ("sink: {postgres: t, expected: select id from ledger, key: [id], efect: x}\ninput: {record: 5}\n"),
         [
-            "3:63: unknown key 'sink.efect'; did you mean 'effect'?",
+            "3:65: unknown key 'sink.efect'; did you mean 'expected'?",
             "4:9: unknown key 'input.record'; did you mean 'records'?",
         ],
     ),
@@ -132,17 +132,17 @@ CASES = [
     ),
     Case(
         "wrong words",
-        GOOD + ("guarantee: exactly once\nexpect: hold\n"),
+        GOOD + ("guarantee: exactly once\nverdict: hold\n"),
         [
             "4:12: guarantee must be one of exactly-once, at-least-once, at-most-once, not 'exactly once'; did you mean 'exactly-once'?",
-            "5:9: expect must be one of held, inconclusive, untested, {violated: [KIND]}, not 'hold'; did you mean 'held'?",
+            "5:10: verdict must be one of held, inconclusive, untested, {violated: [KIND]}, not 'hold'; did you mean 'held'?",
         ],
     ),
     Case(
         "a word of before",
-        GOOD + "expect: void\n",
+        GOOD + "verdict: void\n",
         [
-            "4:9: expect must be one of held, inconclusive, untested, {violated: [KIND]}, not 'void'; it is called 'untested' now"
+            "4:10: verdict must be one of held, inconclusive, untested, {violated: [KIND]}, not 'void'; it is called 'untested' now"
         ],
     ),
     Case("wrong flag", GOOD + "together: yes\n", ["4:11: together must be true or false, not 'yes'"]),
@@ -180,7 +180,7 @@ CASES = [
         "name: n\n"
         "pipeline: {entry: pipelines/nope.py, progress_in: postgres}\n"
         "guarantee: at-most-once\n"
-        "expect: {violated: [lost]}\n"
+        "verdict: {violated: [lost]}\n"
         "schedule: [{when: {point: batch-checkpointed, batch: 900}, do: kill driver}]\n",
         ["2:19: pipeline names 'pipelines/nope.py', and there is no such file in ROOT"],
     ),
@@ -281,7 +281,7 @@ CASES = [
     ),
     Case(
         "sink in a place with a slip in its name is one mistake",
-        PIPELINE + "sink: {postgress: t, effect: select id from ledger, key: [id]}\n",
+        PIPELINE + "sink: {postgress: t, expected: select id from ledger, key: [id]}\n",
         ["3:8: unknown key 'sink.postgress'; did you mean 'postgres'?"],
     ),
     Case(
@@ -289,20 +289,20 @@ CASES = [
         PIPELINE + "sink: {efect: select id from ledger, key: [id]}\n",
         [
             "3:7: sink names no place: add one of azure, console, delta, eventhubs, files, hdfs, iceberg, kafka, mariadb, opensearch, postgres, python, s3",
-            "3:8: unknown key 'sink.efect'; did you mean 'effect'?",
+            "3:8: unknown key 'sink.efect'; did you mean 'expected'?",
         ],
     ),
     Case(
         "sink with two places",
-        PIPELINE + "sink: {postgres: t, console: true, effect: select id from ledger, key: [id]}\n",
+        PIPELINE + "sink: {postgres: t, console: true, expected: select id from ledger, key: [id]}\n",
         ["3:30: sink holds postgres and console: make it two sinks"],
     ),
     Case(
         "console with more",
-        PIPELINE + "sink: {console: true, key: [id], effect: select 1}\n",
+        PIPELINE + "sink: {console: true, key: [id], expected: select 1}\n",
         [
             "3:28: sink.key means nothing for a console, which cannot be read back",
-            "3:42: sink.effect means nothing for a console, which cannot be read back",
+            "3:44: sink.expected means nothing for a console, which cannot be read back",
         ],
     ),
     Case("console: false", PIPELINE + "sink: {console: false}\n", ["3:17: sink.console is true, or not there"]),
@@ -310,10 +310,10 @@ CASES = [
         "tables of other names",
         PIPELINE
         + "sink:\n"
-        + "  - {postgres: order items, effect: select id from ledger, key: [id]}\n"
-        + """  - {postgres: '"Sales".Orders', effect: select id from ledger, key: [id]}\n"""
-        + "  - {mariadb: Orders, effect: select id from ledger, key: [id]}\n"
-        + "  - {mariadb: selct id from t, effect: select id from ledger, key: [id]}\n",
+        + "  - {postgres: order items, expected: select id from ledger, key: [id]}\n"
+        + """  - {postgres: '"Sales".Orders', expected: select id from ledger, key: [id]}\n"""
+        + "  - {mariadb: Orders, expected: select id from ledger, key: [id]}\n"
+        + "  - {mariadb: selct id from t, expected: select id from ledger, key: [id]}\n",
         [
             f"4:16: sink[0].postgres must be {A_PLACE}, not 'order items': read it by a query: select * from \"order items\"",
             f'5:16: sink[1].postgres must be {A_PLACE}, not \'"Sales".Orders\': made without quotes it is sales.orders; made with them, read it by a query: select * from "Sales"."Orders", and add `view: deduplicated`: with a schema in it, no query is tried',
@@ -323,7 +323,7 @@ CASES = [
     ),
     Case(
         "table by a hostile name",
-        PIPELINE + 'sink: {postgres: "t; drop table x", effect: select id from ledger, key: [id]}\n',
+        PIPELINE + 'sink: {postgres: "t; drop table x", expected: select id from ledger, key: [id]}\n',
         [
             "3:18: sink.postgres must be a table (small letters, digits, '_', its schema before a dot) or a query (select, with), not 't; drop table x'"
         ],
@@ -332,92 +332,92 @@ CASES = [
         "sink without effect and key",
         PIPELINE + "sink: {postgres: t}\n",
         [
-            "3:7: sink.effect is missing: the SQL over `ledger` that gives the rows it should hold",
+            "3:7: sink.expected is missing: the SQL over `ledger` that gives the rows it should hold",
             "3:7: sink.key is missing: the columns that name a row",
         ],
     ),
     Case(
-        "effect over nothing",
-        PIPELINE + "sink: {postgres: t, effect: select 1 as id, key: [id]}\n",
-        ["3:29: sink.effect reads no `ledger`: then no record could be missed"],
+        "`expected` over nothing",
+        PIPELINE + "sink: {postgres: t, expected: select 1 as id, key: [id]}\n",
+        ["3:31: sink.expected reads no `ledger`: then no record could be missed"],
     ),
     Case(
         "empty key",
-        PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: []}\n",
+        PIPELINE + "sink: {postgres: t, expected: select id from ledger, key: []}\n",
         [
-            "3:57: sink.key is missing: the columns that name a row, and a single row has none: add one to both (`select 1 as one, ...`)"
+            "3:59: sink.key is missing: the columns that name a row, and a single row has none: add one to both (`select 1 as one, ...`)"
         ],
     ),
     Case(
-        "key that the effect lacks",
-        PIPELINE + "sink: {postgres: t, effect: select identity from ledger, key: [id]}\n",
-        ["3:64: sink.key 'id' is no column of the effect"],
+        "key that `expected` lacks",
+        PIPELINE + "sink: {postgres: t, expected: select identity from ledger, key: [id]}\n",
+        ["3:66: sink.key 'id' is no column of `expected`"],
     ),
     Case(
         "key that the query lacks",
-        PIPELINE + "sink: {postgres: select x from t, effect: select * from ledger, key: [id]}\n",
-        ["3:71: sink.key 'id' is no column of the query"],
+        PIPELINE + "sink: {postgres: select x from t, expected: select * from ledger, key: [id]}\n",
+        ["3:73: sink.key 'id' is no column of the query"],
     ),
     Case(
         "key twice",
-        PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id, id]}\n",
-        ["3:62: sink.key names 'id' twice"],
+        PIPELINE + "sink: {postgres: t, expected: select id from ledger, key: [id, id]}\n",
+        ["3:64: sink.key names 'id' twice"],
     ),
     Case(
         "order by a column that is not there",
         PIPELINE
-        + "sink: {postgres: select id from t, effect: select id from ledger, key: [id], order: {by: at, follows: seq, per: [id]}}\n",
-        ["3:90: sink.order.by 'at' is no column of the query"],
+        + "sink: {postgres: select id from t, expected: select id from ledger, key: [id], order: {by: at, follows: seq, per: [id]}}\n",
+        ["3:92: sink.order.by 'at' is no column of the query"],
     ),
     Case(
         "order half said",
-        PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id], order: {by: at}}\n",
-        ["3:70: sink.order.follows is missing", "3:70: sink.order.per is missing"],
+        PIPELINE + "sink: {postgres: t, expected: select id from ledger, key: [id], order: {by: at}}\n",
+        ["3:72: sink.order.follows is missing", "3:72: sink.order.per is missing"],
     ),
     Case(
-        "effect that is no query",
-        PIPELINE + "sink: {postgres: t, effect: drop table ledger, key: [id]}\n",
-        ["3:29: sink.effect must be a query (select, with, from, table or values), not 'drop table ledger'"],
+        "`expected` that is no query",
+        PIPELINE + "sink: {postgres: t, expected: drop table ledger, key: [id]}\n",
+        ["3:31: sink.expected must be a query (select, with, from, table or values), not 'drop table ledger'"],
     ),
     Case(
         "view of a table of a kind that has no views",
-        PIPELINE + "sink: {delta: t, effect: select id from ledger, key: [id], view: deduplicated}\n",
-        ["3:66: sink.view means nothing for a table: only a query, or a view, can fold rows that are equal"],
+        PIPELINE + "sink: {delta: t, expected: select id from ledger, key: [id], view: deduplicated}\n",
+        ["3:68: sink.view means nothing for a table: only a query, or a view, can fold rows that are equal"],
     ),
     Case(
-        "key that a count's effect lacks",
-        PIPELINE + "sink: {postgres: t, effect: 'select id, count(*) as n from ledger group by id', key: [ids]}\n",
-        ["3:87: sink.key 'ids' is no column of the effect"],
+        "key that a count's `expected` lacks",
+        PIPELINE + "sink: {postgres: t, expected: 'select id, count(*) as n from ledger group by id', key: [ids]}\n",
+        ["3:89: sink.key 'ids' is no column of `expected`"],
     ),
     Case(
         "a query that is said to give every row",
-        PIPELINE + "sink: {postgres: select id from t, effect: select id from ledger, key: [id], view: complete}\n",
-        ["3:84: sink.view: complete means nothing for postgres: only own code is believed"],
+        PIPELINE + "sink: {postgres: select id from t, expected: select id from ledger, key: [id], view: complete}\n",
+        ["3:86: sink.view: complete means nothing for postgres: only own code is believed"],
     ),
     Case(
         "view of a topic",
-        PIPELINE + "sink: {kafka: t, effect: select key from ledger, key: [key], view: deduplicated}\n",
-        ["3:68: sink.view means nothing for a sink that drops no rows"],
+        PIPELINE + "sink: {kafka: t, expected: select key from ledger, key: [key], view: deduplicated}\n",
+        ["3:70: sink.view means nothing for a sink that drops no rows"],
     ),
     Case(
         "a topic that is read without repetitions, unsaid",
-        PIPELINE + "sink: {kafka: t, drop_duplicates: key, effect: select key from ledger, key: [key]}\n",
+        PIPELINE + "sink: {kafka: t, drop_duplicates: key, expected: select key from ledger, key: [key]}\n",
         ["3:7: sink drops rows that repeat others, so say so: add `view: deduplicated`"],
     ),
     Case(
         "a topic without the columns that identify a record",
         PIPELINE
-        + "sink: {kafka: t, drop_duplicates: origin, view: deduplicated, effect: select key from ledger, key: [key]}\n",
+        + "sink: {kafka: t, drop_duplicates: origin, view: deduplicated, expected: select key from ledger, key: [key]}\n",
         ["3:35: sink.drop_duplicates names no column origin: there are key, value"],
     ),
     Case(
         "a topic with another part",
-        PIPELINE + "sink: {kafka: t, part: second, effect: select key from ledger, key: [key]}\n",
+        PIPELINE + "sink: {kafka: t, part: second, expected: select key from ledger, key: [key]}\n",
         ["3:24: sink.part means nothing for kafka, whose own name is the part"],
     ),
     Case(
         "a topic with a column of no type",
-        PIPELINE + "sink: {kafka: t, columns: id, effect: select id from ledger, key: [id]}\n",
+        PIPELINE + "sink: {kafka: t, columns: id, expected: select id from ledger, key: [id]}\n",
         [
             "3:27: sink.columns must be columns such as `id bigint, amount decimal(12,2), origin string of header origin`: "
             "'id' is no column: write NAME TYPE, or NAME TYPE of header NAME"
@@ -426,7 +426,7 @@ CASES = [
     Case(
         "a topic with a column of a nested type",
         PIPELINE
-        + "sink: {kafka: t, columns: 'id bigint, total map<string,array<int>>', effect: select id from ledger, key: [id]}\n",
+        + "sink: {kafka: t, columns: 'id bigint, total map<string,array<int>>', expected: select id from ledger, key: [id]}\n",
         [
             "3:27: sink.columns must be columns such as `id bigint, amount decimal(12,2), origin string of header origin`: "
             "total has the unknown type map<string,array<int>>: there are tinyint, smallint, int, bigint, decimal, float, double, boolean, string, binary, date, timestamp, timestamp_ntz"
@@ -435,7 +435,7 @@ CASES = [
     Case(
         "rows of a topic",
         PIPELINE
-        + "sink: {kafka: t, effect: select key from ledger, key: [key]}\n"
+        + "sink: {kafka: t, expected: select key from ledger, key: [key]}\n"
         + "schedule: [{when: {rows: 5}, do: kill driver}]\n",
         [
             "4:26: schedule[0].when.rows cannot be counted: no sink counts its rows; name a table of the run's own in a sink that counts rows, or take a failpoint"
@@ -443,8 +443,9 @@ CASES = [
     ),
     Case(
         "view by another word",
-        PIPELINE + "sink: {postgres: select id from t, effect: select id from ledger, key: [id], view: deduplicate}\n",
-        ["3:84: sink.view must be one of deduplicated, complete, not 'deduplicate'; did you mean 'deduplicated'?"],
+        PIPELINE
+        + "sink: {postgres: select id from t, expected: select id from ledger, key: [id], view: deduplicate}\n",
+        ["3:86: sink.view must be one of deduplicated, complete, not 'deduplicate'; did you mean 'deduplicated'?"],
     ),
     Case(
         "view and query of a console",
@@ -456,46 +457,46 @@ CASES = [
     ),
     Case(
         "query that is no folder's name",
-        PIPELINE + "sink: {postgres: t, effect: select id from ledger, key: [id], query: ../b}\n",
-        ["3:70: sink.query must be the name of a checkpoint's folder, not '../b'"],
+        PIPELINE + "sink: {postgres: t, expected: select id from ledger, key: [id], query: ../b}\n",
+        ["3:72: sink.query must be the name of a checkpoint's folder, not '../b'"],
     ),
     Case(
         "a watermark's delay",
         CLOSING + "{of: event_time, closes: event_time, delay: 10 secs}}\n",
-        ["3:118: sink.watermark.delay must be a duration such as 250ms, 3s or 2m, not '10 secs'"],
+        ["3:120: sink.watermark.delay must be a duration such as 250ms, 3s or 2m, not '10 secs'"],
     ),
     Case(
         "a watermark without an end, and an unknown key",
         CLOSING + "{of: event_time, close: event_time}}\n",
-        ["3:74: sink.watermark.closes is missing", "3:91: unknown key 'sink.watermark.close'; did you mean 'closes'?"],
+        ["3:76: sink.watermark.closes is missing", "3:93: unknown key 'sink.watermark.close'; did you mean 'closes'?"],
     ),
     Case(
         "a watermark of no column, and an end that is no time",
         CLOSING + "{of: even_time, closes: amount}}\n",
         [
-            '3:79: sink.watermark.of is no expression that DuckDB can run: Binder Error: Referenced column "even_time" not found in FROM clause! Candidate bindings: "event_time", "_partition", "value", "amount", "_timestamp_ms"',
-            "3:98: sink.watermark.closes is no time, but DECIMAL(18,2)",
+            '3:81: sink.watermark.of is no expression that DuckDB can run: Binder Error: Referenced column "even_time" not found in FROM clause! Candidate bindings: "event_time", "_partition", "value", "amount", "_timestamp_ms"',
+            "3:100: sink.watermark.closes is no time, but DECIMAL(18,2)",
         ],
     ),
     Case(
-        "a watermark of which the effect leaves nothing out",
+        "a watermark of which `expected` leaves nothing out",
         CLOSING + "{of: event_time, closes: event_time, mode: update}}\n",
         [
-            "3:29: sink.effect does not ask for `_late`, and counts records that Spark leaves out: say "
+            "3:31: sink.expected does not ask for `_late`, and counts records that Spark leaves out: say "
             "`where not (_late)`"
         ],
     ),
     Case(
         "a watermark in a mode in which Spark drops nothing",
         CLOSING + "{of: event_time, closes: event_time, mode: complete}}\n",
-        ["3:117: sink.watermark.mode must be one of append, update, not 'complete'"],
+        ["3:119: sink.watermark.mode must be one of append, update, not 'complete'"],
     ),
     Case(
         "a watermark without batches",
         "name: n\npipeline: {entry: pipelines/pay.py, progress: group}\n"
         + CLOSING.removeprefix(PIPELINE)
         + "{of: event_time, closes: event_time}}\n",
-        ["3:74: sink.watermark needs progress: checkpoint, whose batches tell when a window was written"],
+        ["3:76: sink.watermark needs progress: checkpoint, whose batches tell when a window was written"],
     ),
     Case(
         "set-ups that are none",
@@ -524,7 +525,7 @@ CASES = [
     Case(
         "a part that nothing else names",
         PIPELINE
-        + "sink: {postgres: t, part: second, effect: select id from ledger, key: [id]}\n"
+        + "sink: {postgres: t, part: second, expected: select id from ledger, key: [id]}\n"
         + "setup: {postgres.secnd: create table t (id bigint), mariadb.other: create table t (id bigint)}\n",
         [
             "4:25: setup.postgres.secnd prepares a part that neither a sink nor a placeholder names; did you mean 'postgres.second'?",
@@ -535,7 +536,7 @@ CASES = [
         "parts that a sink, a placeholder, a query or another set-up names",
         "name: n\n"
         "pipeline: {entry: pipelines/pay.py, progress: 'select 1, 2', progress_in: postgres.c, env: {A: '{postgres.b.dsn}'}}\n"
-        "sink: {postgres: t, part: a, effect: select id from ledger, key: [id]}\n"
+        "sink: {postgres: t, part: a, expected: select id from ledger, key: [id]}\n"
         "setup:\n  postgres: create table t (id bigint)\n  postgres.a: create table t (id bigint)\n"
         "  postgres.b: create table t (id bigint)\n  postgres.c: create table t (id bigint)\n"
         "  mariadb.d: create table t (id bigint)\n  mariadb: create table u as select * from {mariadb.d.database}.t\n"
@@ -593,18 +594,18 @@ CASES = [
         PIPELINE
         + "sink: {console: true}\n"
         + "schedule: [{when: {records: 60}, do: kill opensearch, for: 3s}]\n"
-        + "expect: untested\n",
+        + "verdict: untested\n",
         [],
     ),
     Case(
         "a sink in what is lost for good",
         PIPELINE
-        + "sink: {hdfs: payments, effect: select id from ledger, key: [id]}\n"
+        + "sink: {hdfs: payments, expected: select id from ledger, key: [id]}\n"
         + "schedule:\n"
         + "  - {when: {records: 70}, do: lose blocks}\n"
         + "  - {when: {records: 80}, do: lose node}\n"
         + "  - {when: {records: 90}, do: kill datanode, for: 3s}\n"
-        + "expect: {violated: [lost]}\n",
+        + "verdict: {violated: [lost]}\n",
         [
             f"{line}:12: schedule[{line - 5}].when: {name} takes for good what the sink in hdfs holds, whatever the program does: keep the sink elsewhere"
             for line, name in [(5, "lose blocks"), (6, "lose node")]
@@ -640,42 +641,56 @@ CASES = [
         ["4:14: input.key means nothing for transactions: the column of a replayed file that is the record's key"],
     ),
     Case(
-        "expect nothing",
-        GOOD + "expect: {}\n",
-        ["4:9: expect says nothing: held, inconclusive, untested or {violated: [KIND]}"],
-    ),
-    Case("expect no kind", GOOD + "expect: {violated: []}\n", ["4:20: expect.violated names no kind of finding"]),
-    Case(
-        "expect violated, bare",
-        GOOD + "expect: violated\n",
-        ["4:9: expect must be one of held, inconclusive, untested, {violated: [KIND]}, not 'violated'"],
+        "expected nothing",
+        GOOD + "verdict: {}\n",
+        ["4:10: verdict says nothing: held, inconclusive, untested or {violated: [KIND]}"],
     ),
     Case(
-        "expect without faults alone",
-        GOOD + "expect: {without_faults: true}\n",
-        ["4:26: expect.without_faults belongs to violated: {violated: [KIND], without_faults: true}"],
-    ),
-    Case(
-        "expect of every run what says that the effect is wrong",
-        GOOD + "expect: {violated: [lost, wrong aggregate], without_faults: true}\n",
+        "keys of versions before",
+        GOOD.replace("expected:", "effect:") + "expect: held\n",
         [
-            "4:27: wrong aggregate without faults too is an error, never violated: the effect does not fit the pipeline",
+            "3:21: unknown key 'sink.effect': it is called expected now",
+            "4:1: unknown key 'expect': it is called verdict now",
         ],
     ),
-    Case("expect a word in a mapping", GOOD + "expect: {word: held}\n", ["4:10: unknown key 'expect.word'"]),
+    Case("expected no kind", GOOD + "verdict: {violated: []}\n", ["4:21: verdict.violated names no kind of finding"]),
     Case(
-        "expect a kind twice", GOOD + "expect: {violated: [lost, lost]}\n", ["4:27: expect.violated names lost twice"]
+        "expected violated, bare",
+        GOOD + "verdict: violated\n",
+        ["4:10: verdict must be one of held, inconclusive, untested, {violated: [KIND]}, not 'violated'"],
     ),
     Case(
-        "expect what is legal",
-        GOOD + ("guarantee: at-least-once\nexpect: {violated: [duplicated]}\n"),
-        ["5:21: duplicated is no violation of at-least-once"],
+        "expected without faults alone",
+        GOOD + "verdict: {without_faults: true}\n",
+        ["4:27: verdict.without_faults belongs to violated: {violated: [KIND], without_faults: true}"],
+    ),
+    Case(
+        "expected of every run what says that `expected` is wrong",
+        GOOD + "verdict: {violated: [lost, wrong aggregate], without_faults: true}\n",
+        [
+            "4:28: wrong aggregate without faults too is an error, never violated: `expected` does not fit the pipeline",
+        ],
+    ),
+    Case(
+        "expected a word in a mapping",
+        GOOD + "verdict: {word: held}\n",
+        ["4:17: unknown key 'verdict.word'. Crash points are named for a sweep: add `crash_points: all`"],
+    ),
+    Case(
+        "expected a kind twice",
+        GOOD + "verdict: {violated: [lost, lost]}\n",
+        ["4:28: verdict.violated names lost twice"],
+    ),
+    Case(
+        "expected what is legal",
+        GOOD + ("guarantee: at-least-once\nverdict: {violated: [duplicated]}\n"),
+        ["5:22: duplicated is no violation of at-least-once"],
     ),
     Case(
         "together by different keys",
         PIPELINE
-        + "sink: [{postgres: t, effect: select id from ledger, key: [id]}, "
-        + "{postgres: u, effect: select seq from ledger, key: [seq]}]\ntogether: true\n",
+        + "sink: [{postgres: t, expected: select id from ledger, key: [id]}, "
+        + "{postgres: u, expected: select seq from ledger, key: [seq]}]\ntogether: true\n",
         ["4:11: together: true needs the same key in each sink"],
     ),
     Case(
@@ -695,24 +710,24 @@ CASES = [
         ],
     ),
     Case(
-        "expect lost of at-most-once, from one of two sinks that must agree",
+        "expected lost of at-most-once, from one of two sinks that must agree",
         PIPELINE
-        + "sink: [{postgres: t, effect: select id from ledger, key: [id]}, "
-        + "{postgres: u, effect: select id from ledger, key: [id]}]\n"
-        + "together: true\nguarantee: at-most-once\nexpect: {violated: [lost]}\n",
+        + "sink: [{postgres: t, expected: select id from ledger, key: [id]}, "
+        + "{postgres: u, expected: select id from ledger, key: [id]}]\n"
+        + "together: true\nguarantee: at-most-once\nverdict: {violated: [lost]}\n",
         [],
     ),
     Case(
-        "expect lost of at-most-once",
-        GOOD + ("guarantee: at-most-once\nexpect: {violated: [lost, recovered]}\n"),
+        "expected lost of at-most-once",
+        GOOD + ("guarantee: at-most-once\nverdict: {violated: [lost, recovered]}\n"),
         [
-            "5:27: expect.violated[1] must be one of lost, duplicated, corrupted, unexpected, misordered, wrong aggregate, stalled, not 'recovered'"
+            "5:28: verdict.violated[1] must be one of lost, duplicated, corrupted, unexpected, misordered, wrong aggregate, stalled, not 'recovered'"
         ],
     ),
     Case(
-        "expect misordered without order",
-        GOOD + "expect: {violated: [misordered]}\n",
-        ["4:21: misordered is never found: no sink has an order"],
+        "expected misordered without order",
+        GOOD + "verdict: {violated: [misordered]}\n",
+        ["4:22: misordered is never found: no sink has an order"],
     ),
     Case(
         "step that is a word",
@@ -888,7 +903,7 @@ CASES = [
         "rows without a table",
         PIPELINE
         + (
-            "sink: {postgres: select id from t, effect: select id from ledger, key: [id]}\n"
+            "sink: {postgres: select id from t, expected: select id from ledger, key: [id]}\n"
             "schedule: [{when: {rows: 3}, do: kill driver}]\n"
         ),
         [
@@ -907,7 +922,7 @@ CASES = [
         (
             "name: n\n"
             "pipeline: {entry: pipelines/pay.py, progress: group}\n"
-            "sink: {postgres: t, effect: select id from ledger, key: [id]}\n"
+            "sink: {postgres: t, expected: select id from ledger, key: [id]}\n"
             "schedule:\n"
             "  - {when: {point: sink-committed, batch: 3}, do: kill driver}\n"
             "  - {when: {batch: 3}, do: crash before offset commit}\n"
@@ -928,7 +943,7 @@ CASES = [
         (
             "name: n\n"
             "pipeline: {entry: pipelines/pay.py, progress: async}\n"
-            "sink: {postgres: t, effect: select id from ledger, key: [id]}\n"
+            "sink: {postgres: t, expected: select id from ledger, key: [id]}\n"
             "schedule:\n"
             "  - {when: {point: batch-planned, batch: 3}, do: kill driver}\n"
             "  - {when: {batch: 3}, do: crash before offset commit}\n"
@@ -945,12 +960,12 @@ CASES = [
         (
             "name: n\n"
             "pipeline: {entry: pipelines/pay.py, progress: checkpont}\n"
-            "sink: [{postgres: T, effect: select id from ledger, key: [id]}]\n"
+            "sink: [{postgres: T, expected: select id from ledger, key: [id]}]\n"
             "together: true\n"
             "input: {records: all}\n"
             "guarantee: at-leest-once\n"
             "timeout: long\n"
-            "expect: {violated: [duplicated, misordered]}\n"
+            "verdict: {violated: [duplicated, misordered]}\n"
             "schedule:\n"
             "  - {when: {records: 9999}, do: kill driver}\n"
             "  - {when: {elapsed: 9h}, do: kill driver}\n"

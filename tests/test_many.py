@@ -25,22 +25,22 @@ from harness.report.many.seen import Seen
 from harness.report.summary import Run, error
 from harness.run_folder import digests, lines
 from harness.run_folder.store import RunFolder
-from harness.scenario import Expect, Kind, Pipeline, Scenario, Step, Victim, Word, plain
+from harness.scenario import Expected, Kind, Pipeline, Scenario, Step, Victim, Word, plain
 from harness.suite import report
 from tests import histories
 from tests import sample_runs as sample
 from tests.test_report import HOSTILE, Skeleton
 
-BROKEN = Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,))
+BROKEN = Expected(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,))
 
 
-def asked(entry: str = "jobs/append.py", expect: Expect | None = None, **changes: Any) -> Scenario:
-    return sample.scenario(pipeline=Pipeline(entry=entry), expect=expect or Expect(), **changes)
+def asked(entry: str = "jobs/append.py", expected: Expected | None = None, **changes: Any) -> Scenario:
+    return sample.scenario(pipeline=Pipeline(entry=entry), expected=expected or Expected(), **changes)
 
 
-def seen(entry: str = "jobs/append.py", expect: Expect | None = None, **changes: Any) -> Seen:
+def seen(entry: str = "jobs/append.py", expected: Expected | None = None, **changes: Any) -> Seen:
     """A run of a program; `changes` are of the scenario."""
-    given = asked(entry, expect, **changes)
+    given = asked(entry, expected, **changes)
     return Seen.of(Run(scenario=given.name, verdict=sample.held(), about=about.planned(given), seconds=10.0))
 
 
@@ -80,10 +80,10 @@ def test_twins_are_two_programs_under_one_test_of_which_one_is_expected_to_break
         seen("jobs/append.py"),
         seen("jobs/append_fixed.py", BROKEN),
         seen("jobs/upsert.py", guarantee="at-least-once"),
-        seen("jobs/upsert.py", sinks=(replace(sample.scenario().sinks[0], effect="select 1"),)),
+        seen("jobs/upsert.py", sinks=(replace(sample.scenario().sinks[0], expected="select 1"),)),
         Seen(scenario="append, repaired", word=Word.HELD, as_expected=True),
     ],
-    ids=["schedule", "folder", "program", "expectation", "guarantee", "effect", "no plan"],
+    ids=["schedule", "folder", "program", "expectation", "guarantee", "expected", "no plan"],
 )
 def test_no_twin_is_claimed_where_nothing_says_so(other: Seen) -> None:
     runs = [seen("jobs/append.py", BROKEN), other]
@@ -303,7 +303,7 @@ def test_a_cell_says_how_many_places_are_left_out_and_what_came_out_there() -> N
     def at(place: str, word: Word, good: bool) -> Seen:
         run = seen()
         return replace(
-            run, about=replace(run.about, schedule=(("kill", place, ""),)), word=word, as_expected=good, expect="held"
+            run, about=replace(run.about, schedule=(("kill", place, ""),)), word=word, as_expected=good, expected="held"
         )
 
     runs = [at(f"p{number}", Word.HELD, good=True) for number in range(7)]

@@ -81,7 +81,7 @@ def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
 
 
 @pytest.mark.parametrize("path", IN_MARIADB, ids=lambda path: path.stem)
-def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_expected_rows(
     request: pytest.FixtureRequest, path: Path
 ) -> None:
     are_as_fine(request, path)

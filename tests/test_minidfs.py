@@ -47,35 +47,35 @@ STEP = "- {when: {point: sink-committed, batch: 3}, do: %s}"
 SCENARIO = """\
 name: a part of one JVM
 pipeline: {entry: pay.py, checkpoint: %s}
-sink: {postgres: payments, effect: select id from ledger, key: [id]}
+sink: {postgres: payments, expected: select id from ledger, key: [id]}
 schedule:
   %s
-expect: %s
+verdict: %s
 """
 
 
-def written(folder: Path, fault: str, *, checkpoint: str = "minidfs", expect: str = "held") -> Path:
+def written(folder: Path, fault: str, *, checkpoint: str = "minidfs", expected: str = "held") -> Path:
     """A scenario with one step."""
     (folder / "pay.py").write_text("")
     (folder / "scenarios").mkdir()
     path = folder / "scenarios" / "it.yaml"
-    path.write_text(SCENARIO % (checkpoint, STEP % fault, expect))
+    path.write_text(SCENARIO % (checkpoint, STEP % fault, expected))
     return path
 
 
-@pytest.mark.parametrize("expect", ["held", "untested"])
+@pytest.mark.parametrize("expected", ["held", "untested"])
 @pytest.mark.parametrize(
     "fault",
     ["kill namenode, for: 2s", "kill datanode, for: 2s", "'enter safe mode', for: 2s", "lose blocks", "lose node"],
 )
-def test_a_fault_on_one_of_its_parts_is_refused_whatever_is_expected(tmp_path: Path, fault: str, expect: str) -> None:
+def test_a_fault_on_one_of_its_parts_is_refused_whatever_is_expected(tmp_path: Path, fault: str, expected: str) -> None:
     name = fault.partition(",")[0].strip("'")
     said = (
         f"it.yaml:5:51: schedule[0].do: {name} hits hdfs; minidfs runs NameNode and DataNode in one process, "
         "which no fault takes apart: take hdfs in its place, or `do: kill minidfs`"
     )
     with pytest.raises(ScenarioError, match=f"{re.escape(said)}$"):
-        load(written(tmp_path, fault, expect=expect))
+        load(written(tmp_path, fault, expected=expected))
 
 
 def test_it_is_killed_as_a_whole_and_keeps_a_checkpoint(tmp_path: Path) -> None:

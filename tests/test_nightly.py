@@ -32,7 +32,7 @@ from harness.report.many.hunted import Hunted
 from harness.report.many.seen import EXPECTED
 from harness.report.summary import Run
 from harness.run_folder.store import RunFolder
-from harness.scenario import Expect, Finding, Guarantee, Kind, Known, Scenario, Verdict, Word
+from harness.scenario import Expected, Finding, Guarantee, Kind, Known, Scenario, Verdict, Word
 from harness.stacks.registry import STACKS
 from harness.suite.side_by_side import threads, together
 from tests import sample_runs as sample
@@ -210,7 +210,7 @@ def test_a_plan_that_failed_is_written_also_after_a_kill(base: Scenario, tmp_pat
 
 def test_what_a_target_is_expected_to_do_is_found_and_no_failure(base: Scenario, tmp_path: Path) -> None:
     kinds = tuple(Kind(kind) for kind in violated().kinds())
-    broken = replace(base, expect=Expect(word=Word.VIOLATED, kinds=kinds))
+    broken = replace(base, verdict=Expected(word=Word.VIOLATED, kinds=kinds))
     world = World(lambda scenario: violated())
     night = world.night(tmp_path, listed(broken, most=3), broken, for_s=1000.0)
     assert {line.known for line in night.state.lines} == {EXPECTED}
@@ -218,16 +218,16 @@ def test_what_a_target_is_expected_to_do_is_found_and_no_failure(base: Scenario,
     assert night.code() == 0
     assert "1 of 1 pipelines that are expected to break were found" in night.summary()
     assert not (tmp_path / "failing").exists()
-    other = replace(broken, expect=Expect(word=Word.VIOLATED, kinds=(Kind.MISORDERED,)))
+    other = replace(broken, verdict=Expected(word=Word.VIOLATED, kinds=(Kind.MISORDERED,)))
     assert world.night(tmp_path / "other", listed(other, most=3), other, for_s=1000.0).code() == 1
 
 
 def test_a_night_says_after_how_many_plans_it_found_what_is_expected_to_break(base: Scenario, tmp_path: Path) -> None:
     kinds = tuple(Kind(kind) for kind in violated().kinds())
-    expect = Expect(word=Word.VIOLATED, kinds=kinds)
+    expected = Expected(word=Word.VIOLATED, kinds=kinds)
     found, missed, right = (
-        replace(base, path=name, pipeline=replace(base.pipeline, args=(name,)), expect=each)
-        for name, each in (("found", expect), ("missed", expect), ("right", Expect()))
+        replace(base, path=name, pipeline=replace(base.pipeline, args=(name,)), verdict=each)
+        for name, each in (("found", expected), ("missed", expected), ("right", Expected()))
     )
     list_ = listed(found, missed, right, most=12)
     third = [each for each in list_ if each.target == "found"][2]
@@ -313,7 +313,7 @@ def test_a_failure_of_another_word_or_without_findings_is_not_the_known_one(
     second = replace(base, name="second")
     corpus = (replace(base, name="first", known=issue), second) if by == "the corpus" else (second,)
     kinds = tuple(Kind(kind) for kind in violated().kinds())
-    own = replace(base, expect=Expect(word=Word.VIOLATED, kinds=kinds)) if by == "the target" else base
+    own = replace(base, verdict=Expected(word=Word.VIOLATED, kinds=kinds)) if by == "the target" else base
     other = replace(violated(), word=word, findings=findings)
     list_ = listed(own, known=corpus, most=2)
     night = World(lambda scenario: other if scenario.name == "second" else violated()).night(
@@ -329,7 +329,7 @@ def test_what_the_scenarios_of_a_target_expect_is_expected_of_no_other_and_of_no
     base: Scenario, tmp_path: Path
 ) -> None:
     kinds = tuple(Kind(kind) for kind in violated().kinds())
-    broken = replace(base, path="broken.yaml", expect=Expect(word=Word.VIOLATED, kinds=kinds))
+    broken = replace(base, path="broken.yaml", verdict=Expected(word=Word.VIOLATED, kinds=kinds))
     other = replace(base, path="other.yaml", input=replace(base.input, records=base.input.records * 3))
     world = World(lambda scenario: violated())
     night = world.night(tmp_path / "1", listed(broken, other, most=4), broken, other, for_s=1000.0)

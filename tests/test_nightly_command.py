@@ -303,7 +303,7 @@ def test_what_a_program_imports_and_what_is_replayed_are_of_the_digest(tmp_path:
         "pipelines/common.py": "",
         "data/orders.jsonl": '{"id": 1}\n',
         "scenarios/one.yaml": "name: one\npipeline: pipelines/job.py\ninput: {replay: data/orders.jsonl}\n"
-        "sink: {postgres: orders, effect: select id from ledger, key: [id]}\n",
+        "sink: {postgres: orders, expected: select id from ledger, key: [id]}\n",
     }
     for name, text in given.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness import effect
-from harness.effect import Effects, Source
+from harness import ledger
 from harness.errors import HarnessError, UsageError
+from harness.ledger import Ledger, Source
 from tests.folders import Folder, edited, judge, recorded
 
 
@@ -31,10 +31,10 @@ from tests.folders import Folder, edited, judge, recorded
         ("plan.json", ("columns",), [1]),
         ("plan.json", ("columns", 0, "name"), "_batch"),
         ("plan.json", ("columns", 0, "name"), "\ud800"),
-        ("plan.json", ("scenario", "sinks", 0, "effect"), "select '\ud800' as id from ledger"),
+        ("plan.json", ("scenario", "sinks", 0, "expected"), "select '\ud800' as id from ledger"),
         ("plan.json", ("columns", 0, "expression"), "1) from raw; drop table records; select (1"),
         ("plan.json", ("columns", 0, "expression"), "(select max(content) from read_text('/etc/passwd'))"),
-        ("plan.json", ("scenario", "sinks", 0, "effect"), "select " + "- " * 900 + "id as id from ledger"),
+        ("plan.json", ("scenario", "sinks", 0, "expected"), "select " + "- " * 900 + "id as id from ledger"),
         ("sink/0.json", ("columns", 0, "family"), "colour"),
         ("sink/0.json", ("rows",), "many"),
         ("sink/0.json", ("columns",), None),
@@ -65,7 +65,7 @@ def test_a_part_nested_without_end_is_a_clear_error(folder: Folder) -> None:
 
 
 def test_a_loop_in_a_column_is_stopped(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effect, "SECONDS_MAX", 0.2)
+    monkeypatch.setattr(ledger, "SECONDS_MAX", 0.2)
     endless = "(with recursive r as (select 1 as n union all select n + 1 from r where n > 0) select max(n) from r)"
     folder.columns = [{"name": "id", "type": "BIGINT", "expression": endless}]
     with pytest.raises(UsageError, match="for the columns id; DuckDB said: INTERRUPT"):
@@ -76,4 +76,4 @@ def test_batches_that_are_no_batches_are_a_clear_error() -> None:
     """Also where somebody else than a run folder gives them."""
     for batches in ([{"batch": 1}], [{"batch": 1, "ranges": 7}], [{"batch": 2**70, "ranges": {"0": [0, 1]}}]):
         with pytest.raises(HarnessError, match=r"the batches in the history are damaged"):
-            Effects(Source(parquet=None, columns=(), batches=batches), where="x")
+            Ledger(Source(parquet=None, columns=(), batches=batches), where="x")

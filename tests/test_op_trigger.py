@@ -73,7 +73,7 @@ def test_without_an_agent_it_never_comes_and_that_is_said(tmp_path: Path) -> Non
 SCENARIO = """\
 name: an operation
 pipeline: pipelines/pay.py
-sink: {postgres: payments, effect: select id from ledger, key: [id]}
+sink: {postgres: payments, expected: select id from ledger, key: [id]}
 schedule:
   - {when: {op: rename, path: %s, batch: 3}, do: kill driver}
 """

@@ -122,7 +122,7 @@ def test_all_fourteen_planted_faults_are_found(own: Own, fault: str) -> None:
 @pytest.mark.parametrize(
     "path", [path for path in IN_OPENSEARCH if "two_systems" not in path.stem], ids=lambda path: path.stem
 )
-def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_expected_rows(
     request: pytest.FixtureRequest, path: Path
 ) -> None:
     are_as_fine(request, path)
@@ -278,7 +278,7 @@ def test_an_index_that_is_not_searched_is_refused(own: Own) -> None:
 )
 def test_an_index_that_setup_makes_is_looked_at_before_the_run(own: Own, made: str, said: str) -> None:
     make(own, f"t:\n  {made}")
-    there = sink("t", "id bigint", effect="select 1::bigint as id from ledger", key=("id",))
+    there = sink("t", "id bigint", expected="select 1::bigint as id from ledger", key=("id",))
     given: Any = SimpleNamespace(parts=own, columns=())
     with pytest.raises(SetupError, match=said):
         preflight.look(replace(SCENARIO, sinks=(there,)), given, given)

@@ -126,7 +126,7 @@ def test_its_kinds_are_known_without_a_stack(place: Place) -> None:
 ELSEWHERE = """\
 name: nothing but a step names Redis
 pipeline: {entry: pipelines/orders_in_a_hash.py, env: {REDIS: none, PREFIX: none}}
-sink: {postgres: orders, effect: select id from ledger, key: [id]}
+sink: {postgres: orders, expected: select id from ledger, key: [id]}
 schedule: [{when: WHEN, do: DO}]
 """
 ASKS = (

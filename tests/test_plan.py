@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILE = """\
 name: n
 pipeline: pipelines/pay.py
-sink: {postgres: t, effect: select id from ledger, key: [id]}
+sink: {postgres: t, expected: select id from ledger, key: [id]}
 input: {records: 9, rate: 2.5/s}
 schedule:
   - {when: {rows: 7, batch: 2}, do: crash mid-sink}

@@ -34,11 +34,11 @@ pipeline: pipelines/append.py
 tags: [{tags}]
 sink:
   - postgres: payments
-    effect: select id, account, amount from ledger
+    expected: select id, account, amount from ledger
     key: [id]
 schedule:
   - {{when: {{point: sink-committed, batch: 3}}, do: kill driver}}
-expect: held
+verdict: held
 """
 
 
@@ -480,7 +480,9 @@ def test_an_assertion_that_fails_shows_what_each_run_says(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World
 ) -> None:
     project("mine/a.yaml")
-    world.answers["a"] = Verdict(word=Word.UNTESTED, as_expected=False, expect="held", reasons=("step 1 hit nothing",))
+    world.answers["a"] = Verdict(
+        word=Word.UNTESTED, as_expected=False, expected="held", reasons=("step 1 hit nothing",)
+    )
     pytester.makepyfile("def test_mine(run_scenario): assert run_scenario('mine/a.yaml').verdict.word == 'held'")
     result = run(pytester, "test_an_assertion_that_fails_shows_what_each_run_says.py")
     result.stdout.fnmatch_lines(["*- Onceproof -*", "UNTESTED, expected held: a", "*because: step 1 hit nothing"])
@@ -519,14 +521,14 @@ def test_a_disk_that_refuses_the_summary_does_not_change_the_verdicts(
 FOREIGN = {
     "config.yaml": "pipeline: x\nschedule: daily\n",
     "scenarios/behave.yaml": "name: x\ngiven: y\n",
-    "scenarios/evals.yaml": "input: x\nexpect: y\n",
-    "nested.yaml": "x:\n  pipeline: a\n  expect: b\n",
-    "text.yaml": "# pipeline: a\n# expect: b\n",
+    "scenarios/evals.yaml": "input: x\nverdict: y\n",
+    "nested.yaml": "x:\n  pipeline: a\n  verdict: b\n",
+    "text.yaml": "# pipeline: a\n# verdict: b\n",
     "docker-compose.yaml": "services: {}\n",
-    "scenarios/list.yaml": "- pipeline: a\n- expect: b\n",
+    "scenarios/list.yaml": "- pipeline: a\n- verdict: b\n",
     "scenarios/only.yaml": "pipeline: build\nstages: [a]\n",
     "empty.yaml": "",
-    "scenarios/a.json": '{"pipeline": 1, "expect": 2}',
+    "scenarios/a.json": '{"pipeline": 1, "verdict": 2}',
 }
 
 
@@ -545,14 +547,14 @@ def test_other_peoples_files_are_left_alone(pytester: pytest.Pytester, project: 
 @pytest.mark.parametrize(
     ("text", "at_home", "answer"),
     [
-        ("pipeline: a\nexpect: held\n", False, (True, False)),
-        ("pipeline: a\r\nexpect: held\r\n", False, (True, False)),
-        ("\ufeffpipeline: a\nexpect: held\n", False, (True, False)),
+        ("pipeline: a\nverdict: held\n", False, (True, False)),
+        ("pipeline: a\r\nverdict: held\r\n", False, (True, False)),
+        ("\ufeffpipeline: a\nverdict: held\n", False, (True, False)),
         ("pipeline:\n  entry: a\nschedule:\n  - {}\n", True, (True, False)),
         ("pipeline:\n  entry: a\nschedule:\n  - {}\n", False, (False, False)),
         ("# yaml-language-server: $schema=../scenario.schema.json\nnmae: x\n", False, (True, False)),
-        ("pipelin: a\nexpect: held\nschedule: []\nsink: []\n", True, (False, True)),
-        ("pipelin: a\nexpect: held\nschedule: []\nsink: []\n", False, (False, False)),
+        ("pipelin: a\nverdict: held\nschedule: []\nsink: []\n", True, (False, True)),
+        ("pipelin: a\nverdict: held\nschedule: []\nsink: []\n", False, (False, False)),
     ],
 )
 def test_which_files_are_scenarios(tmp_path: Path, text: str, at_home: bool, answer: tuple[bool, bool]) -> None:

@@ -1,4 +1,4 @@
-"""What is looked at before the first record: the effect, its fit, and rows that an earlier run left."""
+"""What is looked at before the first record: `expected`, its fit, and rows that an earlier run left."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ TEXT = """\
 name: s
 pipeline: {{entry: p.py}}
 input: {{workload: transactions, records: 600}}
-sink: {{postgres: public.kept, effect: "{effect}", key: [{key}]}}
+sink: {{postgres: public.kept, expected: "{expected}", key: [{key}]}}
 schedule: [{{when: {{batch: 1}}, do: crash before offset commit}}]
-expect: held
+verdict: held
 """
 PLAIN, TOTAL = "select id, amount from ledger", "select 1 as id, count(*) as amount from ledger"
 TOTALS = "select id, sum(amount) as amount from ledger group by id"
 TYPES = {"id": ("bigint", "number"), "amount": ("numeric", "number"), "note": ("text", "text")}
 
 
-def scenario(folder: Path, effect: str, key: str = "id", *, kind: str = "postgres: public.kept") -> Scenario:
+def scenario(folder: Path, expected: str, key: str = "id", *, kind: str = "postgres: public.kept") -> Scenario:
     (folder / "p.py").touch()
-    (folder / "s.yaml").write_text(TEXT.format(effect=effect, key=key).replace("postgres: public.kept", kind))
+    (folder / "s.yaml").write_text(TEXT.format(expected=expected, key=key).replace("postgres: public.kept", kind))
     return load(folder / "s.yaml")
 
 
@@ -50,10 +50,10 @@ def look(
     monkeypatch: pytest.MonkeyPatch,
     *,
     new: SinkTable,
-    effect: str = PLAIN,
+    expected: str = PLAIN,
     kind: str = "postgres: public.kept",
 ) -> set[int]:
-    made = scenario(folder, effect, kind=kind)
+    made = scenario(folder, expected, kind=kind)
     monkeypatch.setattr(preflight, "read", lambda sink, parts: new)
     workload = make(made.input, seed=1, root=folder)
     own: Any = SimpleNamespace(folder=folder, parts={})
@@ -67,7 +67,7 @@ NONE_YET = table(missing="the database has none of that name")
 def test_a_table_made_in_setup_may_hold_totals_at_zero(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Row]
 ) -> None:
-    look(tmp_path, monkeypatch, new=table("id", "amount", rows=rows), effect=TOTALS)
+    look(tmp_path, monkeypatch, new=table("id", "amount", rows=rows), expected=TOTALS)
 
 
 def test_a_table_that_the_pipeline_makes_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,12 +198,12 @@ def test_many_shuffle_partitions_on_few_cores_are_told_early(conf: dict[str, str
 class Late:
     """A scenario of several sinks, and what a server would say of each when it is asked."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *effects: str | None) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *ledger: str | None) -> None:
         self.scenario = scenario(folder, PLAIN)
         (one,) = self.scenario.sinks
-        self.scenario = replace(self.scenario, sinks=tuple(replace(one, effect=effect) for effect in effects))
+        self.scenario = replace(self.scenario, sinks=tuple(replace(one, expected=expected) for expected in ledger))
         self.workload = make(self.scenario.input, seed=1, root=folder)
-        self.says: list[tuple[SinkColumn, ...] | Exception | None] = [None for _ in effects]
+        self.says: list[tuple[SinkColumn, ...] | Exception | None] = [None for _ in ledger]
         self.asked: list[int] = []
         self.looked: set[int] = set()
         monkeypatch.setattr(preflight, "columns", self.columns)
@@ -239,9 +239,9 @@ def test_a_sink_that_does_not_fit_is_told_when_it_appears(tmp_path: Path, monkey
     coarse = SinkColumn(name="amount", type="numeric(12,1)", family="number")
     late.says[1] = (table("id").columns[0], coarse)
     said = (
-        r"postgres public\.kept \(sink 2\): column amount is DECIMAL\(18,2\) in the effect and numeric\(12,1\) in the"
+        r"postgres public\.kept \(sink 2\): column amount is DECIMAL\(18,2\) in `expected` and numeric\(12,1\) in the"
     )
-    with pytest.raises(SetupError, match=said + r" sink.*\. Mend `effect`, `key`, or the table in `setup`"):
+    with pytest.raises(SetupError, match=said + r" sink.*\. Mend `expected`, `key`, or the table in `setup`"):
         late.look()
 
 
@@ -280,12 +280,12 @@ def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("effect", "held", "left"),
+    ("expected", "held", "left"),
     [
         (TOTALS, table("id", "amount", rows=[("1", "0.00"), ("2", None), ("3", "5")]), 1),
         # Of a record that is no total, zero is what the pipeline writes.
         (PLAIN, table("id", "amount", rows=[("1", "0.00"), ("2", None), ("3", "5")]), 3),
-        # With all columns as the key any row is a right one, also where the effect folds records into it.
+        # With all columns as the key any row is a right one, also where `expected` folds records into it.
         ("select id from ledger", table("id", rows=[("15",)]), 1),
         ("select distinct id from ledger", table("id", rows=[("15",)]), 1),
         (
@@ -296,11 +296,11 @@ def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pyt
     ],
 )
 def test_rows_that_setup_puts_there_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, effect: str, held: SinkTable, left: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: str, held: SinkTable, left: int
 ) -> None:
     said = rf"saw {left} rows in public\.kept before the first record .* or fill no rows in"
     with pytest.raises(SetupError, match=said):
-        look(tmp_path, monkeypatch, new=held, effect=effect)
+        look(tmp_path, monkeypatch, new=held, expected=expected)
 
 
 @pytest.mark.parametrize(("count", "refused"), [("0", False), ("57", True)])
@@ -311,18 +311,18 @@ def test_a_total_has_a_row_of_no_record_too(
     held = table("amount", "id", rows=[(count, "1")])
     if refused:
         with pytest.raises(SetupError, match="saw 1 rows"):
-            look(tmp_path, monkeypatch, new=held, effect=TOTAL)
+            look(tmp_path, monkeypatch, new=held, expected=TOTAL)
     else:
-        look(tmp_path, monkeypatch, new=held, effect=TOTAL)
+        look(tmp_path, monkeypatch, new=held, expected=TOTAL)
 
 
 def test_columns_that_do_not_fit_are_told_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SetupError, match=r"the effect has columns id, amount; the sink has id, note\. Mend `effect`"):
+    with pytest.raises(SetupError, match=r"`expected` has columns id, amount; the sink has id, note\. Mend `expected`"):
         look(tmp_path, monkeypatch, new=table("id", "note"))
 
 
-def test_an_effect_that_cannot_run_is_told_even_if_the_table_is_not_there(
+def test_a_query_that_cannot_run_is_told_even_if_the_table_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match=r"(?s)nowhere.*columns of `ledger`: id, "):
-        look(tmp_path, monkeypatch, new=NONE_YET, effect="select nowhere as id from ledger")
+        look(tmp_path, monkeypatch, new=NONE_YET, expected="select nowhere as id from ledger")

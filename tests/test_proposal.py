@@ -69,7 +69,7 @@ def test_addresses_are_found_where_the_program_takes_them() -> None:
     assert "--brokers, '{kafka.bootstrap}', --topic, '{topic}', --check-point, '{checkpoint}', --mode" in found.text
     assert "env: {WAREHOUSE: '{postgres.dsn}'}" in found.text
     assert "create table payments (id bigint, account text, amount numeric(18, 2), primary key (id))" in found.text
-    assert "effect: select id, account, amount from ledger" in found.text
+    assert "expected: select id, account, amount from ledger" in found.text
     assert found.untold == ["--mode is needed: give it a value in `args`"]
 
 

@@ -676,7 +676,7 @@ name: x
 pipeline: jobs/pay.py
 sink:
   python: {target}
-  effect: select id from ledger
+  expected: select id from ledger
   key: [id]
 """
 
@@ -895,7 +895,7 @@ pipeline:
     --checkpoint, "{checkpoint}"]
 sink:
   python: flaky:payments
-  effect: select id, account, amount, currency, event_time from ledger
+  expected: select id, account, amount, currency, event_time from ledger
   key: [id]
   view: complete
 input: {workload: transactions, records: 600}

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from harness.effect import functions
 from harness.errors import UsageError
+from harness.ledger import functions
 from harness.run_folder import database
 from tests import recalled
-from tests.test_effect import effects, source, write
+from tests.test_ledger_queries import opened, source, write
 
 __all__ = ["source"]
 COUNT = "select count(*) as n from ledger"
@@ -37,24 +37,24 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 def test_the_same_of_the_same_records_is_asked_once(source: Path, made: list[object]) -> None:
     for _ in range(2):
-        with effects(source) as db:
+        with opened(source) as db:
             assert [db.table(sql).rows for sql in (COUNT, LARGEST)] == [[("20",)], [("19",)]]
             assert db.table(COUNT, batch=7).rows == [("0",)]
     assert len(made) == 1
 
 
 def test_other_records_are_asked_anew(source: Path, tmp_path: Path, made: list[object]) -> None:
-    with effects(source) as db:
+    with opened(source) as db:
         assert db.table(COUNT).rows == [("20",)]
-    with effects(write(tmp_path / "other.parquet", [(0, 0, None, b'{"id": 4}')])) as db:
+    with opened(write(tmp_path / "other.parquet", [(0, 0, None, b'{"id": 4}')])) as db:
         assert (db.table(COUNT).rows, db.table(LARGEST).rows) == ([("1",)], [("4",)])
     assert len(made) == 2
 
 
 def test_what_comes_after_answers_that_were_recalled_is_right(source: Path, made: list[object]) -> None:
-    with effects(source) as db:
+    with opened(source) as db:
         db.table(COUNT)
-    with effects(source) as db:
+    with opened(source) as db:
         assert db.table(COUNT).rows == [("20",)]
         assert db.table(LARGEST).rows == [("19",)]
     assert len(made) == 2
@@ -62,6 +62,6 @@ def test_what_comes_after_answers_that_were_recalled_is_right(source: Path, made
 
 def test_a_refusal_is_recalled_as_one(source: Path, made: list[object]) -> None:
     for _ in range(2):
-        with effects(source) as db, pytest.raises(UsageError, match="nobody"):
+        with opened(source) as db, pytest.raises(UsageError, match="nobody"):
             db.table("select nobody from ledger")
     assert len(made) == 1

@@ -495,7 +495,7 @@ def test_a_component_that_keeps_no_checkpoints_is_refused(copied: Path) -> None:
     [
         ("", "s3"),
         ("input: {workload: transactions, source: s3}\n", ""),
-        ("sink: {s3: payments, effect: select id from ledger, key: [id]}\n", ""),
+        ("sink: {s3: payments, expected: select id from ledger, key: [id]}\n", ""),
     ],
 )
 def test_a_component_keeps_the_checkpoint_alone_unless_it_is_read_or_written(

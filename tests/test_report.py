@@ -132,7 +132,7 @@ def parts_with(text: str) -> Parts:
     verdict = Verdict(
         word=Word.VIOLATED,
         as_expected=False,
-        expect=text,
+        expected=text,
         reasons=(text,),
         findings=(finding,),
         steps=(step,),
@@ -147,7 +147,7 @@ def parts_with(text: str) -> Parts:
         "why": text,
         "guarantee": text,
         "pipeline": {"entry": text, "args": [text]},
-        "sinks": [{"kind": text, "target": text, "effect": text, "key": [text]}],
+        "sinks": [{"kind": text, "target": text, "expected": text, "key": [text]}],
         "input": {
             "workload": text,
             "source": text,
@@ -225,7 +225,7 @@ def test_any_mixture_of_payloads_is_only_text(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names_in_the_index_are_only_text(tmp_path: Path, text: str) -> None:
     def tags(name: str) -> list[Tag]:
-        verdict = replace(sample.verdict(), expect=name)
+        verdict = replace(sample.verdict(), expected=name)
         many = Many(seen=[Seen.of(Run(scenario=name, verdict=verdict))])
         return Skeleton(render.many_page(tmp_path, many)).tags
 
@@ -515,7 +515,7 @@ def test_the_summary_has_exactly_the_agreed_keys_first(tmp_path: Path) -> None:
     data = json.loads(path.read_text())
     assert (list(data), data["exit_code"]) == (["runs", "exit_code"], 1)
     (entry,) = data["runs"]
-    assert list(entry)[:7] == ["scenario", "expect", "verdict", "as_expected", "findings", "faults", "seconds"]
+    assert list(entry)[:7] == ["scenario", "expected", "verdict", "as_expected", "findings", "faults", "seconds"]
     assert entry["findings"] == {"duplicated": 1, "corrupted": 1, "lost": 1}
     assert (entry["verdict"], entry["as_expected"], entry["seconds"]) == ("violated", False, 31.25)
     assert (entry["stack"], entry["folder"]) == ("processes", str(folder.path))

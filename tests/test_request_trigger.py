@@ -182,7 +182,7 @@ def test_requests_are_held_of_object_stores() -> None:
 SCENARIO = """\
 name: a request
 pipeline: {entry: pay.py, checkpoint: %s}
-sink: {postgres: payments, effect: select id from ledger, key: [id]}
+sink: {postgres: payments, expected: select id from ledger, key: [id]}
 schedule:
   - {when: {request: %s, batch: 3}, do: kill driver}
 """

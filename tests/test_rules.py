@@ -15,7 +15,7 @@ from harness.faults import fault
 from harness.history import Line, QueryStarted, TaskEnded, TaskStarted
 from harness.judge import Judged, judged
 from harness.judge.ran_again import Ran, in_the_driver, ran_again
-from harness.scenario import Expect, Guarantee, Kind, Sink, Word
+from harness.scenario import Expected, Guarantee, Kind, Sink, Word
 from harness.snapshot import ENDED
 from tests.corpus.run_builder import Moment, RunBuilder, blame, run_builder
 from tests.folders import PER_RECORD, STEP, TOTALS, TYPES
@@ -23,7 +23,7 @@ from tests.folders import PER_RECORD, STEP, TOTALS, TYPES
 pytestmark = pytest.mark.usefixtures("asked_once")
 
 Build = Callable[[RunBuilder], None]
-AUDIT = Sink(kind="postgres", target="audit", effect="select id, account, amount from ledger", key=("id",))
+AUDIT = Sink(kind="postgres", target="audit", expected="select id, account, amount from ledger", key=("id",))
 TWO = [TYPES["payments"], TYPES["payments"]]
 DUPLICATED, LOST, WRONG = Kind.DUPLICATED, Kind.LOST, Kind.WRONG_AGGREGATE
 
@@ -57,13 +57,13 @@ def words(found: Judged) -> str:
 
 
 def test_expected_rows_that_reprocessing_cannot_change_are_tested(ruled: Callable[[Build], Judged]) -> None:
-    found = ruled(lambda run: run.sink(replace(PER_RECORD, effect="select distinct id, account, amount from ledger")))
+    found = ruled(lambda run: run.sink(replace(PER_RECORD, expected="select distinct id, account, amount from ledger")))
     assert told(found) == (Word.HELD, {}, set())
     assert "reprocessing cannot change these expected rows" in words(found)
 
 
 def test_records_without_expected_rows_are_not_tested(ruled: Callable[[Build], Judged]) -> None:
-    found = ruled(lambda run: run.sink(replace(PER_RECORD, effect=f"{PER_RECORD.effect} where id < 10")))
+    found = ruled(lambda run: run.sink(replace(PER_RECORD, expected=f"{PER_RECORD.expected} where id < 10")))
     assert told(found)[0] is Word.UNTESTED
     assert "none of its 10 records has an expected row" in words(found)
 
@@ -127,7 +127,7 @@ def test_what_baseline_runs_show_too_is_not(ruled: Callable[[Build], Judged]) ->
 
 def test_kinds_may_agree_where_rows_differ(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
-        run.claim(expect=Expect(word=Word.VIOLATED, kinds=(DUPLICATED,), without_faults=True))
+        run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(DUPLICATED,), without_faults=True))
         run.tables = [run.rows((0, 40), again=[(30, 31)])]
         run.calm(*[[run.rows((0, 40), again=[(n, n + 1)])] for n in (3, 5, 7)])
 
@@ -146,8 +146,8 @@ def test_no_violation_without_a_baseline_run(ruled: Callable[[Build], Judged]) -
     assert (found.verdict.word, found.wants) == (Word.INCONCLUSIVE, 1)
 
 
-def two_sinks(run: RunBuilder, effect: str) -> None:
-    run.sink(PER_RECORD, replace(AUDIT, effect=effect), types=TWO)
+def two_sinks(run: RunBuilder, expected: str) -> None:
+    run.sink(PER_RECORD, replace(AUDIT, expected=expected), types=TWO)
     run.tables = [run.rows((0, 40), again=[(10, 20)]), run.rows((0, 40))]
 
 
@@ -175,7 +175,7 @@ def test_a_step_that_no_attempt_survives_was_a_test(ruled: Callable[[Build], Jud
         run.found(again=None)
         run.progress, run.tables = 10, [run.rows((0, 20))]
         run.outcome = {"caught_up": False, "stalled": {"kind": "gave up", "idle_s": 1.0, "words": "it died 6 times"}}
-        run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.STALLED,)))
+        run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(Kind.STALLED,)))
 
     found = ruled(build)
     assert found.verdict.as_expected, found.verdict.reasons
@@ -194,7 +194,7 @@ def test_a_sink_that_a_fault_emptied_is_the_right_table(
 ) -> None:
     def build(run: RunBuilder) -> None:
         emptied(run, *rest)
-        run.claim(expect=Expect(word=Word.VIOLATED, kinds=(LOST,)))
+        run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(LOST,)))
 
     found = ruled(build)
     assert found.verdict.as_expected, found.verdict.reasons
@@ -356,7 +356,7 @@ def test_the_readings_say_which_of_two_steps_did_it(ruled: Callable[[Build], Jud
 
 def test_a_total_that_two_steps_doubled_names_both(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
-        run.sink(replace(TOTALS, effect="select 'all' as account, count(*) as n, sum(amount) as total from ledger"))
+        run.sink(replace(TOTALS, expected="select 'all' as account, count(*) as n, sum(amount) as total from ledger"))
         run.injection(2)
         run.found(1, tables=[run.rows((0, 20))])
         run.found(2, tables=[run.rows((0, 30), again=[(10, 20)])])
@@ -468,8 +468,10 @@ def test_two_steps_may_each_add_a_copy(ruled: Callable[[Build], Judged]) -> None
 
 def test_readings_do_not_tell_when_a_sum_of_doubles_went_wrong(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
-        effect = "select account, sum(amount::double) as total from ledger group by account"
-        run.sink(replace(TOTALS, effect=effect), types=[[TYPES["totals"][0], ("total", "double precision", "float")]])
+        expected = "select account, sum(amount::double) as total from ledger group by account"
+        run.sink(
+            replace(TOTALS, expected=expected), types=[[TYPES["totals"][0], ("total", "double precision", "float")]]
+        )
         run.injection(2)
         run.found(2, tables=[run.rows((0, 30), again=[(10, 20)])])
         run.tables = [run.rows((0, 40), again=[(10, 20)])]
@@ -481,7 +483,7 @@ def test_readings_do_not_tell_when_a_sum_of_doubles_went_wrong(ruled: Callable[[
 
 def test_a_console_beside_a_sink_does_not_spoil_baseline_runs(ruled: Callable[[Build], Judged]) -> None:
     def build(run: RunBuilder) -> None:
-        run.sink(PER_RECORD, Sink(kind="console", target="", effect=None))
+        run.sink(PER_RECORD, Sink(kind="console", target="", expected=None))
         run.tables = [run.rows((0, 40), again=[(10, 20)]), None]
         run.calm(*[[run.rows((0, 40)), None]] * 3)
 
@@ -522,7 +524,7 @@ def test_what_is_lost_by_a_driver_that_lived_was_interrupted(ruled: Callable[[Bu
         run.found(1, holds=10, again=None)
         run.tables = [run.rows((0, 10), (20, 40))]
         lived(run, fault_name, committed_meanwhile={"checkpoint": 1})
-        run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)))
+        run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(Kind.LOST,)))
 
     found = ruled(build)
     assert told(found)[:2] == (Word.VIOLATED, {"lost": 10})

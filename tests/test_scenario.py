@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.scenario import CrashPoint, Expect, Kind, Sink, Trigger, Word
+from harness.scenario import CrashPoint, Expected, Kind, Sink, Trigger, Word
 from harness.sinks.names import sink_names
 from harness.triggers import trigger
 
@@ -17,14 +17,17 @@ CASES = [
         trigger("point", CrashPoint.SINK_COMMITTED, batch=3, query="totals"),
         "sink-committed of batch 3 of query totals",
     ),
-    (Expect(), "held"),
-    (Expect(word=Word.VIOLATED, kinds=(Kind.LOST, Kind.DUPLICATED)), "violated: lost, duplicated"),
-    (Expect(word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=True), "violated: lost, also without faults"),
+    (Expected(), "held"),
+    (Expected(word=Word.VIOLATED, kinds=(Kind.LOST, Kind.DUPLICATED)), "violated: lost, duplicated"),
+    (
+        Expected(word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=True),
+        "violated: lost, also without faults",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("noun", "words"), CASES, ids=lambda each: str(each))
-def test_a_noun_in_words(noun: Trigger | Expect, words: str) -> None:
+def test_a_noun_in_words(noun: Trigger | Expected, words: str) -> None:
     assert str(noun) == words
 
 

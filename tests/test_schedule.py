@@ -66,7 +66,7 @@ def test_the_evidence_of_the_window_before_the_offset_commit_is_the_temporary_fi
 
 
 @pytest.mark.subprocess
-def test_a_kill_that_has_no_effect_is_no_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_that_has_no_query_is_no_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with world(tmp_path) as w, monkeypatch.context() as patch:
         patch.setattr(signals, "kill", lambda processes: {str(p.pid): False for p in processes})
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 3), "kill driver"), finish=True)

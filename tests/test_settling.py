@@ -33,14 +33,14 @@ pipeline: programs/second_hop.py
 input: {records: 300}
 schedule:
   - {when: {point: batch-planned, batch: 1}, do: kill driver}
-expect: held
+verdict: held
 """
 UPSERT = """
 name: upsert
 pipeline: pipelines/transactions/upsert.py
 schedule:
   - {when: {batch: 3}, do: crash before offset commit}
-expect: held
+verdict: held
 """
 
 

@@ -23,8 +23,8 @@ from harness.checkers.compare import compare
 from harness.checkers.schema_check import schema_mismatch
 from harness.component import SetsUp, component
 from harness.components.postgres.process import Postgres
-from harness.effect import Effects, Source
 from harness.errors import HarnessError, StackError, UsageError
+from harness.ledger import Ledger, Source
 from harness.scenario import Sink
 from harness.session.session import Session
 from harness.sinks import reading
@@ -513,7 +513,7 @@ ELSEWHERE = [
 
 @pytest.mark.stack
 @pytest.mark.parametrize("path", [path for path in SHIPPED if path not in ELSEWHERE], ids=lambda path: path.stem)
-def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_effects(
+def test_the_sinks_of_a_scenario_that_we_ship_are_as_fine_as_its_expected_rows(
     request: pytest.FixtureRequest, path: Path
 ) -> None:
     are_as_fine(request, path)
@@ -524,7 +524,7 @@ _FINE: set[str] = set()
 
 
 def are_as_fine(request: pytest.FixtureRequest, path: Path) -> None:
-    """As the effects of that scenario, once its `setup` has made them in what the fixture `own` gives."""
+    """As `expected` of that scenario, once its `setup` has made them in what the fixture `own` gives."""
     scenario = shipped.scenario(path)
     workload = make(scenario.input, seed=1, root=ROOT)
     names = tuple((column.name, column.type, column.expression) for column in workload.columns)
@@ -538,11 +538,11 @@ def are_as_fine(request: pytest.FixtureRequest, path: Path) -> None:
         kind.set_up(own[label], text)
     for each in scenario.sinks:
         source = Source(parquet=None, columns=names, places=() if each.watermark else None)
-        with Effects(source, where=path.name) as effects:
+        with Ledger(source, where=path.name) as ledger:
             there = reading.columns(each, own)
             assert (there is None) == (not scenario.setup), "made by `setup`, or by the pipeline"
-            if there is not None and each.effect is not None:
-                assert schema_mismatch(each, effects.table(each.effect).described, there) == []
+            if there is not None and each.expected is not None:
+                assert schema_mismatch(each, ledger.table(each.expected).described, there) == []
     _FINE.add(same)
 
 

@@ -47,7 +47,7 @@ HOUSE = Path(__file__).parents[1]
 FILE = """\
 name: n
 pipeline: {entry: pipelines/pay.py%s}
-sink: {postgres: t, effect: select id from ledger, key: [id]}
+sink: {postgres: t, expected: select id from ledger, key: [id]}
 input: {records: 9}
 schedule: [{when: {batch: 2}, do: crash before offset commit}]
 """

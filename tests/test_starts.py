@@ -26,7 +26,7 @@ EACH = [(sink, shape) for sink, start in starts().items() for shape in start.sha
 @pytest.mark.parametrize(("sink", "shape"), EACH)
 def test_each_start_is_a_valid_scenario_of_its_sink(tmp_path: Path, sink: str, shape: str) -> None:
     path, program, *_ = scaffold("first", sink, shape, tmp_path)
-    (scenario,) = load_all([path], effects=True)
+    (scenario,) = load_all([path], queries=True)
     (read,) = scenario.sinks
     assert (read.kind, read.key) == (sink, (SHAPES[shape].table.key,))
     appended = (sink, shape) in (("files", "window"), ("kafka", "window"))

@@ -47,7 +47,7 @@ def test_what_is_drawn_is_a_scenario_of_that_pipeline(tmp_path: Path, scenario: 
 @given(drawn=schedules(UPSERT), sent=inputs(UPSERT))
 def test_each_strategy_leaves_the_rest_as_it_is(drawn: Scenario, sent: Scenario) -> None:
     own = load(UPSERT)
-    assert (drawn.input, drawn.expect) == (own.input, own.expect)
+    assert (drawn.input, drawn.verdict) == (own.input, own.verdict)
     assert replace(sent, input=own.input) == own
 
 

@@ -67,7 +67,7 @@ def test_check_of_an_error_repeats_the_scenario_and_not_the_plan(
     told = {"path": "scenarios/a.yaml", "seed": 7, "stack": {"asked": "--stack containers"}, "command": command}
     stored.run_json.write_text(json.dumps(run | told))
     digests.write(stored.path)
-    monkeypatch.setattr("harness.judge.judged", lambda folder: Judged(error("the effect is no query")))
+    monkeypatch.setattr("harness.judge.judged", lambda folder: Judged(error("`expected` is no query")))
     assert suite.check(stored.path) == 4
     assert f"again:  {command}" in capsys.readouterr().out.splitlines()
 

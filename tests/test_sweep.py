@@ -21,7 +21,7 @@ from harness.operation import Op, Side
 from harness.scenario import (
     Attribution,
     Evidence,
-    Expect,
+    Expected,
     Exposure,
     Harm,
     Kind,
@@ -38,7 +38,7 @@ from harness.suite.side_by_side import alone
 from harness.sweep import answer, pages
 from harness.sweep.cells import Cell, Passed, found
 from harness.sweep.command import placed
-from harness.sweep.expected import as_expected, chosen, expected, names, unknown
+from harness.sweep.expected import as_expected, at_step, chosen, names, unknown
 from harness.sweep.packing import APART, numbered, packed
 from harness.sweep.results import Played, Result, Told
 from harness.sweep.rows import own
@@ -50,7 +50,7 @@ from tests import sample_runs as sample
 SCENARIO = Scenario(
     name="orders",
     pipeline=Pipeline(entry="orders.py"),
-    sinks=(Sink(kind="postgres", target="orders", effect="select id from ledger", key=("id",)),),
+    sinks=(Sink(kind="postgres", target="orders", expected="select id from ledger", key=("id",)),),
 )
 KILL = fault("kill driver")
 MEANS = STACKS["processes"].means
@@ -193,7 +193,7 @@ def exposure(number: int, **changes: Any) -> Exposure:
 
 def verdict(word: Word = Word.HELD, **changes: Any) -> Verdict:
     plain = Verdict(
-        word=word, as_expected=True, expect="held", steps=(step(1), step(2)), exposures=(exposure(1), exposure(2))
+        word=word, as_expected=True, expected="held", steps=(step(1), step(2)), exposures=(exposure(1), exposure(2))
     )
     return replace(plain, **changes)
 
@@ -302,46 +302,54 @@ def result(cell: int, word: Word, *kinds: Kind) -> Result:
 
 
 TWICE = (Kind.DUPLICATED,)
-BROKEN = Expect(word=VIOLATED, kinds=TWICE)
-TABLE = Expect(at={"sink-committed": BROKEN})
+BROKEN = Expected(word=VIOLATED, kinds=TWICE)
+TABLE = Expected(at={"sink-committed": BROKEN})
 
 
 @pytest.mark.parametrize(
-    ("expect", "results", "code"),
+    ("expected", "results", "code"),
     [
         (TABLE, [result(0, VIOLATED, *TWICE), result(1, VIOLATED, *TWICE)], 0),
         (TABLE, [result(0, VIOLATED, *TWICE), result(1, HELD)], 1),
         (TABLE, [result(0, VIOLATED, *TWICE), result(1, UNTESTED)], 3),
         (TABLE, [result(0, VIOLATED, *TWICE), result(1, VIOLATED, Kind.LOST)], 1),
-        (Expect(at={"batch-planned": BROKEN}), [result(0, HELD), result(1, VIOLATED, *TWICE)], 1),
-        (Expect(at={"batch-planned": BROKEN}), [result(0, HELD), result(1, UNTESTED)], 0),
-        (Expect(at={"sink-committed": Expect()}), [result(0, HELD), result(1, UNTESTED)], 3),
-        (Expect(), [result(0, HELD), result(1, UNTESTED)], 0),
-        (Expect(), [result(0, HELD), result(1, VIOLATED, Kind.LOST)], 1),
-        (Expect(), [result(0, UNTESTED)], 3),
-        (Expect(), [result(0, HELD), result(1, Word.INCONCLUSIVE)], 3),
-        (Expect(), [result(0, HELD), result(1, Word.ERROR)], 4),
-        (Expect(word=VIOLATED, kinds=(Kind.LOST,)), [result(0, HELD), result(1, VIOLATED, Kind.LOST)], 0),
-        (Expect(word=VIOLATED, kinds=(Kind.LOST,)), [result(0, HELD), result(1, VIOLATED, Kind.DUPLICATED)], 1),
-        (Expect(word=VIOLATED, kinds=(Kind.LOST,)), [result(0, HELD)], 1),
+        (Expected(at={"batch-planned": BROKEN}), [result(0, HELD), result(1, VIOLATED, *TWICE)], 1),
+        (Expected(at={"batch-planned": BROKEN}), [result(0, HELD), result(1, UNTESTED)], 0),
+        (Expected(at={"sink-committed": Expected()}), [result(0, HELD), result(1, UNTESTED)], 3),
+        (Expected(), [result(0, HELD), result(1, UNTESTED)], 0),
+        (Expected(), [result(0, HELD), result(1, VIOLATED, Kind.LOST)], 1),
+        (Expected(), [result(0, UNTESTED)], 3),
+        (Expected(), [result(0, HELD), result(1, Word.INCONCLUSIVE)], 3),
+        (Expected(), [result(0, HELD), result(1, Word.ERROR)], 4),
+        (Expected(word=VIOLATED, kinds=(Kind.LOST,)), [result(0, HELD), result(1, VIOLATED, Kind.LOST)], 0),
+        (
+            Expected(word=VIOLATED, kinds=(Kind.LOST,)),
+            [result(0, HELD), result(1, VIOLATED, Kind.DUPLICATED)],
+            1,
+        ),
+        (Expected(word=VIOLATED, kinds=(Kind.LOST,)), [result(0, HELD)], 1),
     ],
 )
-def test_the_exit_code(expect: Expect, results: list[Result], code: int) -> None:
-    assert answer.code(expect, cells(True, False), results) == code
+def test_the_exit_code(expected: Expected, results: list[Result], code: int) -> None:
+    assert answer.code(expected, cells(True, False), results) == code
 
 
 def test_a_known_failure_is_a_test_all_the_same() -> None:
     results = [result(0, VIOLATED, Kind.LOST), result(1, UNTESTED)]
-    assert [answer.code(Expect(), cells(True, False), results, known) for known in ((), (0,), (1,))] == [1, 0, 1]
+    assert [answer.code(Expected(), cells(True, False), results, known) for known in ((), (0,), (1,))] == [
+        1,
+        0,
+        1,
+    ]
 
 
 def test_the_most_exact_name_of_a_crash_point_says_what_is_expected() -> None:
     (step,) = cells(False)[0].steps
-    at = dict(zip(names(step), (Expect(), BROKEN), strict=True))
+    at = dict(zip(names(step), (Expected(), BROKEN), strict=True))
     assert names(step) == ("kill driver sink-committed", "sink-committed")
-    assert expected(Expect(at=at), step) == Expect()
-    assert expected(TABLE, step) == BROKEN
-    assert expected(Expect(), step) is None
+    assert at_step(Expected(at=at), step) == Expected()
+    assert at_step(TABLE, step) == BROKEN
+    assert at_step(Expected(), step) is None
     other = Step(when=OPERATION.at(Op.RENAME, Side.BEFORE, "commits", query="a"), do=KILL)
     assert names(other) == (
         "kill driver before rename of commits, a", "before rename of commits, a", "before rename of commits",
@@ -362,13 +370,13 @@ def test_crash_points_that_are_named_are_those_that_the_pipeline_has() -> None:
     assert chosen(every, ["sink-committed"]) == every[:1]
     assert chosen(every, ["kill driver batch-planned"]) == every[1:]
     assert chosen(every, ["all"]) == chosen(every, []) == every
-    assert unknown(replace(SCENARIO, crash_points=("all",), expect=TABLE), every) == ""
+    assert unknown(replace(SCENARIO, crash_points=("all",), verdict=TABLE), every) == ""
     assert unknown(replace(SCENARIO, crash_points=("sink-comitted",)), every) == (
         "crash_points names 'sink-comitted', which is no crash point that is tried; did you mean 'sink-committed'?: "
         "sink-committed, kill driver sink-committed, batch-planned, kill driver batch-planned"
     )
-    missing = replace(SCENARIO, crash_points=("all",), expect=Expect(at={"failpoint a": BROKEN}))
-    assert unknown(missing, every).startswith("expect.at names 'failpoint a', which is no crash point that is tried")
+    missing = replace(SCENARIO, crash_points=("all",), verdict=Expected(at={"failpoint a": BROKEN}))
+    assert unknown(missing, every).startswith("verdict names 'failpoint a', which is no crash point that is tried")
 
 
 def test_failpoints_that_the_program_comes_to_are_crash_points() -> None:
@@ -397,7 +405,7 @@ def test_a_process_leaves_the_names_of_the_failpoints_that_it_comes_to(
 
 def test_the_commit_of_a_sink_with_a_log_of_its_own_is_a_crash_point() -> None:
     history = lines(planned(1), *both(Op.RENAME, "commits/1"))
-    sinks = tuple(Sink(kind="delta", target=name, effect="select id from ledger", query=name) for name in ("a", "b"))
+    sinks = tuple(Sink(kind="delta", target=name, expected="select id from ledger", query=name) for name in ("a", "b"))
     scenario = replace(SCENARIO, sinks=sinks)
     seen = found(history, scenario, MEANS, Passed(commit_logs=["a", "b"])).cells
     own = [cell for cell in seen if "sink-committing" in cell.place]

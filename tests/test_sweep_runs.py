@@ -19,7 +19,7 @@ SCENARIO = """
 name: payments
 pipeline: pipelines/transactions/{program}.py
 input: {{workload: transactions, records: 1200}}
-expect: held
+verdict: held
 """
 NOTHING, EXPOSED, WRITTEN = Word.UNTESTED, Word.HELD, Word.VIOLATED
 PREDICTED = {

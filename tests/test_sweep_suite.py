@@ -23,7 +23,7 @@ from harness.errors import ScenarioError, UsageError
 from harness.faults import fault
 from harness.load import load
 from harness.report.summary import Run
-from harness.scenario import Attribution, Expect, Kind, Scenario, Step, Verdict, Word
+from harness.scenario import Attribution, Expected, Kind, Scenario, Step, Verdict, Word
 from harness.suite.options import Options
 from harness.sweep import command, swept
 from harness.sweep.cells import Cell, Found
@@ -41,11 +41,11 @@ KILL = fault("kill driver")
 FILE = """\
 name: {name}
 pipeline: pipelines/append.py
-sink: {{postgres: payments, effect: "select id, account, amount from ledger", key: [id]}}
+sink: {{postgres: payments, expected: "select id, account, amount from ledger", key: [id]}}
 crash_points: all
-expect: {expect}
+verdict: {expected}
 """
-TABLE = "{at: {sink-committed: {violated: [duplicated]}}}"
+TABLE = "{sink-committed: {violated: [duplicated]}}"
 CELLS = [
     Cell(steps=(Step(when=TRIGGERS["point"].trigger(point), do=KILL),)) for point in ("batch-planned", "sink-committed")
 ]
@@ -96,28 +96,28 @@ def playing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def file(home: Path, name: str, expect: str) -> Path:
+def file(home: Path, name: str, expected: str) -> Path:
     path = home / "scenarios" / f"{name}.yaml"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(FILE.format(name=name, expect=expect))
+    path.write_text(FILE.format(name=name, expected=expected))
     return path
 
 
 @pytest.mark.parametrize(
-    ("expect", "code", "failures"),
+    ("expected", "code", "failures"),
     [
         ("held", 1, ["orders: kill driver sink-committed (later batch)"]),
         (TABLE, 0, []),
         ("{violated: [duplicated]}", 0, []),
-        ("{at: {batch-planned: {violated: [lost]}}}", 1, [
+        ("{batch-planned: {violated: [lost]}}", 1, [
             "orders: kill driver batch-planned (later batch)", "orders: kill driver sink-committed (later batch)"
         ]),
     ],
 )  # fmt: skip
 def test_each_cell_is_a_case_of_junit_and_a_row_of_the_summary(
-    playing: Path, capsys: pytest.CaptureFixture[str], expect: str, code: int, failures: list[str]
+    playing: Path, capsys: pytest.CaptureFixture[str], expected: str, code: int, failures: list[str]
 ) -> None:
-    path, junit = file(playing, "orders", expect), playing / "junit.xml"
+    path, junit = file(playing, "orders", expected), playing / "junit.xml"
     options = Options(reports=playing / "reports", jobs=1, junit=junit)
     assert command.run([path], options) == code
     cases = {each.get("name"): each.find("failure") for each in ElementTree.parse(junit).iter("testcase")}
@@ -130,7 +130,7 @@ def test_each_cell_is_a_case_of_junit_and_a_row_of_the_summary(
 
 
 def test_a_sweep_says_which_cells_are_not_as_expected(playing: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = file(playing, "orders", "{at: {batch-planned: {violated: [lost]}}}")
+    path = file(playing, "orders", "{batch-planned: {violated: [lost]}}")
     assert command.sweep([path], Options(reports=playing / "reports", jobs=1), Asked()) == 1
     said = capsys.readouterr().out
     assert "not as expected: kill driver batch-planned (later batch)" in said
@@ -159,8 +159,8 @@ def test_a_pipeline_that_does_not_work_fails_alone(
 def test_each_cell_is_a_subtest(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World, playing: Path
 ) -> None:
-    project("scenarios/broken.yaml", text=FILE.format(name="broken", expect="held"))
-    project("scenarios/told.yaml", text=FILE.format(name="told", expect=TABLE))
+    project("scenarios/broken.yaml", text=FILE.format(name="broken", expected="held"))
+    project("scenarios/told.yaml", text=FILE.format(name="told", expected=TABLE))
     result = run(pytester, "scenarios", "-v", "--junitxml=out.xml")
     result.stdout.fnmatch_lines(
         [
@@ -219,7 +219,7 @@ def test_where_there_is_no_repository_nothing_is_guessed(tmp_path: Path) -> None
 
 
 def test_what_is_expected_is_told_in_words() -> None:
-    table = Expect(at={"sink-committed": Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), "rows": Expect()})
+    table = Expected(at={"sink-committed": Expected(word=Word.VIOLATED, kinds=(Kind.LOST,)), "rows": Expected()})
     assert str(table) == "violated: lost at sink-committed; held at rows"
     assert table.violations == (Kind.LOST,)
 
@@ -280,7 +280,7 @@ def test_a_step_of_the_first_batch_stays_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expect", "cells", "said"),
+    ("expected", "cells", "said"),
     [
         ("{violated: [lost]}", CELLS[:1], (1, "held")),
         ("{violated: [duplicated]}", CELLS[:1], (1, "held")),
@@ -288,7 +288,7 @@ def test_a_step_of_the_first_batch_stays_there() -> None:
     ],
 )
 def test_what_no_cell_alone_says_is_a_row_of_its_own(
-    playing: Path, monkeypatch: pytest.MonkeyPatch, expect: str, cells: list[Cell], said: tuple[int, str]
+    playing: Path, monkeypatch: pytest.MonkeyPatch, expected: str, cells: list[Cell], said: tuple[int, str]
 ) -> None:
     """Or a sweep that fails would have a green JUnit."""
 
@@ -297,7 +297,7 @@ def test_what_no_cell_alone_says_is_a_row_of_its_own(
 
     monkeypatch.setattr(command, "watch", watch)
     code, word = said
-    path, junit = file(playing, "orders", expect), playing / "junit.xml"
+    path, junit = file(playing, "orders", expected), playing / "junit.xml"
     options = Options(reports=playing / "reports", jobs=1, junit=junit)
     assert command.run([path], options) == code
     (root,) = ElementTree.parse(junit).getroot()
@@ -358,7 +358,7 @@ def test_a_sweep_is_not_repeated(playing: Path) -> None:
 def test_pytest_removes_each_run_folder_once(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World, playing: Path, keep: str
 ) -> None:
-    project("scenarios/broken.yaml", text=FILE.format(name="broken", expect="held"))
+    project("scenarios/broken.yaml", text=FILE.format(name="broken", expected="held"))
     result = run(pytester, "scenarios", f"--harness-keep={keep}")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "INTERNALERROR" not in result.stdout.str()
@@ -377,7 +377,7 @@ def test_pytest_says_a_sweep_that_could_not_be_played(
         raise UsageError("asked to sweep it; without faults it does not work")
 
     monkeypatch.setattr(swept, "watch", watch)
-    project("scenarios/broken.yaml", text=FILE.format(name="broken", expect="held"))
+    project("scenarios/broken.yaml", text=FILE.format(name="broken", expected="held"))
     result = run(pytester, "scenarios")
     result.stdout.fnmatch_lines(["*without faults it does not work*", "!!*broken*error*", "exit code of onceproof: 4*"])
 
@@ -386,7 +386,7 @@ def test_two_sweeps_of_one_name_are_refused_when_they_are_collected(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World
 ) -> None:
     for path in ("scenarios/a.yaml", "scenarios/b.yaml"):
-        project(path, text=FILE.format(name="orders", expect="held"))
+        project(path, text=FILE.format(name="orders", expected="held"))
     result = run(pytester, "scenarios")
     result.stdout.fnmatch_lines(["scenarios/a.yaml has the name 'orders', too; give each sweep one of its own"])
     assert result.ret == pytest.ExitCode.INTERRUPTED
@@ -395,14 +395,14 @@ def test_two_sweeps_of_one_name_are_refused_when_they_are_collected(
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("expect: untested", "expect: untested is for a schedule: say it under expect.at"),
-        ("expect: {violated: [lost], without_faults: true}", "a pipeline that is wrong without faults is not swept"),
-        ("expect: {violated: [lost], at: {x: held}}", "expect.at names each crash point that is not held"),
+        ("verdict: untested", "verdict: untested is for a schedule, or for single crash points"),
+        ("verdict: {violated: [lost], without_faults: true}", "a pipeline that is wrong without faults is not swept"),
+        ("verdict: {violated: [lost], x: held}", "verdict names each crash point that is not held"),
         ("schedule: []", "a scenario has crash_points or a schedule: leave out one of them"),
-        ("expect: {at: {x: {violated: []}}}", "expect.at.x.violated names no kind of finding"),
+        ("verdict: {x: {violated: []}}", "verdict.x.violated names no kind of finding"),
         (
-            "expect: {at: {x: wrong}}",
-            "expect.at.x must be one of held, inconclusive, untested, {violated: [KIND]}, not 'wrong'",
+            "verdict: {x: wrong}",
+            "verdict.x must be one of held, inconclusive, untested, {violated: [KIND]}, not 'wrong'",
         ),
     ],
 )
@@ -415,8 +415,8 @@ def test_what_a_sweep_cannot_answer_is_a_mistake_of_the_file(playing: Path, line
     assert any(words in each.text for each in refused.value.mistakes), refused.value.mistakes
 
 
-def test_expect_at_without_crash_points_is_a_mistake(playing: Path) -> None:
+def test_crash_points_in_the_verdict_of_a_schedule_are_a_mistake(playing: Path) -> None:
     path = file(playing, "orders", TABLE)
     path.write_text(path.read_text().replace("crash_points: all\n", ""))
-    with pytest.raises(ScenarioError, match=r"expect\.at is for crash_points"):
+    with pytest.raises(ScenarioError, match=r"'verdict\.sink-committed'\. Crash points are named for a sweep"):
         load(path)

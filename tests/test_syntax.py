@@ -1,4 +1,4 @@
-"""What the syntax of an effect says of it: whether a key hangs on other records, which columns only grow."""
+"""What the syntax of `expected` says of it: whether a key hangs on other records, which columns only grow."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.effect import Effects, syntax
-from harness.effect.functions import known
+from harness.ledger import Ledger, syntax
+from harness.ledger.functions import known
 from tests.folders import TOTALS
 from tests.scales import Bench
 
@@ -18,9 +18,9 @@ GROUPED = "select account, {} from ledger group by account"
 
 
 @pytest.fixture(scope="module")
-def effects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Effects]:
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
     # Not the answers that tests remember for each other.
-    with Bench(Path(tmp_path_factory.mktemp("ledger")), TOTALS).effects.fresh() as made:
+    with Bench(Path(tmp_path_factory.mktemp("ledger")), TOTALS).ledger.fresh() as made:
         yield made
 
 
@@ -39,8 +39,8 @@ def effects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Effects]:
         "select count(*), sum(amount), account from ledger group by account",
     ],
 )
-def test_a_key_that_is_there_if_one_of_its_records_is(effects: Effects, sql: str) -> None:
-    assert effects.keyed(sql, ("account",))
+def test_a_key_that_is_there_if_one_of_its_records_is(ledger: Ledger, sql: str) -> None:
+    assert ledger.keyed(sql, ("account",))
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_a_key_that_is_there_if_one_of_its_records_is(effects: Effects, sql: str
         "select id, count(*) as n, n + 1 as more, case when MORE > 3 then 'x' end as account from ledger group by id",
     ],
 )
-def test_a_key_that_others_may_add_or_take_away(effects: Effects, sql: str) -> None:
-    assert not effects.keyed(sql, ("account",))
+def test_a_key_that_others_may_add_or_take_away(ledger: Ledger, sql: str) -> None:
+    assert not ledger.keyed(sql, ("account",))
 
 
-def test_a_sample_takes_away_what_it_likes(effects: Effects) -> None:
-    tree = effects._tree("select account from ledger using sample 3 rows")
-    assert not syntax.keyed(tree, ("account",), ("account",), known().aggregates, effects.columns())
+def test_a_sample_takes_away_what_it_likes(ledger: Ledger) -> None:
+    tree = ledger._tree("select account from ledger using sample 3 rows")
+    assert not syntax.keyed(tree, ("account",), ("account",), known().aggregates, ledger.columns())
 
 
 def test_functions_are_known_by_what_duckdb_says_of_them() -> None:
@@ -115,12 +115,12 @@ def test_functions_are_known_by_what_duckdb_says_of_them() -> None:
         ("select id, localtime from (select id, id + 1 as localtime from ledger)", ""),
     ],
 )
-def test_what_the_records_do_not_tell(effects: Effects, sql: str, asked: str) -> None:
-    assert syntax.unsteady(effects._tree(sql), effects.columns(), known().unsteady) == asked
+def test_what_the_records_do_not_tell(ledger: Ledger, sql: str, asked: str) -> None:
+    assert syntax.unsteady(ledger._tree(sql), ledger.columns(), known().unsteady) == asked
 
 
-def test_a_column_of_the_ledger_goes_before_a_clock(effects: Effects) -> None:
-    tree = effects._tree("select current_date from ledger")
+def test_a_column_of_the_ledger_goes_before_a_clock(ledger: Ledger) -> None:
+    tree = ledger._tree("select current_date from ledger")
     assert syntax.unsteady(tree, ("id",), known().unsteady) == "current_date"
     assert syntax.unsteady(tree, ("Current_Date",), known().unsteady) == ""
 
@@ -136,30 +136,30 @@ def test_a_column_of_the_ledger_goes_before_a_clock(effects: Effects) -> None:
         ("list_max([1, 2])", ""),
     ],
 )
-def test_which_function_gives_a_record_several_rows(effects: Effects, expression: str, asked: str) -> None:
-    assert syntax.several(effects._tree(f"select {expression} from ledger"), known().several) == asked
+def test_which_function_gives_a_record_several_rows(ledger: Ledger, expression: str, asked: str) -> None:
+    assert syntax.several(ledger._tree(f"select {expression} from ledger"), known().several) == asked
 
 
-def test_a_column_that_hangs_on_a_count_by_way_of_others_hangs_on_it(effects: Effects) -> None:
+def test_a_column_that_hangs_on_a_count_by_way_of_others_hangs_on_it(ledger: Ledger) -> None:
     sql = "select id, count(*) as n, n + 1 as more, more + 1 as most from ledger group by id"
-    assert [effects.keyed(sql, (key,)) for key in ("id", "n", "more", "most")] == [True, False, False, False]
+    assert [ledger.keyed(sql, (key,)) for key in ("id", "n", "more", "most")] == [True, False, False, False]
 
 
-def test_a_query_with_other_functions_leaves_the_first_one_as_it_is(effects: Effects) -> None:
-    tree = effects._tree(GROUPED.format("sum(amount) as n"))
+def test_a_query_with_other_functions_leaves_the_first_one_as_it_is(ledger: Ledger) -> None:
+    tree = ledger._tree(GROUPED.format("sum(amount) as n"))
     before = json.dumps(tree)
     assert json.dumps(syntax.instead(tree, "min")) != before
     assert json.dumps(tree) == before
 
 
-def test_a_union_has_no_function_of_its_own(effects: Effects) -> None:
+def test_a_union_has_no_function_of_its_own(ledger: Ledger) -> None:
     both = "select id, sum(amount) as n from ledger group by id union all select id, 0 from ledger"
-    assert effects.extreme(both, "min").rows == effects.table(both).rows
+    assert ledger.extreme(both, "min").rows == ledger.table(both).rows
 
 
-def test_without_a_key_all_columns_are_the_key(effects: Effects) -> None:
-    assert effects.keyed("select account, id from ledger", ())
-    assert not effects.keyed(GROUPED.format("count(*) as n"), ())
+def test_without_a_key_all_columns_are_the_key(ledger: Ledger) -> None:
+    assert ledger.keyed("select account, id from ledger", ())
+    assert not ledger.keyed(GROUPED.format("count(*) as n"), ())
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_without_a_key_all_columns_are_the_key(effects: Effects) -> None:
         ("coalesce(cast(sum(amount) as double), 0.0) as n", False),
     ],
 )
-def test_a_column_to_which_each_record_gives_its_own(effects: Effects, column: str, counts: bool) -> None:
-    assert effects.growing(GROUPED.format(column)) == {1: counts}
+def test_a_column_to_which_each_record_gives_its_own(ledger: Ledger, column: str, counts: bool) -> None:
+    assert ledger.growing(GROUPED.format(column)) == {1: counts}
 
 
 @pytest.mark.parametrize(
@@ -193,21 +193,21 @@ def test_a_column_to_which_each_record_gives_its_own(effects: Effects, column: s
         "7 as n",
     ],
 )
-def test_a_column_that_may_do_otherwise(effects: Effects, column: str) -> None:
-    assert effects.growing(GROUPED.format(column)) == {}
+def test_a_column_that_may_do_otherwise(ledger: Ledger, column: str) -> None:
+    assert ledger.growing(GROUPED.format(column)) == {}
 
 
-def test_where_a_star_stands_the_places_are_not_known(effects: Effects) -> None:
-    assert effects.growing("select *, count(*) as n from ledger group by all") == {}
+def test_where_a_star_stands_the_places_are_not_known(ledger: Ledger) -> None:
+    assert ledger.growing("select *, count(*) as n from ledger group by all") == {}
     for between in ("union all", "union", "except", "intersect"):
-        assert effects.growing(f"select count(*) as n from ledger {between} select count(*) as n from ledger") == {}
-    assert effects.growing("select account, sum(columns('id|amount')), count(*) as n from ledger group by all") == {}
-    assert effects.growing("select account, unnest({'a': 1, 'b': 2}), count(*) as n from ledger group by all") == {}
-    assert effects.summed("select account, sum(columns('id|amount')), avg(id) from ledger group by all") == ()
+        assert ledger.growing(f"select count(*) as n from ledger {between} select count(*) as n from ledger") == {}
+    assert ledger.growing("select account, sum(columns('id|amount')), count(*) as n from ledger group by all") == {}
+    assert ledger.growing("select account, unnest({'a': 1, 'b': 2}), count(*) as n from ledger group by all") == {}
+    assert ledger.summed("select account, sum(columns('id|amount')), avg(id) from ledger group by all") == ()
 
 
 @pytest.mark.parametrize(
-    ("effect", "places"),
+    ("expected", "places"),
     [
         ("select distinct id, amount from ledger", {0, 1}),
         ("select id, amount from ledger qualify row_number() over (partition by id order by _offset) = 1", {0, 1}),
@@ -226,35 +226,35 @@ def test_where_a_star_stands_the_places_are_not_known(effects: Effects) -> None:
         ("select id, amount from ledger union all select id, amount from ledger", set()),
     ],
 )
-def test_what_an_aggregate_only_picks_is_never_rounded(effects: Effects, effect: str, places: set[int]) -> None:
-    assert effects.unrounded(effect) == places
+def test_what_an_aggregate_only_picks_is_never_rounded(ledger: Ledger, expected: str, places: set[int]) -> None:
+    assert ledger.unrounded(expected) == places
 
 
-def test_a_column_that_is_a_sum_or_an_average_and_nothing_else(effects: Effects) -> None:
+def test_a_column_that_is_a_sum_or_an_average_and_nothing_else(ledger: Ledger) -> None:
     sql = GROUPED.format("sum(id)::double as a, avg(amount) as b, sum(id) - 1 as c, max(id) as d, coalesce(AVG(id), 0)")
-    assert effects.summed(sql) == (1, 2, 5)
-    assert effects.summed("select 1.5 as a union all select 2.5") == ()
+    assert ledger.summed(sql) == (1, 2, 5)
+    assert ledger.summed("select 1.5 as a union all select 2.5") == ()
 
 
-def test_what_went_in_is_of_its_own_family(effects: Effects) -> None:
+def test_what_went_in_is_of_its_own_family(ledger: Ledger) -> None:
     sql = GROUPED.format("sum(amount::double)::decimal(18, 2) as total, avg(amount) as mean")
-    assert effects.table(sql).families == ("text", "number", "float")
-    least = effects.extreme(sql, "min")
+    assert ledger.table(sql).families == ("text", "number", "float")
+    least = ledger.extreme(sql, "min")
     assert (least.columns, least.families) == (("account", "total", "mean"), ("text", "float", "number"))
 
 
-def test_the_least_and_the_most_that_went_into_a_sum(effects: Effects) -> None:
+def test_the_least_and_the_most_that_went_into_a_sum(ledger: Ledger) -> None:
     sql = GROUPED.format("sum(amount)::double as total, avg(id) as mean, count(*) as n, min(id) as first")
-    least, most = ({row[0]: row[1:] for row in effects.extreme(sql, name).rows} for name in ("min", "max"))
-    (whole,) = [row[1:] for row in effects.table(sql).rows if row[0] == "a0"]
+    least, most = ({row[0]: row[1:] for row in ledger.extreme(sql, name).rows} for name in ("min", "max"))
+    (whole,) = [row[1:] for row in ledger.table(sql).rows if row[0] == "a0"]
     assert least["a0"][2:] == most["a0"][2:] == whole[2:], "what is no sum is as it was"
-    ids = [int(row[0] or 0) for row in effects.table("select id from ledger where account = 'a0'").rows]
+    ids = [int(row[0] or 0) for row in ledger.table("select id from ledger where account = 'a0'").rows]
     assert (least["a0"][1], most["a0"][1]) == (str(min(ids)), str(max(ids)))
     assert float(least["a0"][0] or 0) < float(most["a0"][0] or 0) < float(whole[0] or 0)
 
 
-def test_a_query_with_another_function_leaves_the_first_as_it_was(effects: Effects) -> None:
-    asked = effects._tree(GROUPED.format("sum(amount) as total"))
+def test_a_query_with_another_function_leaves_the_first_as_it_was(ledger: Ledger) -> None:
+    asked = ledger._tree(GROUPED.format("sum(amount) as total"))
     before = copy.deepcopy(asked)
     assert syntax.instead(asked, "min") != before == asked
 
@@ -284,12 +284,12 @@ def test_a_query_with_another_function_leaves_the_first_as_it_was(effects: Effec
         ("select count_if(id > 3) as n from ledger", True),
     ],
 )
-def test_what_folds_records_is_an_aggregate(effects: Effects, sql: str, folds: bool) -> None:
-    assert effects.aggregates(sql) is folds
+def test_what_folds_records_is_an_aggregate(ledger: Ledger, sql: str, folds: bool) -> None:
+    assert ledger.aggregates(sql) is folds
 
 
 @pytest.mark.parametrize(
-    ("effect", "distinct"),
+    ("expected", "distinct"),
     [
         ("select distinct id, amount from ledger where id > 3 order by id", True),
         ("select id, amount from ledger", False),
@@ -301,5 +301,5 @@ def test_what_folds_records_is_an_aggregate(effects: Effects, sql: str, folds: b
         ("select account from ledger union select account from ledger", False),
     ],
 )
-def test_rows_of_one_record_each_and_there_once(effects: Effects, effect: str, distinct: bool) -> None:
-    assert effects.distinct(effect) is distinct
+def test_rows_of_one_record_each_and_there_once(ledger: Ledger, expected: str, distinct: bool) -> None:
+    assert ledger.distinct(expected) is distinct

@@ -17,7 +17,7 @@ from tests.scales import COUNTED, PEAKS, Bench, Make, batch, benches, hit, reach
 
 NEW = [{**each, "account": "b" if 10 <= each["id"] < 20 else "a"} for each in values(40)]
 """The second batch has an account of its own."""
-SUMS = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
+SUMS = replace(TOTALS, expected="select account, sum(amount) as total from ledger group by account")
 A, B = ("a",), ("b",)
 
 
@@ -50,7 +50,7 @@ def test_a_row_has_to_be_the_one_that_its_record_gives(make: Make) -> None:
 
 
 def test_what_the_records_take_away_may_be_gone(make: Make) -> None:
-    bench = make(replace(COUNTED, effect="select account, count(*) as n from ledger group by 1 having count(*) < 4"))
+    bench = make(replace(COUNTED, expected="select account, count(*) as n from ledger group by 1 having count(*) < 4"))
     assert len(bench.first(1)) == 4 and not bench.first(2)
     assert traces(bench, bench.first(1)[1:]) == {(bench.first(1)[0][0],)}
 
@@ -99,7 +99,7 @@ def test_one_that_adds_nothing_does_not_make_a_sum_shrink(make: Make) -> None:
 
 
 def test_of_several_totals_of_a_key_only_the_right_ones_are_traces(make: Make) -> None:
-    halves = replace(TOTALS, effect="select account, id % 8 < 4 as low, count(*) as n from ledger group by all")
+    halves = replace(TOTALS, expected="select account, id % 8 < 4 as low, count(*) as n from ledger group by all")
     bench = make(halves)
     there = [*bench.first(1), ("a0", "true", "99")]
     assert traces(bench, there) == set()
@@ -114,16 +114,16 @@ def test_a_row_that_was_there_before_is_none_where_it_is_there_twice(make: Make)
 
 
 @pytest.mark.parametrize(
-    ("effect", "before", "after"),
+    ("expected", "before", "after"),
     [
         ("select account, id < 10 as low, count(*) as n from ledger group by all", 1, 2),
         ("select account, id % 8 < 4 as low, count(*) as n from ledger group by all having count(*) < 3", 2, 1),
     ],
 )
 def test_where_a_key_comes_to_several_totals_an_odd_one_is_none(
-    make: Make, effect: str, before: int, after: int
+    make: Make, expected: str, before: int, after: int
 ) -> None:
-    bench = make(replace(TOTALS, effect=effect))
+    bench = make(replace(TOTALS, expected=expected))
     many = [sum(row[0] == "a0" for row in bench.first(batches)) for batches in (1, 2)]
     assert many == [before, after]
     assert ("a0",) not in traces(bench, [*bench.first(1), ("a0", "true", "99")])

@@ -37,7 +37,7 @@ pipeline: pipelines/transactions/upsert.py
 {more}
 schedule:
   - {{when: {{batch: 3}}, do: crash before offset commit}}
-expect: {expect}
+verdict: {expected}
 """
 
 
@@ -49,9 +49,9 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def scenario(project: Path, *, expect: str = "held", more: str = "", name: str = "upsert") -> Scenario:
+def scenario(project: Path, *, expected: str = "held", more: str = "", name: str = "upsert") -> Scenario:
     path = project / "scenarios" / "it.yaml"
-    path.write_text(UPSERT.format(expect=expect, more=more, name=name))
+    path.write_text(UPSERT.format(expected=expected, more=more, name=name))
     return load(path)
 
 
@@ -82,7 +82,7 @@ def test_a_repaired_twin_that_loses_its_upsert_turns_red_with_ids_batch_and_faul
 
 # In CI: test_sabotage.py, whose evidence lies on top of it.
 @pytest.mark.prove
-def test_a_kill_without_effect_is_untested_and_never_held(
+def test_a_kill_without_query_is_untested_and_never_held(
     project: Path, run_scenario: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def spared(processes: list[Any]) -> dict[str, str]:
@@ -118,7 +118,7 @@ def test_a_driver_that_ends_cleanly_when_it_is_asked_to_is_not_held_before_its_n
     path = project / "scenarios" / "it.yaml"
     path.write_text(
         "name: graceful\npipeline: pipelines/transactions/checkpoint_temporary.py\n"
-        "schedule: [{when: {records: 600}, do: stop driver}]\nexpect: {violated: [duplicated]}\n"
+        "schedule: [{when: {records: 600}, do: stop driver}]\nverdict: {violated: [duplicated]}\n"
     )
     verdict = run_scenario(load(path)).verdict
     # All that was in flight was done before it ended: nothing was hit. The next attempt begins from nothing all the
@@ -141,7 +141,7 @@ sink:
   postgres: >-
     select id, account, amount, currency, event_time from payments
     where written < clock_timestamp() - interval '5 seconds'
-  effect: select id, account, amount, currency, event_time from ledger
+  expected: select id, account, amount, currency, event_time from ledger
   key: [id]
 """
     assert run_scenario(scenario(project, more=more)).verdict.word is Word.HELD

@@ -100,13 +100,13 @@ def test_every_block_is_one_that_this_test_does() -> None:
 def test_the_files_are_valid_before_and_after_the_change(tmp_path: Path) -> None:
     program, scenario, *_ = [write(block, tmp_path) for block in blocks() if NAMED.match(block.text)]
     compile(program.read_text(), str(program), "exec")
-    load(scenario, effects=True)
+    load(scenario, queries=True)
     before = program.read_text(), scenario.read_text()
     for block in blocks():
         if block.kind == "diff":
             change(block, tmp_path)
     compile(program.read_text(), str(program), "exec")
-    load(scenario, effects=True)
+    load(scenario, queries=True)
     assert "on conflict (id) do nothing" in program.read_text() and "primary key" in scenario.read_text()
     assert all(now != was for now, was in zip((program.read_text(), scenario.read_text()), before, strict=True))
 

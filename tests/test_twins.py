@@ -194,7 +194,7 @@ def covered(less: Scenario, more: Scenario) -> bool:
     return not differs(less, more)
 
 
-VIOLATED = [path for path in FILES if "\nexpect: {violated" in path.read_text(encoding="utf-8")]
+VIOLATED = [path for path in FILES if "\nverdict: {violated" in path.read_text(encoding="utf-8")]
 """By their text: to load every scenario takes seconds, also where this file is collected and none of its tests runs."""
 BROKEN = [path for path in PROGRAMS if re.search("^Repairs?: ", path.read_text(encoding="utf-8"), re.MULTILINE)]
 
@@ -206,7 +206,7 @@ PAIRS = sorted(
 
 
 def test_the_text_of_a_scenario_tells_whether_it_is_to_be_violated() -> None:
-    assert [path for path in FILES if shipped.scenario(path).expect.word == Word.VIOLATED] == VIOLATED
+    assert [path for path in FILES if shipped.scenario(path).verdict.word == Word.VIOLATED] == VIOLATED
 
 
 @pytest.mark.parametrize("path", VIOLATED, ids=below)
@@ -215,12 +215,12 @@ def test_what_is_violated_has_a_twin_that_holds_under_the_same_test(path: Path) 
     meant = MEANT.get(place(broken))
     if meant is not None:
         twin = next(each for each in scenarios() if place(each) == meant.twin)
-        assert (twin.expect.word, {*differs(broken, twin)}) == (meant.word, {*meant.differs})
+        assert (twin.verdict.word, {*differs(broken, twin)}) == (meant.word, {*meant.differs})
         return
     # The same program may hold: told or read in another way, under the same guarantee.
     program = HOUSE / broken.pipeline.entry
     its = [each for path in (program, *named(program, "Repair")) for each in runs(path)]
-    assert [place(each) for each in its if each.expect.word == Word.HELD and covered(broken, each)]
+    assert [place(each) for each in its if each.verdict.word == Word.HELD and covered(broken, each)]
 
 
 def test_what_is_meant_is_there_and_no_other_twin_would_do() -> None:
@@ -229,7 +229,7 @@ def test_what_is_meant_is_there_and_no_other_twin_would_do() -> None:
     for name in MEANT:
         program = HOUSE / there[name].pipeline.entry
         its = [each for path in (program, *named(program, "Repair")) for each in runs(path)]
-        assert not [each for each in its if each.expect.word == Word.HELD and covered(there[name], each)], name
+        assert not [each for each in its if each.verdict.word == Word.HELD and covered(there[name], each)], name
 
 
 def test_what_a_twin_is_fed_and_how_it_is_set_count_as_its_schedule_does() -> None:
@@ -264,8 +264,8 @@ def test_what_a_twin_is_told_counts_where_both_programs_can_be_told_it() -> None
 
 @pytest.mark.parametrize(("broken", "repair"), PAIRS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_each_pair_that_is_named_shares_a_schedule(broken: Path, repair: Path) -> None:
-    breaks = [each for each in runs(broken) if each.expect.word == Word.VIOLATED]
-    held = [each for each in runs(repair) if each.expect.word == Word.HELD]
+    breaks = [each for each in runs(broken) if each.verdict.word == Word.VIOLATED]
+    held = [each for each in runs(repair) if each.verdict.word == Word.HELD]
     weaker = {"guarantee"} if (broken.name, repair.name) in WEAKER else set()
     assert any(differs(less, more) == weaker for less in breaks for more in held)
 

@@ -13,7 +13,7 @@ BLAMED = Finding(kind=Kind.LOST, sink="postgres payments", faults=("kill driver"
 
 
 def verdict(word: Word, *findings: Finding) -> Verdict:
-    return Verdict(word=word, as_expected=False, expect="held", findings=findings)
+    return Verdict(word=word, as_expected=False, expected="held", findings=findings)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.judge.baseline import Shown
 from harness.judge.guarantee import violates
 from harness.judge.word import SEVERITY, Reasons, Untested, missed, uncompared, unexpected, word
-from harness.scenario import CrashPoint, Evidence, Expect, Finding, Guarantee, Harm, Kind, StepOutcome, Word
+from harness.scenario import CrashPoint, Evidence, Expected, Finding, Guarantee, Harm, Kind, StepOutcome, Word
 
 EXACTLY, LEAST, MOST = Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
 HIT = StepOutcome(
@@ -109,51 +109,61 @@ def test_the_worst_word_wins(why: set[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reasons", "findings", "expect", "words"),
+    ("reasons", "findings", "expected", "words"),
     [
-        (Reasons(), (), Expect(), ""),
-        (Reasons(untested=[NOTHING]), (), Expect(), "held was expected"),
-        (Reasons(), (LOST,), Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), ""),
-        (Reasons(), (LOST, TWICE), Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), "other kinds were expected: lost"),
-        (Reasons(untested=[LATE]), (LOST,), Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), ""),
-        (Reasons(untested=[NOTHING]), (LOST,), Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)), "the run was no test"),
+        (Reasons(), (), Expected(), ""),
+        (Reasons(untested=[NOTHING]), (), Expected(), "held was expected"),
+        (Reasons(), (LOST,), Expected(word=Word.VIOLATED, kinds=(Kind.LOST,)), ""),
+        (
+            Reasons(),
+            (LOST, TWICE),
+            Expected(word=Word.VIOLATED, kinds=(Kind.LOST,)),
+            "other kinds were expected: lost",
+        ),
+        (Reasons(untested=[LATE]), (LOST,), Expected(word=Word.VIOLATED, kinds=(Kind.LOST,)), ""),
+        (
+            Reasons(untested=[NOTHING]),
+            (LOST,),
+            Expected(word=Word.VIOLATED, kinds=(Kind.LOST,)),
+            "the run was no test",
+        ),
         (
             Reasons(),
             (replace(LOST, faults=()),),
-            Expect(word=Word.VIOLATED, kinds=(Kind.LOST,)),
+            Expected(word=Word.VIOLATED, kinds=(Kind.LOST,)),
             "no step of the schedule is known to have caused the violation",
         ),
         (
             Reasons(),
             (LOST,),
-            Expect(word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=True),
+            Expected(word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=True),
             "the violation was expected without faults too; no baseline run shows it",
         ),
         (
             Reasons(),
             (replace(LOST, faults=(), without_faults=True),),
-            Expect(word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=True),
+            Expected(word=Word.VIOLATED, kinds=(Kind.LOST,), without_faults=True),
             "",
         ),
-        (Reasons(inconclusive=["gone"], gone=True), (), Expect(word=Word.INCONCLUSIVE), ""),
+        (Reasons(inconclusive=["gone"], gone=True), (), Expected(word=Word.INCONCLUSIVE), ""),
         (
             Reasons(inconclusive=["open"]),
             (),
-            Expect(word=Word.INCONCLUSIVE),
+            Expected(word=Word.INCONCLUSIVE),
             "inconclusive was expected for what a fault took away for good, and something else is open",
         ),
-        (Reasons(untested=[NOTHING]), (), Expect(word=Word.UNTESTED), ""),
+        (Reasons(untested=[NOTHING]), (), Expected(word=Word.UNTESTED), ""),
     ],
 )
 def test_a_verdict_is_the_expected_one_with_its_kinds_and_cause(
-    reasons: Reasons, findings: tuple[Finding, ...], expect: Expect, words: str
+    reasons: Reasons, findings: tuple[Finding, ...], expected: Expected, words: str
 ) -> None:
-    assert unexpected(word(findings, reasons), findings, reasons, expect, sound=True) == words
+    assert unexpected(word(findings, reasons), findings, reasons, expected, sound=True) == words
 
 
 def test_an_expected_untested_is_a_sound_run_in_which_nothing_counts() -> None:
     why = Reasons(untested=[NOTHING])
-    assert "something else is wrong" in unexpected(Word.UNTESTED, (), why, Expect(word=Word.UNTESTED), sound=False)
+    assert "something else is wrong" in unexpected(Word.UNTESTED, (), why, Expected(word=Word.UNTESTED), sound=False)
 
 
 @pytest.mark.parametrize(

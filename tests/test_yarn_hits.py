@@ -47,7 +47,7 @@ def run(*places: str, word: Word = Word.HELD, as_expected: bool = True) -> dict[
     exposures = [exposure(number, POINTS[place]) for number, place in enumerate(places, 1) if place in POINTS]
     # In the middle of a batch both harms are exposed.
     exposures += [exposure(at.step, at.point, Harm.LOSS) for at in exposures if at.point == WRITING]
-    verdict = Verdict(word=word, as_expected=as_expected, expect="held", steps=steps, exposures=tuple(exposures))
+    verdict = Verdict(word=word, as_expected=as_expected, expected="held", steps=steps, exposures=tuple(exposures))
     entry = summary.entry(summary.Run(scenario="append:W6", verdict=verdict, seconds=213.6))
     told: dict[str, Any] = json.loads(json.dumps(entry, default=str))
     return told
@@ -61,7 +61,7 @@ def aim(request: pytest.FixtureRequest) -> Aim:
 @pytest.fixture
 def scenario(copied: Path, aim: Aim) -> Scenario:
     copied.write_text(yarn_hits.scenario(aim), encoding="utf-8")
-    return load(copied, effects=True)
+    return load(copied, queries=True)
 
 
 def test_each_scenario_kills_ten_times_as_yarn_lets_it(scenario: Scenario) -> None:
@@ -71,10 +71,10 @@ def test_each_scenario_kills_ten_times_as_yarn_lets_it(scenario: Scenario) -> No
 
 
 def test_each_scenario_expects_what_is_predicted(scenario: Scenario, aim: Aim) -> None:
-    kinds = [kind.value for kind in scenario.expect.kinds]
-    assert aim.expected == ": ".join([scenario.expect.word, *kinds])
+    kinds = [kind.value for kind in scenario.verdict.kinds]
+    assert aim.expected == ": ".join([scenario.verdict.word, *kinds])
     broken = aim.program == "append" and aim.place in ("W3", "W6", "W7")
-    assert (scenario.expect.word is Word.VIOLATED, Kind.DUPLICATED.value in kinds) == (broken, broken)
+    assert (scenario.verdict.word is Word.VIOLATED, Kind.DUPLICATED.value in kinds) == (broken, broken)
 
 
 def test_where_no_file_tells_of_a_place_the_program_names_it(scenario: Scenario, aim: Aim) -> None:

@@ -73,14 +73,14 @@ def updated(batches: Sequence[Sequence[Record]], delay_ms: int) -> Story:
 SINK = Sink(
     kind="postgres",
     target="windows",
-    effect="select ms // 10000 as w, count(*) as n, sum(amount) as total from ledger where not (_late or _open) "
+    expected="select ms // 10000 as w, count(*) as n, sum(amount) as total from ledger where not (_late or _open) "
     "group by 1",
     key=("w",),
     watermark=CLOSING,
 )
 UPDATED = replace(
     SINK,
-    effect="select ms // 10000 as w, count(*) as n, sum(amount) as total from ledger where not _late group by 1",
+    expected="select ms // 10000 as w, count(*) as n, sum(amount) as total from ledger where not _late group by 1",
     watermark=replace(CLOSING, mode=OutputMode.UPDATE),
 )
 TIMES = [

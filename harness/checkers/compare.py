@@ -7,7 +7,7 @@ Whole rows, both directions, exact cells. What is equal cancels out; what is lef
     alien       a row that was never expected
 
     alien of a key never expected                   -> unexpected
-    deficit and alien of one key, paired            -> corrupted (wrong aggregate where the effect aggregates)
+    deficit and alien of one key, paired            -> corrupted (wrong aggregate where `expected` aggregates)
     surplus, and alien with no deficit to pair with -> duplicated (an alien says: with a different payload)
     deficit with no alien to pair with              -> lost
 

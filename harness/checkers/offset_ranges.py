@@ -25,7 +25,7 @@ REVERSED = -1
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """Which records an effect is asked about: `only` these (None: all), `without` those, and one more copy of each of
+    """Which records `expected` is asked about: `only` these (None: all), `without` those, and one more copy of each of
     `again`. `order` 0 takes them as they lie in the source, `REVERSED` the other way round, which turns every tie of
     two; any other number in an order drawn from it."""
 

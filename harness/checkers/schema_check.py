@@ -1,4 +1,4 @@
-"""Whether effect and sink can be compared at all. Checked before the first record is sent, and again on what was
+"""Whether `expected` and sink can be compared at all. Checked before the first record is sent, and again on what was
 read."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from harness.scenario import Sink
 
 FLOATS = (("FLOAT", "DOUBLE"), ("real", "double precision"), ("float", "double"))
-"""The floats of four and of eight bytes, as each engine calls them; the effect's engine first."""
+"""The floats of four and of eight bytes, as each engine calls them; that of `expected` first."""
 
 FRACTIONS = {"TIMESTAMP_S": 0, "TIMESTAMP_MS": 3, "TIMESTAMP_NS": 9}
 MICROSECONDS = 6
@@ -40,7 +40,7 @@ class Tried(Protocol):
 
 
 class Column(NamedTuple):
-    """A column of an effect."""
+    """A column of `expected`."""
 
     name: str
     type: str
@@ -48,25 +48,25 @@ class Column(NamedTuple):
 
 
 def schema_mismatch(
-    sink: Sink, effect: Sequence[Described], table: Sequence[Described], *, name: str = ""
+    sink: Sink, expected: Sequence[Described], table: Sequence[Described], *, name: str = ""
 ) -> list[str]:
-    """Why the columns of effect and sink cannot be compared; empty if they can. `name` is what the scenario calls the
-    sink, where its own name is not enough."""
+    """Why the columns of `expected` and sink cannot be compared; empty if they can. `name` is what the scenario calls
+    the sink, where its own name is not enough."""
     called = name or sink.name
-    wanted = {column.name: column for column in effect}
+    wanted = {column.name: column for column in expected}
     there = {column.name: column for column in table}
     extra = {sink.order.by} if sink.order is not None else set()
     out = []
-    if len(wanted) < len(effect) or len(there) < len(table):
-        out.append(f"{called}: two columns have one name in the effect or in the sink")
+    if len(wanted) < len(expected) or len(there) < len(table):
+        out.append(f"{called}: two columns have one name in `expected` or in the sink")
     if set(wanted) - set(there) or set(there) - set(wanted) - extra:
-        out.append(f"{called}: the effect has columns {_list(wanted)}; the sink has {_list(there)}")
+        out.append(f"{called}: `expected` has columns {_list(wanted)}; the sink has {_list(there)}")
     if set(sink.key) - set(wanted):
-        out.append(f"{called}: the key {_list(sink.key)} is not among the effect's columns {_list(wanted)}")
+        out.append(f"{called}: the key {_list(sink.key)} is not among the columns of `expected` {_list(wanted)}")
     for column in wanted.keys() & there.keys():
         cure = _unequal(wanted[column], there[column])
         if cure:
-            types = f"{wanted[column].type} in the effect and {there[column].type} in the sink"
+            types = f"{wanted[column].type} in `expected` and {there[column].type} in the sink"
             out.append(f"{called}: column {column} is {types}{cure}")
     return sorted(out)
 
@@ -91,24 +91,24 @@ def folding_note(sink: Sink, table: Tried, *, name: str = "") -> str:
     return ""
 
 
-def _unequal(effect: Described, sink: Described) -> str:
+def _unequal(expected: Described, sink: Described) -> str:
     """Why two columns cannot be compared exactly, and the cure; empty if they can."""
-    if effect.family != sink.family:
-        zone = {"instant", "timestamp"} == {effect.family, sink.family}
-        whose = "effect" if effect.family == "instant" else "sink"
-        told = f", and only the {whose}'s has a time zone" if zone else ""
+    if expected.family != sink.family:
+        zone = {"instant", "timestamp"} == {expected.family, sink.family}
+        whose = "`expected`" if expected.family == "instant" else "the sink"
+        told = f", and only {whose} has a time zone" if zone else ""
         return f"{told}; cast one of them, so that the values can be compared exactly"
-    if effect.family == "float":
-        wider = effect.type == FLOATS[0][1]
+    if expected.family == "float":
+        wider = expected.type == FLOATS[0][1]
         its_own = next(names for names in FLOATS if sink.type in names)
-        cures = f"make the sink's column {its_own[wider]}, or cast the effect's to {FLOATS[0][not wider]}"
+        cures = f"make the sink's column {its_own[wider]}, or cast it in `expected` to {FLOATS[0][not wider]}"
         return f", which rounds the same value otherwise; {cures}" if its_own[wider] != sink.type else ""
-    wanted, kept = _decimals(effect), _decimals(sink)
+    wanted, kept = _decimals(expected), _decimals(sink)
     if wanted is None or kept is None or wanted <= kept:
         return ""
-    of = "a second" if effect.family != "number" else "a number"
+    of = "a second" if expected.family != "number" else "a number"
     less = f", which keeps {kept} of {wanted} decimals of {of}"
-    return f"{less}; make the sink's column finer, or {_coarser(effect, kept)}"
+    return f"{less}; make the sink's column finer, or {_coarser(expected, kept)}"
 
 
 def _decimals(column: Described) -> int | None:
@@ -124,18 +124,18 @@ def _decimals(column: Described) -> int | None:
     return None
 
 
-def _coarser(effect: Described, decimals: int) -> str:
-    """What the effect, or else the sink's query, can do to ask for no more decimals than the sink keeps."""
-    if effect.family == "number":
+def _coarser(expected: Described, decimals: int) -> str:
+    """What `expected`, or else the sink's query, can do to ask for no more decimals than the sink keeps."""
+    if expected.family == "number":
         # As many digits before the point as it has now.
-        modifier = _MODIFIER.search(effect.type)
+        modifier = _MODIFIER.search(expected.type)
         digits = int(modifier[1]) - int(modifier[2] or 0) if modifier is not None else 18
-        return f"cast the effect's to DECIMAL({max(digits + max(decimals, 0), 1)},{max(decimals, 0)})"
-    if effect.family == "timestamp":
+        return f"cast it in `expected` to DECIMAL({max(digits + max(decimals, 0), 1)},{max(decimals, 0)})"
+    if expected.family == "timestamp":
         exact = {0: "TIMESTAMP_S", 3: "TIMESTAMP_MS", MICROSECONDS: "TIMESTAMP"}
         if decimals in exact:
-            return f"cast the effect's to {exact[decimals]}"
-    return f"round the effect's and read the sink by a query that casts its own to {effect.type}"
+            return f"cast it in `expected` to {exact[decimals]}"
+    return f"round it in `expected`, and read the sink by a query that casts it to {expected.type}"
 
 
 def _list(names: Iterable[str]) -> str:

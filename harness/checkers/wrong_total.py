@@ -1,6 +1,6 @@
 """Why a total is wrong: which whole batches, counted once more or not at all, make up the difference exactly.
 
-The effect, run over one batch's records alone, gives that batch's contribution to a key. A column is additive if the
+`expected`, run over one batch's records alone, gives that batch's contribution to a key. A column is additive if the
 contributions of all batches sum up to what is expected; only such columns can be explained, and all that differ must
 be. Sums are exact (Decimal, no float column). Every single batch and every pair that explains a total is an option. A
 whole batch counts in all of its keys: options that the sink's other keys bear out push aside those that they refute.
@@ -25,7 +25,7 @@ TOO_HIGH = "too high by exactly"
 TOO_LOW = "too low by exactly"
 
 Contributions = Mapping[int, Mapping[Key, Row]]
-"""By batch, the one row that each key has in the effect over that batch's records alone."""
+"""By batch, the one row that each key has in `expected` over that batch's records alone."""
 
 Signed = tuple[int, int]
 """(+1 too high or -1 too low, batch)."""

@@ -138,7 +138,7 @@ def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> N
     from harness.stacks.supported import not_run, refuse, without_address
 
     files, line = found(paths), line_of(spark)
-    scenarios = [on(each, line) for each in load_all(files, effects=True)]
+    scenarios = [on(each, line) for each in load_all(files, queries=True)]
     if stack or line:
         refuse(scenarios, stack or DEFAULT)
     missing = [not_run(each.path, lacking) for each in scenarios if (lacking := without_address(each, stack or "", ()))]
@@ -152,7 +152,7 @@ def list_(paths: tuple[Path, ...]) -> None:
     from harness.load import load_all
 
     scenarios = load_all(found(paths or (Path("scenarios"),)))
-    rows = [(s.path, _steps(s), str(s.expect), s.name) for s in scenarios]
+    rows = [(s.path, _steps(s), str(s.verdict), s.name) for s in scenarios]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         click.echo("  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]]))

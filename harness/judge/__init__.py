@@ -154,8 +154,8 @@ def _verdict(facts: Facts) -> Verdict:
     meant = all(each.meant for each in reasons.untested)
     sound = meant and not any(step.unknown for sink in facts.sinks for step in sink.exposed)
     sound = sound and not (reasons.inconclusive and _readable(run))
-    amiss = words.unexpected(found, violating, reasons, run.scenario.expect, sound=sound)
-    told = [amiss] if amiss and found is run.scenario.expect.word else []
+    amiss = words.unexpected(found, violating, reasons, run.scenario.verdict, sound=sound)
+    told = [amiss] if amiss and found is run.scenario.verdict.word else []
     left = [each.finding for each in facts.findings if each.finding.position in facts.strange]
     shown = (
         *facts.stall.stand,
@@ -167,7 +167,7 @@ def _verdict(facts: Facts) -> Verdict:
     return Verdict(
         word=found,
         as_expected=not amiss,
-        expect=str(run.scenario.expect),
+        expected=str(run.scenario.verdict),
         reasons=(*reasons.error, *(each.words for each in reasons.untested), *reasons.inconclusive, *told),
         findings=shown,
         steps=run.steps,
@@ -237,7 +237,7 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
 
 
 def _readable(run: Run) -> bool:
-    return any(sink.effect for sink in run.scenario.sinks)
+    return any(sink.expected for sink in run.scenario.sinks)
 
 
 def _never_matches(sink: Examined, sinks: Sequence[Examined], findings: Sequence[Attributed]) -> bool:
@@ -266,7 +266,7 @@ def without_faults(folder: Path) -> tuple[Kind, ...]:
 def _findings(run: Run) -> list[Finding] | None:
     """Return the findings of a baseline run; None if it did not get done, or not every sink could be compared."""
     sinks = [sink.examined for sink in compared(run, Readings(), baseline=True)]
-    if not all(sink.caught_up and (sink.case is not None or sink.sink.effect is None) for sink in sinks):
+    if not all(sink.caught_up and (sink.case is not None or sink.sink.expected is None) for sink in sinks):
         return None
     return [finding for sink in sinks for finding in sink.findings]
 

@@ -329,7 +329,7 @@ def repaired(scale: Scale, causes: Causes, readings: Sequence[Exposed]) -> Itera
     was wrong all the same. `readings` are those of the steps after the first, and those after attempts that no step had
     ended: what the first step found was there before any fault. What is missing when an attempt has just ended may come
     late."""
-    if scale.case.aggregate or not scale.effects.plain(scale.sql):
+    if scale.case.aggregate or not scale.ledger.plain(scale.sql):
         return
     right, end = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found))
     known = set[Key]()

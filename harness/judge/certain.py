@@ -29,7 +29,7 @@ def certainly(scale: Scale, findings: Sequence[Finding]) -> list[Finding]:
     if not keyed(scale):
         return [replace(each, vague=each.kind in ROWS) for each in findings]
     with localcontext(EXACT):
-        totals, rows, distinct = _Totals.of(scale), _Rows.of(scale), scale.effects.distinct(scale.sql)
+        totals, rows, distinct = _Totals.of(scale), _Rows.of(scale), scale.ledger.distinct(scale.sql)
 
         def told(each: Finding) -> Finding:
             if each.kind is not Kind.WRONG_AGGREGATE:
@@ -41,8 +41,8 @@ def certainly(scale: Scale, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def keyed(scale: Scale) -> bool:
-    """Return whether each row of the effect is there for each of its records, or for any of them."""
-    return scale.effects.keyed(scale.sql, scale.case.key)
+    """Return whether each row of `expected` is there for each of its records, or for any of them."""
+    return scale.ledger.keyed(scale.sql, scale.case.key)
 
 
 @dataclass(frozen=True)

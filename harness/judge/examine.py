@@ -1,4 +1,4 @@
-"""One sink of one run, examined: the effect over the ledger against the rows that were read back."""
+"""One sink of one run, examined: `expected` over the ledger against the rows that were read back."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from harness.checkers.origin import Clues, Origin
 from harness.checkers.schema_check import folded, folding_note, schema_mismatch
 from harness.checkers.self_tests import SelfTest, self_tests
 from harness.checkers.wrong_total import Totals, only_rounding, single
-from harness.effect import Effects, Table
 from harness.errors import UsageError
 from harness.judge.readings.scale import Scale, Slice
+from harness.ledger import Ledger, Table
 from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
 from harness.sinks.table import SinkTable
 
@@ -27,7 +27,7 @@ SHUFFLED_MAX = 100_000
 FINDINGS_MAX = 1000
 """How many findings of one kind and sink a verdict keeps; the rest are counted."""
 
-ROUNDING = "a sum of floating point numbers depends on their order. Cast them to DECIMAL in pipeline and effect"
+ROUNDING = "a sum of floating point numbers depends on their order. Cast them to DECIMAL in pipeline and `expected`"
 
 
 @dataclass(kw_only=True)
@@ -105,7 +105,7 @@ class Examined:
 
     def scale(
         self,
-        effects: Effects,
+        ledger: Ledger,
         allows: Harm | None,
         queries: Sequence[Sequence[Slice]],
         *,
@@ -116,7 +116,7 @@ class Examined:
         if self.case is None or self.table is None:
             return None
         return Scale(
-            effects=effects,
+            ledger=ledger,
             sink=self.sink,
             position=self.position,
             case=self.case,
@@ -126,20 +126,20 @@ class Examined:
             late_s=late_s,
         )
 
-    def clues(self, effects: Effects) -> Clues:
+    def clues(self, ledger: Ledger) -> Clues:
         """What may explain the findings: asked of the ledger only if there are any."""
         if self.comparison is None or not self.findings:
             return Clues()
         case = self.comparison.case
-        lineage = _lineage(effects, case, self.findings)
+        lineage = _lineage(ledger, case, self.findings)
         traced = bool(lineage) and not case.aggregate
-        return Clues(lineage=lineage or {}, totals=None if traced else self._totals(effects, self.comparison))
+        return Clues(lineage=lineage or {}, totals=None if traced else self._totals(ledger, self.comparison))
 
-    def _totals(self, effects: Effects, comparison: Comparison) -> Totals | None:
+    def _totals(self, ledger: Ledger, comparison: Comparison) -> Totals | None:
         contributions, case = {}, comparison.case
         try:
-            for batch in effects.batches():
-                rows = effects.table(self.sink.effect or "", batch=batch).rows
+            for batch in ledger.batches():
+                rows = ledger.table(self.sink.expected or "", batch=batch).rows
                 contributions[batch] = single(rows, case.key_places())
         except UsageError:
             return None
@@ -154,7 +154,7 @@ class Examined:
 
 
 def examine(
-    effects: Effects,
+    ledger: Ledger,
     sink: Sink,
     table: SinkTable | None,
     *,
@@ -164,32 +164,32 @@ def examine(
     short: bool = False,
 ) -> Examined:
     """Judge one sink. `short`: the pipeline may have taken records that the ledger has not. Raises UsageError for an
-    effect that is no query."""
+    `expected` that is no query."""
     out = Examined(sink=sink, name=name, position=position, caught_up=caught_up, table=table)
-    if table is None or table.unreadable or sink.effect is None:
-        (out.reasons.unread if sink.effect is None else out.reasons.untested).append(_unreadable(out, table))
+    if table is None or table.unreadable or sink.expected is None:
+        (out.reasons.unread if sink.expected is None else out.reasons.untested).append(_unreadable(out, table))
         return out
-    effect = effects.table(sink.effect)
-    committed = effect if caught_up else _of_committed(effects, sink.effect, effect)
+    expected = ledger.table(sink.expected)
+    committed = expected if caught_up else _of_committed(ledger, sink.expected, expected)
     out.counts.found, out.counts.expected = len(table.rows), len(committed.rows)
-    out.reasons.untested += schema_mismatch(sink, effect.described, table.columns, name=name)
+    out.reasons.untested += schema_mismatch(sink, expected.described, table.columns, name=name)
     if out.reasons.untested:
         return out
     out.reasons.untested += filter(None, [folded(sink, table, name=name)])
     out.reasons.notes += filter(None, [folding_note(sink, table, name=name), table.note and f"{name}: {table.note}"])
-    case = _case(out, effect, table, effects)
+    case = _case(out, expected, table, ledger)
     out.reasons.notes += filter(None, [_shared(out, case)])
-    if caught_up and sink.watermark is None and (lost := effects.unplaced(sink.effect)):
-        words = f"{lost} records of the source are in no batch, and the effect of {name} goes by `_batch`"
+    if caught_up and sink.watermark is None and (lost := ledger.unplaced(sink.expected)):
+        words = f"{lost} records of the source are in no batch, and `expected` of {name} goes by `_batch`"
         out.reasons.unknown.append(f"{words}: it is not known what it would make of them")
     out.comparison = Comparison(
         case=case,
         short=short,
-        plain=caught_up or effects.plain(sink.effect),
+        plain=caught_up or ledger.plain(sink.expected),
         moving=set() if caught_up else _moving(case, committed),
     )
     _compare(out, out.comparison)
-    _shuffled(out, case, effects)
+    _shuffled(out, case, ledger)
     if sink.order is not None:
         _order(out, table)
     out.reasons.untested += [
@@ -200,12 +200,12 @@ def examine(
     return out
 
 
-def _of_committed(effects: Effects, sql: str, effect: Table) -> Table:
-    """The effect over the records committed by the pipeline; over all of them if it cannot be run over a part."""
+def _of_committed(ledger: Ledger, sql: str, expected: Table) -> Table:
+    """`expected` over the records committed by the pipeline; over all of them if it cannot be run over a part."""
     try:
-        return effects.table(sql, committed=True)
+        return ledger.table(sql, committed=True)
     except UsageError:
-        return effect
+        return expected
 
 
 def _moving(case: Case, committed: Table) -> set[Key]:
@@ -215,7 +215,7 @@ def _moving(case: Case, committed: Table) -> set[Key]:
 
 
 def _shared(out: Examined, case: Case) -> str:
-    """Words for a key that several rows of the effect share; empty if there is none."""
+    """Words for a key that several rows of `expected` share; empty if there is none."""
     places = case.key_places()
     keys = len({key_of(row, places) for row in case.expected})
     if not places or keys == len(case.expected):
@@ -224,17 +224,17 @@ def _shared(out: Examined, case: Case) -> str:
     return f"{out.name}: {len(case.expected)} rows share {keys} keys ({key}): a finding speaks of all rows of its key"
 
 
-def _shuffled(out: Examined, case: Case, effects: Effects) -> None:
-    """The ledger has no order between partitions: an effect that hangs on one says nothing."""
-    if effects.plain(out.sink.effect or ""):
+def _shuffled(out: Examined, case: Case, ledger: Ledger) -> None:
+    """The ledger has no order between partitions: a query that hangs on one says nothing."""
+    if ledger.plain(out.sink.expected or ""):
         return
-    for order in SHUFFLES if effects.size() <= SHUFFLED_MAX else SHUFFLES[:1]:
-        rows = effects.table(out.sink.effect or "", cut=Cut(order=order)).rows
+    for order in SHUFFLES if ledger.size() <= SHUFFLED_MAX else SHUFFLES[:1]:
+        rows = ledger.table(out.sink.expected or "", cut=Cut(order=order)).rows
         marks = compare(replace(case, found=rows))
         if any(not only_rounding(mark, case) for mark in marks):
             cure = "Order it by columns that no two records share"
             out.reasons.error.append(
-                f"the effect of {out.name} gives other rows when the ledger is in another order. {cure}"
+                f"`expected` of {out.name} gives other rows when the ledger is in another order. {cure}"
             )
             return
 
@@ -244,7 +244,7 @@ def _compare(out: Examined, comparison: Comparison) -> None:
     comparison.holds = {key_of(row, places) for row in case.found}
     expected = {key_of(row, places) for row in case.expected}
     if not counts.expected:
-        out.reasons.untested.append(f"the effect of {out.name} calls for no row")
+        out.reasons.untested.append(f"`expected` of {out.name} calls for no row")
     # A single total under another key is a wrong total, where its value is all the key that it has.
     alone = len(expected) == 1 and not case.payload_places() and bool(comparison.holds)
     # An empty sink may still be written.
@@ -278,7 +278,7 @@ def hidden(examined: Examined, guarantee: Guarantee) -> str:
 
 def _certain(mark: Mark, out: Examined, comparison: Comparison) -> bool:
     """Return whether a mark is a finding. While records are under way, only what no later record can mend is one: a row
-    that is too much under a `plain` effect, of records that are committed. Any other effect ("the latest of each
+    that is too much under a `plain` query, of records that are committed. Any other query ("the latest of each
     account") may have called for it in between, and a batch in flight may be about to replace it. The record of a row
     that is not expected may be one that the ledger lacks."""
     if comparison.short and mark.kind is not Kind.LOST:
@@ -323,41 +323,45 @@ def _order(out: Examined, table: SinkTable) -> None:
 def _unreadable(out: Examined, table: SinkTable | None) -> str:
     if table is not None and table.unreadable:
         return f"{out.name} could not be read: {table.unreadable}"
-    return f"{out.name} was never read" if out.sink.effect is not None else f"{out.name} has no effect to compare with"
+    return (
+        f"{out.name} was never read"
+        if out.sink.expected is not None
+        else f"{out.name} has no `expected` to compare with"
+    )
 
 
-def _case(out: Examined, effect: Table, table: SinkTable, effects: Effects) -> Case:
+def _case(out: Examined, expected: Table, table: SinkTable, ledger: Ledger) -> Case:
     names = [column.name for column in table.columns]
-    order = [names.index(name) for name in effect.columns]
+    order = [names.index(name) for name in expected.columns]
     same = order == list(range(len(names)))
-    aggregate = effects.aggregates(out.sink.effect or "")
+    aggregate = ledger.aggregates(out.sink.expected or "")
     case = Case(
         sink=out.name,
         position=out.position,
-        columns=effect.columns,
-        families=effect.families,
+        columns=expected.columns,
+        families=expected.families,
         key=out.sink.key,
-        expected=effect.rows,
+        expected=expected.rows,
         found=table.rows if same else [tuple([row[place] for place in order]) for row in table.rows],
         aggregate=aggregate,
-        unrounded=effects.unrounded(out.sink.effect or ""),
+        unrounded=ledger.unrounded(out.sink.expected or ""),
     )
-    return replace(case, sizes=_sizes(case, out.sink.effect or "", effects))
+    return replace(case, sizes=_sizes(case, out.sink.expected or "", ledger))
 
 
-def _sizes(case: Case, sql: str, effects: Effects) -> dict[Key, list[float]]:
+def _sizes(case: Case, sql: str, ledger: Ledger) -> dict[Key, list[float]]:
     """By key, the largest number that went into each column; asked of floating point numbers only."""
     floats = [place for place, rounds in enumerate(case.rounds) if rounds]
     if not floats:
         return {}
     # Where a column is not simply a sum, the other totals in it have to do.
-    direct = effects.summed(sql)
+    direct = ledger.summed(sql)
     usual = [0.0] * len(case.columns)
     for place in set(floats) - set(direct):
         usual[place] = max((_size(row[place], "float") for row in case.expected), default=0.0)
     out: dict[Key, list[float]] = {key_of(row, case.key_places()): usual for row in case.expected}
     places = case.key_places()
-    for table in (effects.extreme(sql, "min"), effects.extreme(sql, "max")):
+    for table in (ledger.extreme(sql, "min"), ledger.extreme(sql, "max")):
         for row in table.rows:
             known = out.get(key_of(row, places), usual)
             out[key_of(row, places)] = list(map(max, known, map(_size, row, table.families)))
@@ -369,18 +373,18 @@ def _size(cell: Cell, family: str) -> float:
     return size if math.isfinite(size) else 0.0
 
 
-def _lineage(effects: Effects, case: Case, findings: Sequence[Finding]) -> dict[Key, list[Origin]] | None:
+def _lineage(ledger: Ledger, case: Case, findings: Sequence[Finding]) -> dict[Key, list[Origin]] | None:
     """The records whose ledger columns carry a finding's key; None if the key has columns that the ledger has not."""
     names = case.key or case.columns
-    if not set(names) <= set(effects.columns()):
+    if not set(names) <= set(ledger.columns()):
         return None
     wanted = {tuple(finding.key.values()) for finding in findings}
     out: dict[Key, list[Origin]] = {}
     try:
-        for key, partition, offset, batch in effects.origins(names):
+        for key, partition, offset, batch in ledger.origins(names):
             if key in wanted:
                 out.setdefault(key, []).append(Origin(partition, offset, batch))
     except UsageError:
-        # The ledger's column of that name is of a type that has no canonical text; the effect's is.
+        # The ledger's column of that name is of a type that has no canonical text; that of `expected` is.
         return None
     return out

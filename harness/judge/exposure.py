@@ -292,7 +292,7 @@ class _Struck:
 
     def _seen_by_the_next_step(self, spans: Spans) -> bool:
         then = look(self.scale, self.until.at) if self.until and self.until.at else None
-        if then is None or self.scale.case.aggregate or not self.scale.effects.plain(self.scale.sql):
+        if then is None or self.scale.case.aggregate or not self.scale.ledger.plain(self.scale.sql):
             return True
         due = then.of(self.scale.rows(Cut(only=spans)))
         return all(has(then.rows[key], rows) for key, rows in due.items())
@@ -390,7 +390,7 @@ class _Struck:
         rows = scale.rows(Cut(only=spans))
         why, note, came = "", "", False
         if not rows:
-            why = f"none of its {scale.effects.size(cut=Cut(only=spans))} records has an expected row"
+            why = f"none of its {scale.ledger.size(cut=Cut(only=spans))} records has an expected row"
         elif harm is Harm.LOSS and not _differs(scale, Cut(without=spans)):
             why = "the expected rows are the same without it"
         elif harm is Harm.REPETITION:
@@ -408,7 +408,7 @@ class _Struck:
             point=self.point,
             came=came,
             note=f"{told}: does not count, {why}" if why else told,
-            records=scale.effects.size(cut=Cut(only=spans)),
+            records=scale.ledger.size(cut=Cut(only=spans)),
             attempt=self.injection.outcome.attempt,
             checkpoint=self.reach.checkpoint,
             batch=self.reach.batch,

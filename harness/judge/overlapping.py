@@ -1,6 +1,6 @@
-"""Whether a record is in several windows of an effect.
+"""Whether a record is in several windows of `expected`.
 
-Such a record may be late for one window and in time for another, and `_late` has one answer for both. Only the effect
+Such a record may be late for one window and in time for another, and `_late` has one answer for both. Only `expected`
 knows its windows, so it is run over single records.
 """
 
@@ -11,27 +11,27 @@ from collections import Counter
 from harness.checkers.cells import Row
 from harness.checkers.closed_windows import WRITTEN
 from harness.checkers.offset_ranges import Cut, Span
-from harness.effect import Effects
+from harness.ledger import Ledger
 from harness.scenario import Sink
 
 ALONE, LEFT_OUT = 200, 20
 """How many records are asked for, spread over all that were written."""
 
 
-def overlapping(written: Effects, sink: Sink, name: str) -> list[str]:
+def overlapping(written: Ledger, sink: Sink, name: str) -> list[str]:
     """Words for windows of which a record is in several; none where no record that was asked for does."""
-    assert sink.effect is not None
-    asked = _Asked(written, sink.effect)
+    assert sink.expected is not None
+    asked = _Asked(written, sink.expected)
     rows = asked.alone() or asked.first() or asked.left_out()
-    why = f"one record is in {rows} rows of the effect of {name}, and `closes` is the end of one window"
+    why = f"one record is in {rows} rows of `expected` of {name}, and `closes` is the end of one window"
     return [f"{why}. Windows that overlap cannot be judged: give each record one"] if rows > 1 else []
 
 
 class _Asked:
-    """How many rows of an effect are due to a record, the most of those asked for; 0 where none has any."""
+    """How many rows of `expected` are due to a record, the most of those asked for; 0 where none has any."""
 
-    def __init__(self, written: Effects, effect: str) -> None:
-        self._written, self._effect = written, effect
+    def __init__(self, written: Ledger, expected: str) -> None:
+        self._written, self._expected = written, expected
         self._end = written.size(cut=Cut(only=(Span(WRITTEN, 0, 2**62),)))
         # A total, or a list of all windows, has rows of no record.
         self._base = self._rows(0, 0)
@@ -54,14 +54,14 @@ class _Asked:
         """By each record where it is left out of all: under HAVING one alone may add nothing."""
         whole, everything = self._rows(0, self._end), (Span(WRITTEN, 0, self._end),)
         without = (Cut(only=everything, without=(Span(WRITTEN, at, at + 1),)) for at in self._spread(LEFT_OUT))
-        rows = (self._written.table(self._effect, cut=cut).rows for cut in without)
+        rows = (self._written.table(self._expected, cut=cut).rows for cut in without)
         return max(((whole - Counter(each)).total() for each in rows), default=0)
 
     def _added(self, start: int, end: int) -> int:
         return (self._rows(start, end) - self._base).total()
 
     def _rows(self, start: int, end: int) -> Counter[Row]:
-        return Counter(self._written.table(self._effect, cut=Cut(only=(Span(WRITTEN, start, end),))).rows)
+        return Counter(self._written.table(self._expected, cut=Cut(only=(Span(WRITTEN, start, end),))).rows)
 
     def _spread(self, count: int) -> range:
         return range(0, self._end, max(1, self._end // count))

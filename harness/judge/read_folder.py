@@ -10,9 +10,9 @@ from typing import Any
 
 from harness import history
 from harness.checkers.offset_ranges import between
-from harness.effect import Source
 from harness.errors import HarnessError, UsageError
 from harness.executions import Execution, executions
+from harness.ledger import Source
 from harness.run_folder import store
 from harness.scenario import Scenario, StepOutcome
 from harness.scenario.progress import IN_CHECKPOINT
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def ledger(self) -> Source:
-        """What the effects are asked of: the source as read back, by the run's batches."""
+        """What `expected` is asked of: the source as read back, by the run's batches."""
         return Source(
             parquet=self.source,
             columns=self.columns,

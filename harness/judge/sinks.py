@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from harness.checkers.compare import key_of, named
 from harness.checkers.origin import Options, attribute, explanations, together
-from harness.effect import Effects, Source
 from harness.errors import UsageError
 from harness.judge.cause import Causes, Explained, Repaired, repaired
 from harness.judge.certain import certainly, keyed
@@ -22,6 +21,7 @@ from harness.judge.readings.in_flight import feeding
 from harness.judge.readings.looks import look
 from harness.judge.readings.scale import Scale
 from harness.judge.windows import by_writing, unclear
+from harness.ledger import Ledger, Source
 from harness.scenario import Finding, Kind
 from harness.sinks.names import sink_names
 from harness.sinks.table import load
@@ -49,10 +49,10 @@ class Compared:
 def compared(run: Run, readings: Readings, *, baseline: bool = False) -> list[Compared]:
     """Return each sink compared. Of a `baseline` run only the findings are wanted. Raises UsageError for expected rows
     that are no query, HarnessError for damage."""
-    with Effects(run.ledger, where=f"scenario `{run.scenario.name}`") as effects:
-        caught_up = run.caught_up and run.reached and effects.size(committed=True) == effects.size()
+    with Ledger(run.ledger, where=f"scenario `{run.scenario.name}`") as ledger:
+        caught_up = run.caught_up and run.reached and ledger.size(committed=True) == ledger.size()
         out = [
-            _sink(run, readings, effects, place, caught_up=caught_up)
+            _sink(run, readings, ledger, place, caught_up=caught_up)
             if sink.watermark is None
             else _windows(run, readings, run.ledger, place, caught_up=caught_up, baseline=baseline)
             for place, sink in enumerate(run.scenario.sinks)
@@ -64,15 +64,15 @@ def compared(run: Run, readings: Readings, *, baseline: bool = False) -> list[Co
     return out
 
 
-def _sink(run: Run, readings: Readings, effects: Effects, place: int, *, caught_up: bool) -> Compared:
+def _sink(run: Run, readings: Readings, ledger: Ledger, place: int, *, caught_up: bool) -> Compared:
     name, numbering = sink_names(run.scenario.sinks)[place], numbered(run.progressed)
     sink, table = run.scenario.sinks[place], load(run.folder, place)
-    examined = examine(effects, sink, table, caught_up=caught_up, short=run.short, position=place, name=name)
-    clues = examined.clues(effects)
+    examined = examine(ledger, sink, table, caught_up=caught_up, short=run.short, position=place, name=name)
+    clues = examined.clues(ledger)
     options = explanations(examined.findings, clues.totals)
     found = attribute(examined.findings, clues, options)
     examined.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
-    return _exposed(run, Compared(examined=examined, options=options), effects, readings)
+    return _exposed(run, Compared(examined=examined, options=options), ledger, readings)
 
 
 def _windows(run: Run, readings: Readings, source: Source, place: int, *, caught_up: bool, baseline: bool) -> Compared:
@@ -83,7 +83,7 @@ def _windows(run: Run, readings: Readings, source: Source, place: int, *, caught
         untested.reasons.untested.append(why)
         return Compared(examined=untested)
     order = by_writing(run, readings, source, place)
-    with Effects(order.source, where=f"scenario `{run.scenario.name}`") as written:
+    with Ledger(order.source, where=f"scenario `{run.scenario.name}`") as written:
         # What a batch has yet to write may be missing, or be there already: that is no finding.
         known = caught_up and not order.unknown
         out = _sink(order.run, order.readings, written, place, caught_up=known)
@@ -97,11 +97,11 @@ def _windows(run: Run, readings: Readings, source: Source, place: int, *, caught
     return out
 
 
-def _exposed(run: Run, out: Compared, effects: Effects, readings: Readings) -> Compared:
+def _exposed(run: Run, out: Compared, ledger: Ledger, readings: Readings) -> Compared:
     examined, injections = out.examined, readings.steps
-    read = taken(run.progressed, examined.sink) or [[(batch, spans) for batch, spans in effects.ranges()]]
+    read = taken(run.progressed, examined.sink) or [[(batch, spans) for batch, spans in ledger.ranges()]]
     queries = [[each for each in query if each[1]] for query in read]
-    scale = examined.scale(effects, run.scenario.guarantee.allows, queries, late_s=run.scenario.quiet_period_s)
+    scale = examined.scale(ledger, run.scenario.guarantee.allows, queries, late_s=run.scenario.quiet_period_s)
     if scale is None or not injections:
         return out
     out.exposed = _steps(run, scale, injections, writes_first=False)

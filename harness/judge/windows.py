@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from harness.checkers.closed_windows import WRITTEN, Closed, closed
-from harness.effect import Effects, Source
 from harness.judge.injections import Injection, Readings, Seen
 from harness.judge.progress_at_injection import may_feed
 from harness.judge.read_folder import Run
+from harness.ledger import Ledger, Source
 from harness.scenario import Finding, Kind, Sink
 from harness.scenario.progress import CHECKPOINT
 from harness.snapshot import Batch, Offsets, Query, QueryState
@@ -54,8 +54,8 @@ def by_writing(run: Run, readings: Readings, source: Source, place: int) -> ByWr
     query = _feeding(run, sink)[0]
     # By the batches of its own query: those of another one say nothing of it.
     taken = replace(source, batches=_ranges(query))
-    with Effects(taken, where=f"scenario `{run.scenario.name}`") as effects:
-        records = effects.timed(sink.watermark)
+    with Ledger(taken, where=f"scenario `{run.scenario.name}`") as ledger:
+        records = ledger.timed(sink.watermark)
     numbers, delay_ms = [batch.batch for batch in query.batches], round(sink.watermark.delay_s * 1000)
     found = closed(numbers, records, delay_ms, sink.watermark.mode)
     written = replace(query, batches=tuple(_ranged(batch, found) for batch in query.batches))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.scenario import COMMITTING, CrashPoint, Evidence, Expect, Finding, StepOutcome, Word
+from harness.scenario import COMMITTING, CrashPoint, Evidence, Expected, Finding, StepOutcome, Word
 
 IN_BATCH = (CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTING, CrashPoint.SINK_COMMITTED)
 """The crash points at which a batch is planned and not committed."""
@@ -49,18 +49,18 @@ def word(violating: Collection[Finding], reasons: Reasons) -> Word:
     return min(words, key=SEVERITY.index, default=Word.HELD)
 
 
-def unexpected(found: Word, violating: Sequence[Finding], reasons: Reasons, expect: Expect, *, sound: bool) -> str:
+def unexpected(found: Word, violating: Sequence[Finding], reasons: Reasons, expected: Expected, *, sound: bool) -> str:
     """Return why a verdict is not the expected one; empty if it is. `sound`: where no step counts, nothing else is
     wrong with the run."""
     kinds = {finding.kind for finding in violating}
-    if found is not expect.word:
-        return f"{expect.word} was expected"
+    if found is not expected.word:
+        return f"{expected.word} was expected"
     if found is Word.VIOLATED:
-        if kinds != {*expect.kinds}:
-            return f"other kinds were expected: {', '.join(expect.kinds)}"
+        if kinds != {*expected.kinds}:
+            return f"other kinds were expected: {', '.join(expected.kinds)}"
         if not all(each.partial for each in reasons.untested):
             return "the run was no test"
-        return _unexplained(violating, expect)
+        return _unexplained(violating, expected)
     if found is Word.INCONCLUSIVE and not reasons.gone:
         return "inconclusive was expected for what a fault took away for good, and something else is open"
     if found is Word.UNTESTED and not sound:
@@ -68,8 +68,8 @@ def unexpected(found: Word, violating: Sequence[Finding], reasons: Reasons, expe
     return ""
 
 
-def _unexplained(violating: Sequence[Finding], expect: Expect) -> str:
-    if expect.without_faults:
+def _unexplained(violating: Sequence[Finding], expected: Expected) -> str:
+    if expected.without_faults:
         found = any(finding.without_faults for finding in violating)
         return "" if found else "the violation was expected without faults too; no baseline run shows it"
     found = any(finding.faults for finding in violating)

@@ -32,9 +32,9 @@ from harness.scenario import Scenario
 __all__ = ["dump", "filled", "find", "load", "load_all", "near", "project_root", "schema"]
 
 
-def load(path: Path, *, effects: bool = False) -> Scenario:
+def load(path: Path, *, queries: bool = False) -> Scenario:
     """The scenario in the file at `path`. Raises ScenarioError with every mistake in it and in its pipeline's header,
-    those of its `effects` too if they are to be tried, over no record: DuckDB is loaded for that.
+    those of its `queries` too if they are to be tried, over no record: DuckDB is loaded for that.
 
     Its `path` is `path` as given; pipeline and replayed file are looked for from `project_root(path)`."""
     file, mistakes = str(path), list[Mistake]()
@@ -44,19 +44,19 @@ def load(path: Path, *, effects: bool = False) -> Scenario:
     root = project_root(path)
     found = defaults(top, root=root)
     claim = Claim(top, found or nothing(top), whole=found is not None)
-    check(claim, root=root, effects=effects)
+    check(claim, root=root, queries=queries)
     if mistakes:
         raise ScenarioError(mistakes)
     return scenario(claim, path=file)
 
 
-def load_all(paths: Sequence[Path], *, effects: bool = False) -> list[Scenario]:
+def load_all(paths: Sequence[Path], *, queries: bool = False) -> list[Scenario]:
     """Every scenario, or a ScenarioError with the mistakes of all files."""
     scenarios: list[Scenario] = []
     mistakes: set[Mistake] = set()
     for path in paths:
         try:
-            scenarios.append(load(path, effects=effects))
+            scenarios.append(load(path, queries=queries))
         except ScenarioError as failure:
             # Two scenarios of one pipeline both report what is wrong with its header.
             mistakes.update(failure.mistakes)

@@ -12,7 +12,7 @@ from harness.load.models import View, own, unsaid
 from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.scenario import (
-    Expect,
+    Expected,
     Fault,
     Input,
     Known,
@@ -43,7 +43,7 @@ def scenario(claim: Claim, *, path: str) -> Scenario:
         schedule=tuple(step(each) for each in top.sections("schedule")),
         crash_points=top.get("crash_points", ()),
         restart=restart(top.section("restart")),
-        expect=expect(top.section("expect")),
+        verdict=expected(top.section("verdict")),
         tags=tuple(top.get("tags", ())),
         known=known(top.section("known")),
         path=path,
@@ -80,7 +80,7 @@ def sink(section: Section) -> Sink:
         # A flag says that it is there, and no more.
         target=target if isinstance(target, str) else "",
         options=said,
-        effect=section.get("effect"),
+        expected=section.get("expected"),
         key=tuple(section.get("key", ())),
         order=Order(by=order["by"], follows=order["follows"], per=tuple(order["per"])) if order else None,
         part=section.get("part", ""),
@@ -169,10 +169,10 @@ def known(section: Section) -> Known | None:
     return Known(issue=section.get("issue"), until=section.get("until"), violated=kinds)
 
 
-def expect(section: Section) -> Expect:
+def expected(section: Section) -> Expected:
     """What the verdict should be."""
-    at = {name: expect(each) for name, each in section.get("at", {}).items()}
+    at = {name: expected(each) for name, each in section.get("at", {}).items()}
     if section.has("violated"):
         kinds = tuple(section.get("violated"))
-        return Expect(word=Word.VIOLATED, kinds=kinds, without_faults=bool(section.get("without_faults")), at=at)
-    return Expect(word=section.get("word", Word.HELD), at=at)
+        return Expected(word=Word.VIOLATED, kinds=kinds, without_faults=bool(section.get("without_faults")), at=at)
+    return Expected(word=section.get("word", Word.HELD), at=at)

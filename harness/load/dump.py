@@ -20,7 +20,7 @@ from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.kinds import About
 from harness.load.models import annotated, own, unsaid
-from harness.scenario import Expect, Input, Known, Pipeline, Restart, Scenario, Sink, Step, Trigger
+from harness.scenario import Expected, Input, Known, Pipeline, Restart, Scenario, Sink, Step, Trigger
 from harness.scenario.watermark import OutputMode, Watermark
 from harness.sinks import SINKS
 from harness.sources import SOURCES
@@ -45,7 +45,7 @@ def dump(scenario: Scenario) -> str:
         schedule=CommentedSeq(step(each) for each in s.schedule) if s.schedule or not s.crash_points else None,
         crash_points=crash_points(s.crash_points),
         restart=restart(s.restart),
-        expect=expect(s.expect),
+        verdict=expected(s.verdict),
         timeout=lasting(s.timeout_s),
         quiet_period=lasting(s.quiet_period_s),
         tags=flows(s.tags),
@@ -140,7 +140,7 @@ def sink(s: Sink) -> CommentedMap:
     view = "deduplicated" if s.folds else "complete" if s.complete else None
     closing = s.watermark and watermark(s.watermark)
     more = {"part": s.part or None, "query": s.query, "watermark": closing, "view": view}
-    return block(where, effect=s.effect, key=flows(s.key), order=order, **more)
+    return block(where, expected=s.expected, key=flows(s.key), order=order, **more)
 
 
 def watermark(w: Watermark) -> CommentedMap:
@@ -194,11 +194,9 @@ def crash_points(names: Sequence[str]) -> str | CommentedSeq | None:
     return None if not names else v.ALL if names == (v.ALL,) else flows(names)
 
 
-def expect(e: Expect) -> str | CommentedMap:
+def expected(e: Expected) -> str | CommentedMap:
     """What the verdict should be."""
     kinds = flows(kind.value for kind in e.kinds) if e.kinds else None
-    at = block({name: expect(each) for name, each in e.at.items()}) if e.at else None
-    if not (kinds or at):
-        return e.word.value
-    more = {"violated": kinds, "without_faults": e.without_faults or None}
-    return block(more, at=at) if at else flow(more)
+    if e.at:
+        return block({name: expected(each) for name, each in e.at.items()})
+    return flow({"violated": kinds, "without_faults": e.without_faults or None}) if kinds else e.word.value

@@ -20,16 +20,16 @@ def schema() -> dict[str, Any]:
     defs = made["$defs"]
     for name in list(defs):
         defs[name.removesuffix("Shape").lower()] = defs.pop(name)
-    word = defs["expect"]["properties"].pop("word")
+    word = defs["verdict"]["properties"].pop("word")
     del defs["outcome"]["properties"]["word"]
     defs["outcome"]["required"] = ["violated"]
-    defs["expect"]["minProperties"] = 1
-    at = defs["expect"]["properties"]["at"]
-    at["additionalProperties"] = either(word, at["additionalProperties"])
+    defs["verdict"]["minProperties"] = 1
+    at = defs["verdict"]["properties"].pop("at")
+    defs["verdict"]["additionalProperties"] = either(word, at["additionalProperties"])
     keys = made["properties"]
     keys["pipeline"] = either({"type": "string"}, keys["pipeline"])
     keys["sink"] = either(keys["sink"]["items"], keys["sink"])
-    keys["expect"] = either(word, keys["expect"])
+    keys["verdict"] = either(word, keys["verdict"])
     return {"$schema": DRAFT, "title": "A scenario of Onceproof"} | made
 
 

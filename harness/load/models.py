@@ -87,10 +87,10 @@ class WatermarkShape(Shape):
     ]
 
 
-class EffectShape(Shape):
-    """What the effect should be, wherever it shows."""
+class ExpectedShape(Shape):
+    """The rows that a sink should hold, whatever its kind."""
 
-    effect: Annotated[v.Query, Field(None, description="SQL over the table `ledger`")]
+    expected: Annotated[v.Query, Field(None, description="SQL over the table `ledger`")]
     key: Annotated[list[v.Column], Field(None, description="the columns that name a row")]
     order: Annotated[OrderShape, Field(None)]
     part: Annotated[v.Part, Field(None, description="another part of its component: second for postgres.second")]
@@ -121,12 +121,12 @@ class OutcomeShape(Shape):
     violated: Annotated[list[v.FindingKind], Field(None)]
 
 
-class ExpectShape(OutcomeShape):
-    """What the verdict should be: a bare word, or the exact kinds of finding."""
+class VerdictShape(OutcomeShape):
+    """What the verdict should be: a bare word, or the exact kinds of finding; of a sweep also by crash point."""
 
-    at: Annotated[
-        dict[str, OutcomeShape], Field(None, description="of a sweep, by the name of a crash point; else held")
-    ]
+    others: ClassVar[str] = "at"
+    default: Annotated[v.PlainWord, Field(None, description="of a sweep, at the crash points that are not named")]
+    at: Annotated[dict[str, OutcomeShape], Field(None, description="of a sweep, by the name of a crash point")]
     without_faults: Annotated[v.Flag, Field(None, description="true when the violation shows without faults too")]
 
 
@@ -162,7 +162,7 @@ class ClaimShape(DefaultsShape):
     pipeline: PipelineShape
     guarantee: Annotated[v.Promise, Field(None)]
     restart: Annotated[RestartShape, Field(None)]
-    expect: Annotated[ExpectShape, Field(None)]
+    verdict: Annotated[VerdictShape, Field(None)]
     crash_points: Annotated[v.CrashPoints, Field(None, description="those that a sweep tries, in place of a schedule")]
     timeout: Annotated[v.Duration, Field(None, description="how long the run may take, e.g. 120s")]
     tags: Annotated[list[v.Tag], Field(None)]
@@ -253,9 +253,9 @@ def _when(triggers: tuple[About, ...]) -> type[Shape]:
 
 
 def _sink(sinks: tuple[About, ...]) -> type[Shape]:
-    doc = "Where the effect shows, and what it should be."
+    doc = "Where the pipeline writes, and the rows that it should hold."
     return create_model(
-        "SinkShape", __base__=EffectShape, __doc__=doc, **_merged("sink", sinks, EffectShape.model_fields)
+        "SinkShape", __base__=ExpectedShape, __doc__=doc, **_merged("sink", sinks, ExpectedShape.model_fields)
     )
 
 

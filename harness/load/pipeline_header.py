@@ -2,7 +2,7 @@
 
     # /// onceproof
     # args: [--topic, "{topic}"]
-    # sink: {postgres: payments, effect: select id from ledger, key: [id]}
+    # sink: {postgres: payments, expected: select id from ledger, key: [id]}
     # ///
 
 It is text to us, as PEP 723 is to its readers: the program is never imported nor run. Only its first 256 KB are read.

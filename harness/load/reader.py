@@ -20,6 +20,9 @@ from harness.fields.shape import Shape
 from harness.kinds import Refusal
 from harness.load.yaml_tree import Node
 
+RENAMED = {"expect": "verdict", "effect": "expected"}
+"""Keys of versions before."""
+
 
 @dataclass
 class Section:
@@ -91,17 +94,21 @@ def read(node: Node, shape: type[Shape], *, file: str, path: str, mistakes: list
         node = Node(node.line, node.column, items={shape.short: Node(node.line, node.column, node.text)})
     elif shape.hidden:
         del fields[shape.short]
+    fields.pop(shape.others, None)
     section = Section(file, node, path, mistakes)
     if node.items is None:
         section.wrong(f"{path or 'the top level'} must be a mapping, not {seen(node.plain())}")
         return None
+    if shape.others and (names := {key: each for key, each in node.items.items() if key not in fields}):
+        by_name(section, shape.others, Node(node.line, node.column, items=names, keys=node.keys), shape, path=path)
     for key, value in node.items.items():
         if key in fields:
             take(section, key, value, shape, path=path if bare else joined(path, key))
-        else:
+        elif not shape.others:
             line, column = node.keys[key]
-            hint = "; a comma ends a value inside { }: put quotes around it" if " " in key or ")" in key else ""
-            words = f"unknown key {joined(path, seen(key)[1:-1])!r}{did_you_mean(key, fields) or hint}"
+            hint = f": it is called {RENAMED[key]} now" if RENAMED.get(key) in fields else did_you_mean(key, fields)
+            quote = "; a comma ends a value inside { }: put quotes around it" if " " in key or ")" in key else ""
+            words = f"unknown key {joined(path, seen(key)[1:-1])!r}{hint or quote}"
             mistakes.append(Mistake(file, line, column, words))
     for key, name in fields.items():
         if shape.model_fields[name].is_required() and not section.has(key):
@@ -115,8 +122,6 @@ def take(section: Section, key: str, node: Node, shape: type[Shape], *, path: st
     inner, many = nested(shape.model_fields[name])
     if inner is not None and many is list:
         several(section, key, node, inner)
-    elif inner is not None and many is dict:
-        by_name(section, key, node, inner)
     elif inner is not None:
         part = read(node, inner, file=section.file, path=path, mistakes=section.mistakes)
         if part is not None:
@@ -143,12 +148,10 @@ def several(section: Section, key: str, node: Node, inner: type[Shape]) -> None:
     section.values[key] = [part for part in parts if part is not None]
 
 
-def by_name(section: Section, key: str, node: Node, inner: type[Shape]) -> None:
-    """Read a mapping of sections whose keys are names."""
-    path = joined(section.path, key)
-    if node.items is None:
-        section.wrong(f"{path} must be a mapping, not {seen(node.plain())}", key)
-        return
+def by_name(section: Section, key: str, node: Node, shape: type[Shape], *, path: str) -> None:
+    """Read sections whose keys are names, as the field `key` of a shape has them."""
+    inner, _ = nested(shape.model_fields[key])
+    assert inner is not None and node.items is not None
     parts = {
         name: read(each, inner, file=section.file, path=joined(path, name), mistakes=section.mistakes)
         for name, each in node.items.items()

@@ -125,7 +125,7 @@ def _scenarios(asked: Asked) -> tuple[list[Scenario], list[Scenario]]:
     paths = [path for path in find(asked.paths) if path.resolve() not in inside]
     if not paths:
         raise UsageError(f"asked for a night over {', '.join(map(str, asked.paths))}; saw only the corpus there")
-    known, own = load_all(corpus, effects=True), load_all(paths, effects=True)
+    known, own = load_all(corpus, queries=True), load_all(paths, queries=True)
     stack = asked.stack
     # Standard output is for the one line at the end.
     with redirect_stdout(sys.stderr):

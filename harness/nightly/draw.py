@@ -17,7 +17,7 @@ from random import Random
 from harness.fields import values as v
 from harness.load.models import own
 from harness.nightly.moments import Target, exposes, faults, inside, moments, place
-from harness.scenario import Expect, Impact, Input, Scenario, Step
+from harness.scenario import Expected, Impact, Input, Scenario, Step
 from harness.scenario.impact import ENDS_EXECUTOR
 from harness.sources import SOURCES
 from harness.sources.base import RefusesOptions
@@ -77,7 +77,9 @@ class Plan:
 
 def claim(scenario: Scenario) -> str:
     """What it says of its pipeline, whatever its schedule: scenarios of one claim are one target."""
-    bare = replace(scenario, name="", why="", schedule=(), crash_points=(), expect=Expect(), tags=(), seed=0, path="")
+    bare = replace(
+        scenario, name="", why="", schedule=(), crash_points=(), verdict=Expected(), tags=(), seed=0, path=""
+    )
     return repr(replace(bare, known=None, timeout_s=1))
 
 
@@ -163,7 +165,7 @@ def _used(plan: Plan, aimed: Mapping[Cell, int]) -> tuple[float, float, int]:
 
 def draw(random: Random, target: Target, means: Collection[Means], number: int) -> Plan:
     """One plan."""
-    bare = replace(target.base, input=given(random, target.base), expect=Expect(), tags=(), known=None)
+    bare = replace(target.base, input=given(random, target.base), verdict=Expected(), tags=(), known=None)
     scenario = replace(scheduled(random, target, bare, means), seed=random.getrandbits(31))
     half = Half.WEIGHTED if number % 2 else Half.UNIFORM
     return Plan(number=number, half=half, target=target.name, scenario=scenario)

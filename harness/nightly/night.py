@@ -185,7 +185,7 @@ class Night:
         if verdict.word is Word.ERROR:
             return ""
         own = next((target.own for target in self.targets if target.name == entry.target), ())
-        expected = {kind for each in own for kind in each.expect.violations}
+        expected = {kind for each in own for kind in each.verdict.violations}
         if entry.half and verdict.word is Word.VIOLATED and expected and kinds <= expected:
             return EXPECTED
         day = self.today.isoformat()
@@ -249,7 +249,7 @@ class Night:
     def hunted(self) -> list[Hunted]:
         """Of each target that is expected to break: after how many plans that was found, in the order of their ends."""
         first = [line for line in self.state.lines if not line.again]
-        broken = [each for each in self.targets if any(own.expect.violations for own in each.own)]
+        broken = [each for each in self.targets if any(own.verdict.violations for own in each.own)]
         return [_hunted(target.name, first) for target in broken]
 
     def cells(self) -> Counter[Cell]:

@@ -5,7 +5,7 @@ A `.yaml` or `.yml` file is a scenario if
 - one of its first lines is our modeline (`# yaml-language-server: $schema=...scenario.schema.json`), or
 - it lies under a folder that the ini key `harness_scenarios` names, or
 - it is in or under a folder called `scenarios` and has `pipeline:` and one more of our keys at its top, or
-- it lies anywhere else and has both `pipeline:` and `expect:` at its top.
+- it lies anywhere else and has both `pipeline:` and `verdict:` at its top.
 A file in a folder called `scenarios` that comes near and misses (`pipelin:`) is named after collection, never
 dropped in silence.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MODELINE = re.compile(r"^#\s*yaml-language-server:\s*\$schema=\S*scenario\.schema\.json", re.MULTILINE)
 TOP_KEY = re.compile(r"^([a-z_]+)[ \t]*:(?:\s|$)", re.MULTILINE)
-OURS = frozenset({"pipeline", "expect", "schedule", "crash_points", "guarantee", "sink", "input"})
+OURS = frozenset({"pipeline", "verdict", "schedule", "crash_points", "guarantee", "sink", "input"})
 HEAD_BYTES = 64 * 1024
 
 
@@ -57,7 +57,7 @@ def recognise(path: Path, *, at_home: bool) -> tuple[bool, bool]:
     if MODELINE.search(head[:2000]):
         return True, False
     keys = OURS.intersection(TOP_KEY.findall(head))
-    if "pipeline" in keys and ("expect" in keys or (at_home and len(keys) > 1)):
+    if "pipeline" in keys and ("verdict" in keys or (at_home and len(keys) > 1)):
         return True, False
     return False, at_home and len(keys) > 2
 

@@ -129,7 +129,7 @@ def _failed(item: pytest.Item, scenario: Scenario, why: str) -> Run:
 
     chosen = item.config.stash[SUITE].settings
     seed = scenario.seed if chosen.seed is None else chosen.seed
-    verdict = error(why, expect=str(scenario.expect))
+    verdict = error(why, expected=str(scenario.verdict))
     return Run(scenario=scenario.name, verdict=verdict, stack=chosen.stack, file=scenario.path, seed=seed)
 
 

@@ -168,7 +168,7 @@ def _sink(sinks: Sequence[tuple[str, Mark]], table: Table, name: str) -> Iterato
     more = {"format": sinks[0][1].format} if "format" in own else {}
     yield block(
         {kind: target, **more},
-        effect=f"select {columns} from ledger",
+        expected=f"select {columns} from ledger",
         key=flows(table.key or table.columns[:1] or ["id"]),
     )
 
@@ -195,10 +195,10 @@ def _columns(sinks: Sequence[tuple[str, Mark]], table: Table) -> Iterator[str]:
     if strange:
         yield (
             f"{', '.join(strange)}: no column of the workload {WORKLOAD} ({', '.join(known)}). Replay records of your "
-            "own (`input: {replay: data/records.jsonl, key: [id]}`), or say in `effect` what they are"
+            "own (`input: {replay: data/records.jsonl, key: [id]}`), or say in `expected` what they are"
         )
     elif not table.columns:
-        yield "the columns of the sink were not found: correct `effect` and `key`"
+        yield "the columns of the sink were not found: correct `expected` and `key`"
     if sinks and not table.key:
         yield f"the key of {table.name} was not found: correct `key`"
 

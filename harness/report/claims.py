@@ -86,14 +86,14 @@ def planned_fault(step: Mapping[str, Any]) -> str:
 
 
 def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Of which program, into which sinks, with which effect, fed with what."""
+    """Of which program, into which sinks, with which `expected`, fed with what."""
     pipeline, fed = mapping(plan.get("pipeline")), mapping(plan.get("input"))
     out = [("Guarantee", str(plan.get("guarantee", "")))]
     program = [str(pipeline.get("entry") or ""), *map(str, pipeline.get("args") or ())]
     out.append(("Pipeline", " ".join(part for part in program if part)))
     for number, sink in enumerate(map(mapping, plan.get("sinks") or ()), start=1):
         out.append((f"Sink {number}", f"{sink.get('kind', '')}: {sink.get('target', '')}"))
-        out.append((f"Rows expected in sink {number}", str(sink.get("effect") or "")))
+        out.append((f"Rows expected in sink {number}", str(sink.get("expected") or "")))
         out.append((f"Key of sink {number}", ", ".join(map(str, sink.get("key") or ()))))
     out.append(
         ("What `ledger` is", "the records of the input, with their places in the source: no table of the pipeline's")

@@ -73,7 +73,7 @@ def headline(scenario: str, verdict: Verdict) -> str:
     """`VIOLATED (3 duplicated), expected held: name of the scenario`."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())
     word = f"{verdict.word.value.upper()}{f' ({kinds})' if kinds else ''}"
-    return f"{word}, expected {visible(verdict.expect, 100)}: {visible(scenario, 200)}"
+    return f"{word}, expected {visible(verdict.expected, 100)}: {visible(scenario, 200)}"
 
 
 def title(finding: Finding) -> str:
@@ -223,5 +223,5 @@ def meaning(word: Word) -> str:
         Word.VIOLATED: "the guarantee is disproved: the findings below are rows that contradict it",
         Word.UNTESTED: "nothing was tested: this run says neither that the guarantee holds nor that it does not",
         Word.INCONCLUSIVE: "the run could not tell: its reasons say what was left open",
-        Word.ERROR: "no verdict: the set-up, the effect or the surroundings failed; nothing is said of the guarantee",
+        Word.ERROR: "no verdict: the set-up, `expected` or the surroundings failed; nothing is said of the guarantee",
     }[word]

@@ -99,7 +99,7 @@ class Page:
     word: str
     mark: str
     meaning: str
-    expect: str
+    expected: str
     agreement: str
     about: list[tuple[str, str]]
     lead: str
@@ -184,7 +184,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         word=verdict.word.value,
         mark=MARKS[verdict.word],
         meaning=meaning(verdict.word),
-        expect=verdict.expect,
+        expected=verdict.expected,
         agreement=claims.agreement(verdict),
         about=claims.about(parts.plan, verdict.steps),
         lead=lead,

@@ -1,6 +1,6 @@
 """What a suite says of itself to other programs: `reports/latest/summary.json`.
 
-    {"runs": [{"scenario", "expect", "verdict", "as_expected", "findings": {kind: count},
+    {"runs": [{"scenario", "expected", "verdict", "as_expected", "findings": {kind: count},
                "faults": [{"name", "point", "batch", "attempt", "hit", "evidence"}], "seconds",
                "self_tests": {name: found}, "reasons", "stack", "folder",
                "exposures": [{"step", "sink", "harm", "point", "batch", "note", "why", ...}],
@@ -118,9 +118,9 @@ def run_json(folder: Path) -> dict[str, Any]:
     return run if isinstance(run, dict) else {}
 
 
-def error(reason: str, *, expect: str = "held") -> Verdict:
+def error(reason: str, *, expected: str = "held") -> Verdict:
     """The verdict of a run that the harness or its surroundings failed."""
-    return Verdict(word=Word.ERROR, as_expected=False, expect=expect, reasons=(reason,))
+    return Verdict(word=Word.ERROR, as_expected=False, expected=expected, reasons=(reason,))
 
 
 def brief(run: Run) -> Run:
@@ -161,7 +161,7 @@ def entry(run: Run) -> dict[str, Any]:
     verdict = run.verdict
     return {
         "scenario": run.scenario,
-        "expect": verdict.expect,
+        "expected": verdict.expected,
         "verdict": verdict.word.value,
         "as_expected": verdict.as_expected,
         "findings": verdict.kinds(),

@@ -76,7 +76,7 @@ def cells(run: Run) -> tuple[str, ...]:
     return (
         mark(run),
         visible(run.scenario, 90),
-        visible(verdict.expect, 60),
+        visible(verdict.expected, 60),
         verdict.word.value,
         found,
         f"{hit}/{steps}" if steps else "-",

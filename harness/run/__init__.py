@@ -1,7 +1,7 @@
 """One run of one scenario: `harness.run.loop.run` is the loop that acts, the rest are its parts.
 
 plan             every choice that was made
-preflight        effect and sink, before the first record
+preflight        `expected` and sink, before the first record
 run_or_baseline  what both have in common: how they begin and end
 live_run         starts and ends all parts
 supervisor       keeps the driver running

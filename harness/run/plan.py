@@ -60,7 +60,7 @@ def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
         "input": sent(scenario.input, seed=seed),
         "steps": [opened(number, step) for number, step in enumerate(scenario.schedule, 1)],
         "restart": whole["restart"],
-        "expect": {"words": str(scenario.expect), **whole["expect"]},
+        "verdict": {"words": str(scenario.verdict), **whole["verdict"]},
         "timeout_s": scenario.timeout_s,
         "quiet_period_s": scenario.quiet_period_s,
     }

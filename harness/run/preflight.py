@@ -1,4 +1,4 @@
-"""Before the first record: whether each effect fits its sink, and the sink is free of what an earlier run left in it.
+"""Before the first record: whether `expected` fits each sink, and the sink is free of what an earlier run left in it.
 
 A sink that the pipeline makes itself is read as soon as it is there. All of them are read again after the first batch
 that has records and is committed. What is found here would make the verdict untested after a whole run, or worse: rows
@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from harness.checkers.cells import Row
 from harness.checkers.schema_check import schema_mismatch
 from harness.component import SetsUp, component
-from harness.effect import Effects, Source, Table
 from harness.errors import SetupError, StackError, UsageError, WaitError
+from harness.ledger import Ledger, Source, Table
 from harness.resources import RunResources
 from harness.scenario import Scenario, Sink
 from harness.sinks import SINKS
@@ -38,23 +38,23 @@ def sinks_now(scenario: Scenario, own: RunResources) -> list[SinkTable]:
 
 
 def look(scenario: Scenario, workload: Workload, own: RunResources) -> set[int]:
-    """Compare what the sinks hold after `setup` with the effects over no record. Returns the places of the sinks
+    """Compare what the sinks hold after `setup` with `expected` over no record. Returns the places of the sinks
     that need no second look.
 
-    A sink that the pipeline makes itself is not there yet, and only its effect is looked at. Raises UsageError for an
-    effect that cannot be run, SetupError for one that does not fit its sink, or for rows that `setup` left there."""
+    A sink that the pipeline makes itself is not there yet, and only its `expected` is looked at. Raises UsageError
+    for `expected` that cannot be run, SetupError where it does not fit its sink, or `setup` left rows there."""
     now, names, looked = sinks_now(scenario, own), sink_names(scenario.sinks), set[int]()
     for place, sink in enumerate(scenario.sinks):
-        if sink.effect is None:
+        if sink.expected is None:
             looked.add(place)
             continue
-        with _of_nothing(scenario, workload, sink) as effects:
-            effect = effects.table(sink.effect)
+        with _of_nothing(scenario, workload, sink) as ledger:
+            expected = ledger.table(sink.expected)
             if now[place].unreadable and not now[place].absent:
                 _wrong(sink, own)
             if not now[place].unreadable:
-                _fits(sink, effect, now[place].columns, names[place])
-                _empty(now[place], effect, sink.key if effects.aggregates(sink.effect) else ())
+                _fits(sink, expected, now[place].columns, names[place])
+                _empty(now[place], expected, sink.key if ledger.aggregates(sink.expected) else ())
                 looked.add(place)
     return looked
 
@@ -63,10 +63,10 @@ def late(scenario: Scenario, workload: Workload, own: RunResources, looked: set[
     """Look at the columns of each sink that has appeared since; `looked` has the places of those already looked at.
 
     Costs one question to the server for each sink that is not there yet, and nothing once all are. A server that does
-    not answer is asked again at the next look. Raises SetupError for a sink that cannot be compared with its effect."""
+    not answer is asked again at the next look. Raises SetupError for a sink that does not fit its `expected`."""
     names = sink_names(scenario.sinks)
     for place, sink in enumerate(scenario.sinks):
-        if place in looked or sink.effect is None:
+        if place in looked or sink.expected is None:
             continue
         try:
             there = columns(sink, own.parts)
@@ -77,8 +77,8 @@ def late(scenario: Scenario, workload: Workload, own: RunResources, looked: set[
             continue
         if there is not None:
             looked.add(place)
-            with _of_nothing(scenario, workload, sink) as effects:
-                _fits(sink, effects.table(sink.effect), there, names[place])
+            with _of_nothing(scenario, workload, sink) as ledger:
+                _fits(sink, ledger.table(sink.expected), there, names[place])
 
 
 def first(scenario: Scenario, own: RunResources, looked: Collection[int]) -> Iterator[tuple[str, str]]:
@@ -91,7 +91,7 @@ def first(scenario: Scenario, own: RunResources, looked: Collection[int]) -> Ite
     names = sink_names(scenario.sinks)
     for place, sink in enumerate(scenario.sinks):
         found = opened(sink, own.parts)
-        if found is None or sink.effect is None:
+        if found is None or sink.expected is None:
             continue
         try:
             if place not in looked:
@@ -117,21 +117,21 @@ def crowded(stateful: Mapping[str, int], conf: Mapping[str, str]) -> dict[str, i
 
 
 @contextmanager
-def _of_nothing(scenario: Scenario, workload: Workload, sink: Sink) -> Iterator[Effects]:
-    """What the effect of a sink is asked of, over no record. Raises UsageError if its windows have no times."""
+def _of_nothing(scenario: Scenario, workload: Workload, sink: Sink) -> Iterator[Ledger]:
+    """What `expected` of a sink is asked of, over no record. Raises UsageError if its windows have no times."""
     columns = tuple((c.name, c.type, c.expression) for c in workload.columns)
     source = Source(parquet=None, columns=columns, places=() if sink.watermark else None)
-    with Effects(source, where=f"scenario `{scenario.name}`") as effects:
+    with Ledger(source, where=f"scenario `{scenario.name}`") as ledger:
         if sink.watermark is not None:
-            effects.timed(sink.watermark)
-        yield effects
+            ledger.timed(sink.watermark)
+        yield ledger
 
 
-def _fits(sink: Sink, effect: Table, there: Sequence[SinkColumn], name: str) -> None:
-    wrong = schema_mismatch(sink, effect.described, there, name=name)
+def _fits(sink: Sink, expected: Table, there: Sequence[SinkColumn], name: str) -> None:
+    wrong = schema_mismatch(sink, expected.described, there, name=name)
     if wrong:
         place = "`columns`" if sink.options.get("columns") else "the table in `setup`"
-        raise SetupError(f"{'; '.join(wrong)}. Mend `effect`, `key`, or {place}")
+        raise SetupError(f"{'; '.join(wrong)}. Mend `expected`, `key`, or {place}")
 
 
 def _wrong(sink: Sink, own: RunResources) -> None:
@@ -148,13 +148,13 @@ def _wrong(sink: Sink, own: RunResources) -> None:
             raise SetupError(str(failure)) from failure
 
 
-def _empty(now: SinkTable, effect: Table, key: Collection[str]) -> None:
-    """Rows after `setup`, but for what the effect makes of no record (a total has a row even then) and for totals at
+def _empty(now: SinkTable, expected: Table, key: Collection[str]) -> None:
+    """Rows after `setup`, but for what `expected` makes of no record (a total has a row even then) and for totals at
     zero, whose `key` it is: a row that is there already hides that the pipeline never wrote it."""
     kept = Counter(now.rows)
     names = [column.name for column in now.columns]
-    if set(names) == set(effect.columns):
-        kept -= Counter(tuple(row[effect.columns.index(name)] for name in names) for row in effect.rows)
+    if set(names) == set(expected.columns):
+        kept -= Counter(tuple(row[expected.columns.index(name)] for name in names) for row in expected.rows)
     numbers = [column.family in ("number", "float") for column in now.columns]
     totals = [place for place, name in enumerate(names) if key and name not in key]
     kept = Counter({row: count for row, count in kept.items() if not _zero(row, totals, numbers)})

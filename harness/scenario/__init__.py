@@ -65,7 +65,7 @@ class Kind(StrEnum):
 
 
 MISFITS = frozenset({Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE, Kind.MISORDERED})
-"""Findings that say, where every run without faults shows them, that the effect does not fit the pipeline."""
+"""Findings that say, where every run without faults shows them, that `expected` does not fit the pipeline."""
 
 
 class Victim(StrEnum):
@@ -112,9 +112,9 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Sink:
-    """Where the effect shows. `kind` is the key of the file (`postgres`), `target` its value, a table or a query, say;
-    `options` what else the file says of the place, by the names that its model has. `effect` is a SQL query over the
-    table `ledger`; `key` names a row.
+    """Where the pipeline writes. `kind` is the key of the file (`postgres`), `target` its value, a table or a query,
+    say; `options` what else the file says of the place, by the names that its model has. `expected` is a SQL query over
+    the table `ledger`; `key` names a row.
 
     `part` is the name of another part of its component than the plain one (`second` for `postgres.second`), `query` the
     checkpoint's folder of the query that feeds it, where several read the source. `folds`: it folds equal rows on
@@ -123,7 +123,7 @@ class Sink:
     kind: str
     target: str
     options: Mapping[str, str | int | float] = field(default_factory=dict)
-    effect: str | None = None
+    expected: str | None = None
     key: tuple[str, ...] = ()
     order: Order | None = None
     part: str = ""
@@ -201,7 +201,7 @@ class Restart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expect:
+class Expected:
     """What the verdict should be. `kinds` is the exact set of kinds of finding when `word` is violated;
     `without_faults` says that the violation shows without faults too, so that no hit has to explain it. `at` has by a
     name of a crash point what a sweep should find there, in the place of the rest."""
@@ -209,7 +209,7 @@ class Expect:
     word: Word = Word.HELD
     kinds: tuple[Kind, ...] = ()
     without_faults: bool = False
-    at: Mapping[str, Expect] = field(default_factory=dict, hash=False)
+    at: Mapping[str, Expected] = field(default_factory=dict, hash=False)
 
     @property
     def violations(self) -> tuple[Kind, ...]:
@@ -241,7 +241,7 @@ class Scenario:
     """Those of a sweep, by their names; `all` stands for each that the pipeline has. Without any the schedule is
     played."""
     restart: Restart = Restart()
-    expect: Expect = Expect()
+    verdict: Expected = Expected()
     timeout_s: float = 240.0
     quiet_period_s: float | None = None
     """How long the sink must stay unchanged before it is judged; None means: only if rows are missing, and then 8 s."""
@@ -388,7 +388,7 @@ class Verdict:
 
     word: Word
     as_expected: bool
-    expect: str
+    expected: str
     reasons: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     steps: tuple[StepOutcome, ...] = ()

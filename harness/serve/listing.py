@@ -119,7 +119,7 @@ class Listing:
 def _aside(seen: Seen) -> str:
     """What its word alone does not say."""
     if seen.wrong:
-        return f"expected {seen.expect}"
+        return f"expected {seen.expected}"
     return f"known: {visible(seen.known, NAME)}" if seen.known and not seen.as_expected else ""
 
 

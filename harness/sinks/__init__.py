@@ -1,4 +1,4 @@
-"""Where the effect shows. One module or package each; `harness.sinks.base` says what it has.
+"""Where the pipeline writes. One module or package each; `harness.sinks.base` says what it has.
 
 reading   reads them back, and keeps them in the run folder
 table     what was read of one sink, and how it lies there

@@ -1,4 +1,4 @@
-"""Rows that a library gives as Arrow batches, as canonical cells: by DuckDB, with the casts that the effect has.
+"""Rows that a library gives as Arrow batches, as canonical cells: by DuckDB, with the casts that `expected` has.
 
 Values go to text in Arrow's own types, so nothing is rounded on the way. A type that has no exact and comparable text
 is refused by name.
@@ -15,8 +15,8 @@ import duckdb
 import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
-from harness.effect.families import as_text, family_of
 from harness.errors import StackError, UsageError
+from harness.ledger.families import as_text, family_of
 from harness.run_folder.database import connection
 from harness.sinks.base import Reading
 from harness.sinks.table import SinkColumn
@@ -79,7 +79,7 @@ class Table:
             family = family_of(type_)
             if family is None:
                 asked = f"{self.what} has a column {name} of type {type_}, which cannot be compared exactly"
-                raise UsageError(f"{asked}. Write it as a plain type, and cast it in the effect alike")
+                raise UsageError(f"{asked}. Write it as a plain type, and cast it in `expected` alike")
             out.append(SinkColumn(name=name, type=type_, family=family))
         return tuple(out)
 

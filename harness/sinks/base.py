@@ -1,4 +1,4 @@
-"""What a sink is made of: a place where the effect shows, and how it is read back."""
+"""What a sink is made of: a place that the pipeline writes to, and how it is read back."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def parsed(text: str) -> tuple[Wanted, ...]:
 
 
 def compared(text: str) -> tuple[Column, ...]:
-    """The columns as they are compared with an effect's; none of an empty text."""
+    """The columns as they are compared with those of `expected`; none of an empty text."""
     return tuple(Column(each.name, each.full, each.family) for each in (parsed(text) if text else ()))
 
 

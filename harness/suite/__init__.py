@@ -202,7 +202,7 @@ def unjudged(scenario: Scenario, options: Options, *, stack: str, why: str = "")
     """A run of that scenario before it has a verdict."""
     return Run(
         scenario=scenario.name,
-        verdict=error(why, expect=str(scenario.expect)),
+        verdict=error(why, expected=str(scenario.verdict)),
         stack=stack,
         # Of what the file does not say no command may name it. One that is gone says nothing else.
         file=scenario.path if in_its_file(scenario) or not Path(scenario.path).is_file() else "",
@@ -233,14 +233,14 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
             raise
         if failure.folder is not None:
             render.write(failure.folder)
-        failed = error(str(failure), expect=str(scenario.expect))
+        failed = error(str(failure), expected=str(scenario.verdict))
         seconds = monotonic() - began
         about = (abouts.read(failure.folder, seconds) if failure.folder is not None else None) or about
         return replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds, about=about)
     except Exception as failure:
         # A fault of ours in one run: said as such, and the others still run.
         words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
-        failed = error(words, expect=str(scenario.expect))
+        failed = error(words, expected=str(scenario.verdict))
         return replace(asked_for, verdict=failed)
     folder: Path | None = result.folder
     render.write(result.folder)

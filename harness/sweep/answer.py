@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from harness.scenario import Expect, Word
+from harness.scenario import Expected, Word
 from harness.sweep.cells import FIRST, LATER, Cell
 from harness.sweep.expected import amiss
 from harness.sweep.results import Result
@@ -33,14 +33,14 @@ def sentence(name: str, cells: Sequence[Cell], results: Sequence[Result], *, lef
     return f"{name}: untested{rest}"
 
 
-def code(expect: Expect, cells: Sequence[Cell], results: Sequence[Result], known: Collection[int] = ()) -> int:
+def code(expected: Expected, cells: Sequence[Cell], results: Sequence[Result], known: Collection[int] = ()) -> int:
     """Return the exit code: 0 where it came out as the scenario expects, 1 where the guarantee is disproved, or a
     violation was expected and not found, 3 where nothing was tested, 4 where the harness or the pipeline failed. The
     failures of the cells `known` are being worked on."""
-    wrong = {each.word for each in amiss(expect, cells, results) if each.cell not in known}
+    wrong = {each.word for each in amiss(expected, cells, results) if each.cell not in known}
     if Word.ERROR in wrong:
         return 4
-    if not wrong.isdisjoint(COUNTING) or not {*expect.kinds} <= {kind for each in results for kind in each.kinds}:
+    if not wrong.isdisjoint(COUNTING) or not {*expected.kinds} <= {kind for each in results for kind in each.kinds}:
         return 1
     return 3 if wrong or not any(each.word in COUNTING for each in results) else 0
 

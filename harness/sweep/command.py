@@ -87,7 +87,7 @@ def sweep(paths: Sequence[Path], options: Options, asked: Asked) -> int:
 
 
 def _loaded(paths: Sequence[Path], options: Options) -> list[Scenario]:
-    return [on(each, options.spark) for each in load_all(find(paths), effects=True)]
+    return [on(each, options.spark) for each in load_all(find(paths), queries=True)]
 
 
 def _further(scenarios: Sequence[Scenario], asked: Asked) -> Further:
@@ -156,12 +156,12 @@ def swept(watched: Watched, stack: Stack, suite: Suite, *, until_s: float = inf,
 
 def _answer(sweep: Swept, shrunk: Mapping[int, Shrunk]) -> Answer:
     """Print the sentence, the grid, what says nothing and what is not as expected; keep them, and return the answer."""
-    cells, expect = sweep.cells, sweep.watched.scenario.expect
+    cells, expected = sweep.cells, sweep.watched.scenario.verdict
     suite, reports = sweep.suite, sweep.suite.options.reports
     rows = _tidied(sweep, list(sweep.rows()))
     results = list(sweep.results.values())
     known = {place for place, row in enumerate(rows) if row.known}
-    code = answer.code(expect, cells, sweep.every, known)
+    code = answer.code(expected, cells, sweep.every, known)
     sentence = answer.sentence(sweep.name, cells, results, left_out=sweep.watched.left_out)
     rows += [_whole(sweep, code, sentence)] if code != exit_code(rows) else []
     folder = store.latest(reports)
@@ -172,7 +172,7 @@ def _answer(sweep: Swept, shrunk: Mapping[int, Shrunk]) -> Answer:
     suite.keep([(done + number, each) for number, each in enumerate(rows, 1)])
     failing = _failing(sweep, reports, shrunk)
     page = pages.write(folder / f"{name}.html", sweep.name, cells, results, sentence=sentence, failing=failing)
-    wrong = [cells[each.cell] for each in amiss(expect, cells, results)] if expect.at else []
+    wrong = [cells[each.cell] for each in amiss(expected, cells, results)] if expected.at else []
     with github.no_commands():
         lines = ["", *answer.grid(cells, results), "", *answer.untold(cells, results)]
         lines += (f"{failing[place]}: {each.told}" for place, each in shrunk.items())

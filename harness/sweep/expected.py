@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from harness.fields.hints import did_you_mean
 from harness.fields.values import ALL
-from harness.scenario import Expect, Scenario, Step, Word
+from harness.scenario import Expected, Scenario, Step, Word
 from harness.sweep.cells import Cell, called
 from harness.sweep.results import Result
 
@@ -34,7 +34,7 @@ def unknown(scenario: Scenario, cells: Sequence[Cell]) -> str:
     none."""
     for key, given, among in (
         ("crash_points", [name for name in scenario.crash_points if name != ALL], cells),
-        ("expect.at", scenario.expect.at, chosen(cells, scenario.crash_points)),
+        ("verdict", scenario.verdict.at, chosen(cells, scenario.crash_points)),
     ):
         known = list(dict.fromkeys(name for cell in among for step in cell.steps for name in reversed(names(step))))
         for name in given:
@@ -45,25 +45,25 @@ def unknown(scenario: Scenario, cells: Sequence[Cell]) -> str:
     return ""
 
 
-def expected(expect: Expect, step: Step) -> Expect | None:
+def at_step(expected: Expected, step: Step) -> Expected | None:
     """Return what is expected where a step strikes; None where no name says it, so that it holds or is not exposed."""
-    return next((expect.at[name] for name in names(step) if name in expect.at), None)
+    return next((expected.at[name] for name in names(step) if name in expected.at), None)
 
 
-def asked_of(expect: Expect, cell: Cell) -> list[Expect]:
+def asked_of(expected: Expected, cell: Cell) -> list[Expected]:
     """Return what is expected at the crash points of a cell of which a name says it."""
-    return [each for step in cell.steps if (each := expected(expect, step))]
+    return [each for step in cell.steps if (each := at_step(expected, step))]
 
 
-def as_expected(expect: Expect, cell: Cell, result: Result) -> bool:
+def as_expected(expected: Expected, cell: Cell, result: Result) -> bool:
     """Return whether a cell came out as it is expected. Of several crashes each may do what it does alone."""
-    asked = asked_of(expect, cell)
-    kinds = {kind for each in asked or [expect] for kind in each.kinds}
+    asked = asked_of(expected, cell)
+    kinds = {kind for each in asked or [expected] for kind in each.kinds}
     if len(cell.steps) > 1 or not asked:
         return result.word in (Word.HELD, Word.UNTESTED) or bool(result.kinds and {*result.kinds} <= kinds)
     return result.word is asked[0].word and result.reached and {*result.kinds} == kinds
 
 
-def amiss(expect: Expect, cells: Sequence[Cell], results: Sequence[Result]) -> Iterator[Result]:
+def amiss(expected: Expected, cells: Sequence[Cell], results: Sequence[Result]) -> Iterator[Result]:
     """Yield the results that are not as expected."""
-    return (each for each in results if not as_expected(expect, cells[each.cell], each))
+    return (each for each in results if not as_expected(expected, cells[each.cell], each))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.scenario import Expect, Scenario, Step
+from harness.scenario import Expected, Scenario, Step
 from harness.suite.side_by_side import alone
 from harness.sweep.cells import Cell
 
@@ -72,7 +72,7 @@ def one(base: Scenario, cells: Sequence[Cell], which: tuple[int, ...], first_bat
         base,
         schedule=tuple(schedule),
         crash_points=(),
-        expect=Expect(),
+        verdict=Expected(),
         timeout_s=base.timeout_s + STEP_S * len(schedule),
         restart=replace(base.restart, max_restarts=max(base.restart.max_restarts, STARTS * len(schedule))),
     )

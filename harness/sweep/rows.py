@@ -19,13 +19,13 @@ ANY = "held or untested"
 def row(scenario: Scenario, cell: Cell, result: Result, *, alone: Scenario, stored: Run | None) -> Run:
     """Return the cell as a run; `alone` is the scenario that has only this cell, `stored` the run that played it, None
     if none did."""
-    played = stored or Run(scenario=scenario.name, verdict=Verdict(word=Word.UNTESTED, as_expected=False, expect=""))
-    asked = asked_of(scenario.expect, cell)
+    played = stored or Run(scenario=scenario.name, verdict=Verdict(word=Word.UNTESTED, as_expected=False, expected=""))
+    asked = asked_of(scenario.verdict, cell)
     verdict = replace(
         own(played.verdict, result.steps),
         word=result.word,
-        as_expected=as_expected(scenario.expect, cell, result),
-        expect=str(asked[0]) if asked else str(scenario.expect) if scenario.expect.kinds else ANY,
+        as_expected=as_expected(scenario.verdict, cell, result),
+        expected=str(asked[0]) if asked else str(scenario.verdict) if scenario.verdict.kinds else ANY,
         reasons=(result.why,) if result.why else (),
     )
     return replace(

@@ -21,7 +21,7 @@ from harness.report.summary import Run
 from harness.run.baseline.runs import baseline_run
 from harness.run.loop import ready
 from harness.run_folder import store
-from harness.scenario import Expect, Scenario, Word, plain
+from harness.scenario import Expected, Scenario, Word, plain
 from harness.stack import Stack
 from harness.stacks.registry import STACKS
 from harness.suite import Suite, one
@@ -148,9 +148,9 @@ class Swept:
         ).told()
         self.results |= {each.cell: each for each in told.results}
         self.state.add(told.results)
-        expect = self.watched.scenario.expect
-        fine = not any(amiss(expect, self.cells, told.results))
-        verdict = replace(done.verdict, as_expected=fine, expect=str(expect))
+        expected = self.watched.scenario.verdict
+        fine = not any(amiss(expected, self.cells, told.results))
+        verdict = replace(done.verdict, as_expected=fine, expected=str(expected))
         self.suite.progress.ended(number, replace(done, verdict=verdict))
         return told.again
 
@@ -224,7 +224,7 @@ def watch(scenario: Scenario, stack: Stack, options: Options, *, pairs: bool) ->
     if why := unknown(scenario, every.cells):
         raise UsageError(f"{asked}; {why}. Name one of these")
     # The first covers all that a run without faults depends on, and not what the scenario claims.
-    claimed = plain(replace(base, crash_points=(), expect=Expect(), why="", tags=(), known=None))
+    claimed = plain(replace(base, crash_points=(), verdict=Expected(), why="", tags=(), known=None))
     digest = sha256(f"{run['digest']} {json.dumps(claimed, sort_keys=True, default=str)}".encode()).hexdigest()
     kept = chosen(every.cells, scenario.crash_points)
     return Watched(

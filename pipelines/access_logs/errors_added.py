@@ -17,7 +17,7 @@ Repair: errors_added_once.py
 # input: {workload: access_logs}
 # sink:
 #   postgres: errors_per_minute
-#   effect: |
+#   expected: |
 #     select date_trunc('minute', event_time) as minute, count(*) as errors
 #     from ledger where level = 'ERROR' group by 1
 #   key: [minute]

@@ -17,7 +17,7 @@ Broken twins: appended_unnumbered.py, checkpoint_new.py
 # conf: {spark.jars: "{delta.jars}"}
 # sink:
 #   delta: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -15,7 +15,7 @@ Repairs: appended_numbered.py, merged.py, streamed.py
 # conf: {spark.jars: "{delta.jars}"}
 # sink:
 #   delta: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

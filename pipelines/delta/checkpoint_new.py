@@ -19,7 +19,7 @@ Repair: appended_numbered.py
 # conf: {spark.jars: "{delta.jars}"}
 # sink:
 #   delta: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -14,7 +14,7 @@ Broken twin: appended_unnumbered.py
 # conf: {spark.jars: "{delta.jars}"}
 # sink:
 #   delta: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

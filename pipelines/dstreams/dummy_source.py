@@ -27,7 +27,7 @@ Repair: the log (`--log`)
 #     create table written (batch_time bigint primary key)
 # sink:
 #   postgres: select id, account, amount, currency, event_time from payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: socket}
 # ///

@@ -18,7 +18,7 @@ Repair: files_written_once.py
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: files, records_per_file: 50}
 # ///

@@ -19,7 +19,7 @@ Broken twin: files_appended_by_batch.py
 #     create table written (batch_time bigint, partition int, primary key (batch_time, partition))
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: files, records_per_file: 50}
 # ///

@@ -20,7 +20,7 @@ Repair: received_written_once.py, with the log; or the log (`--log`) alone
 #     )
 # sink:
 #   postgres: select id, account, amount, currency, event_time from payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: socket}
 # ///

@@ -20,7 +20,7 @@ Broken twins: received_appended.py, received_overwritten.py
 #     create table written (batch_time bigint, partition int, primary key (batch_time, partition))
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: socket}
 # ///

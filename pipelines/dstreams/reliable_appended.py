@@ -20,7 +20,7 @@ Repair: reliable_kept_by_id.py
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: record_log}
 # ///

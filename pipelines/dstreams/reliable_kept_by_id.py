@@ -19,7 +19,7 @@ Broken twins: reliable_appended.py, reread_written_once.py, reliable_begun_anew.
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: record_log}
 # ///

@@ -20,7 +20,7 @@ Repair: reliable_kept_by_id.py
 #     create table written (batch_time bigint, partition int, primary key (batch_time, partition))
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: record_log}
 # ///

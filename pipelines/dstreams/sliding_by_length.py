@@ -16,7 +16,7 @@ two. What an account has in a window is counted through a temporary table; the b
 #     create table windows (batch bigint, key text, n bigint, primary key (batch, key))
 # sink:
 #   postgres: windows
-#   effect: |
+#   expected: |
 #     select batch, account as key, count(*) as n
 #     from (select _batch as batch, account from ledger union all select _batch + 1, account from ledger)
 #     where batch is not null group by 1, 2

@@ -19,7 +19,7 @@ Broken twin: sliding_appended.py
 #     create table windows (batch bigint, key text, n bigint, primary key (batch, key))
 # sink:
 #   postgres: windows
-#   effect: |
+#   expected: |
 #     select batch, 'all' as key, count(*) as n
 #     from (select _batch as batch from ledger union all select _batch + 1 from ledger)
 #     where batch is not null group by 1

@@ -15,7 +15,7 @@ Repairs: added_with_offsets.py, added_by_partition.py
 # input: {workload: application_logs}
 # sink:
 #   mariadb: error_log
-#   effect: |
+#   expected: |
 #     select cast(date_trunc('minute', event_time) as timestamp_s) as log_time, cast(count(*) as integer) as log_count
 #     from ledger where level = 'ERROR' group by 1
 #   key: [log_time]

@@ -14,7 +14,7 @@ Repair: kept_by_id.py, where the error ends the task, and Spark tries again
 # input: {workload: application_logs}
 # sink:
 #   mariadb: error_lines
-#   effect: |
+#   expected: |
 #     select request, cast(date_trunc('minute', event_time) as timestamp_s) as minute, message
 #     from ledger where level = 'ERROR'
 #   key: [request]

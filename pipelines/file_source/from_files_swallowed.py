@@ -19,7 +19,7 @@ In from_files_upsert.py the error ends the query: nothing brings the files back,
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: files}
 # ///

@@ -17,7 +17,7 @@ Broken twin: from_files_append.py
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: files}
 # ///

@@ -14,7 +14,7 @@ Repair: overwritten_by_batch.py
 #   --checkpoint, "{checkpoint}"]
 # sink:
 #   files: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -18,7 +18,7 @@ Repair: sink_parquet.py
 # sink:
 #   files: payments
 #   reader: manifest
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

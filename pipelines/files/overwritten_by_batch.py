@@ -14,7 +14,7 @@ Broken twin: appended_by_uuid.py
 #   --checkpoint, "{checkpoint}"]
 # sink:
 #   files: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

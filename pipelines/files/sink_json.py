@@ -13,7 +13,7 @@ reads by its manifest.
 #   format: json
 #   columns: id bigint, day date, account string, amount decimal(12,2), currency string, event_time timestamp_ntz
 #   reader: manifest
-#   effect: select id, cast(event_time as date) as day, account, amount, currency, event_time from ledger
+#   expected: select id, cast(event_time as date) as day, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

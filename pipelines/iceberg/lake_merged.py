@@ -14,7 +14,7 @@ Broken twin: lake_appended.py
 # conf: {spark.jars: "{iceberg.jars}"}
 # sink:
 #   iceberg: shop.payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -15,7 +15,7 @@ Broken twins: lake_appended.py, lake_checkpoint_new.py
 # conf: {spark.jars: "{iceberg.jars}"}
 # sink:
 #   iceberg: shop.payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -21,7 +21,7 @@ Broken twins: sent.py, spark_sink.py, batch_passed_over.py
 #   columns: |
 #     id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz,
 #     key string of key, origin string of header origin
-#   effect: |
+#   expected: |
 #     select id, account, amount, currency, event_time, account as key, concat('0:', _partition, ':', _offset) as origin
 #     from ledger
 #   key: [id]

@@ -15,7 +15,7 @@ Repair: arrow_by_batch.py
 # sink:
 #   python: read_arrow:rows
 #   options: {folder: payments}
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 #   view: complete
 # ///

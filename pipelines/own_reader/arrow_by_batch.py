@@ -16,7 +16,7 @@ Broken twin: arrow_appended.py
 # sink:
 #   python: read_arrow:rows
 #   options: {folder: payments}
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 #   view: complete
 # ///

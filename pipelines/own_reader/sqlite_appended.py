@@ -14,7 +14,7 @@ Repair: sqlite_with_batch.py
 #   --checkpoint, "{checkpoint}"]
 # sink:
 #   python: read_sqlite:payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 #   view: complete
 # ///

@@ -15,7 +15,7 @@ Broken twin: sqlite_appended.py
 #   --checkpoint, "{checkpoint}"]
 # sink:
 #   python: read_sqlite:payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 #   view: complete
 # ///

@@ -32,7 +32,7 @@ Repair: kept_by_offset.py
 #     end $$
 # sink:
 #   postgres: payments
-#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   expected: select _partition as part, _offset as off, id, account, amount from ledger
 #   key: [id]
 # ///
 

@@ -38,7 +38,7 @@ Repair: kept_by_offset_mariadb.py
 #     end
 # sink:
 #   mariadb: payments
-#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   expected: select _partition as part, _offset as off, id, account, amount from ledger
 #   key: [id]
 # ///
 

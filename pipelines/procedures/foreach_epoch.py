@@ -22,7 +22,7 @@ Repair: foreach_offset.py
 #     create table written (partition bigint, epoch bigint, primary key (partition, epoch))
 # sink:
 #   postgres: payments
-#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   expected: select _partition as part, _offset as off, id, account, amount from ledger
 #   key: [id]
 # ///
 

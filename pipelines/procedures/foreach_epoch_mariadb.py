@@ -22,7 +22,7 @@ Repair: foreach_offset_mariadb.py
 #     create table written (part bigint, epoch bigint, primary key (part, epoch))
 # sink:
 #   mariadb: payments
-#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   expected: select _partition as part, _offset as off, id, account, amount from ledger
 #   key: [id]
 # ///
 

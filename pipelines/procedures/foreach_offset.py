@@ -19,7 +19,7 @@ Broken twin: foreach_epoch.py
 #     )
 # sink:
 #   postgres: payments
-#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   expected: select _partition as part, _offset as off, id, account, amount from ledger
 #   key: [id]
 # ///
 

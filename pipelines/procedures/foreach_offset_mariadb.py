@@ -19,7 +19,7 @@ Broken twin: foreach_epoch_mariadb.py
 #     )
 # sink:
 #   mariadb: payments
-#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   expected: select _partition as part, _offset as off, id, account, amount from ledger
 #   key: [id]
 # ///
 

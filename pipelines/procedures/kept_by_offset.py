@@ -31,7 +31,7 @@ Broken twin: checked.py
 #     end $$
 # sink:
 #   postgres: payments
-#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   expected: select _partition as part, _offset as off, id, account, amount from ledger
 #   key: [id]
 # ///
 

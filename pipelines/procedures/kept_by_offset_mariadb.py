@@ -34,7 +34,7 @@ Broken twin: checked_mariadb.py
 #     end
 # sink:
 #   mariadb: payments
-#   effect: select _partition as part, _offset as off, id, account, amount from ledger
+#   expected: select _partition as part, _offset as off, id, account, amount from ledger
 #   key: [id]
 # ///
 

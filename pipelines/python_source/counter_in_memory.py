@@ -20,7 +20,7 @@ Repair: counter_taken_up.py
 #     create table written (batch bigint primary key)
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: record_log, offset: position}
 # ///

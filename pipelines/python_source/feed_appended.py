@@ -17,7 +17,7 @@ Repair: feed_kept_by_id.py
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: record_log, offset: position}
 # ///

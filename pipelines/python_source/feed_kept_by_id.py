@@ -15,7 +15,7 @@ Broken twin: feed_appended.py
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: record_log, offset: position}
 # ///

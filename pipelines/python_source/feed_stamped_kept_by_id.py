@@ -19,7 +19,7 @@ Broken twin: feed_stamped.py
 #     )
 # sink:
 #   postgres: select id, account, amount, currency, event_time from payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: record_log, offset: position}
 # ///

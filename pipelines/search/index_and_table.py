@@ -41,10 +41,10 @@ Repair: index_and_table_by_id.py
 # sink:
 #   - opensearch: payments
 #     columns: id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz
-#     effect: select id, account, amount, currency, event_time from ledger
+#     expected: select id, account, amount, currency, event_time from ledger
 #     key: [id]
 #   - postgres: payments
-#     effect: select id, account, amount, currency, event_time from ledger
+#     expected: select id, account, amount, currency, event_time from ledger
 #     key: [id]
 # ///
 

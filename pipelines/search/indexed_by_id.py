@@ -37,7 +37,7 @@ Broken twins: indexed_auto_id.py, indexed_failure_logged.py
 #   columns: |
 #     id bigint, account string, amount decimal(12, 2), currency string, event_time timestamp_ntz,
 #     document string of field _id, version bigint of field _version
-#   effect: |
+#   expected: |
 #     select id, account, amount, currency, event_time, cast(id as varchar) as document, _offset + 1 as version
 #     from ledger
 #   key: [id]

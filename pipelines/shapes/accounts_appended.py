@@ -15,7 +15,7 @@ Repair: accounts_kept.py
 #     create table accounts (account text)
 # sink:
 #   postgres: accounts
-#   effect: |
+#   expected: |
 #     select distinct account from ledger
 #   key: [account]
 # ///

@@ -12,7 +12,7 @@ Broken twin: accounts_appended.py
 #     create table accounts (account text primary key)
 # sink:
 #   postgres: accounts
-#   effect: |
+#   expected: |
 #     select distinct account from ledger
 #   key: [account]
 # ///

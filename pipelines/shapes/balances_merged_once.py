@@ -16,7 +16,7 @@ Broken twin: balances_merged.py
 #     create table balances (account text primary key, payments bigint, balance numeric(14, 2), off bigint)
 # sink:
 #   postgres: "select account, payments, balance from balances"
-#   effect: |
+#   expected: |
 #     select account, count(*) as payments, sum(amount) as balance from ledger group by 1
 #   key: [account]
 # ///

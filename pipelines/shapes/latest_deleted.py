@@ -13,7 +13,7 @@ because no later batch has run in between: the checkpoint sees to it.
 #     create table latest (account text primary key, id bigint, amount numeric(12, 2))
 # sink:
 #   postgres: latest
-#   effect: |
+#   expected: |
 #     select account, id, amount
 #     from (select account, max_by(id, _offset) as id, max_by(amount, _offset) as amount from ledger group by 1)
 #     where amount <= 50000

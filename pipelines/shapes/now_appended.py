@@ -15,7 +15,7 @@ Repair: now_kept.py
 #     create table payments (id bigint, account text, amount numeric(12, 2))
 # sink:
 #   postgres: payments
-#   effect: |
+#   expected: |
 #     select id, account, amount from ledger
 #   key: [id]
 # ///

@@ -13,7 +13,7 @@ Broken twin: now_appended.py
 #     create table payments (id bigint primary key, account text, amount numeric(12, 2))
 # sink:
 #   postgres: payments
-#   effect: |
+#   expected: |
 #     select id, account, amount from ledger
 #   key: [id]
 # ///

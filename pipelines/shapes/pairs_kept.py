@@ -16,7 +16,7 @@ Broken twin: pairs_appended.py
 #     create table pairs (id bigint primary key, other bigint, amount numeric(14, 2))
 # sink:
 #   postgres: pairs
-#   effect: |
+#   expected: |
 #     select a.id, b.id as other, a.amount + b.amount as amount
 #     from ledger a join ledger b on b.id = a.id + 1 where a._partition < 2 and b._partition >= 2
 #   key: [id]

@@ -17,12 +17,12 @@ Broken twin: queries_appended.py
 # sink:
 #   - postgres: payments
 #     query: payments
-#     effect: |
+#     expected: |
 #       select id, account, amount from ledger
 #     key: [id]
 #   - postgres: large
 #     query: large
-#     effect: |
+#     expected: |
 #       select id, amount from ledger where amount > 50000
 #     key: [id]
 # ///

@@ -16,7 +16,7 @@ Repair: totals_kept.py
 #     create table totals (id bigint, account text, total numeric(14, 2))
 # sink:
 #   postgres: totals
-#   effect: |
+#   expected: |
 #     select id, account, sum(amount) over (partition by account order by _offset) as total from ledger
 #   key: [id]
 # ///

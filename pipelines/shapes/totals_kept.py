@@ -15,7 +15,7 @@ Broken twin: totals_appended.py
 #     create table totals (id bigint primary key, account text, total numeric(14, 2))
 # sink:
 #   postgres: totals
-#   effect: |
+#   expected: |
 #     select id, account, sum(amount) over (partition by account order by _offset) as total from ledger
 #   key: [id]
 # ///

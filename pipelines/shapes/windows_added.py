@@ -16,7 +16,7 @@ Repair: windows_updated.py
 #     create table windows (starts timestamp primary key, payments bigint, amount numeric(14, 2))
 # sink:
 #   postgres: windows
-#   effect: |
+#   expected: |
 #     select time_bucket(interval '10 seconds', event_time) as starts, count(*) as payments, sum(amount) as amount
 #     from ledger group by 1
 #   key: [starts]

@@ -15,7 +15,7 @@ Repair: windows_kept.py
 #     create table windows (starts timestamp, payments bigint, amount numeric(14, 2))
 # sink:
 #   postgres: windows
-#   effect: |
+#   expected: |
 #     select time_bucket(interval '10 seconds', event_time) as starts, count(*) as payments, sum(amount) as amount
 #     from ledger where not (_late or _open) group by 1
 #   key: [starts]

@@ -16,7 +16,7 @@ Broken twin: windows_appended.py
 #     create table windows (starts timestamp primary key, payments bigint, amount numeric(14, 2))
 # sink:
 #   postgres: windows
-#   effect: |
+#   expected: |
 #     select time_bucket(interval '10 seconds', event_time) as starts, count(*) as payments, sum(amount) as amount
 #     from ledger where not (_late or _open) group by 1
 #   key: [starts]

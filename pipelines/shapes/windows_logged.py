@@ -16,7 +16,7 @@ Repair: windows_updated_watermark.py, which keeps one row for each window
 #     create table updates (starts timestamp, batch bigint, payments bigint, amount numeric(14, 2))
 # sink:
 #   postgres: updates
-#   effect: |
+#   expected: |
 #     select starts, batch, sum(n) over so_far as payments, sum(total) over so_far as amount
 #     from (
 #       select time_bucket(interval '10 seconds', event_time) as starts, _batch as batch, count(*) as n,

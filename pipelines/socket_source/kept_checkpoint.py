@@ -18,7 +18,7 @@ Repair: a source that can be read again, such as ../python_source/feed_kept_by_i
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # input: {source: socket}
 # ///

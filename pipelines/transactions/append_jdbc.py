@@ -17,7 +17,7 @@ Repair: upsert.py (or a staging table and one `insert … on conflict` from it)
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -17,7 +17,7 @@ Repair: upsert_stoppable.py
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -17,11 +17,11 @@ Broken twin: checkpoint_shared.py
 #     create table audit (id bigint primary key, account text)
 # sink:
 #   - postgres: payments
-#     effect: select id, account, amount, currency, event_time from ledger
+#     expected: select id, account, amount, currency, event_time from ledger
 #     key: [id]
 #     query: payments
 #   - postgres: audit
-#     effect: select id, account from ledger
+#     expected: select id, account from ledger
 #     key: [id]
 #     query: audit
 # ///

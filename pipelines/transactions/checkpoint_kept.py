@@ -18,7 +18,7 @@ Broken twins: checkpoint_missing.py, checkpoint_temporary.py, checkpoint_latest.
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -19,10 +19,10 @@ Repair: checkpoint_apart.py
 #     create table audit (id bigint primary key, account text)
 # sink:
 #   - postgres: payments
-#     effect: select id, account, amount, currency, event_time from ledger
+#     expected: select id, account, amount, currency, event_time from ledger
 #     key: [id]
 #   - postgres: audit
-#     effect: select id, account from ledger
+#     expected: select id, account from ledger
 #     key: [id]
 # ///
 

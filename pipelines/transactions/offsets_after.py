@@ -20,7 +20,7 @@ Repair: offsets_together.py
 #     create table progress (partition int primary key, next_offset bigint not null, batch bigint not null)
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # progress: select partition, next_offset from progress
 # ///

@@ -21,7 +21,7 @@ Broken twin: autocommit.py
 #     create table written (batch bigint, partition int, primary key (batch, partition))
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

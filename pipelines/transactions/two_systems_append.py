@@ -20,11 +20,11 @@ Repair: two_systems_upsert.py
 # together: true
 # sink:
 #   - postgres: payments
-#     effect: select id, account, amount, currency, event_time from ledger
+#     expected: select id, account, amount, currency, event_time from ledger
 #     key: [id]
 #   - postgres: documents
 #     part: second
-#     effect: |
+#     expected: |
 #       select id, account, account || ' paid ' || amount || ' ' || currency as body
 #       from ledger
 #     key: [id]

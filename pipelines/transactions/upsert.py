@@ -18,7 +18,7 @@ Broken twins: append.py, append_jdbc.py, upsert_swallowed.py
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -17,7 +17,7 @@ Repair: upsert.py, where the error ends the task, and with it the query
 #     )
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount, currency, event_time from ledger
+#   expected: select id, account, amount, currency, event_time from ledger
 #   key: [id]
 # ///
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.scenario import Expect, Guarantee, Kind, Word
+from harness.scenario import Expected, Guarantee, Kind, Word
 from tests.corpus.case import adversary, error, held, violated
 from tests.corpus.counters import COUNTED, COUNTS
 from tests.corpus.run_builder import RunBuilder, blame
@@ -27,7 +27,7 @@ def a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[str]:
     run.injection(0, point="batch-planned", holds=0)
     run.tables = [run.rows((10, 40))]
     run.calm(*[[run.rows((10, 40))]] * 3)
-    run.claim(expect=Expect(word=Word.VIOLATED, kinds=(LOST,)))
+    run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(LOST,)))
     yield "without faults it arrives"
     run.calm()
 
@@ -42,7 +42,7 @@ def a_record_that_is_written_again_later(run: RunBuilder) -> Iterator[str]:
     run.injection(1)
     run.tables = [run.rows((0, 40), again=[(15, 16)])]
     run.calm(*[run.tables] * 3)
-    run.claim(expect=Expect(word=Word.VIOLATED, kinds=(DUPLICATED,)))
+    run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(DUPLICATED,)))
     yield "without faults it does not"
     run.calm()
 

@@ -121,9 +121,9 @@ def one_record_of_a_total_is_there_twice(run: RunBuilder) -> None:
 
 @adversary(5, violated(Kind.WRONG_AGGREGATE, 1, blame(point="batch-planned"), fits=None))
 def all_but_one_record_of_a_batch_are_filtered_out(run: RunBuilder) -> None:
-    """Nine of ten records of the hit batch do not pass the effect, and the total lacks the tenth."""
+    """Nine of ten records of the hit batch do not pass `expected`, and the total lacks the tenth."""
     run.sink(
-        replace(COUNTS, effect="select account, count(*) as n from ledger where id not between 11 and 19 group by 1"),
+        replace(COUNTS, expected="select account, count(*) as n from ledger where id not between 11 and 19 group by 1"),
         types=[COUNTED],
     )
     for record in run.records:
@@ -169,7 +169,7 @@ def sums_of_doubles_that_are_wrong_in_the_end(run: RunBuilder) -> None:
     show floating point numbers, and in the end the totals are wrong: nobody wrote that batch."""
     double = "select account, sum(amount)::double as total from ledger group by account"
     run.sink(
-        replace(TOTALS, effect=double), types=[[("account", "text", "text"), ("total", "double precision", "float")]]
+        replace(TOTALS, expected=double), types=[[("account", "text", "text"), ("total", "double precision", "float")]]
     )
     run.batch_sizes(6, 14, 12, 8)
     run.injection(1, point="batch-planned", holds=6, again=None)

@@ -11,7 +11,7 @@ from tests.corpus.run_builder import RunBuilder
 from tests.corpus.witnesses import executor
 from tests.folders import TOTALS
 
-BALANCES = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
+BALANCES = replace(TOTALS, expected="select account, sum(amount) as total from ledger group by account")
 BALANCED = [("account", "text", "text"), ("total", "numeric", "number")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.scenario import Expect, Kind, Word
+from harness.scenario import Expected, Kind, Word
 from harness.snapshot import Batch, Position
 from tests.corpus.case import adversary, violated
 from tests.corpus.counters import counting
@@ -185,7 +185,7 @@ def cleared(run: RunBuilder, *kept: tuple[int, int]) -> None:
     """Killed before batch 2 wrote, with batches 0 and 1 in the sink; these offsets are left in the end."""
     run.injection(2, point="batch-planned", holds=20)
     run.tables = [run.rows(*kept)]
-    run.claim(expect=Expect(word=Word.VIOLATED, kinds=(LOST,)))
+    run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(LOST,)))
 
 
 @adversary(
@@ -244,7 +244,7 @@ def one_row_that_was_there(run: RunBuilder) -> None:
 def cleared_after_the_second_fault(run: RunBuilder) -> Iterator[str]:
     """Two faults hit, and batch 0 was there at both of them: the first one did not clear it."""
     cleared(run, (10, 40))
-    run.claim(expect=Expect())
+    run.claim(verdict=Expected())
     run.injection(3, holds=40)
     run.calm()
     yield "it was not there at the second one"

@@ -10,7 +10,7 @@ from tests.corpus.case import adversary, held, inconclusive, violated
 from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import TOTALS
 
-COUNTS = replace(TOTALS, effect="select account, count(*) as n from ledger group by account")
+COUNTS = replace(TOTALS, expected="select account, count(*) as n from ledger group by account")
 COUNTED = [("account", "text", "text"), ("n", "bigint", "number")]
 WRONG = Kind.WRONG_AGGREGATE
 
@@ -141,7 +141,7 @@ def a_lost_and_a_doubled_batch_come_to_the_hit_one(run: RunBuilder) -> Iterator[
     run.tables = []
 
 
-NET = replace(TOTALS, effect="select account, sum(amount) as total from ledger group by account")
+NET = replace(TOTALS, expected="select account, sum(amount) as total from ledger group by account")
 
 
 @adversary(

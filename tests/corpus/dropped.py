@@ -113,7 +113,7 @@ def a_row_of_each_kind_dropped_once(run: RunBuilder) -> Iterator[str]:
 
 @adversary(14, NOT_SHOWN, twin=held("1 repetition"))
 def totals_that_were_dropped(run: RunBuilder) -> Iterator[str]:
-    """The effect is totals: what the reader dropped are rows of some batch's totals, and say nothing of records."""
+    """`expected` is totals: what the reader dropped are rows of some batch's totals, and say nothing of records."""
     run.sink(replace(TOTALS, folds=True), types=[TYPES["totals"]])
     run.edits["sink/0.json"] = {"folds": True}
     run.injection(1)

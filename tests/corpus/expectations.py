@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from harness.scenario import Expect, Kind, Word
+from harness.scenario import Expected, Kind, Word
 from tests.corpus.case import adversary, held, inconclusive, untested, violated
 from tests.corpus.run_builder import RunBuilder, blame
 from tests.corpus.stalled import stall, taken_away
@@ -16,7 +16,7 @@ INJECTED, OTHER = (10, 20), (30, 40)
 
 
 def expected(run: RunBuilder, *kinds: Kind, **more: Any) -> None:
-    run.claim(expect=Expect(word=Word.VIOLATED, kinds=kinds, **more))
+    run.claim(verdict=Expected(word=Word.VIOLATED, kinds=kinds, **more))
 
 
 @adversary(
@@ -121,7 +121,7 @@ def a_loss_beside_the_fault(run: RunBuilder) -> None:
 )
 def untested_on_purpose(run: RunBuilder) -> Iterator[str]:
     """A scenario that shows that a fault in an empty batch tests nothing expects untested, and got held."""
-    run.claim(expect=Expect(word=Word.UNTESTED))
+    run.claim(verdict=Expected(word=Word.UNTESTED))
     run.batch_sizes(0, 10, 10, 10)
     run.injection(0)
     yield "batch 0 held ten records"
@@ -131,7 +131,7 @@ def untested_on_purpose(run: RunBuilder) -> Iterator[str]:
 @adversary(7, untested("something else is wrong", shown=None), twin=untested("nothing was in flight", as_expected=True))
 def untested_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
     """A fault between two batches was to expose nothing, and untested was expected; the fault came to nothing."""
-    run.claim(expect=Expect(word=Word.UNTESTED))
+    run.claim(verdict=Expected(word=Word.UNTESTED))
     run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
     (step,) = run.steps
     run.steps = [replace(step, hit=False)]
@@ -146,7 +146,7 @@ def untested_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
 )
 def untested_because_nobody_could_look(run: RunBuilder) -> Iterator[str]:
     """The sink could not be read when the fault hit: that nothing was exposed nobody knows."""
-    run.claim(expect=Expect(word=Word.UNTESTED))
+    run.claim(verdict=Expected(word=Word.UNTESTED))
     run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
     run.unread["1-injection/0"] = "the server did not answer"
     yield "it could"
@@ -156,7 +156,7 @@ def untested_because_nobody_could_look(run: RunBuilder) -> Iterator[str]:
 @adversary(7, inconclusive("and something else is open"), twin=inconclusive("did not come back", as_expected=True))
 def out_of_time_where_a_stop_was_expected(run: RunBuilder) -> Iterator[str]:
     """A login was to be taken away for good, and the pipeline to stop over it. It came back, and the time was up."""
-    run.claim(expect=Expect(word=Word.INCONCLUSIVE))
+    run.claim(verdict=Expected(word=Word.INCONCLUSIVE))
     stall(run)
     stopped = run.outcome
     run.outcome = {"caught_up": False, "reasons": ["not caught up: 10 of 40 records were not committed in time"]}

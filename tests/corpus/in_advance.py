@@ -137,12 +137,12 @@ def a_loss_that_is_acquitted_by_a_habit(run: RunBuilder) -> Iterator[str]:
 
 @adversary(6, violated(Kind.DUPLICATED, 10, blame()))
 def other_events_of_the_same_keys(run: RunBuilder) -> None:
-    """The effect counts insertions only. The payments of the hit batch are changed later, and the pipeline appends
+    """`expected` counts insertions only. The payments of the hit batch are changed later, and the pipeline appends
     each change as a row. Without a baseline run nobody knows whose doing that is."""
     run.records = [{**record, "op": "insert"} for record in run.records[:30]]
     run.records += [{**record, "amount": "5.55", "op": "update"} for record in run.records[10:20]]
     run.columns = [*(run.columns or ()), {"name": "op", "type": "VARCHAR", "expression": "value ->> '$.op'"}]
-    run.sink(replace(PER_RECORD, effect="select id, account, amount from ledger where op = 'insert'"))
+    run.sink(replace(PER_RECORD, expected="select id, account, amount from ledger where op = 'insert'"))
     run.injection(1)
     inserted = run.rows((0, 30))
     run.tables = [[*inserted, *((id_, account, "5.55") for id_, account, _ in inserted[10:20])]]

@@ -18,7 +18,7 @@ from tests.folders import PER_RECORD, TOTALS, at_point
 ROWS = "after row 15"
 DOUBLES = replace(
     TOTALS,
-    effect="select account, count(*) as n, sum(cast(amount as double)) as total from ledger group by account",
+    expected="select account, count(*) as n, sum(cast(amount as double)) as total from ledger group by account",
 )
 
 

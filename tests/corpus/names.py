@@ -17,7 +17,9 @@ def namesakes(run: RunBuilder) -> None:
     """Two queries that only what follows the sixtieth character tells apart."""
     halves = [
         replace(
-            PER_RECORD, target=LONG.format(half), effect=f"select * from ({PER_RECORD.effect}) where id % 2 = {half}"
+            PER_RECORD,
+            target=LONG.format(half),
+            expected=f"select * from ({PER_RECORD.expected}) where id % 2 = {half}",
         )
         for half in (1, 0)
     ]

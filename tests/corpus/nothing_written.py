@@ -12,12 +12,12 @@ from tests.corpus.case import adversary, held, untested, violated
 from tests.corpus.run_builder import RunBuilder, blame, query, state
 from tests.folders import PER_RECORD, STEP, TOTALS
 
-FILTERED = replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10")
-ACCOUNTS = replace(TOTALS, effect="select distinct account, account = 'a0' as first from ledger")
+FILTERED = replace(PER_RECORD, expected="select id, account, amount from ledger where id < 10")
+ACCOUNTS = replace(TOTALS, expected="select distinct account, account = 'a0' as first from ledger")
 FLAGGED = [("account", "text", "text"), ("first", "boolean", "bool")]
 LATEST = replace(
     PER_RECORD,
-    effect="select id % 10 as id, account, amount from ledger l "
+    expected="select id % 10 as id, account, amount from ledger l "
     "where not exists (from ledger later where later.id % 10 = l.id % 10 and later.id > l.id)",
 )
 PAYMENTS, AUDIT = "checkpoints/payments", "checkpoints/audit"
@@ -30,7 +30,7 @@ def filtered_out(run: RunBuilder) -> Iterator[str]:
     run.sink(FILTERED)
     run.injection(1)
     yield "one record of the batch passes"
-    run.sink(replace(FILTERED, effect=f"{FILTERED.effect}+1"))
+    run.sink(replace(FILTERED, expected=f"{FILTERED.expected}+1"))
 
 
 @adversary(2, untested("every planned batch was committed"), twin=held("1 repetition"))
@@ -100,7 +100,7 @@ def a_driver_that_only_stood_still(run: RunBuilder) -> Iterator[str]:
     run.claim(schedule=(STEP,))
 
 
-PEAKS = replace(TOTALS, effect="select account, max(amount) as peak from ledger group by account")
+PEAKS = replace(TOTALS, expected="select account, max(amount) as peak from ledger group by account")
 PEAK = [("account", "text", "text"), ("peak", "numeric", "number")]
 
 
@@ -114,34 +114,34 @@ def a_maximum_that_is_written_in_place(run: RunBuilder) -> None:
 
 RATED = replace(
     TOTALS,
-    effect="select account, (sum(amount) * (select amount from ledger where id = 13))::decimal(18, 4) as peak "
+    expected="select account, (sum(amount) * (select amount from ledger where id = 13))::decimal(18, 4) as peak "
     "from ledger group by account",
 )
 
 
 @adversary(2, untested("cannot be run with records left out or counted twice"), twin=held("1 repetition"))
 def an_effect_that_one_record_decides(run: RunBuilder) -> Iterator[str]:
-    """All totals are in the currency of one record of the hit batch. Of a ledger that has it twice the effect is no
+    """All totals are in the currency of one record of the hit batch. Of a ledger that has it twice `expected` is no
     query."""
     run.sink(RATED, types=[PEAK])
     run.injection(1)
     yield "another batch has that record"
-    run.sink(replace(RATED, effect=(RATED.effect or "").replace("id = 13", "id = 3")), types=[PEAK])
+    run.sink(replace(RATED, expected=(RATED.expected or "").replace("id = 13", "id = 3")), types=[PEAK])
     run.claim(sinks=(replace(run.scenario.sinks[0]),))
 
 
 @adversary(5, violated(Kind.WRONG_AGGREGATE, 4, blame(), fits=None))
 def a_rival_that_the_effect_cannot_be_run_with(run: RunBuilder) -> None:
-    """The hit batch came again. Of a ledger that has the first batch twice the effect is no query, so nobody can
+    """The hit batch came again. Of a ledger that has the first batch twice `expected` is no query, so nobody can
     tell whether that one comes to the same."""
-    effect = RATED.effect or ""
-    run.sink(replace(RATED, effect=effect.replace("id = 13", "id = 3")), types=[PEAK])
+    expected = RATED.expected or ""
+    run.sink(replace(RATED, expected=expected.replace("id = 13", "id = 3")), types=[PEAK])
     run.injection(1)
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     run.calm()
 
 
-STOCK = replace(TOTALS, effect="select account, sum(amount)::uinteger as peak from ledger group by account")
+STOCK = replace(TOTALS, expected="select account, sum(amount)::uinteger as peak from ledger group by account")
 
 
 @adversary(
@@ -150,7 +150,7 @@ STOCK = replace(TOTALS, effect="select account, sum(amount)::uinteger as peak fr
     twin=held("1 repetition"),
 )
 def a_stock_that_one_batch_only_takes_from(run: RunBuilder) -> Iterator[str]:
-    """The effect has no answer for that batch alone, which would be less than nothing. The totals are wrong all the
+    """`expected` has no answer for that batch alone, which would be less than nothing. The totals are wrong all the
     same."""
     run.sink(STOCK, types=[PEAK])
     for place, each in enumerate(run.records):

@@ -88,7 +88,7 @@ def offsets_saved_before_rows_in_another_order(run: RunBuilder) -> Iterator[str]
     run.calm()
 
 
-DOUBLES = replace(TOTALS, effect="select account, sum(cast(amount as double)) as total from ledger group by account")
+DOUBLES = replace(TOTALS, expected="select account, sum(cast(amount as double)) as total from ledger group by account")
 
 
 @adversary(

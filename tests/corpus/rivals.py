@@ -50,7 +50,7 @@ def slices_of_saved_offsets(run: RunBuilder) -> Iterator[str]:
 
 AVERAGE = replace(
     TOTALS,
-    effect="select account, count(*) as n, sum(amount) as total, avg(amount) as mean from ledger group by account",
+    expected="select account, count(*) as n, sum(amount) as total, avg(amount) as mean from ledger group by account",
 )
 
 
@@ -111,7 +111,7 @@ def a_batch_that_nobody_hit_was_doubled_beside_one(run: RunBuilder) -> None:
     run.calm()
 
 
-SALES = replace(PER_RECORD, effect="select account, amount from ledger", key=("account",))
+SALES = replace(PER_RECORD, expected="select account, amount from ledger", key=("account",))
 
 
 @adversary(5, violated(Kind.DUPLICATED, 1, blame(), batches=(0, 1, 2, 3)))

@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.offset_ranges import Cut, Span
-from harness.effect import Effects, Source
+from harness.ledger import Ledger, Source
 from harness.run_folder import ledger
 from harness.scenario import Evidence, Sink, StepOutcome, plain
 from harness.sinks import counted
@@ -26,7 +26,7 @@ from tests.folders import SCENARIO, STEP, Folder, Injected, crash_point, edited
 CHECKPOINT = "checkpoint"
 EVERYTHING = 10**9
 _ROWS: dict[Any, list[Row]] = {}
-"""The rows of an effect by all that they depend on."""
+"""The rows of `expected` by all that they depend on."""
 Pair = tuple[int, int]
 
 
@@ -185,12 +185,12 @@ class RunBuilder(Folder):
         ledger.write_source(parquet, [self._source(range(len(self.records)))])
         columns = tuple((c["name"], c["type"], c["expression"]) for c in self.columns or ())
         batches = [plain(batch) for batch in self._batches()]
-        effect = self.scenario.sinks[sink].effect or "from ledger"
-        asked = (parquet.read_bytes(), columns, json.dumps(batches), effect, cut)
+        expected = self.scenario.sinks[sink].expected or "from ledger"
+        asked = (parquet.read_bytes(), columns, json.dumps(batches), expected, cut)
         # A case, its twin and their neighbours have the same records: DuckDB is asked once for all of them.
         if asked not in _ROWS:
-            with Effects(Source(parquet=parquet, columns=columns, batches=batches), where="by hand") as effects:
-                _ROWS[asked] = effects.table(effect, cut=cut).rows
+            with Ledger(Source(parquet=parquet, columns=columns, batches=batches), where="by hand") as queries:
+                _ROWS[asked] = queries.table(expected, cut=cut).rows
         return [*_ROWS[asked]]
 
     def calm(self, *tables: Sequence[list[Row] | None] | str) -> None:

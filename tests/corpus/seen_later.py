@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.checkers.cells import Row
-from harness.scenario import Expect, Guarantee, Kind, Word
+from harness.scenario import Expected, Guarantee, Kind, Word
 from harness.snapshot import RESTART, Batch, Query, QueryState
 from tests.corpus.case import adversary, held, inconclusive, untested, violated
 from tests.corpus.counters import COUNTED, COUNTS, counting
@@ -144,7 +144,7 @@ def a_late_sink_of_a_query_with_other_batches(run: RunBuilder) -> Iterator[str]:
     run.sink(replace(PER_RECORD, query="audit"))
 
 
-DOUBLES = replace(TOTALS, effect="select account, sum(cast(amount as double)) as total from ledger group by account")
+DOUBLES = replace(TOTALS, expected="select account, sum(cast(amount as double)) as total from ledger group by account")
 
 
 @adversary(
@@ -279,7 +279,7 @@ def an_attempt_that_had_done_nothing(run: RunBuilder) -> Iterator[str]:
 )
 def killed_before_any_query(run: RunBuilder) -> None:
     """Killed while the program started. Later a row of a batch that nobody hit came twice."""
-    run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
+    run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
     run.injection(None, point="after 1.0 s", states=(), tables=[[]], again=None)
     run.injection(1, again=1)
     run.tables = [run.rows((0, 40), again=[(30, 31)])]
@@ -293,7 +293,7 @@ ROWS = "after row 1"
 def a_row_of_the_batch_in_flight(run: RunBuilder) -> None:
     """Killed in the middle of a batch that had left nothing in the sink: all that had been written was rolled back, and
     nobody was left to write. A row of the batch came twice, and so it was expected."""
-    run.claim(expect=Expect(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
+    run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
     run.injection(1, point=ROWS, holds=10, writing={"0": ("insert into payments",)}, left={})
     run.moments.append(replace(run.moments[0], moment=RESTART, writing={}))
     there = {"1-injection": ["executor 0"], "1-restart": ["driver 2"]}

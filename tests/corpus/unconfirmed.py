@@ -16,7 +16,7 @@ SHARED = replace(PER_RECORD, key=("account",))
 """Several rows have one key."""
 PLANNED = blame(1, point="batch-planned", attempt=2)
 LABELLED = replace(
-    TOTALS, effect="select account, min(account) as label, sum(amount::double) as total from ledger group by account"
+    TOTALS, expected="select account, min(account) as label, sum(amount::double) as total from ledger group by account"
 )
 LABELS = [("account", "text", "text"), ("label", "text", "text"), ("total", "double precision", "float")]
 
@@ -128,7 +128,7 @@ def each_baseline_run_lost_other_rows(run: RunBuilder) -> Iterator[str]:
 
 ONCE = replace(
     PER_RECORD,
-    effect="select account, count(*) as n from ledger group by account having count(*) = 1",
+    expected="select account, count(*) as n from ledger group by account having count(*) = 1",
     key=("account",),
     target="open",
 )

@@ -36,7 +36,7 @@ def a_record_of_a_distinct_effect_has_another_amount(run: RunBuilder) -> Iterato
     """Each record once, by DISTINCT, with its amount as a double. One amount is another, by less than a billionth part
     of the largest, and was called a sum that rounds."""
     run.sink(
-        replace(PER_RECORD, effect="select distinct id, account, amount::double as amount from ledger"), types=[ONCE]
+        replace(PER_RECORD, expected="select distinct id, account, amount::double as amount from ledger"), types=[ONCE]
     )
     with_a_large_one(run)
     run.injection(1)
@@ -53,8 +53,8 @@ def a_record_of_a_distinct_effect_has_another_amount(run: RunBuilder) -> Iterato
 def a_maximum_of_an_account_is_another(run: RunBuilder) -> Iterator[str]:
     """The greatest amount of each account as a double. One lost its cents, and was said to differ by rounding, since
     another account has a thousand million."""
-    effect = "select account, max(amount)::double as top from ledger group by account"
-    run.sink(replace(TOTALS, effect=effect), types=[TOPS])
+    expected = "select account, max(amount)::double as top from ledger group by account"
+    run.sink(replace(TOTALS, expected=expected), types=[TOPS])
     with_a_large_one(run)
     run.injection(3, point="batch-planned", holds=30)
     run.tables = [other(run.rows((0, 40)), "a0", "36.0")]

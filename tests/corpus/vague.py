@@ -17,8 +17,8 @@ COUNTED = [("account", "text", "text"), ("n", "bigint", "number")]
 
 
 def counts(having: str) -> Sink:
-    effect = f"select account, count(*) as n from ledger group by account {having}"
-    return replace(TOTALS, effect=effect, target="alerts")
+    expected = f"select account, count(*) as n from ledger group by account {having}"
+    return replace(TOTALS, expected=expected, target="alerts")
 
 
 def sole(run: RunBuilder) -> None:
@@ -52,8 +52,8 @@ def a_repetition_takes_rows_away(run: RunBuilder) -> Iterator[str]:
     run.tables = [run.rows((0, 6), (20, 40))]
 
 
-LOG = replace(PER_RECORD, effect="select account, 'ok' as status from ledger", key=(), target="log")
-TOLD = replace(LOG, effect="select id, account, 'ok' as status from ledger", key=("id",))
+LOG = replace(PER_RECORD, expected="select account, 'ok' as status from ledger", key=(), target="log")
+TOLD = replace(LOG, expected="select id, account, 'ok' as status from ledger", key=("id",))
 LOGGED = [("account", "text", "text"), ("status", "text", "text")]
 
 
@@ -90,7 +90,7 @@ def rows_without_identity(run: RunBuilder) -> Iterator[str]:
 
 JOINED = replace(
     PER_RECORD,
-    effect="select o.id, o.account, p.amount from ledger o left join ledger p on p.id = o.id + 20 where o.id < 20",
+    expected="select o.id, o.account, p.amount from ledger o left join ledger p on p.id = o.id + 20 where o.id < 20",
 )
 
 
@@ -117,11 +117,12 @@ def an_order_without_its_payment(run: RunBuilder) -> Iterator[str]:
 
 GAPS = replace(
     TOTALS,
-    effect="""select account, count(*) as n, (max(id // 4) - min(id // 4) + 1 - count(distinct id // 4))::bigint as gaps
+    expected="""select account, count(*) as n,
+    (max(id // 4) - min(id // 4) + 1 - count(distinct id // 4))::bigint as gaps
 from ledger group by account""",
 )
 COUNT = replace(
-    GAPS, effect="select account, count(*) as n, count(*) filter (where id >= 20) as gaps from ledger group by 1"
+    GAPS, expected="select account, count(*) as n, count(*) filter (where id >= 20) as gaps from ledger group by 1"
 )
 GAPPED = [*COUNTED, ("gaps", "bigint", "number")]
 
@@ -273,7 +274,7 @@ def a_record_that_came_again_has_another_amount(run: RunBuilder) -> Iterator[str
     """Each record once, by DISTINCT, under at-least-once. No record gives the row that is there, however often each of
     them came: it was taken for a total, of which nobody can tell."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
-    run.sink(replace(PER_RECORD, effect="select distinct id, account, amount from ledger"))
+    run.sink(replace(PER_RECORD, expected="select distinct id, account, amount from ledger"))
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [[(*row[:-1], "7777") if row[0] == "5" else row for row in run.rows((0, 40))]]
     run.calm()

@@ -13,11 +13,11 @@ from tests.corpus.case import Right, adversary, error, held, inconclusive, untes
 from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
-HALVES = replace(PER_RECORD, effect="select id, account, (amount / 3)::{} as amount from ledger")
+HALVES = replace(PER_RECORD, expected="select id, account, (amount / 3)::{} as amount from ledger")
 DISTINCT = "select distinct id, account, amount from payments"
-GRAND = replace(TOTALS, effect="select count(*) as n, sum(amount) as total from ledger", key=())
+GRAND = replace(TOTALS, expected="select count(*) as n, sum(amount) as total from ledger", key=())
 GRAND_TYPES = [("n", "bigint", "number"), ("total", "numeric", "number")]
-MAXIMUM = replace(TOTALS, effect="select account, max(id) as n from ledger group by account")
+MAXIMUM = replace(TOTALS, expected="select account, max(id) as n from ledger group by account")
 
 
 def amounts(kind: str, family: str) -> list[tuple[str, str, str]]:
@@ -26,8 +26,8 @@ def amounts(kind: str, family: str) -> list[tuple[str, str, str]]:
 
 @adversary(13, untested("column amount"), twin=held("1 repetition"))
 def double_against_real(run: RunBuilder) -> Iterator[str]:
-    """The effect has DOUBLE, the table `real`: one family, and the digits that the table cannot keep look corrupted."""
-    run.sink(replace(HALVES, effect=(HALVES.effect or "").format("double")))
+    """`expected` has DOUBLE, the table `real`: one family, and the digits that the table cannot keep look corrupted."""
+    run.sink(replace(HALVES, expected=(HALVES.expected or "").format("double")))
     run.types = [amounts("real", "float")]
     run.injection(1)
     honest = run.rows((0, 40))
@@ -42,9 +42,9 @@ def double_against_real(run: RunBuilder) -> Iterator[str]:
 
 @adversary(13, untested("column amount"), twin=held("1 repetition"))
 def fractions_of_a_second(run: RunBuilder) -> Iterator[str]:
-    """The effect has TIMESTAMP, the table `timestamp(0)`: every moment is cut to its second."""
+    """`expected` has TIMESTAMP, the table `timestamp(0)`: every moment is cut to its second."""
     moments = "select id, account, timestamp '2026-01-01' + to_milliseconds(id * 100) as amount from ledger"
-    run.sink(replace(PER_RECORD, effect=moments))
+    run.sink(replace(PER_RECORD, expected=moments))
     run.types = [amounts("timestamp(0) without time zone", "timestamp")]
     run.injection(1)
     honest = run.rows((0, 40))
@@ -59,7 +59,7 @@ def fractions_of_a_second(run: RunBuilder) -> Iterator[str]:
 
 @adversary(13, untested("column amount"), twin=held("1 repetition"))
 def decimals_of_another_scale(run: RunBuilder) -> Iterator[str]:
-    """The effect has DECIMAL(12,2), the table `numeric(12,1)`: the second decimal is rounded off."""
+    """`expected` has DECIMAL(12,2), the table `numeric(12,1)`: the second decimal is rounded off."""
     run.types = [amounts("numeric(12,1)", "number")]
     run.injection(1)
     honest = run.rows((0, 40))
@@ -127,8 +127,8 @@ def one_row_that_was_not_written_yet(run: RunBuilder) -> Iterator[str]:
     """Hit before the first batch was written: the one row was not there, or was zero."""
     run.sink(GRAND, types=[GRAND_TYPES])
     run.injection(0, point="batch-planned", tables=[[]])
-    yield "the effect calls for no row at all"
-    run.sink(replace(GRAND, effect=f"{GRAND.effect} where id < 0 having count(*) > 0"), types=[GRAND_TYPES])
+    yield "`expected` calls for no row at all"
+    run.sink(replace(GRAND, expected=f"{GRAND.expected} where id < 0 having count(*) > 0"), types=[GRAND_TYPES])
     run.found(tables=[[]])
 
 
@@ -179,5 +179,5 @@ def another_table_of_a_slow_program(run: RunBuilder) -> Iterator[str]:
     run.progress = 20
     run.outcome = {"reasons": ["not caught up: 20 of 40 records were not committed by the pipeline"]}
     run.calm()
-    yield "it is the table of the effect, as far as it was written"
+    yield "it is the table of `expected`, as far as it was written"
     run.tables = [run.rows((0, 20))]

@@ -70,7 +70,7 @@ def baseline_runs_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
     ),
 )
 def a_wrong_effect_and_baseline_runs_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
-    """The effect is wrong about every amount. What no baseline run shows is not the fault's, if none shows anything."""
+    """`expected` is wrong about every amount. What no baseline run shows is not the fault's, if none shows anything."""
     run.injection(1)
     wrong = [(*row[:2], "0") for row in run.rows((0, 40))]
     run.found(tables=[wrong[:20]])
@@ -136,9 +136,9 @@ def an_executor_of_another_query(run: RunBuilder) -> Iterator[str]:
 
 @adversary(2, untested("was taken after the hit: batch 2"), twin=held("1 loss", "1 repetition"))
 def a_snapshot_of_the_next_batch(run: RunBuilder) -> Iterator[str]:
-    """An executor was killed in batch 1, of which nothing passes the effect. The snapshot has batch 2 half written, and
+    """An executor was killed in batch 1, of which nothing passes `expected`. The snapshot has batch 2 half written, and
     by the evidence that was not planned when the fault was done."""
-    run.sink(replace(PER_RECORD, effect="select id, account, amount from ledger where id < 10 or id >= 20"))
+    run.sink(replace(PER_RECORD, expected="select id, account, amount from ledger where id < 10 or id >= 20"))
     run.injection(1, point=HALF, planned=3, committed=2, holds=25)
     executor(run)
     logs = {"offsets": (0, 1), "commits": (0,)}

@@ -1,4 +1,4 @@
-"""Item 6: the pipeline is right, and the effect is wrong; or the pipeline is not deterministic. No fault did it."""
+"""Item 6: the pipeline is right, and `expected` is wrong; or the pipeline is not deterministic. No fault did it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.corpus.run_builder import RunBuilder, blame
 from tests.folders import PER_RECORD, TOTALS, TYPES
 
 CORRUPTED, LOST, UNEXPECTED = Kind.CORRUPTED, Kind.LOST, Kind.UNEXPECTED
-DOUBLE = replace(PER_RECORD, effect="select id, account, amount * 2 as amount from ledger")
+DOUBLE = replace(PER_RECORD, expected="select id, account, amount * 2 as amount from ledger")
 NUMBERED = "select id, account, row_number() over (partition by account{}) as amount from ledger"
 TEN = "select id, account, amount from ledger{} limit 10"
 
@@ -27,7 +27,7 @@ TEN = "select id, account, amount from ledger{} limit 10"
     twin=violated(Kind.CORRUPTED, 39, blame()),
 )
 def effect_asks_for_other_amounts(run: RunBuilder) -> Iterator[str]:
-    """The effect doubles each amount, and the pipeline never did: every row looks corrupted, and a fault hit."""
+    """`expected` doubles each amount, and the pipeline never did: every row looks corrupted, and a fault hit."""
     run.injection(1)
     honest = run.rows((0, 40))
     run.sink(DOUBLE)
@@ -41,19 +41,19 @@ def effect_asks_for_other_amounts(run: RunBuilder) -> Iterator[str]:
 @adversary(6, error("gives other rows when the ledger is in another order"), twin=held("1 repetition"))
 def effect_with_ties(run: RunBuilder) -> Iterator[str]:
     """`row_number()` without an order: the rows of this run happen to lie as the pipeline took them."""
-    run.sink(replace(PER_RECORD, effect=NUMBERED.format("")))
+    run.sink(replace(PER_RECORD, expected=NUMBERED.format("")))
     run.injection(1)
     yield "it is ordered by a column that no two records share"
-    run.sink(replace(PER_RECORD, effect=NUMBERED.format(" order by id")))
+    run.sink(replace(PER_RECORD, expected=NUMBERED.format(" order by id")))
 
 
 @adversary(6, error("gives other rows when the ledger is in another order"), twin=held("1 repetition"))
 def effect_that_takes_any_ten(run: RunBuilder) -> Iterator[str]:
     """`limit` without an order: any ten rows would do, and the sink is held to ten of them."""
-    run.sink(replace(PER_RECORD, effect=TEN.format("")))
+    run.sink(replace(PER_RECORD, expected=TEN.format("")))
     run.injection(0)
     yield "it is ordered by a column that no two records share"
-    run.sink(replace(PER_RECORD, effect=TEN.format(" order by id")))
+    run.sink(replace(PER_RECORD, expected=TEN.format(" order by id")))
 
 
 @adversary(
@@ -111,7 +111,7 @@ def order_that_nobody_keeps(run: RunBuilder) -> Iterator[str]:
 
 
 DOUBLES = replace(
-    TOTALS, effect="select account, count(*) as n, sum(cast(amount as double)) as total from ledger group by account"
+    TOTALS, expected="select account, count(*) as n, sum(cast(amount as double)) as total from ledger group by account"
 )
 SUMMED = [*COUNTED, ("total", "double precision", "float")]
 
@@ -135,10 +135,10 @@ def an_account_that_closes_at_zero(run: RunBuilder) -> Iterator[str]:
     run.tables = [[(a, n, "0.01" if a == "z" else total) for a, n, total in rows]]
 
 
-MEANS = replace(TOTALS, effect="select account, count(*) as n, avg(amount) as total from ledger group by account")
+MEANS = replace(TOTALS, expected="select account, count(*) as n, avg(amount) as total from ledger group by account")
 NETS = replace(
     MEANS,
-    effect="select account, count(*) as n, (sum(amount) - sum(0.5))::double as total from ledger group by account",
+    expected="select account, count(*) as n, (sum(amount) - sum(0.5))::double as total from ledger group by account",
 )
 
 

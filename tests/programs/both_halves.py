@@ -6,7 +6,7 @@
 #   postgres: create table halves (half text, id bigint)
 # sink:
 #   postgres: halves
-#   effect: select 'fast' as half, id from ledger union all select 'slow' as half, id from ledger
+#   expected: select 'fast' as half, id from ledger union all select 'slow' as half, id from ledger
 #   key: [half, id]
 # ///
 

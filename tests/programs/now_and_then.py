@@ -7,7 +7,7 @@ draws it."""
 #   postgres: create table payments (id bigint primary key, account text)
 # sink:
 #   postgres: payments
-#   effect: select id, account from ledger
+#   expected: select id, account from ledger
 #   key: [id]
 # ///
 

@@ -9,7 +9,7 @@ It has its addresses from the environment; the columns are those of the transact
 #   postgres: create table payments (id bigint, account text, amount numeric(12, 2))
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount from ledger
+#   expected: select id, account, amount from ledger
 #   key: [id]
 # ///
 

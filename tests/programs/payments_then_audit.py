@@ -6,7 +6,7 @@
 #   postgres: create table payments (id bigint); create table audit (id bigint)
 # sink:
 #   postgres: payments
-#   effect: select id from ledger
+#   expected: select id from ledger
 #   key: [id]
 #   query: payments
 # ///

@@ -9,7 +9,7 @@ rows are still on their way.
 #   postgres: create table payments (id bigint primary key, account text)
 # sink:
 #   postgres: payments
-#   effect: select id, account from ledger
+#   expected: select id, account from ledger
 #   key: [id]
 # ///
 

@@ -9,7 +9,7 @@ The server ends a session that is idle for three seconds, without a transaction;
 #   postgres: create table payments (id bigint primary key, account text, amount numeric(12, 2))
 # sink:
 #   postgres: payments
-#   effect: select id, account, amount from ledger
+#   expected: select id, account, amount from ledger
 #   key: [id]
 # ///
 

@@ -8,7 +8,7 @@
 #     create table added (batch bigint primary key)
 # sink:
 #   postgres: total
-#   effect: select 1 as one, count(*) as n, sum(amount)::decimal(18, 2) as amount from ledger
+#   expected: select 1 as one, count(*) as n, sum(amount)::decimal(18, 2) as amount from ledger
 #   key: [one]
 # ///
 

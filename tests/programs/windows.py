@@ -10,11 +10,11 @@ no two runs alike: which batch closes a window hangs on what came with which bat
 #     create table windows (start timestamp primary key, n bigint)
 # sink:
 #   - postgres: select id, account from payments
-#     effect: select id, account from ledger
+#     expected: select id, account from ledger
 #     key: [id]
 #     query: payments
 #   - postgres: windows
-#     effect: |
+#     expected: |
 #       select time_bucket(interval '10 seconds', event_time) as start, count(*) as n from ledger group by 1
 #       having start + interval '90 seconds' <= (select max(event_time) from ledger)
 #     key: [start]

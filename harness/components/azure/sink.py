@@ -21,7 +21,7 @@ KIND = RemoteFiles(
     About(
         name="azure",
         summary="Parquet files or JSON lines in Azure's blob storage, as they are listed or by Spark's manifest",
-        example="{azure: payments, reader: manifest, effect: select id from ledger, key: [id]}",
+        example="{azure: payments, reader: manifest, expected: select id from ledger, key: [id]}",
         options=Place,
     ),
     component="azure",

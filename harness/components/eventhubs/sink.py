@@ -23,7 +23,7 @@ class Hub(OfTopic):
     about = About(
         name="eventhubs",
         summary="a hub of the run's own, by Event Hubs' Kafka endpoint",
-        example='{eventhubs: payments, columns: "id bigint", effect: select id from ledger, key: [id]}',
+        example='{eventhubs: payments, columns: "id bigint", expected: select id from ledger, key: [id]}',
         options=Place,
     )
     component = "eventhubs"

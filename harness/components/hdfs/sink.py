@@ -21,7 +21,7 @@ KIND = RemoteFiles(
     About(
         name="hdfs",
         summary="a folder of Parquet files or of JSON lines in HDFS, as it is listed or by Spark's manifest",
-        example="{hdfs: payments, reader: manifest, effect: select id from ledger, key: [id]}",
+        example="{hdfs: payments, reader: manifest, expected: select id from ledger, key: [id]}",
         options=Place,
     ),
     component="hdfs",

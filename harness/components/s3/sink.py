@@ -21,7 +21,7 @@ KIND = RemoteFiles(
     About(
         name="s3",
         summary="Parquet files or JSON lines in an object store, as they are listed or by Spark's manifest",
-        example="{s3: payments, reader: manifest, effect: select id from ledger, key: [id]}",
+        example="{s3: payments, reader: manifest, expected: select id from ledger, key: [id]}",
         options=Place,
     ),
     component="s3",

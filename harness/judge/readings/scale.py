@@ -10,9 +10,9 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key
 from harness.checkers.offset_ranges import Cut, Offsets, Spans, between, highest
 from harness.checkers.wrong_total import decimal, single
-from harness.effect import Effects, Table
 from harness.errors import UsageError
 from harness.judge.readings.sink_state import RowsByKey, SinkState, held
+from harness.ledger import Ledger, Table
 from harness.scenario import Harm, Sink
 from harness.sinks.table import SinkTable
 
@@ -22,11 +22,11 @@ Slice = tuple[int | None, Spans]
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """The effect, the judged case, the sink as it was read, the harm that the guarantee allows, the slices in which
+    """`expected`, the judged case, the sink as it was read, the harm that the guarantee allows, the slices in which
     each query read the source, in their order. `late_s`: the scenario says that the sink shows its rows late, by up to
     so many seconds."""
 
-    effects: Effects
+    ledger: Ledger
     sink: Sink
     position: int
     case: Case
@@ -47,18 +47,18 @@ class Scale:
 
     @property
     def sql(self) -> str:
-        return self.sink.effect or ""
+        return self.sink.expected or ""
 
     @cached_property
     def growing(self) -> dict[int, bool]:
         """The places of the numbers that are counts or sums; true for a count."""
-        known = self.effects.growing(self.sql)
+        known = self.ledger.growing(self.sql)
         return {place: counts for place, counts in known.items() if self.case.families[place] == "number"}
 
     @cached_property
     def least(self) -> Table:
-        """The effect with the least number that went into each sum in its place."""
-        return self.effects.extreme(self.sql, "min")
+        """`expected` with the least number that went into each sum in its place."""
+        return self.ledger.extreme(self.sql, "min")
 
     @cached_property
     def _given(self) -> dict[Key, Row]:
@@ -70,13 +70,13 @@ class Scale:
         return self.growing[place] or (given is not None and given >= 0)
 
     def refused(self, failure: UsageError) -> str:
-        """The whole ledger has a right effect; why there is none of a part of it."""
+        """The whole ledger has a right `expected`; why there is none of a part of it."""
         first = str(failure).splitlines()[0]
-        return f"the effect of {self.case.sink} cannot be run with records left out or counted twice: {first}"
+        return f"`expected` of {self.case.sink} cannot be run with records left out or counted twice: {first}"
 
     def rows(self, cut: Cut) -> list[Row]:
-        """The effect over a cut of the ledger, its columns in the order of the case."""
-        return self.effects.table(self.sql, cut=cut).rows
+        """`expected` over a cut of the ledger, its columns in the order of the case."""
+        return self.ledger.table(self.sql, cut=cut).rows
 
     def upto(self, ends: Offsets, sink_state: SinkState) -> RowsByKey:
         """Return what the sink holds if all before these offsets took effect, in the form of a reading."""

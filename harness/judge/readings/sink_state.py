@@ -22,14 +22,14 @@ class RowsByKey(dict[Key, Counter[Any]]):
 
 @dataclass(frozen=True)
 class SinkState:
-    """What one sink held. `places` are those of the sink's columns in an effect's row, None where rows are whole."""
+    """What one sink held. `places` are those of its columns in a row of `expected`, None where rows are whole."""
 
     case: Case
     rows: RowsByKey
     places: tuple[int, ...] | None = None
 
     def of(self, rows: Iterable[Row]) -> RowsByKey:
-        """Rows of the effect in the same form, so that they can be compared with what was held."""
+        """Rows of `expected` in the same form, so that they can be compared with what was held."""
         if self.places is None:
             return held(self.case, rows)
         out = RowsByKey()
@@ -47,7 +47,7 @@ def named_by(case: Case) -> tuple[int, ...]:
 
 
 def held(case: Case, rows: Iterable[Row]) -> RowsByKey:
-    """Rows of the effect by key."""
+    """Rows of `expected` by key."""
     sums = set(_sums(case))
     exact = (tuple([None if at in sums else cell for at, cell in enumerate(row)]) for row in rows)
     return whole(case, exact if sums else rows)
@@ -96,7 +96,7 @@ def sink_state(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> 
 
 
 def dropped(case: Case, table: SinkTable | None) -> Counter[Row] | None:
-    """Return the rows that the sink's reader left out as repetitions at a reading, as rows of the effect; None if they
+    """Return the rows that the sink's reader left out as repetitions at a reading, as rows of `expected`; None if they
     were not kept."""
     if table is None or table.unreadable or table.dropped is None:
         return None
@@ -109,7 +109,7 @@ def dropped(case: Case, table: SinkTable | None) -> Counter[Row] | None:
 
 def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> SinkState | None:
     """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns. Nothing can
-    be said of rows that are all key, of totals of floating point numbers, nor of a sink with columns that the effect
+    be said of rows that are all key, of totals of floating point numbers, nor of a sink with columns that `expected`
     has not."""
     known = [case.columns[place] for place in named_by(case)]
     if _sums(case):

@@ -15,15 +15,15 @@ from harness.fields.hints import did_you_mean, seen
 from harness.fields.paths import code_folders
 from harness.fields.values import OWN_PROGRESS
 from harness.load import build
-from harness.load.cross_checks.no_record import check_effects
+from harness.load.cross_checks.no_record import check_queries
 from harness.load.cross_checks.readable import readable
 from harness.load.cross_checks.servers import check_servers
 from harness.load.cross_checks.set_ups import check_set_ups
 from harness.load.cross_checks.steps import check_step
 from harness.load.cross_checks.topics import check_topics
 from harness.load.cross_checks.watermarks import check_watermarks
-from harness.load.models import EffectShape, View, keys, own, unsaid
-from harness.load.reader import Section
+from harness.load.models import ExpectedShape, VerdictShape, View, keys, own, unsaid
+from harness.load.reader import Section, joined
 from harness.load.with_header import Claim
 from harness.machine import spark_lines
 from harness.scenario import MISFITS, Guarantee, Kind, Pipeline, Scenario, Word
@@ -40,8 +40,8 @@ from harness.workloads import WORKLOADS
 TIMEOUT_S = Scenario(name="", pipeline=Pipeline(entry="")).timeout_s
 
 
-def check(claim: Claim, *, root: Path, effects: bool) -> None:
-    """Add every mistake of meaning to those of form; those of `effects` if they are asked for."""
+def check(claim: Claim, *, root: Path, queries: bool) -> None:
+    """Add every mistake of meaning to those of form; those of `queries` if they are asked for."""
     sinks(claim)
     code(claim, root=root)
     data(claim.input, root=root)
@@ -60,8 +60,8 @@ def check(claim: Claim, *, root: Path, effects: bool) -> None:
         check_watermarks(claim, root=root)
     if not claim.top.mistakes:
         check_servers(claim)
-    if effects:
-        check_effects(claim, root=root)
+    if queries:
+        check_queries(claim, root=root)
 
 
 def sinks(claim: Claim) -> None:
@@ -96,14 +96,14 @@ def misspelt(sink: Section) -> bool:
 
 def unknown(sink: Section) -> list[str]:
     """The keys of it that were refused already."""
-    known = {*keys(SINKS), *EffectShape.model_fields}
+    known = {*keys(SINKS), *ExpectedShape.model_fields}
     return [key for key in sink.node.items or () if key not in known]
 
 
 def nowhere(sink: Section) -> None:
     """Add that it names no place; its one unknown key is meant for one, and that is said of it once."""
     there = ", ".join(SINKS.all())
-    strange = [key for key in unknown(sink) if not did_you_mean(key, EffectShape.model_fields)]
+    strange = [key for key in unknown(sink) if not did_you_mean(key, ExpectedShape.model_fields)]
     if len(strange) != 1:
         sink.wrong(f"{sink.path} names no place: add one of {there}")
         return
@@ -116,7 +116,7 @@ def nowhere(sink: Section) -> None:
 def placed(sink: Section, kind: SinkKind, *, also: Sequence[str] = ()) -> None:
     """What a sink says belongs to its kind, and makes sense; that it is of others `also` was said."""
     mine, others = own(kind.about), keys(SINKS)
-    for key in (*others, *EffectShape.model_fields):
+    for key in (*others, *ExpectedShape.model_fields):
         if key in mine or key in also or not sink.has(key):
             continue
         if kind.unread:
@@ -180,48 +180,54 @@ def data(given: Section, *, root: Path) -> None:
 
 def outcomes(claim: Claim) -> None:
     """What is expected can be found, also at single crash points."""
-    top, expect = claim.top, claim.top.section("expect")
+    top, expected = claim.top, claim.top.section("verdict")
     if top.has("crash_points") and top.has("schedule"):
         top.wrong("a scenario has crash_points or a schedule: leave out one of them", "schedule")
-    if expect.has("at") and not top.has("crash_points"):
-        expect.wrong("expect.at is for crash_points, and there are none: add `crash_points: all`", "at")
-    if expect.has("at") and (expect.has("violated") or expect.get("at") == {}):
-        words = "expect.at names each crash point that is not held: leave out `violated`"
-        expect.wrong(words if expect.has("violated") else "expect.at names no crash point", "at")
-    if top.has("crash_points") and expect.get("word", Word.HELD) is not Word.HELD:
-        expect.wrong(f"expect: {expect.get('word')} is for a schedule: say it under expect.at", "word")
-    if top.has("crash_points") and expect.get("without_faults"):
-        expect.wrong("a pipeline that is wrong without faults is not swept: leave out without_faults", "without_faults")
-    for each in (expect, *expect.get("at", {}).values()):
+    named = [*(["default"] if expected.has("default") else []), *expected.get("at", {})]
+    for name in named if not top.has("crash_points") else ():
+        hint = did_you_mean(name, [key for key in VerdictShape.model_fields if key not in ("at", "word", "default")])
+        words = f"unknown key {joined('verdict', name)!r}{hint}"
+        expected.wrong(f"{words}. Crash points are named for a sweep: add `crash_points: all`", name)
+    if named and expected.has("violated"):
+        expected.wrong("verdict names each crash point that is not held: leave out `violated`", "violated")
+    for key in ("word", "default"):
+        if top.has("crash_points") and expected.get(key, Word.HELD) is not Word.HELD:
+            words = f"{expected.get(key)} is for a schedule, or for single crash points: {{CRASH POINT: WORD}}"
+            expected.wrong(f"{expected.path}: {words}", key)
+    if top.has("crash_points") and expected.get("without_faults"):
+        expected.wrong(
+            "a pipeline that is wrong without faults is not swept: leave out without_faults", "without_faults"
+        )
+    for each in (expected, *expected.get("at", {}).values()):
         outcome(claim, each)
 
 
-def outcome(claim: Claim, expect: Section) -> None:
+def outcome(claim: Claim, expected: Section) -> None:
     """One outcome that is expected can be found."""
-    path = expect.path or "expect"
-    if expect.has("without_faults") and not expect.has("violated"):
-        expect.wrong(
-            "expect.without_faults belongs to violated: {violated: [KIND], without_faults: true}", "without_faults"
+    path = expected.path or "verdict"
+    if expected.has("without_faults") and not expected.has("violated"):
+        expected.wrong(
+            "verdict.without_faults belongs to violated: {violated: [KIND], without_faults: true}", "without_faults"
         )
-    elif expect.path and not any(map(expect.has, ("word", "violated", "at"))):
-        expect.wrong(f"{path} says nothing: held, inconclusive, untested or {{violated: [KIND]}}")
-    kinds = expect.get("violated", ())
-    if expect.get("violated") == []:
-        expect.wrong(f"{path}.violated names no kind of finding", "violated")
+    elif expected.path and not (expected.get("at") or any(map(expected.has, ("word", "violated", "default")))):
+        expected.wrong(f"{path} says nothing: held, inconclusive, untested or {{violated: [KIND]}}")
+    kinds = expected.get("violated", ())
+    if expected.get("violated") == []:
+        expected.wrong(f"{path}.violated names no kind of finding", "violated")
     # What at-most-once loses without faults too is a violation of it.
     allowed = {Guarantee.AT_LEAST_ONCE: Kind.DUPLICATED}
     guarantee = claim.top.get("guarantee", Guarantee.EXACTLY_ONCE)
     before: set[Kind] = set()
     for index, kind in enumerate(kinds):
         if kind in before:
-            expect.wrong(f"{path}.violated names {kind} twice", "violated", index)
+            expected.wrong(f"{path}.violated names {kind} twice", "violated", index)
         elif kind is allowed.get(guarantee) and (claim.top.get("guarantee") or not claim.top.has("guarantee")):
-            expect.wrong(f"{kind} is no violation of {guarantee}", "violated", index)
-        elif kind in MISFITS and expect.get("without_faults"):
-            words = "without faults too is an error, never violated: the effect does not fit the pipeline"
-            expect.wrong(f"{kind} {words}", "violated", index)
+            expected.wrong(f"{kind} is no violation of {guarantee}", "violated", index)
+        elif kind in MISFITS and expected.get("without_faults"):
+            words = "without faults too is an error, never violated: `expected` does not fit the pipeline"
+            expected.wrong(f"{kind} {words}", "violated", index)
         elif kind is Kind.MISORDERED and claim.sinks_are_known and not any(s.has("order") for s in claim.sinks):
-            expect.wrong("misordered is never found: no sink has an order", "violated", index)
+            expected.wrong("misordered is never found: no sink has an order", "violated", index)
         before.add(kind)
 
 

@@ -1,10 +1,10 @@
-"""A sink names its rows, by columns that it and its effect have, as far as their words tell."""
+"""A sink names its rows, by columns that it and its `expected` have, as far as their words tell."""
 
 from __future__ import annotations
 
 import re
 
-from harness.load.reader import Section
+from harness.load.reader import RENAMED, Section
 
 UNNAMED = re.compile(r"\b(columns|unnest|unlist)\s*\(")
 COUNT = re.compile(r"\bcount\s*\(\s*\*\s*\)", re.IGNORECASE)
@@ -12,8 +12,8 @@ COUNT = re.compile(r"\bcount\s*\(\s*\*\s*\)", re.IGNORECASE)
 
 def readable(sink: Section, *, query: str | None) -> None:
     """Add what is wrong; `query` is the sink's target, where that is one."""
-    if not sink.has("effect"):
-        sink.wrong(f"{sink.path}.effect is missing: the SQL over `ledger` that gives the rows it should hold")
+    if not any(map(sink.has, ("expected", *(old for old, new in RENAMED.items() if new == "expected")))):
+        sink.wrong(f"{sink.path}.expected is missing: the SQL over `ledger` that gives the rows it should hold")
     if not sink.has("key") or sink.get("key") == []:
         one = ", and a single row has none: add one to both (`select 1 as one, ...`)" if sink.has("key") else ""
         sink.wrong(f"{sink.path}.key is missing: the columns that name a row{one}", *(["key"] if one else []))
@@ -33,19 +33,19 @@ def readable(sink: Section, *, query: str | None) -> None:
 
 
 def guesses(sink: Section) -> dict[tuple[str | int, ...], str]:
-    """By its place, what the words of an effect say is wrong with it. DuckDB knows better, where it is asked."""
+    """By its place, what the words of `expected` say is wrong with it. DuckDB knows better, where it is asked."""
     found: dict[tuple[str | int, ...], str] = {}
-    words, effect, key = sink.get("effect"), names(sink.get("effect")), sink.get("key", ())
+    words, expected, key = sink.get("expected"), names(sink.get("expected")), sink.get("key", ())
     if words and not re.search(r"\bledger\b", words, re.IGNORECASE):
-        found["effect",] = f"{sink.path}.effect reads no `ledger`: then no record could be missed"
+        found["expected",] = f"{sink.path}.expected reads no `ledger`: then no record could be missed"
     for index, column in enumerate(key):
-        if absent(column, effect) and column not in key[:index]:
-            found["key", index] = f"{sink.path}.key {column!r} is no column of the effect"
+        if absent(column, expected) and column not in key[:index]:
+            found["key", index] = f"{sink.path}.key {column!r} is no column of `expected`"
     return found
 
 
 def unguessed(sink: Section, columns: set[str]) -> None:
-    """Take back what was guessed of an effect that has these columns; all of it where it has none, being wrong."""
+    """Take back what was guessed of `expected` that has these columns; all of it where it has none, being wrong."""
     for loc, words in guesses(sink).items():
         if not columns or (loc[0] == "key" and sink.get("key")[loc[1]] in columns):
             sink.unsay(words, *loc)

@@ -23,7 +23,7 @@ def check_servers(claim: Claim) -> None:
         for hit in (each for each in needs(FAULTS[step.do.kind]) if each not in used):
             if words := _smaller(hit, used):
                 section.wrong(f"{section.path}.do: {step.do.kind} hits {hit}; {words}", "do")
-            elif isinstance(COMPONENTS.all().get(hit), FoundByName) and scenario.expect.word is not Word.UNTESTED:
+            elif isinstance(COMPONENTS.all().get(hit), FoundByName) and scenario.verdict.word is not Word.UNTESTED:
                 words = f"hits {hit}, which neither input, sink nor a placeholder names"
                 section.wrong(f"{section.path}.do {words}: hit what the pipeline is connected to", "do")
 

@@ -13,7 +13,7 @@ from harness.load.with_header import Claim
 from harness.scenario.watermark import OutputMode
 
 if TYPE_CHECKING:
-    from harness.effect import Effects
+    from harness.ledger import Ledger
 
 TIMES = ("of", "closes")
 WANTED = {OutputMode.APPEND: ("_late", "_open"), OutputMode.UPDATE: ("_late",)}
@@ -31,32 +31,34 @@ def check_watermarks(claim: Claim, *, root: Path) -> None:
         return
     for sink in sinks:
         closing = sink.section("watermark")
-        with of_nothing(claim, root=root, where=closing.path) as effects:
-            if effects is not None:
-                times(closing, effects)
-                left_out(sink, effects)
+        with of_nothing(claim, root=root, where=closing.path) as ledger:
+            if ledger is not None:
+                times(closing, ledger)
+                left_out(sink, ledger)
 
 
-def times(closing: Section, effects: Effects) -> None:
+def times(closing: Section, ledger: Ledger) -> None:
     """Each of the two is a time of a record."""
     for key in TIMES:
-        if why := effects.no_time(closing.get(key)):
+        if why := ledger.no_time(closing.get(key)):
             closing.wrong(f"{closing.path}.{key} {why}", key)
 
 
-def left_out(sink: Section, effects: Effects) -> None:
-    """The effect of a sink that is right otherwise asks for the columns by which it leaves out what Spark drops, or has
+def left_out(sink: Section, ledger: Ledger) -> None:
+    """`expected` of a sink that is right otherwise asks for the columns by which it leaves out what Spark drops, or has
     yet to write. The ledger has neither of them."""
     closing = None if sink.mistakes else build.watermark(sink)
     if closing is None:
         return
     wanted = WANTED[closing.mode]
     try:
-        there = effects.names(sink.get("effect"))
+        there = ledger.names(sink.get("expected"))
     except UsageError:
         # It is no query, which is said where it is tried.
         return
     lacking = [name for name in wanted if name not in there]
-    if lacking and not effects.lacks(sink.get("effect"), [name for name in WANTED[OutputMode.APPEND] if name in there]):
+    if lacking and not ledger.lacks(
+        sink.get("expected"), [name for name in WANTED[OutputMode.APPEND] if name in there]
+    ):
         words = f"does not ask for {' and '.join(f'`{name}`' for name in lacking)}, and counts records that Spark "
-        sink.wrong(f"{sink.path}.effect {words}leaves out: say `where not ({' or '.join(wanted)})`", "effect")
+        sink.wrong(f"{sink.path}.expected {words}leaves out: say `where not ({' or '.join(wanted)})`", "expected")

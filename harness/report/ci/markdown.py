@@ -61,7 +61,7 @@ def _cells(run: Run) -> tuple[str, ...]:
     return (
         table.mark(run),
         escaped(run.scenario),
-        escaped(verdict.expect, 60),
+        escaped(verdict.expected, 60),
         verdict.word.value,
         ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items()) or "-",
         f"{hit} of {steps}" if steps else "-",

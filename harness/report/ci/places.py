@@ -7,18 +7,18 @@ import re
 from pathlib import Path
 
 HEAD_BYTES = 1024 * 1024
-EXPECTS = re.compile(rb"^expect[ \t]*:", re.MULTILINE)
+VERDICT = re.compile(rb"^verdict[ \t]*:", re.MULTILINE)
 NAMES = re.compile(rb"^name[ \t]*:", re.MULTILINE)
 
 
 def line(file: str) -> int:
-    """The line, from 1, of the file's top key `expect`, else of `name`, else its first."""
+    """The line, from 1, of the file's top key `verdict`, else of `name`, else its first."""
     try:
         with Path(file).open("rb") as text:
             head = text.read(HEAD_BYTES)
     except (OSError, ValueError):
         return 1
-    found = EXPECTS.search(head) or NAMES.search(head)
+    found = VERDICT.search(head) or NAMES.search(head)
     return 1 if found is None else head.count(b"\n", 0, found.start()) + 1
 
 

@@ -19,7 +19,7 @@ from harness.run_folder import store
 from harness.scenario import Known, Scenario, plain
 
 SAME = ("guarantee", "input", "schedule", "together")
-SINK = ("kind", "target", "effect", "key", "order", "part", "folds")
+SINK = ("kind", "target", "expected", "key", "order", "part", "folds")
 MOST_BYTES = 64 * 2**20
 """A history that is larger is not read."""
 
@@ -87,13 +87,13 @@ def phases(events: Path, seconds: float) -> tuple[tuple[str, float], ...]:
 def _about(scenario: Mapping[str, Any], names: Sequence[str]) -> About:
     if not scenario:
         return About()
-    pipeline, expect = claims.mapping(scenario.get("pipeline")), claims.mapping(scenario.get("expect"))
+    pipeline, expected = claims.mapping(scenario.get("pipeline")), claims.mapping(scenario.get("verdict"))
     sinks = claims.mappings(scenario.get("sinks"))
     told = names or tuple(f"{sink.get('kind', '')} {sink.get('target', '')}" for sink in sinks)
     return About(
         pipeline=str(pipeline.get("entry") or ""),
         guarantee=str(scenario.get("guarantee") or ""),
-        expected=str(expect.get("word") or ""),
+        expected=str(expected.get("word") or ""),
         source=str(claims.mapping(scenario.get("input")).get("source") or ""),
         sinks=tuple(told),
         tags=tuple(map(str, scenario.get("tags") or ())),

@@ -155,7 +155,7 @@ def _cell(head: str, own: Sequence[tuple[Seen, str]], link: Link, most: Most) ->
     groups: dict[tuple[Word, bool, tuple[str, ...], str, str, bool], list[Seen]] = defaultdict(list)
     for seen, place in own:
         several = len(_faults(seen)) > 1
-        groups[seen.word, not seen.wrong, tuple(seen.kinds), place, seen.expect, several].append(seen)
+        groups[seen.word, not seen.wrong, tuple(seen.kinds), place, seen.expected, several].append(seen)
     order = sorted(groups.items(), key=lambda each: (each[0][1], each[0][3], list(Word).index(each[0][0])))
     shown, rest = order[: most.entries], order[most.entries :]
     places = len({place for (_, _, _, place, _, _), _ in rest} - {place for (_, _, _, place, _, _), _ in shown})
@@ -166,13 +166,13 @@ def _cell(head: str, own: Sequence[tuple[Seen, str]], link: Link, most: Most) ->
                 mark=MARKS[word],
                 word=word.value,
                 kinds=", ".join(kinds) if word is Word.VIOLATED else "",
-                wrong="" if good else f"not as expected, which was {visible(expect, 60)}",
+                wrong="" if good else f"not as expected, which was {visible(expected, 60)}",
                 place=place,
                 links=[link(each.folder) for each in seen[: most.links]],
                 more=max(0, len(seen) - most.links),
                 with_others=several,
             )
-            for (word, good, kinds, place, expect, several), seen in shown
+            for (word, good, kinds, place, expected, several), seen in shown
         ],
         left=_left(places, [each for _, seen in rest for each in seen]),
         places=places,

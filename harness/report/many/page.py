@@ -187,7 +187,7 @@ def _item(seen: Seen, link: Link) -> Item:
         word=seen.word.value,
         name=seen.scenario + (AGAIN if seen.again else ""),
         why=" ".join([*([f"Findings: {found}."] if found else []), why]).strip() or "The run says no reason.",
-        expected=seen.expect if seen.wrong else "",
+        expected=seen.expected if seen.wrong else "",
         known="The pipeline's own scenarios expect it." if seen.known == EXPECTED else seen.known,
         link=link(seen.folder),
     )

@@ -39,7 +39,7 @@ class Seen:
     scenario: str
     word: Word
     as_expected: bool
-    expect: str = ""
+    expected: str = ""
     kinds: Mapping[str, int] = field(default_factory=dict)
     blows: tuple[Blow, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Seen:
             scenario=run.scenario,
             word=verdict.word,
             as_expected=verdict.as_expected,
-            expect=verdict.expect,
+            expected=verdict.expected,
             kinds=verdict.kinds(),
             blows=tuple(Blow(name=s.name, point=s.point, batch=s.batch, hit=s.hit) for s in verdict.steps),
             reasons=verdict.reasons,
@@ -91,7 +91,7 @@ class Seen:
                 "scenario": told.get("scenario"),
                 "word": told.get("verdict"),
                 "as_expected": told.get("as_expected"),
-                "expect": told.get("expect") or "",
+                "expected": told.get("expected") or "",
                 "kinds": told.get("findings") or {},
                 "blows": [{key: each.get(key) for key in ("name", "point", "batch", "hit")} for each in faults],
                 "reasons": told.get("reasons") or (),

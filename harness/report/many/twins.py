@@ -1,7 +1,7 @@
 """Which pipelines are twins, and which of them is the broken one.
 
 Two programs are twins where the runs say so: their scenarios put them to one and the same test (`about.test`:
-guarantee, input, schedule, sinks with their keys and effects, for programs of one folder), and expect *violated* of one
+guarantee, input, schedule, sinks with `key` and `expected`, for programs of one folder), and expect *violated* of one
 and *held* of the other. Where nothing says so, no twin is claimed: names of files and scenarios decide nothing.
 """
 

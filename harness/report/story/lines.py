@@ -112,7 +112,7 @@ def _rows(rows: Rows, verdict: Verdict | None) -> Iterator[str]:
     key = ", ".join(f"{visible(name, 60)}={cell(value, 60)}" for name, value in rows.key.items())
     yield f"{visible(rows.sink, 100)}: {key}"
     if rows.folded:
-        yield _line("effect", "folds several records into one row")
+        yield _line("expected", "folds several records into one row")
     should = f"not known: {visible(rows.untold, 300)}" if rows.untold else f"hold {plural(len(rows.expected), 'row')}"
     yield _line("should", should)
     yield from _each(rows.expected, rows.columns)

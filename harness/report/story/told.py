@@ -1,5 +1,5 @@
 """What a run folder holds of one record or row: how it was sent and answered, where it lies, which batches held it,
-which attempts worked on them, what the effect and the sinks hold of it, and the findings that name it."""
+which attempts worked on them, what `expected` and the sinks hold of it, and the findings that name it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from harness import history
 from harness.checkers.cells import Row
 from harness.checkers.compare import key_of
-from harness.effect import Effects
 from harness.errors import UsageError
 from harness.judge.read_folder import Run, read_run
+from harness.ledger import Ledger
 from harness.report.escape import visible
 from harness.report.story.asked import FORMS, Asked, asked
 from harness.report.story.views import View, views
@@ -85,7 +85,7 @@ class Rows:
     unread: str = ""
     untold: str = ""
     folded: bool = False
-    """The effect folds several records into one row."""
+    """`expected` folds several records into one row."""
     findings: tuple[Finding, ...] = ()
 
 
@@ -150,7 +150,7 @@ def _places(wanted: Asked, run: Run, seen: Sequence[View], book: _Book) -> _Foun
         places = book.of_seq(wanted.seq) if wanted.seq is not None else book.at(wanted.place)
         unsent = (wanted.seq,) if wanted.seq is not None and not places and book.meant(wanted.seq) else ()
         carried = {
-            index: next((cells for cells, _ in _origins(sink, seen[index].effects, places=set(places))), None)
+            index: next((cells for cells, _ in _origins(sink, seen[index].ledger, places=set(places))), None)
             for index, sink in enumerate(run.scenario.sinks)
         }
         keys = {index: cells for index, cells in carried.items() if cells is not None}
@@ -159,27 +159,27 @@ def _places(wanted: Asked, run: Run, seen: Sequence[View], book: _Book) -> _Foun
     found: dict[Place, None] = {}
     traced = False
     for index, sink in enumerate(run.scenario.sinks):
-        effects = seen[index].effects
-        if key := wanted.key(names := _names(sink, effects)):
+        ledger = seen[index].ledger
+        if key := wanted.key(names := _names(sink, ledger)):
             keys[index] = key
-            traced = traced or set(names) <= set(effects.columns())
-            found |= {place: None for _, place in _origins(sink, effects, key=key)}
+            traced = traced or set(names) <= set(ledger.columns())
+            found |= {place: None for _, place in _origins(sink, ledger, key=key)}
     return _Found(places=sorted(found), keys=keys, traced=traced)
 
 
-def _names(sink: Sink, effects: Effects) -> tuple[str, ...]:
-    return sink.key or (effects.shape(sink.effect)[0] if sink.effect else ())
+def _names(sink: Sink, ledger: Ledger) -> tuple[str, ...]:
+    return sink.key or (ledger.shape(sink.expected)[0] if sink.expected else ())
 
 
 def _origins(
-    sink: Sink, effects: Effects, *, key: tuple[str | None, ...] | None = None, places: set[Place] | None = None
+    sink: Sink, ledger: Ledger, *, key: tuple[str | None, ...] | None = None, places: set[Place] | None = None
 ) -> Iterator[tuple[Row, Place]]:
     """The records that carry a key, or the keys of records; none where the key is no column of the ledger."""
-    names = _names(sink, effects)
-    if not names or not set(names) <= set(effects.columns()):
+    names = _names(sink, ledger)
+    if not names or not set(names) <= set(ledger.columns()):
         return
     try:
-        for cells, partition, offset, _ in effects.origins(names):
+        for cells, partition, offset, _ in ledger.origins(names):
             if (key is not None and tuple(cells) == key) or (places is not None and (partition, offset) in places):
                 yield cells, (partition, offset)
     except UsageError:
@@ -202,9 +202,9 @@ def _rows(
 ) -> Iterator[Rows]:
     names = sink_names(run.scenario.sinks)
     for index, key in keys.items():
-        sink, effects, untold = run.scenario.sinks[index], seen[index].effects, seen[index].unclear
-        own = _names(sink, effects)
-        expected = effects.table(sink.effect) if sink.effect and not untold else None
+        sink, ledger, untold = run.scenario.sinks[index], seen[index].ledger, seen[index].unclear
+        own = _names(sink, ledger)
+        expected = ledger.table(sink.expected) if sink.expected and not untold else None
         table = load(run.folder, index)
         columns = tuple(column.name for column in table.columns) if table else ()
         yield Rows(
@@ -216,7 +216,7 @@ def _rows(
             held_columns=columns,
             unread=_unread(table),
             untold=untold,
-            folded=bool(sink.effect) and effects.aggregates(sink.effect or ""),
+            folded=bool(sink.expected) and ledger.aggregates(sink.expected or ""),
             findings=tuple(
                 finding
                 for finding in (verdict.findings if verdict else ())

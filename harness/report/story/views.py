@@ -1,7 +1,7 @@
-"""The ledger as the effect of each sink sees it: of a sink with a watermark, with what the judge makes of its windows.
+"""The ledger as `expected` of each sink sees it: of a sink with a watermark, with what the judge makes of its windows.
 
 Where it is not known which batch wrote a window, `_late` and `_open` are false of every record there: such a ledger has
-its columns and keys, and no rows of an effect are taken from it.
+its columns and keys, and no rows of `expected` are taken from it.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from harness.checkers.closed_windows import WRITTEN, Placed
-from harness.effect import Effects, Source
 from harness.judge.injections import Readings
 from harness.judge.read_folder import Run
 from harness.judge.windows import by_writing, unclear
+from harness.ledger import Ledger, Source
 from harness.run_folder.ledger import read_source
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What one sink's effect is asked of. `unclear`: why it is not known what became of its windows; `placed`: what
+    """What one sink's `expected` is asked of. `unclear`: why it is not known what became of its windows; `placed`: what
     became of each record of it, by where that lies."""
 
-    effects: Effects
+    ledger: Ledger
     unclear: str = ""
     placed: Mapping[tuple[int, int], Placed] = field(default_factory=dict)
 
@@ -38,17 +38,17 @@ def views(run: Run) -> Iterator[tuple[View, ...]]:
     )
     where = f"scenario `{run.scenario.name}`"
     with ExitStack() as left:
-        plain = left.enter_context(Effects(source, where=where))
+        plain = left.enter_context(Ledger(source, where=where))
         out = []
         for place, sink in enumerate(run.scenario.sinks):
             if sink.watermark is None:
-                out.append(View(effects=plain))
+                out.append(View(ledger=plain))
                 continue
             why = unclear(run, sink)
             own = _untold(source) if why else by_writing(run, Readings(), source, place).source
             placed = {} if why else {(each.partition, each.offset): each for each in own.places or ()}
-            effects = left.enter_context(Effects(own, where=where))
-            out.append(View(effects=effects, unclear=why, placed=placed))
+            ledger = left.enter_context(Ledger(own, where=where))
+            out.append(View(ledger=ledger, unclear=why, placed=placed))
         yield tuple(out)
 
 

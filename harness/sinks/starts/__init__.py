@@ -49,7 +49,7 @@ class Parts:
     """What a sink adds to a pipeline. In `sink` and `beside`, `$name` stands for what the pipeline is called.
 
     where     what it is, in a sentence
-    sink      lines of its part of a scenario, the effect and key aside
+    sink      lines of its part of a scenario, `expected` and key aside
     why       a sentence on batches that run twice, in the place of the shape's
     options   command-line options beside Kafka's, with their placeholders
     examples  what a user writes instead

@@ -11,7 +11,7 @@ from harness.sinks.starts import NUMBER, TEXT, TIME, Table
 @dataclass(frozen=True, kw_only=True)
 class PipelineShape:
     """What it does, in one line; `what` it writes and `why` it may be written twice, in words; `rows`, the code that
-    makes them of the DataFrame `payments`, and the `conf` that it needs; the `effect` that says the same in SQL, line
+    makes them of the DataFrame `payments`, and the `conf` that it needs; the `expected` that says the same in SQL, line
     by line; more lines of the `sink`, and more of the `input`."""
 
     summary: str
@@ -19,7 +19,7 @@ class PipelineShape:
     why: str
     table: Table
     rows: str
-    effect: tuple[str, ...]
+    expected: tuple[str, ...]
     mode: str = "append"
     conf: Mapping[str, str] = field(default_factory=dict)
     sink: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ SHAPES = {
             key="id",
         ),
         rows='rows = payments.selectExpr("id", "account", "cast(amount as decimal(18, 2)) as amount")',
-        effect=("select id, account, amount from ledger",),
+        expected=("select id, account, amount from ledger",),
     ),
     "window": PipelineShape(
         summary="totals of windows of ten seconds, by event time",
@@ -54,7 +54,7 @@ SHAPES = {
         rows=f"""windows = payments.groupBy(f.window("event_time", "10 seconds"))
 {_TOTALS}
     rows = totals.select(f.col("window.start").alias("starts"), "payments", "amount")""",
-        effect=(
+        expected=(
             "select time_bucket(interval '10 seconds', event_time) as starts,",
             "  count(*) as payments, sum(amount) as amount",
             "from ledger group by 1",
@@ -75,7 +75,7 @@ APPENDED = {
     windows = times.withWatermark("event_time", "10 seconds").groupBy(f.window("event_time", "10 seconds"))
 {_TOTALS}
     rows = totals.select(f.col("window.start").cast("timestamp_ntz").alias("starts"), "payments", "amount")""",
-        effect=(*_UPDATED.effect[:-1], "from ledger where not (_late or _open) group by 1"),
+        expected=(*_UPDATED.expected[:-1], "from ledger where not (_late or _open) group by 1"),
         mode="append",
         conf={"spark.sql.session.timeZone": '"UTC"'},
         sink=(

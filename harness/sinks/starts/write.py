@@ -25,10 +25,10 @@ guarantee: exactly-once
 input: {workload: transactions, records: 600, keys: 50, partitions: 3$input}     # or {replay: data/your.jsonl}
 schedule:
   - {when: {point: sink-committed, batch: 3}, do: kill driver}
-expect: $expect
+verdict: $expected
 timeout: 240s
 """)
-HELD = "held                            # of a broken twin you expect: {violated: [duplicated]}"
+HELD = "held                            # of a broken version: {violated: [duplicated]}"
 
 PIPELINE = Template('''\
 """$what into $where.
@@ -130,8 +130,8 @@ def _start(sink: str, shape: str) -> Start:
 
 
 def _scenario(name: str, start: Start, shape: PipelineShape) -> str:
-    expect = f"{{violated: [{', '.join(start.broken)}]}}" if start.broken else HELD
-    return SCENARIO.substitute(name=name, input=shape.input, expect=expect)
+    expected = f"{{violated: [{', '.join(start.broken)}]}}" if start.broken else HELD
+    return SCENARIO.substitute(name=name, input=shape.input, expected=expected)
 
 
 def _called(text: str, name: str) -> str:
@@ -144,8 +144,8 @@ def _pipeline(name: str, parts: Parts, shape: PipelineShape) -> str:
     sink = [
         "sink:",
         *(f"  {_called(line, name)}" for line in parts.sink),
-        "  effect: |",
-        *(f"    {line}" for line in shape.effect),
+        "  expected: |",
+        *(f"    {line}" for line in shape.expected),
     ]
     lines = [*parts.header, *sink, f"  key: [{shape.table.key}]", *(f"  {line}" for line in shape.sink)]
     return PIPELINE.substitute(

@@ -86,7 +86,7 @@ class RedisKey:
     about = About(
         name="redis",
         summary="a list or a hash in Redis whose entries are rows as JSON",
-        example="{redis: orders, effect: select id from ledger, key: [id]}",
+        example="{redis: orders, expected: select id from ledger, key: [id]}",
         options=Place,
     )
     component = "redis"

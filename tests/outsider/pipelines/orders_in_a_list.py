@@ -3,7 +3,7 @@
 # /// onceproof
 # args: ["{kafka.bootstrap}", "{topic}", "{checkpoint}"]
 # env: {REDIS: "{redis.url}", PREFIX: "{redis.prefix}"}
-# sink: {redis: orders, effect: "select id, shop from ledger", key: [id]}
+# sink: {redis: orders, expected: "select id, shop from ledger", key: [id]}
 # ///
 
 from __future__ import annotations

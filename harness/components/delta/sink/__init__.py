@@ -39,7 +39,7 @@ class Delta(AnyTable):
     about = About(
         name="delta",
         summary="a Delta table in the run's own folder of tables",
-        example="{delta: payments, effect: select id from ledger, key: [id]}",
+        example="{delta: payments, expected: select id from ledger, key: [id]}",
         options=Place,
     )
     component = "delta"

@@ -1,7 +1,7 @@
 """The files that Spark sees when it lists a folder, and what the names of folders say of the rows.
 
 Names that begin with `_` or `.` are hidden, and so is all below them; `_day=1` is a partition's folder all the same. A
-partition column is text, as the folder's name says it: who wants a date casts it in the effect.
+partition column is text, as the folder's name says it: who wants a date casts it in `expected`.
 
 Spark passes over a file in a plain subfolder without a word, and over one beside partitions. Some layouts it refuses,
 and some it reads otherwise than a table of the same folder is read. All of these are refused here.

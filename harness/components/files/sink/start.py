@@ -25,7 +25,7 @@ class Overwrite:
             why="A batch that runs twice does no harm: its folder has its number, and is written over as a whole.",
             options={"--output": f"{{files.path}}/{table.name}"},
             examples=f" --output /data/{table.name}",
-            # A listing has the batch as a column; no effect knows which batch closes a window.
+            # A listing has the batch as a column; no query over the ledger knows which batch closes a window.
             sink=(
                 f"files: {table.name}",
                 "reader: recursive     # listing: the folder's `batch` would be a column too",

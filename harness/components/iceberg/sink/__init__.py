@@ -45,7 +45,7 @@ class Iceberg(AnyTable):
     about = About(
         name="iceberg",
         summary="an Iceberg table in the run's own warehouse",
-        example="{iceberg: shop.payments, effect: select id from ledger, key: [id]}",
+        example="{iceberg: shop.payments, expected: select id from ledger, key: [id]}",
         options=Place,
     )
     component = "iceberg"

@@ -87,7 +87,7 @@ class Kafka(OfTopic):
     about = About(
         name="kafka",
         summary="a topic of the run's own in Kafka",
-        example='{kafka: payments, columns: "id bigint", effect: select id from ledger, key: [id]}',
+        example='{kafka: payments, columns: "id bigint", expected: select id from ledger, key: [id]}',
         options=Place,
     )
     component = "kafka"

@@ -41,7 +41,7 @@ class MariaDB(AnySqlTable):
     about = About(
         name="mariadb",
         summary="a table or a query in MariaDB",
-        example="{mariadb: payments, effect: select id from ledger, key: [id]}",
+        example="{mariadb: payments, expected: select id from ledger, key: [id]}",
         options=Place,
     )
     component = "mariadb"

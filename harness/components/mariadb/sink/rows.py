@@ -147,7 +147,7 @@ def _columns(connection: Any, target: str) -> tuple[SinkColumn, ...]:
     for name, found in described:
         if found is None:
             asked = f"the sink {short(target)} has a column {name} of a type that cannot be compared exactly"
-            raise UsageError(f"{asked}. Read the sink by a query that casts it, and cast it in the effect alike")
+            raise UsageError(f"{asked}. Read the sink by a query that casts it, and cast it in `expected` alike")
     return tuple(found for _, found in described if found is not None)
 
 

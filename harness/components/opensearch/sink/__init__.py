@@ -50,7 +50,7 @@ class OpenSearch:
     about = About(
         name="opensearch",
         summary="an index in OpenSearch whose documents are rows, as their clients sent them",
-        example="{opensearch: payments, effect: select id from ledger, key: [id]}",
+        example="{opensearch: payments, expected: select id from ledger, key: [id]}",
         options=Place,
     )
     component = "opensearch"

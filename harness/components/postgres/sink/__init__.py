@@ -45,7 +45,7 @@ class Postgres(AnySqlTable):
     about = About(
         name="postgres",
         summary="a table or a query in Postgres",
-        example="{postgres: payments, effect: select id from ledger, key: [id]}",
+        example="{postgres: payments, expected: select id from ledger, key: [id]}",
         options=Place,
     )
     component = "postgres"

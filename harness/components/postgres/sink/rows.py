@@ -221,7 +221,7 @@ def _column(name: str, type_: str, words: str, textual: bool, *, target: str) ->
     family = FAMILIES.get(type_, "text" if textual else "")
     if not family:
         asked = f"the sink {short(target)} has a column {name} of type {words}, which cannot be compared exactly"
-        raise UsageError(f"{asked}. Read the sink by a query that casts it, and cast it in the effect alike")
+        raise UsageError(f"{asked}. Read the sink by a query that casts it, and cast it in `expected` alike")
     return SinkColumn(name=name, type=words, family=family)
 
 

@@ -66,7 +66,7 @@ class Python:
     about = About(
         name="python",
         summary="rows that a function of your own reads, from a system that Onceproof does not know",
-        example="{python: readback:rows, within: 30s, effect: select id from ledger, key: [id], view: complete}",
+        example="{python: readback:rows, within: 30s, expected: select id from ledger, key: [id], view: complete}",
         options=Place,
     )
     component = "python"

@@ -35,5 +35,5 @@ def _cure(kind: pa.DataType) -> str:
     if t.is_null(kind):
         return "Say its type: `pyarrow.array(values, type)`"
     if t.is_decimal(kind):
-        return f"Cast it to decimal128({PRECISION_MAX}, scale), or to text here and in the effect"
-    return "Cast it to a plain type, here and in the effect alike"
+        return f"Cast it to decimal128({PRECISION_MAX}, scale), or to text here and in `expected`"
+    return "Cast it to a plain type, here and in `expected` alike"

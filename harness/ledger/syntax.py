@@ -1,4 +1,4 @@
-"""What DuckDB's syntax tree of an effect says of it, before any record is asked. Pure."""
+"""What DuckDB's syntax tree of `expected` says of it, before any record is asked. Pure."""
 
 from __future__ import annotations
 

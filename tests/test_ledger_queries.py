@@ -1,4 +1,4 @@
-"""The effect over the ledger: exact, closed to the world, bounded, and with words for every mistake."""
+"""`expected` over the ledger: exact, closed to the world, bounded, and with words for every mistake."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import effect
+from harness import ledger as queries
 from harness.checkers.cells import canonical
-from harness.effect import OWN_COLUMNS, Effects, Source, records, syntax
 from harness.errors import HarnessError, Interrupted, UsageError
+from harness.ledger import OWN_COLUMNS, Ledger, Source, records, syntax
 from harness.run_folder import database, ledger
 from harness.scenario.watermark import Watermark
 from tests.folders import COLUMNS, values
@@ -45,13 +45,13 @@ def source(tmp_path: Path) -> Path:
     return write(tmp_path / "source.parquet", [*records])
 
 
-def effects(source: Path, **changes: Any) -> Effects:
-    return Effects(Source(**{"parquet": source, "columns": SHAPE, **changes}), where="scenario `x`")
+def opened(source: Path, **changes: Any) -> Ledger:
+    return Ledger(Source(**{"parquet": source, "columns": SHAPE, **changes}), where="scenario `x`")
 
 
 @pytest.fixture
-def db(source: Path) -> Iterator[Effects]:
-    with effects(source) as made:
+def db(source: Path) -> Iterator[Ledger]:
+    with opened(source) as made:
         yield made
 
 
@@ -66,17 +66,17 @@ def db(source: Path) -> Iterator[Effects]:
         "read_text('/etc/hostname')",
     ],
 )
-def test_a_table_that_is_not_made_of_its_arguments_is_refused(db: Effects, table: str) -> None:
+def test_a_table_that_is_not_made_of_its_arguments_is_refused(db: Ledger, table: str) -> None:
     with pytest.raises(UsageError, match="which is not made of its arguments"):
         db.table(f"select * from {table}")
 
 
-def test_a_table_is_refused_whose_arguments_are_made_of_chance(db: Effects) -> None:
+def test_a_table_is_refused_whose_arguments_are_made_of_chance(db: Ledger) -> None:
     with pytest.raises(UsageError, match="asks random, which answers otherwise each time"):
         db.table("select * from range((100 * random())::bigint)")
 
 
-def test_rows_are_canonical_and_columns_have_families(db: Effects) -> None:
+def test_rows_are_canonical_and_columns_have_families(db: Ledger) -> None:
     table = db.table("select id, account, amount from ledger where id < 3")
     assert table.columns == ("id", "account", "amount")
     assert table.types == ("BIGINT", "VARCHAR", "DECIMAL(12,2)")
@@ -84,7 +84,7 @@ def test_rows_are_canonical_and_columns_have_families(db: Effects) -> None:
     assert sorted(table.rows) == [("0", "a0", "0"), ("1", "a1", "1.01"), ("2", "a2", "2.02")]
 
 
-def test_the_ledger_has_the_workloads_columns_and_its_own(db: Effects) -> None:
+def test_the_ledger_has_the_workloads_columns_and_its_own(db: Ledger) -> None:
     assert db.columns() == ("id", "account", "amount", *OWN_COLUMNS)
     row = db.table("select _partition, _offset, _timestamp_ms, _batch, value, key from ledger where id = 5").rows[0]
     assert row[:4] == ("1", "15", "1700000000015", None)
@@ -93,7 +93,7 @@ def test_the_ledger_has_the_workloads_columns_and_its_own(db: Effects) -> None:
 
 def test_a_workloads_column_may_be_called_key(source: Path) -> None:
     shape = (("key", "BIGINT", "cast(key as bigint) + 100"), ("Value", "VARCHAR", "key || '!'"))
-    with effects(source, columns=shape) as db:
+    with opened(source, columns=shape) as db:
         assert db.columns() == ("key", "Value", "_partition", "_offset", "_timestamp_ms", "_batch")
         assert db.table('select key, "Value" from ledger where _offset = 3').rows == [("101", "1!")]
 
@@ -104,7 +104,7 @@ def test_batches_come_from_ranges(source: Path) -> None:
         {"batch": 1, "ranges": {"0": [12, 12], "1": [15, 16]}, "committed": True},
         {"batch": 2, "ranges": {"0": [12, 30]}, "committed": False},
     ]
-    with effects(source, batches=batches) as db:
+    with opened(source, batches=batches) as db:
         rows = db.table("select _batch, _partition, list_sort(list(id))::varchar from ledger group by all").rows
         assert set(rows) == {
             ("0", "0", "[0, 2]"),
@@ -121,7 +121,7 @@ def test_batches_come_from_ranges(source: Path) -> None:
 
 def test_overlapping_batches_never_double_a_record(source: Path) -> None:
     batches = [{"batch": n, "ranges": {"0": [0, 60], "1": [n, 60 - n]}} for n in range(3)]
-    with effects(source, batches=[*batches, *batches]) as db:
+    with opened(source, batches=[*batches, *batches]) as db:
         assert db.size() == 20
 
 
@@ -130,22 +130,22 @@ def test_a_view_that_doubles_a_record_is_refused(source: Path, monkeypatch: pyte
     monkeypatch.setattr(records, "_TAKEN", careless)
     batches = [{"batch": n, "ranges": {"0": [0, 60]}} for n in range(2)]
     with pytest.raises(HarnessError, match="the view of scenario `x` has 30 records, its source 20"):
-        effects(source, batches=batches)
+        opened(source, batches=batches)
 
 
 def test_only_records_that_are_committed_count(source: Path) -> None:
-    with effects(source, committed={0: 12}) as db:
+    with opened(source, committed={0: 12}) as db:
         assert sorted(db.table("select id from ledger", committed=True).rows) == [("0",), ("2",)]
         assert (db.size(committed=True), db.size()) == (2, 20)
         assert db.table("select count(*) as n from ledger").rows == [("20",)]
-    with effects(source, committed={}) as db:
+    with opened(source, committed={}) as db:
         assert db.size(committed=True) == 0
-    with effects(source) as db:
+    with opened(source) as db:
         assert db.size(committed=True) == 20
 
 
 def test_origins_name_record_and_batch(source: Path) -> None:
-    with effects(source, batches=[{"batch": 4, "ranges": {"0": [0, 7]}}]) as db:
+    with opened(source, batches=[{"batch": 4, "ranges": {"0": [0, 7]}}]) as db:
         out = list(db.origins(("id", "amount")))
     assert out[:2] == [(("0", "0"), 0, 0, 4), (("2", "2.02"), 0, 6, 4)]
     assert out[-1] == (("19", "19.19"), 1, 57, None)
@@ -153,12 +153,12 @@ def test_origins_name_record_and_batch(source: Path) -> None:
 
 
 def test_an_empty_source_is_no_mistake(tmp_path: Path) -> None:
-    with effects(write(tmp_path / "s.parquet", [])) as db:
+    with opened(write(tmp_path / "s.parquet", [])) as db:
         assert (db.size(), db.table("select id from ledger").rows) == (0, [])
 
 
 def test_null_keys_and_values_stay_null(tmp_path: Path) -> None:
-    with effects(write(tmp_path / "s.parquet", [(0, 0, None, None)])) as db:
+    with opened(write(tmp_path / "s.parquet", [(0, 0, None, None)])) as db:
         assert db.table("select id, value, key from ledger").rows == [(None, None, None)]
 
 
@@ -194,7 +194,7 @@ def test_null_keys_and_values_stay_null(tmp_path: Path) -> None:
         ("null::bigint", "number", None),
     ],
 )
-def test_every_type_arrives_exactly(db: Effects, expression: str, family: str, text: str | None) -> None:
+def test_every_type_arrives_exactly(db: Ledger, expression: str, family: str, text: str | None) -> None:
     table = db.table(f"select {expression} as x from ledger where id < 2")
     assert table.families == (family,)
     assert set(table.rows) == {(text,)}
@@ -217,12 +217,12 @@ def test_a_double_arrives_with_every_bit(plain: duckdb.DuckDBPyConnection, numbe
 
 
 @pytest.mark.parametrize("kind", ["[1]", "{'a': 1}", "interval 1 day", "'1'::bit", "'10:00+01'::timetz"])
-def test_types_without_an_exact_text_are_refused_by_name(db: Effects, kind: str) -> None:
+def test_types_without_an_exact_text_are_refused_by_name(db: Ledger, kind: str) -> None:
     with pytest.raises(UsageError, match=r"has a column x of type .* which cannot be compared exactly"):
         db.table(f"select {kind} as x from ledger")
 
 
-def test_a_null_is_of_the_type_that_duckdb_gives_it(db: Effects) -> None:
+def test_a_null_is_of_the_type_that_duckdb_gives_it(db: Ledger) -> None:
     """DuckDB 1 makes it an INTEGER, DuckDB 2 leaves it without a type."""
     asked = "select null as x from ledger where id < 1"
     if db.shape(asked)[1] == ("INTEGER",):
@@ -249,10 +249,10 @@ def test_a_null_is_of_the_type_that_duckdb_gives_it(db: Effects) -> None:
         ("select cast(account as bigint) as x from ledger", "Could not convert"),
     ],
 )
-def test_a_wrong_effect_is_refused_with_duckdbs_words(db: Effects, sql: str, words: str) -> None:
+def test_a_wrong_query_is_refused_with_duckdbs_words(db: Ledger, sql: str, words: str) -> None:
     with pytest.raises(UsageError) as refusal:
         db.table(sql)
-    assert str(refusal.value).startswith("the effect of scenario `x` is no query that DuckDB can run: ")
+    assert str(refusal.value).startswith("`expected` of scenario `x` is no query that DuckDB can run: ")
     assert words in str(refusal.value)
     assert "columns of `ledger`: id, account, amount" in str(refusal.value)
     assert db.size() == 20
@@ -269,27 +269,27 @@ def test_a_wrong_effect_is_refused_with_duckdbs_words(db: Effects, sql: str, wor
         "(select id from ledger)",
     ],
 )
-def test_queries_may_be_written_as_one_likes(db: Effects, sql: str) -> None:
+def test_queries_may_be_written_as_one_likes(db: Ledger, sql: str) -> None:
     assert len(db.table(sql).rows) == 20
 
 
-def test_columns_without_names_or_with_one_name_can_be_read(db: Effects) -> None:
+def test_columns_without_names_or_with_one_name_can_be_read(db: Ledger) -> None:
     table = db.table("select id, id, count(*) from ledger where id = 1 group by all")
     assert (table.columns, table.rows) == (("id", "id", "count_star()"), [("1", "1", "1")])
 
 
-def test_a_column_is_called_as_the_query_calls_it(db: Effects) -> None:
+def test_a_column_is_called_as_the_query_calls_it(db: Ledger) -> None:
     assert db.table('select id as "ID", account as Account from ledger').columns == ("ID", "Account")
 
 
-def test_an_endless_effect_is_stopped(db: Effects, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effect, "SECONDS_MAX", 0.2)
+def test_an_endless_query_is_stopped(db: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "SECONDS_MAX", 0.2)
     endless = "with recursive r as (select 1 as n union all select n + 1 from r where n > 0) select max(n) as n from r"
     with pytest.raises(UsageError, match=r"it ran longer than 0\.2 s"):
         db.table(endless)
 
 
-def test_a_signal_ends_an_endless_effect_and_the_next_one_is_answered(db: Effects) -> None:
+def test_a_signal_ends_an_endless_query_and_the_next_one_is_answered(db: Ledger) -> None:
     endless = "with recursive r as (select 1 as n union all select n + 1 from r where n > 0) select max(n) as n from r"
 
     def stop(number: int, frame: object) -> None:
@@ -310,15 +310,15 @@ def test_a_column_that_does_not_fit_the_records_is_named(tmp_path: Path) -> None
     with pytest.raises(
         UsageError, match=r"asked the records of scenario `x` for the columns id, account, amount; DuckDB"
     ):
-        effects(path)
+        opened(path)
     bad = write(tmp_path / "b.parquet", [(0, 0, None, b"\xff\xfe")])
     with pytest.raises(UsageError, match="DuckDB said"):
-        effects(bad)
+        opened(bad)
 
 
 def test_no_source_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="asked for the source as read back"):
-        effects(tmp_path / "none.parquet")
+        opened(tmp_path / "none.parquet")
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_no_source_is_a_clear_error(tmp_path: Path) -> None:
         ("select 1 as id", False),
     ],
 )
-def test_a_plain_effect_takes_each_record_by_itself(db: Effects, sql: str, alone: bool) -> None:
+def test_a_plain_query_takes_each_record_by_itself(db: Ledger, sql: str, alone: bool) -> None:
     assert db.plain(sql) is alone
 
 
@@ -350,13 +350,13 @@ AT = "timestamp '2026-01-01' + id * interval '1 second'"
     "expression",
     [AT, f"coalesce({AT}, error('no time'))", f"(select max(t) from unnest([{AT}]) as l(t))", f"{AT} -- t"],
 )
-def test_a_time_of_each_record(db: Effects, expression: str) -> None:
+def test_a_time_of_each_record(db: Ledger, expression: str) -> None:
     assert db.no_time(expression) == ""
     assert len(db.timed(Watermark(of=AT, closes=expression))) == 20
 
 
 def test_several_rows_of_a_record_are_refused_where_no_name_tells_them(
-    db: Effects, monkeypatch: pytest.MonkeyPatch
+    db: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(syntax, "several", lambda tree, functions: "")
     assert db.no_time(f"unnest([{AT}, {AT}])") == "gives 2 rows for one record. Say one time of each record"
@@ -368,19 +368,19 @@ def test_several_rows_of_a_record_are_refused_where_no_name_tells_them(
 
 def test_over_no_record_one_of_nulls_stands_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(syntax, "several", lambda tree, functions: "")
-    with Effects(Source(parquet=None, columns=SHAPE), where="scenario `x`") as nothing:
+    with Ledger(Source(parquet=None, columns=SHAPE), where="scenario `x`") as nothing:
         assert nothing.no_time(AT) == ""
         assert nothing.no_time(f"unnest([{AT}, {AT}])").startswith("gives 2 rows")
 
 
 def test_two_ledgers_at_once_do_not_see_each_other(source: Path, tmp_path: Path) -> None:
     other = write(tmp_path / "other.parquet", [(0, 0, b"7", json.dumps(values(8)[7]).encode())])
-    with effects(source) as one, effects(other) as two:
+    with opened(source) as one, opened(other) as two:
         counts = [each.table("select count(*) as n from ledger").rows for each in (one, two, one)]
         assert counts == [[("20",)], [("1",)], [("20",)]]
         tables = "select count(*) from duckdb_tables() where table_name <> 'records'"
         assert one._db.execute(tables).fetchall() == [(0,)]
-    with effects(other) as again:
+    with opened(other) as again:
         assert again.size() == 1
 
 
@@ -397,6 +397,6 @@ def test_a_database_that_broke_is_replaced(source: Path, monkeypatch: pytest.Mon
     real = database._database.__wrapped__
     made: list[object] = [Broken()]
     monkeypatch.setattr(database, "_database", functools.cache(lambda process: made.pop() if made else real(process)))
-    with effects(source) as db:
+    with opened(source) as db:
         assert db.size() == 20
     assert not made

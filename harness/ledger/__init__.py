@@ -1,4 +1,4 @@
-"""What the sink holds if every record took effect once: the effect's SQL over the view `ledger`, in DuckDB.
+"""What the sink holds if every record took effect once: SQL over the view `ledger`, in DuckDB.
 
 The view has the workload's columns, then `_partition`, `_offset`, `_timestamp_ms`, `_batch` (NULL if unknown),
 `value` and `key`. The SQL is the user's: it runs in memory without files, network, extensions or settings to change,
@@ -21,13 +21,13 @@ from harness.checkers.cells import Row, canonical_rows
 from harness.checkers.closed_windows import Timed
 from harness.checkers.offset_ranges import REVERSED, Cut, Span, Spans
 from harness.checkers.schema_check import Column
-from harness.effect import syntax
-from harness.effect.families import FAMILY_OF, as_text, family_of
-from harness.effect.functions import known
-from harness.effect.records import HIDDEN
-from harness.effect.records import OWN_COLUMNS as OWN_COLUMNS
-from harness.effect.records import Source as Source
 from harness.errors import HarnessError, UsageError
+from harness.ledger import syntax
+from harness.ledger.families import FAMILY_OF, as_text, family_of
+from harness.ledger.functions import known
+from harness.ledger.records import HIDDEN
+from harness.ledger.records import OWN_COLUMNS as OWN_COLUMNS
+from harness.ledger.records import Source as Source
 from harness.run_folder.database import connection
 from harness.scenario.watermark import Watermark
 
@@ -59,7 +59,7 @@ class Table:
         return [Column(*each) for each in zip(self.columns, self.types, self.families, strict=True)]
 
 
-class Effects:
+class Ledger:
     """A connection to a closed DuckDB, with one run's ledger as temporary tables. Use it in a `with`; one thread at a
     time."""
 
@@ -67,7 +67,7 @@ class Effects:
         """`where` names the scenario in errors. Raises HarnessError if the ledger cannot be read, UsageError if a
         column of the workload does not fit the records."""
         self._where = where
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="onceproof-effect")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="onceproof-ledger")
         self._db = connection()
         self._view = ""
         self._shapes: dict[str, Shape] = {}
@@ -77,7 +77,7 @@ class Effects:
             self._close()
             raise
 
-    def __enter__(self) -> Effects:
+    def __enter__(self) -> Ledger:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -88,7 +88,7 @@ class Effects:
         self._db.close()
 
     def table(self, sql: str, *, committed: bool = False, batch: int | None = None, cut: Cut = WHOLE) -> Table:
-        """The effect over all records, or only those committed by the pipeline, of one batch, or of a cut.
+        """`expected` over all records, or only those committed by the pipeline, of one batch, or of a cut.
 
         Raises UsageError with DuckDB's words if the SQL is wrong."""
         self._narrow(committed=committed, batch=batch, cut=cut)
@@ -98,7 +98,7 @@ class Effects:
         shape = ", ".join(f"c{position}" for position in range(len(names)))
 
         def rows() -> list[Row]:
-            result = self._db.execute(f"select {', '.join(cells)} from ({self._bare(sql)}) as effect({shape})")
+            result = self._db.execute(f"select {', '.join(cells)} from ({self._bare(sql)}) as expected({shape})")
             out: list[Row] = []
             while part := result.fetchmany(FETCH_ROWS):
                 out += canonical_rows(part, families)
@@ -107,7 +107,7 @@ class Effects:
         return Table(columns=names, types=types, families=families, rows=self._asked(sql, rows))
 
     def shape(self, sql: str) -> Shape:
-        """Names and types of the effect's columns. Raises UsageError if it is not one query, or wrong."""
+        """Names and types of the columns of `expected`. Raises UsageError if it is not one query, or wrong."""
         # DuckDB is asked once: they depend on no record, and `ledger` has the same columns throughout.
         if sql not in self._shapes:
             self._shapes[sql] = self._described(sql)
@@ -117,7 +117,7 @@ class Effects:
 
         def columns() -> tuple[list[str], list[Any]]:
             if why := self._unsteady(self._tree(sql)):
-                raise UsageError(f"the effect of {self._where} {why}")
+                raise UsageError(f"`expected` of {self._where} {why}")
             query = self._bare(sql)
             described = self._db.execute(f"describe {query}").fetchall()
             # `describe` calls `id as "ID"` id.
@@ -127,7 +127,7 @@ class Effects:
         return tuple(names), tuple(str(row[1]) for row in described)
 
     def aggregates(self, sql: str) -> bool:
-        """Return whether the effect folds several records into one row: grouping, aggregate function, DISTINCT, or a
+        """Return whether `expected` folds several records into one row: grouping, aggregate function, DISTINCT, or a
         window."""
         return syntax.folded(self._tree(sql), known().aggregates)
 
@@ -159,7 +159,7 @@ class Effects:
         return syntax.unrounded(self._tree(sql), known().aggregates, self.columns())
 
     def extreme(self, sql: str, function: str) -> Table:
-        """The effect with the least or the greatest number (`min`, `max`) that went into each sum or average in
+        """`expected` with the least or the greatest number (`min`, `max`) that went into each sum or average in
         its place."""
         return self.table(self._query(json.dumps(syntax.instead(self._tree(sql), function))))
 
@@ -245,11 +245,11 @@ class Effects:
         return "" if count == 1 else f"gives {count} rows for one record. {ONE_TIME}"
 
     def names(self, sql: str) -> set[str]:
-        """The columns that the effect asks for, in small letters. Raises UsageError if it is not one query."""
+        """The columns that `expected` asks for, in small letters. Raises UsageError if it is not one query."""
         return syntax.named(self._tree(sql))
 
     def lacks(self, sql: str, flags: Collection[str]) -> bool:
-        """Return whether the effect is wrong over this ledger, even with `flags`. By a pattern or a join, it may ask
+        """Return whether `expected` is wrong over this ledger, even with `flags`. By a pattern or a join, it may ask
         for columns that it does not name."""
         given = "".join(f", false as {_quoted(each)}" for each in flags)
         asked = f"describe with ledger as (select *{given} from temp.ledger) select * from ({self._bare(sql)})"
@@ -341,16 +341,16 @@ class Effects:
         family = family_of(type_)
         if family is None:
             raise UsageError(
-                f"the effect of {self._where} has a column {name} of type {type_}, which cannot be compared exactly. "
-                "Cast it to a plain type, in the effect and in the sink's query alike"
+                f"`expected` of {self._where} has a column {name} of type {type_}, which cannot be compared exactly. "
+                "Cast it to a plain type, in `expected` and in the sink's query alike"
             )
         return family
 
     def _wrong(self, sql: str, words: str) -> UsageError:
         there = ", ".join(self.columns())
         return UsageError(
-            f"the effect of {self._where} is no query that DuckDB can run: {' '.join(words.split())}\n"
-            f"  effect: {' '.join(sql.split())}\n  columns of `ledger`: {there}"
+            f"`expected` of {self._where} is no query that DuckDB can run: {' '.join(words.split())}\n"
+            f"  expected: {' '.join(sql.split())}\n  columns of `ledger`: {there}"
         )
 
     def _asked(self, sql: str, work: Callable[[], Answer]) -> Answer:
@@ -360,7 +360,7 @@ class Effects:
         except duckdb.InterruptException as failure:
             raise self._wrong(sql, f"it ran longer than {SECONDS_MAX:g} s") from failure
         except duckdb.FatalException as failure:
-            raise HarnessError(f"DuckDB failed for good, not for this effect alone: {_words(failure)}") from failure
+            raise HarnessError(f"DuckDB failed for good, not for this `expected` alone: {_words(failure)}") from failure
         except REFUSALS as failure:
             raise self._wrong(sql, _words(failure)) from failure
 

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from harness.effect.syntax import CLOCK_WORDS
+from harness.ledger.syntax import CLOCK_WORDS
 from harness.run_folder.database import connection
 
 OUTSIDE = frozenset({"current_localtime", "current_localtimestamp", "current_setting"})
 """Clocks, and the machine's own settings: some versions of DuckDB call them consistent."""
 STEADY = frozenset({"error", "current_database", "current_schema"})
-"""What it does not call consistent, and is where an effect runs: there is one database with one schema."""
+"""What it does not call consistent, and is where `expected` runs: there is one database with one schema."""
 SEVERAL = frozenset({"unnest", "unlist"})
 TABLES = frozenset({"generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest"})
 """The functions after `from` whose rows are made of their arguments. The catalogue has no stability for these, and of
@@ -24,8 +24,8 @@ select function_name, function_type, macro_definition,
        stability = 'VOLATILE' or stability = 'CONSISTENT_WITHIN_QUERY' and varargs is null and len(parameters) = 0
 from duckdb_functions()
 """
-# What is consistent within a query is made of its arguments and of the session. Of a session's state, an effect's has
-# none that changes: no variable, one schema, and settings that are locked, the time zone among them. What takes no
+# What is consistent within a query is made of its arguments and of the session. Here a session has no state that
+# changes: no variable, one schema, and settings that are locked, the time zone among them. What takes no
 # argument is made of the clock.
 
 
