@@ -314,7 +314,7 @@ def test_a_sink_that_was_never_read_is_untested(folder: Folder) -> None:
 
 def test_a_sink_without_query_is_untested(folder: Folder) -> None:
     folder.claim(sinks=(replace(PER_RECORD, expected=None),))
-    assert "postgres payments has no effect to compare with" in judge(folder).reasons
+    assert "postgres payments has no `expected` to compare with" in judge(folder).reasons
 
 
 def test_no_sink_at_all_is_untested(folder: Folder) -> None:

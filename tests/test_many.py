@@ -35,7 +35,7 @@ BROKEN = Expected(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,))
 
 
 def asked(entry: str = "jobs/append.py", expected: Expected | None = None, **changes: Any) -> Scenario:
-    return sample.scenario(pipeline=Pipeline(entry=entry), expected=expected or Expected(), **changes)
+    return sample.scenario(pipeline=Pipeline(entry=entry), verdict=expected or Expected(), **changes)
 
 
 def seen(entry: str = "jobs/append.py", expected: Expected | None = None, **changes: Any) -> Seen:

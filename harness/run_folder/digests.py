@@ -1,6 +1,6 @@
 """`digests.json`: what a run folder held when the run had its verdict. A folder that differs is not read.
 
-    {"form": 9, "files": {"ledger/source.parquet": SHA-256, ...}, "digest": SHA-256 of the two before it}
+    {"form": 11, "files": {"ledger/source.parquet": SHA-256, ...}, "digest": SHA-256 of the two before it}
 
 It is written last of all, and has every file that a verdict or the page rests on. Logs and the page itself have no
 digest. It shows damage and edits; an attacker can write new digests.
@@ -22,7 +22,7 @@ from harness.run_folder import command, store
 from harness.run_folder.store import RunFolder
 
 DIGESTS = "digests.json"
-FORM = 10
+FORM = 11
 PLANNED = ("plan.json", "run.json", "scenario.yaml")
 """What a run can be run again from."""
 FILES = (*PLANNED, "history.jsonl", "verdict.json")
