@@ -37,7 +37,7 @@ def told(folder: Path, text: str) -> list[tuple[str, int, int, str]]:
 
 def test_a_wrong_query_is_told_at_its_place_beside_other_mistakes(tmp_path: Path) -> None:
     expected, guarantee = told(tmp_path, NAMED + WRONG + "guarantee: at-leest-once\n")
-    assert expected[:3] == ("s.yaml", 3, 29)
+    assert expected[:3] == ("s.yaml", 3, 31)
     assert expected[3].startswith(f"`expected` of sink {UNKNOWN}") and "columns of `ledger`: id, " in expected[3]
     assert "\n" not in expected[3]
     assert guarantee[:3] == ("s.yaml", 4, 12)
@@ -108,7 +108,7 @@ def test_the_columns_are_those_of_the_input(tmp_path: Path) -> None:
 )
 def test_a_query_fits_its_sink(tmp_path: Path, sink: str, said: str) -> None:
     (mistake,) = told(tmp_path, NAMED + f"sink: {{{sink}, key: [id]}}\n")
-    assert mistake[:3] == ("s.yaml", 3, 16 + sink.index("expected: ")) and said in mistake[3]
+    assert mistake[:3] == ("s.yaml", 3, 18 + sink.index("expected: ")) and said in mistake[3]
 
 
 def test_what_fits_is_no_mistake(tmp_path: Path) -> None:
@@ -214,13 +214,13 @@ def test_a_replayed_file_without_records_is_told_at_its_name(tmp_path: Path, tex
     assert mistake.text.startswith("asked to replay ") and said in mistake.text
 
 
-@pytest.mark.parametrize("effects", [False, True])
+@pytest.mark.parametrize("queries", [False, True])
 @pytest.mark.parametrize(
     ("column", "watermark", "where"),
     [("_partition", True, "sink[0].watermark"), ("_batch", False, "sink[0]"), ("_late", True, "sink[0]")],
 )
 def test_a_column_that_hides_where_a_record_lies_is_told_at_the_input_once(
-    tmp_path: Path, column: str, watermark: bool, where: str, ledger: bool
+    tmp_path: Path, column: str, watermark: bool, where: str, queries: bool
 ) -> None:
     home = project(tmp_path)
     (tmp_path / DATA).write_text(json.dumps({"id": 1, column: 3, "event_time": "2026-01-01T00:00:00"}), "utf-8")
@@ -228,12 +228,12 @@ def test_a_column_that_hides_where_a_record_lies_is_told_at_the_input_once(
     sink = f"{{postgres: t, expected: select id from ledger where not (_late or _open), key: [id]{closing}}}"
     path = home / "s.yaml"
     path.write_text(f"{NAMED}sink: [{sink}, {sink}]\ninput: {{replay: {DATA}}}\n", "utf-8")
-    if not ledger and where == "sink[0]":
+    if not queries and where == "sink[0]":
         # Nobody has asked for the columns of these yet.
         load(path)
         return
     with pytest.raises(ScenarioError) as failure:
-        load(path, queries=ledger)
+        load(path, queries=queries)
     (mistake,) = failure.value.mistakes
     assert (mistake.line, mistake.column) == (4, 17)
     columns = f"the columns id, {column}, event_time; {column} would hide where a record lies. Call them something else"
@@ -259,7 +259,7 @@ def test_a_wrong_query_in_a_header_is_told_there_and_once(tmp_path: Path) -> Non
     with pytest.raises(ScenarioError) as failure:
         load_all(paths, queries=True)
     (mistake,) = failure.value.mistakes
-    assert (Path(mistake.file).name, mistake.line, mistake.column) == (Path(ENTRY).name, 2, 31)
+    assert (Path(mistake.file).name, mistake.line, mistake.column) == (Path(ENTRY).name, 2, 33)
 
 
 def test_queries_are_tried_only_where_that_is_asked_for(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_a_query_is_whatever_duckdb_reads_as_one_query(tmp_path: Path, expected:
     )
 
 
-@pytest.mark.parametrize("effects", [False, True])
+@pytest.mark.parametrize("queries", [False, True])
 @pytest.mark.parametrize(
     "expected",
     [
@@ -303,10 +303,10 @@ def test_a_query_is_whatever_duckdb_reads_as_one_query(tmp_path: Path, expected:
     ],
 )
 def test_a_column_that_a_query_gives_without_naming_it_may_be_a_key(
-    tmp_path: Path, expected: str, ledger: bool
+    tmp_path: Path, expected: str, queries: bool
 ) -> None:
     text = NAMED + f"sink: {{postgres: t, expected: {json.dumps(expected)}, key: [id]}}\n"
-    load(written(tmp_path, text), queries=ledger)
+    load(written(tmp_path, text), queries=queries)
 
 
 @pytest.mark.parametrize(
