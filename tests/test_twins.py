@@ -87,9 +87,11 @@ MEANT = {
         for store in ("azure", "s3")
     },
     "sources/socket_before_offset_commit": Meant(
-        "sources/socket_at_most_once_before_offset_commit", READ_ONCE, frozenset({"guarantee"})
+        "sources/socket_at_most_once_before_offset_commit", READ_ONCE, frozenset({"guarantee"}), word=Word.UNTESTED
     ),
-    "sources/socket_mid_batch": Meant("sources/socket_at_most_once_mid_batch", READ_ONCE, frozenset({"guarantee"})),
+    "sources/socket_mid_batch": Meant(
+        "sources/socket_at_most_once_mid_batch", READ_ONCE, frozenset({"guarantee"}), word=Word.UNTESTED
+    ),
     "sources/socket_planned": Meant(
         "sources/socket_at_most_once_planned", NOTHING_EXPOSED, frozenset({"guarantee"}), word=Word.UNTESTED
     ),

@@ -230,9 +230,9 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
     yield from (words.Untested(why) for why in [facts.skips] if why)
     yield from (words.Untested(why, partial=True) for why in [facts.late] if why)
     yield from words.missed(run.steps, len(run.scenario.schedule))
-    # Where no attempt survived a step, nothing could run again or go on beyond.
-    ended = any(finding.kind is Kind.STALLED and finding.faults for finding in facts.violating)
-    yield from [] if facts.late or ended else _nothing_counts(run, facts.sinks, facts.exposures)
+    # A step that caused a violation was a test, whatever else it exposed.
+    caused = any(finding.faults for finding in facts.violating)
+    yield from [] if facts.late or caused else _nothing_counts(run, facts.sinks, facts.exposures)
     yield from words.uncompared(facts.counts, facts.planted, compared=_readable(run), lost=lost)
 
 

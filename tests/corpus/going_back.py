@@ -34,7 +34,6 @@ def went(run: RunBuilder, *offsets: int, hit: int, second: int | None = None) ->
         Kind.DUPLICATED,
         15,
         blame(2, point="batch-planned"),
-        said="step 1 (`kill driver`) does not count for postgres payments:",
         fits=None,
     ),
     twin=violated(DUPLICATED, 15, blame(1, point="batch-planned")),
@@ -57,7 +56,6 @@ def it_had_gone_back_before_the_fault(run: RunBuilder) -> Iterator[str]:
         Kind.DUPLICATED,
         15,
         blame(point="batch-planned"),
-        said="step 1 (`kill driver`) does not count for postgres payments:",
         fits=None,
     ),
 )
