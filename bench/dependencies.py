@@ -35,10 +35,10 @@ MORE_TESTS = (
     "cli",
     "delta_sink",
     "dependencies",
-    "expected",
     "functions",
     "iceberg_sink",
     "ledger",
+    "ledger_queries",
     "load_mistakes",
     "serve",
 )

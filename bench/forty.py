@@ -179,13 +179,13 @@ def scenario(name: str, case: Case) -> dict[str, Any]:
     sinks = case.sink if isinstance(case.sink, list) else [case.sink or PAYMENTS]
     out = {
         "name": name.replace("_", " "),
-        "why": f"predicted: {case.verdict}",
+        "why": f"predicted: {case.expected}",
         "pipeline": pipeline,
         "setup": {"postgres": case.setup},
         "sink": sinks,
         "input": {"workload": "transactions", "records": 600},
         "schedule": [*case.steps],
-        "verdict": case.verdict,
+        "verdict": case.expected,
         "timeout": "240s",
     }
     return out | ({"guarantee": case.guarantee} if case.guarantee else {})

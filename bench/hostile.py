@@ -42,7 +42,7 @@ def test_where_their_sizes_differ_the_total_is_wrong_without_faults_too(play: Pl
     same = ("--max-records", "50", "--lose", "2", "--lose-records", "20")
     verdict = play("total", *same, **TOTAL, schedule=[{"when": {"batch": 4}, "do": CRASH}], sink=COUNT).verdict
     assert (verdict.word, set(verdict.kinds())) == (Word.ERROR, {"wrong aggregate"})
-    assert "`expected` and pipeline do not fit" in said(verdict)
+    assert "expected rows and pipeline do not fit" in said(verdict)
 
 
 @pytest.mark.parametrize(("every", "word"), [(40, Word.INCONCLUSIVE), (2, Word.HELD)])

@@ -9,7 +9,7 @@ The only module of the harness that a pipeline may import, and none has to. It i
 Armed means: the environment variable `ONCEPROOF_FAILPOINTS` names a folder, and a file `NAME` (any batch) or
 `NAME@BATCH` is in it. A program that reaches an armed failpoint leaves a file `reached.NAME.PID` that holds the
 batch, and waits until it is killed, or the file that armed it is gone, or `HOLD_S` have passed. Of each failpoint that
-a process comes to, armed or not, a file `seen.NAME` tells, and `seen-in-task.NAME` where that is a worker of Spark's:
+a process comes to, armed or not, a file `seen.NAME` tells, and `seen-in-task.NAME` where that is in a task:
 `onceproof sweep` asks for them."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def reach(name: str, *, batch: int | None = None) -> None:
         with suppress(OSError):
             Path(folder).mkdir(exist_ok=True)
             Path(folder, f"{SEEN}{name}").touch()
-            if _in_worker():
+            if _in_task():
                 Path(folder, f"{SEEN_IN_TASK}{name}").touch()
     names = [name] if batch is None else [name, f"{name}@{batch}"]
     armed = next((path for path in (Path(folder, n) for n in names) if path.exists()), None)
@@ -56,10 +56,10 @@ def reach(name: str, *, batch: int | None = None) -> None:
         pause.wait(0.01)
 
 
-def _in_worker() -> bool:
-    """Return whether this process runs tasks for Spark: it is `pyspark.daemon`, or forked from it."""
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
-    return spec is not None and spec.name.startswith("pyspark.")
+def _in_task() -> bool:
+    """Return whether this process runs a task of Spark's. What has not loaded Spark runs none."""
+    spark = sys.modules.get("pyspark")
+    return spark is not None and spark.TaskContext.get() is not None
 
 
 def seen(folder: Path) -> dict[str, bool]:

@@ -1,4 +1,4 @@
-"""Ledger that put the same question to the same ledger once, whichever test asks: for tests of many run folders whose
+"""Queries that put the same question to the same ledger once, whichever test asks: for tests of many run folders whose
 records are alike. What is kept are DuckDB's answers; nothing of ours is passed over but what puts the question.
 """
 

@@ -271,17 +271,16 @@ class Folder:
         holds = injected.planned * self.batch_size if injected.holds is None else injected.holds
         columns = tuple((c["name"], c["type"], c["expression"]) for c in self.columns or ())
         path = self.path / "ledger" / "source.parquet"
-        ledger = tuple(
+        queries = tuple(
             None if sink.kind == "console" else sink.expected or "from ledger" for sink in self.scenario.sinks
         )
-        names = [() if sql is None else tuple(n for n, _, _ in self._types(at)) for at, sql in enumerate(ledger)]
-        asked = (path.read_bytes(), columns, ledger, tuple(names), holds)
+        names = [() if sql is None else tuple(n for n, _, _ in self._types(at)) for at, sql in enumerate(queries)]
+        asked = (path.read_bytes(), columns, queries, tuple(names), holds)
         # Many runs have the same records: DuckDB is asked once for all of them.
         if asked not in _HONEST:
-            with Ledger(Source(parquet=path, columns=columns), where="by hand") as open_effects:
+            with Ledger(Source(parquet=path, columns=columns), where="by hand") as ledger:
                 made = [
-                    None if sql is None else open_effects.table(sql, cut=Cut(only=(Span(0, 0, holds),)))
-                    for sql in ledger
+                    None if sql is None else ledger.table(sql, cut=Cut(only=(Span(0, 0, holds),))) for sql in queries
                 ]
             _HONEST[asked] = [
                 None if table is None else _ordered(table, wanted) for table, wanted in zip(made, names, strict=True)

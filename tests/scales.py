@@ -52,7 +52,7 @@ _ANSWERS: dict[str, dict[Any, Any]] = {}
 
 
 class Remembered(Ledger):
-    """Ledger over a small ledger. The same question has the same answer, so it is put once, by whichever test; the
+    """Queries over a small ledger. The same question has the same answer, so it is put once, by whichever test; the
     ledger is made when there is a new one."""
 
     def __init__(self, make: Callable[[], Ledger], *, ledger: str) -> None:

@@ -71,7 +71,7 @@ def test_a_wrong_query_is_no_violation(play: Play) -> None:
     to = {"postgres": "payments", "expected": expected, "key": ["id"]}
     result = play("payments", "--once", setup=ONCE, sink=to)
     assert (result.verdict.word, set(result.verdict.kinds())) == (Word.ERROR, {"corrupted"})
-    assert "`expected` and pipeline do not fit" in said(result.verdict)
+    assert "expected rows and pipeline do not fit" in said(result.verdict)
     assert blamed(result.verdict.findings) == {()}
     right = play.claimed(result, expected="select id, account, amount from ledger")
     assert (right.word, right.findings) == (Word.HELD, ())

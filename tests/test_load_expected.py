@@ -1,4 +1,4 @@
-"""Ledger that are tried while a scenario is read: each mistake at its own line, beside all others of the file."""
+"""Queries that are tried while a scenario is read: each mistake at its own line, beside all others of the file."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_of_windows_the_ledger_says_which_records_are_late(tmp_path: Path) -> No
 
 
 WINDOWED = (
-    "sink: {postgres: t, expected: EFFECT, key: [id], watermark: {of: event_time, closes: event_time, mode: MODE}}\n"
+    "sink: {postgres: t, expected: QUERY, key: [id], watermark: {of: event_time, closes: event_time, mode: MODE}}\n"
 )
 
 
@@ -146,7 +146,7 @@ WINDOWED = (
     ],
 )
 def test_a_query_may_ask_for_late_records_without_naming_them(tmp_path: Path, expected: str, mode: str) -> None:
-    text = WINDOWED.replace("EFFECT", json.dumps(expected)).replace("MODE", mode)
+    text = WINDOWED.replace("QUERY", json.dumps(expected)).replace("MODE", mode)
     load(written(tmp_path, NAMED + text), queries=True)
 
 
@@ -160,7 +160,7 @@ def test_a_query_may_ask_for_late_records_without_naming_them(tmp_path: Path, ex
     ],
 )
 def test_a_query_that_does_not_ask_for_them_is_refused(tmp_path: Path, expected: str, lacking: str) -> None:
-    text = WINDOWED.replace("EFFECT", json.dumps(expected)).replace("MODE", "append")
+    text = WINDOWED.replace("QUERY", json.dumps(expected)).replace("MODE", "append")
     assert told(tmp_path, NAMED + text)[0][3].startswith(
         f"sink.expected does not ask for {lacking}, and counts records"
     )

@@ -329,7 +329,7 @@ CASES = [
         ],
     ),
     Case(
-        "sink without effect and key",
+        "sink without expected rows and key",
         PIPELINE + "sink: {postgres: t}\n",
         [
             "3:7: sink.expected is missing: the SQL over `ledger` that gives the rows it should hold",
@@ -653,6 +653,21 @@ CASES = [
             "4:1: unknown key 'expect': it is called verdict now",
         ],
     ),
+    Case(
+        "expected kinds under a key with a slip in it",
+        GOOD + "verdict: {violatd: [lost]}\n",
+        ["4:11: unknown key 'verdict.violatd'; did you mean 'violated'?"],
+    ),
+    Case(
+        "expected beside a key with a slip in it",
+        GOOD + "verdict: {violated: [lost], without_fault: true}\n",
+        ["4:29: unknown key 'verdict.without_fault'; did you mean 'without_faults'?"],
+    ),
+    Case(
+        "expected elsewhere, of a schedule",
+        GOOD + "verdict: {default: held}\n",
+        ["4:11: unknown key 'verdict.default': crash points are named for a sweep; add `crash_points: all`"],
+    ),
     Case("expected no kind", GOOD + "verdict: {violated: []}\n", ["4:21: verdict.violated names no kind of finding"]),
     Case(
         "expected violated, bare",
@@ -674,7 +689,7 @@ CASES = [
     Case(
         "expected a word in a mapping",
         GOOD + "verdict: {word: held}\n",
-        ["4:17: unknown key 'verdict.word'. Crash points are named for a sweep: add `crash_points: all`"],
+        ["4:11: unknown key 'verdict.word': crash points are named for a sweep; add `crash_points: all`"],
     ),
     Case(
         "expected a kind twice",

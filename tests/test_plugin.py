@@ -548,6 +548,7 @@ def test_other_peoples_files_are_left_alone(pytester: pytest.Pytester, project: 
     ("text", "at_home", "answer"),
     [
         ("pipeline: a\nverdict: held\n", False, (True, False)),
+        ("pipeline: a\nexpect: held\n", False, (True, False)),
         ("pipeline: a\r\nverdict: held\r\n", False, (True, False)),
         ("\ufeffpipeline: a\nverdict: held\n", False, (True, False)),
         ("pipeline:\n  entry: a\nschedule:\n  - {}\n", True, (True, False)),

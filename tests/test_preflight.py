@@ -198,12 +198,12 @@ def test_many_shuffle_partitions_on_few_cores_are_told_early(conf: dict[str, str
 class Late:
     """A scenario of several sinks, and what a server would say of each when it is asked."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *ledger: str | None) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *queries: str | None) -> None:
         self.scenario = scenario(folder, PLAIN)
         (one,) = self.scenario.sinks
-        self.scenario = replace(self.scenario, sinks=tuple(replace(one, expected=expected) for expected in ledger))
+        self.scenario = replace(self.scenario, sinks=tuple(replace(one, expected=expected) for expected in queries))
         self.workload = make(self.scenario.input, seed=1, root=folder)
-        self.says: list[tuple[SinkColumn, ...] | Exception | None] = [None for _ in ledger]
+        self.says: list[tuple[SinkColumn, ...] | Exception | None] = [None for _ in queries]
         self.asked: list[int] = []
         self.looked: set[int] = set()
         monkeypatch.setattr(preflight, "columns", self.columns)

@@ -16,8 +16,8 @@ from harness.history import Line, QueryStarted, TaskEnded, TaskStarted
 from harness.judge import Judged, judged
 from harness.judge.ran_again import Ran, in_the_driver, ran_again
 from harness.scenario import Expected, Guarantee, Kind, Sink, Word
-from harness.snapshot import ENDED
-from tests.corpus.run_builder import Moment, RunBuilder, blame, run_builder
+from harness.snapshot import ENDED, Batch, Query
+from tests.corpus.run_builder import CHECKPOINT, Moment, RunBuilder, blame, run_builder
 from tests.folders import PER_RECORD, STEP, TOTALS, TYPES
 
 pytestmark = pytest.mark.usefixtures("asked_once")
@@ -180,6 +180,27 @@ def test_a_step_that_no_attempt_survives_was_a_test(ruled: Callable[[Build], Jud
     found = ruled(build)
     assert found.verdict.as_expected, found.verdict.reasons
     assert told(found) == (Word.VIOLATED, {Kind.STALLED: 1}, {blame(1)})
+
+
+def test_a_step_that_caused_a_violation_was_a_test(ruled: Callable[[Build], Judged]) -> None:
+    """The batch is in the sink, and the next attempt begins beyond it. Lines that the driver had received are lost."""
+
+    def build(run: RunBuilder) -> None:
+        run.injection(1, point="sink-committed", holds=20, again=2)
+        taken = [(0, 10), (10, 20), (25, 30), (30, 40)]
+        run.batches = [
+            Batch(batch=n, ranges={0: each}, committed=True, attempts=(1 if n < 2 else 2,))
+            for n, each in enumerate(taken)
+        ]
+        run.queries = [Query(checkpoint=CHECKPOINT, batches=tuple(run.batches), first={1: 0, 2: 2})]
+        run.tables = [run.rows((0, 20), (25, 40))]
+        run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(LOST,)))
+
+    found = ruled(build)
+    assert told(found) == (Word.VIOLATED, {LOST: 5}, {blame(1)})
+    assert found.verdict.as_expected
+    assert (found.verdict.reasons, found.verdict.exposures) == ((), ())
+    assert "no step counts" not in words(found)
 
 
 def emptied(run: RunBuilder, *rest: tuple[int, int]) -> None:

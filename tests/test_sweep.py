@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from importlib.machinery import ModuleSpec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -398,13 +397,13 @@ def test_a_process_leaves_the_names_of_the_failpoints_that_it_comes_to(
     failpoint.reach("unasked")
     monkeypatch.setenv(failpoint.FOLDER, str(folder))
     failpoint.reach("in-driver")
-    monkeypatch.setattr(sys.modules["__main__"], "__spec__", ModuleSpec("pyspark.daemon", None))
+    monkeypatch.setattr(pyspark.TaskContext, "get", lambda: pyspark.TaskContext())
     failpoint.reach("in-task", batch=3)
     assert failpoint.seen(folder) == {"in-driver": False, "in-task": True}
 
 
 def test_the_commit_of_a_sink_with_a_log_of_its_own_is_a_crash_point() -> None:
-    history = lines(planned(1), *both(Op.RENAME, "commits/1"))
+    history = lines(planned(1, query="a"), planned(1, query="b"), *both(Op.RENAME, "commits/1", "a"))
     sinks = tuple(Sink(kind="delta", target=name, expected="select id from ledger", query=name) for name in ("a", "b"))
     scenario = replace(SCENARIO, sinks=sinks)
     seen = found(history, scenario, MEANS, Passed(commit_logs=["a", "b"])).cells
@@ -413,6 +412,26 @@ def test_the_commit_of_a_sink_with_a_log_of_its_own_is_a_crash_point() -> None:
         ("sink-committing, a", "kill driver"), ("sink-committing, b", "kill driver"),
     ]  # fmt: skip
     assert not [cell for cell in found(history, SCENARIO, MEANS).cells if "sink-committing" in cell.place]
+
+
+def test_several_sinks_of_one_query_have_one_commit_to_crash() -> None:
+    history = lines(planned(1), *both(Op.RENAME, "commits/1"))
+    for logs in ([None, None], ["a", "a"], ["a"]):
+        scenario = replace(SCENARIO, sinks=tuple(Sink(kind="delta", target="t", query=name) for name in logs))
+        seen = found(history, scenario, MEANS, Passed(commit_logs=logs), pairs=True).cells
+        own = [cell for cell in seen if cell.place == "sink-committing"]
+        assert [cell.first for cell in own] == [False, True], logs
+        assert "sink-committing, then before rename of commits" in {cell.place for cell in seen}
+
+
+def test_of_several_executors_none_is_known_to_stand_at_a_failpoint() -> None:
+    history, passed = lines(planned(1)), Passed(failpoints={"in-task": True})
+    two = replace(SCENARIO, pipeline=replace(SCENARIO.pipeline, executors=2))
+    faults = {
+        many: {cell.fault for cell in found(history, each, MEANS, passed).cells if cell.place == "failpoint in-task"}
+        for many, each in ((1, SCENARIO), (2, two))
+    }
+    assert faults[1] - faults[2] == {"kill executor"}
 
 
 def test_a_cell_has_of_its_run_what_its_own_steps_did() -> None:

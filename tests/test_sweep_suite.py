@@ -398,6 +398,10 @@ def test_two_sweeps_of_one_name_are_refused_when_they_are_collected(
         ("verdict: untested", "verdict: untested is for a schedule, or for single crash points"),
         ("verdict: {violated: [lost], without_faults: true}", "a pipeline that is wrong without faults is not swept"),
         ("verdict: {violated: [lost], x: held}", "verdict names each crash point that is not held"),
+        ("verdict: {at: {x: held}}", "unknown key 'verdict.at': what it names belongs under verdict itself"),
+        ("verdict: {default: untested}", "verdict.default must be one of held, not 'untested'"),
+        ("verdict: {defalt: held}", "unknown key 'verdict.defalt'; did you mean 'default'?"),
+        ("verdict: {after rename of commits, a: held}", "says nothing; a comma ends a value inside { }"),
         ("schedule: []", "a scenario has crash_points or a schedule: leave out one of them"),
         ("verdict: {x: {violated: []}}", "verdict.x.violated names no kind of finding"),
         (
@@ -418,5 +422,5 @@ def test_what_a_sweep_cannot_answer_is_a_mistake_of_the_file(playing: Path, line
 def test_crash_points_in_the_verdict_of_a_schedule_are_a_mistake(playing: Path) -> None:
     path = file(playing, "orders", TABLE)
     path.write_text(path.read_text().replace("crash_points: all\n", ""))
-    with pytest.raises(ScenarioError, match=r"'verdict\.sink-committed'\. Crash points are named for a sweep"):
+    with pytest.raises(ScenarioError, match=r"'verdict\.sink-committed': crash points are named for a sweep"):
         load(path)

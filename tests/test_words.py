@@ -195,8 +195,8 @@ def test_a_hit_that_exposes_only_loss_says_so() -> None:
 
 
 def test_a_hit_with_nothing_shown_is_inconsequential_and_says_why() -> None:
-    assert lines_of(sample.loss(why="x", note="none of its 100 records pass `expected`")) == [
-        "exposed, does not count: postgres payments: none of its 100 records pass `expected`",
+    assert lines_of(sample.loss(why="x", note="none of its 100 records has an expected row")) == [
+        "exposed, does not count: postgres payments: none of its 100 records has an expected row",
         "only a loss was exposed",
         "does not count: nothing that was exposed would be seen",
     ]

@@ -66,7 +66,7 @@ def _opened(*words: str) -> re.Pattern[str]:
 
 
 QUERY = _opened(*QUERY_WORDS)
-EFFECT = _opened(*QUERY_WORDS, "from")
+LEDGER_QUERY = _opened(*QUERY_WORDS, "from")
 
 
 @dataclass(frozen=True)
@@ -325,7 +325,7 @@ def _spark_line(value: object) -> str:
 
 
 def _query(value: object) -> str:
-    if isinstance(value, str) and EFFECT.match(value):
+    if isinstance(value, str) and LEDGER_QUERY.match(value):
         return value
     raise refusal(A_QUERY, value)
 
@@ -347,7 +347,7 @@ Line = Annotated[str, typed(_line, A_LINE, type="string", minLength=1, maxLength
 Template = Annotated[
     str, typed(_template, "a text; placeholders may stand in it", type=["string", "number", "boolean"])
 ]
-Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{EFFECT.pattern}")]
+Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{LEDGER_QUERY.pattern}")]
 Progress = Annotated[str, typed(_progress, A_PROGRESS, type="string", minLength=1)]
 Queried = Annotated[str, typed(_queried, "a component, or a part of one", type="string")]
 Kept = Annotated[str, typed(_kept, "a component, or a part of one", type="string")]

@@ -14,8 +14,8 @@
    candidates. None: where baseline runs are clean, it is attributed to the only step, or to those that touched it.
 5. Baseline. Up to three runs without faults; what they show alike is "also without faults". No violated without one.
 6. The guarantee is read once: at-least-once drops reprocessing, at-most-once drops loss, exactly-once none.
-7. The word. The worst of all sinks. A run is a test where a step counts in one of them; a note names the others. An
-   error of one sink never hides a violation of another.
+7. The word. The worst of all sinks. A run is a test where a step counts in one of them, or caused a violation; a note
+   names the others. An error of one sink never hides a violation of another.
 """
 
 from __future__ import annotations
@@ -331,5 +331,6 @@ def _notes(facts: Facts) -> Iterator[str]:
     )
     counting = {sink.examined.name: any(step.counting for step in sink.exposed) for sink in read}
     if any(counting.values()):
-        left = [name for name, counts in counting.items() if not counts]
+        broken = {finding.sink for finding in facts.violating if finding.faults}
+        left = [name for name, counts in counting.items() if not counts and name not in broken]
         yield from (f"{name} was not put to the test: no step counts there" for name in left)

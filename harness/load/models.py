@@ -19,6 +19,7 @@ from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Registry
+from harness.scenario import Word
 from harness.scenario.watermark import OutputMode
 from harness.sinks import SINKS
 from harness.sources import SOURCES
@@ -125,7 +126,9 @@ class VerdictShape(OutcomeShape):
     """What the verdict should be: a bare word, or the exact kinds of finding; of a sweep also by crash point."""
 
     others: ClassVar[str] = "at"
-    default: Annotated[v.PlainWord, Field(None, description="of a sweep, at the crash points that are not named")]
+    default: Annotated[
+        Word, v.choice((Word.HELD,)), Field(None, description="of a sweep, at the crash points that are not named")
+    ]
     at: Annotated[dict[str, OutcomeShape], Field(None, description="of a sweep, by the name of a crash point")]
     without_faults: Annotated[v.Flag, Field(None, description="true when the violation shows without faults too")]
 

@@ -6,6 +6,7 @@ own; what could not be read is simply absent from `values`, and was reported.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin
@@ -22,6 +23,7 @@ from harness.load.yaml_tree import Node
 
 RENAMED = {"expect": "verdict", "effect": "expected"}
 """Keys of versions before."""
+QUOTE = "; a comma ends a value inside { }: put quotes around it"
 
 
 @dataclass
@@ -99,21 +101,34 @@ def read(node: Node, shape: type[Shape], *, file: str, path: str, mistakes: list
     if node.items is None:
         section.wrong(f"{path or 'the top level'} must be a mapping, not {seen(node.plain())}")
         return None
-    if shape.others and (names := {key: each for key, each in node.items.items() if key not in fields}):
-        by_name(section, shape.others, Node(node.line, node.column, items=names, keys=node.keys), shape, path=path)
+    names = {key: each for key, each in node.items.items() if shape.others and named(key, shape, fields)}
+    if names:
+        by_name(section, shape.others, Node(node.line, node.column, items=names), shape, path=path)
     for key, value in node.items.items():
         if key in fields:
             take(section, key, value, shape, path=path if bare else joined(path, key))
-        elif not shape.others:
+        elif key not in names:
             line, column = node.keys[key]
-            hint = f": it is called {RENAMED[key]} now" if RENAMED.get(key) in fields else did_you_mean(key, fields)
-            quote = "; a comma ends a value inside { }: put quotes around it" if " " in key or ")" in key else ""
-            words = f"unknown key {joined(path, seen(key)[1:-1])!r}{hint or quote}"
+            words = f"unknown key {joined(path, seen(key)[1:-1])!r}{hint(key, fields, shape, path=path)}"
             mistakes.append(Mistake(file, line, column, words))
     for key, name in fields.items():
         if shape.model_fields[name].is_required() and not section.has(key):
             section.wrong(f"{joined(path, key)} is missing")
     return section
+
+
+def named(key: str, shape: type[Shape], fields: Collection[str]) -> bool:
+    """Return whether a key is a name, of a shape that has them: not a known key, nor one with a slip in it."""
+    return key not in (*fields, shape.others) and (" " in key or not did_you_mean(key, fields))
+
+
+def hint(key: str, fields: Collection[str], shape: type[Shape], *, path: str) -> str:
+    """Return what may be meant by an unknown key, in words; empty if nothing is."""
+    if RENAMED.get(key) in fields:
+        return f": it is called {RENAMED[key]} now"
+    if shape.others and key == shape.others:
+        return f": what it names belongs under {path} itself"
+    return did_you_mean(key, fields) or (QUOTE if " " in key or ")" in key else "")
 
 
 def take(section: Section, key: str, node: Node, shape: type[Shape], *, path: str) -> None:
@@ -152,10 +167,12 @@ def by_name(section: Section, key: str, node: Node, shape: type[Shape], *, path:
     """Read sections whose keys are names, as the field `key` of a shape has them."""
     inner, _ = nested(shape.model_fields[key])
     assert inner is not None and node.items is not None
-    parts = {
-        name: read(each, inner, file=section.file, path=joined(path, name), mistakes=section.mistakes)
-        for name, each in node.items.items()
-    }
+    parts = dict[str, Section | None]()
+    for name, each in node.items.items():
+        if each.items is None and each.text is None and each.elements is None:
+            section.wrong(f"{joined(path, name)} says nothing{QUOTE if ' ' in name else ''}", name)
+        else:
+            parts[name] = read(each, inner, file=section.file, path=joined(path, name), mistakes=section.mistakes)
     section.values[key] = {name: part for name, part in parts.items() if part is not None}
 
 

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 MODELINE = re.compile(r"^#\s*yaml-language-server:\s*\$schema=\S*scenario\.schema\.json", re.MULTILINE)
 TOP_KEY = re.compile(r"^([a-z_]+)[ \t]*:(?:\s|$)", re.MULTILINE)
-OURS = frozenset({"pipeline", "verdict", "schedule", "crash_points", "guarantee", "sink", "input"})
+VERDICT = frozenset({"verdict", "expect"})
+"""The key as it is, and as it was: the loader refuses the old one, which must not be passed over."""
+OURS = VERDICT | {"pipeline", "schedule", "crash_points", "guarantee", "sink", "input"}
 HEAD_BYTES = 64 * 1024
 
 
@@ -57,7 +59,7 @@ def recognise(path: Path, *, at_home: bool) -> tuple[bool, bool]:
     if MODELINE.search(head[:2000]):
         return True, False
     keys = OURS.intersection(TOP_KEY.findall(head))
-    if "pipeline" in keys and ("verdict" in keys or (at_home and len(keys) > 1)):
+    if "pipeline" in keys and (keys & VERDICT or (at_home and len(keys) > 1)):
         return True, False
     return False, at_home and len(keys) > 2
 

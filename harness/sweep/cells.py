@@ -89,13 +89,15 @@ def found(
     begun = {(query, min(batch for each, batch in taken if each == query)) for query, _ in taken}
     every = [*_inside(scenario, [*passed.failpoints])]
     inside = [when for place, when in enumerate(every) if when not in every[:place]]
-    own = [at_point(CrashPoint.SINK_COMMITTING, batch=None, query=query) for query in passed.commit_logs if taken]
+    several = len({query for query, _ in taken}) > 1
+    logs = dict.fromkeys(query if several else None for query in passed.commit_logs if taken)
+    own = [at_point(CrashPoint.SINK_COMMITTING, batch=None, query=query) for query in logs]
     whens = {first: (*_operations(history, begun if first else taken), *own, *inside) for first in (False, True)}
     cells = [
         Cell(steps=(Step(when=when, do=do),), first=first)
         for first in whens
         for when in whens[first]
-        for do in _faults(scenario, when, means, in_task=_in_task(when, passed))
+        for do in _faults(scenario, when, means, in_task=_in_task(when, passed, scenario))
         if _plain(do) or (not first and (when.point is CrashPoint.BATCH_PLANNED or when in inside))
     ]
     cells = [cell for cell in cells if not _refused(cell.steps[0], scenario)]
@@ -113,7 +115,7 @@ def _refused(step: Step, scenario: Scenario) -> bool:
 def _follows(one: Trigger, two: Trigger) -> bool:
     """Return whether the attempt after a crash at one place comes to another place in the same batch. It does not plan
     again what is planned, nor run again what is committed."""
-    if one.query != two.query or one.point is CrashPoint.BATCH_COMMITTED:
+    if (one.query and two.query and one.query != two.query) or one.point is CrashPoint.BATCH_COMMITTED:
         return False
     planning = (CrashPoint.BATCH_PLANNING, CrashPoint.BATCH_PLANNED)
     return one.point is CrashPoint.BATCH_PLANNING or two.point not in planning
@@ -154,8 +156,10 @@ def _inside(scenario: Scenario, failpoints: Sequence[str]) -> Iterator[Trigger]:
             yield replace(when, batch=None)
 
 
-def _in_task(when: Trigger, passed: Passed) -> bool:
-    return has(TRIGGERS[when.kind], Trait.IN_PROGRAM) and passed.failpoints.get(str(when.value), False)
+def _in_task(when: Trigger, passed: Passed, scenario: Scenario) -> bool:
+    """Return whether a task of the only executor comes to it. Of several, another one may be killed."""
+    alone = scenario.pipeline.executors == 1 and has(TRIGGERS[when.kind], Trait.IN_PROGRAM)
+    return alone and passed.failpoints.get(str(when.value), False)
 
 
 def _faults(scenario: Scenario, when: Trigger, means: Collection[Means], *, in_task: bool) -> Iterator[Fault]:

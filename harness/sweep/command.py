@@ -127,7 +127,8 @@ def _plan(watched: Watched, options: Options) -> str:
     runs = packed(watched.scenario, cells, range(len(cells)), watched.found.first_batch)
     jobs = jobs_of(options, [run.scenario for run in runs])
     minutes = sum(map(watched.run_s, runs)) / jobs / 60
-    return f"{watched.scenario.name}: {len(cells)} cells in {len(runs)} runs, about {minutes:.0f} minutes"
+    left = f"; {watched.left_out} left out by crash_points" if watched.left_out else ""
+    return f"{watched.scenario.name}: {len(cells)} cells in {len(runs)} runs, about {minutes:.0f} minutes{left}"
 
 
 def swept(watched: Watched, stack: Stack, suite: Suite, *, until_s: float = inf, smaller: bool = False) -> Answer:

@@ -1,6 +1,6 @@
 """A run folder made by hand for one case: batches of any size, several queries, sinks that could not be read.
 
-A `RunBuilder` is an honest run until it is changed: every sink holds its effect, every hit finds the sinks as a
+A `RunBuilder` is an honest run until it is changed: every sink holds its expected rows, every hit finds the sinks as a
 pipeline in order would have them, and the next attempt goes on with the batch that was hit.
 """
 

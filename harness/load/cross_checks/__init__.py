@@ -22,8 +22,8 @@ from harness.load.cross_checks.set_ups import check_set_ups
 from harness.load.cross_checks.steps import check_step
 from harness.load.cross_checks.topics import check_topics
 from harness.load.cross_checks.watermarks import check_watermarks
-from harness.load.models import ExpectedShape, VerdictShape, View, keys, own, unsaid
-from harness.load.reader import Section, joined
+from harness.load.models import ExpectedShape, View, keys, own, unsaid
+from harness.load.reader import RENAMED, Section, joined
 from harness.load.with_header import Claim
 from harness.machine import spark_lines
 from harness.scenario import MISFITS, Guarantee, Kind, Pipeline, Scenario, Word
@@ -103,7 +103,7 @@ def unknown(sink: Section) -> list[str]:
 def nowhere(sink: Section) -> None:
     """Add that it names no place; its one unknown key is meant for one, and that is said of it once."""
     there = ", ".join(SINKS.all())
-    strange = [key for key in unknown(sink) if not did_you_mean(key, ExpectedShape.model_fields)]
+    strange = [key for key in unknown(sink) if key not in RENAMED and not did_you_mean(key, ExpectedShape.model_fields)]
     if len(strange) != 1:
         sink.wrong(f"{sink.path} names no place: add one of {there}")
         return
@@ -185,15 +185,13 @@ def outcomes(claim: Claim) -> None:
         top.wrong("a scenario has crash_points or a schedule: leave out one of them", "schedule")
     named = [*(["default"] if expected.has("default") else []), *expected.get("at", {})]
     for name in named if not top.has("crash_points") else ():
-        hint = did_you_mean(name, [key for key in VerdictShape.model_fields if key not in ("at", "word", "default")])
-        words = f"unknown key {joined('verdict', name)!r}{hint}"
-        expected.wrong(f"{words}. Crash points are named for a sweep: add `crash_points: all`", name)
-    if named and expected.has("violated"):
+        words = f"unknown key {joined('verdict', name)!r}: crash points are named for a sweep; add `crash_points: all`"
+        expected.mistakes.append(Mistake(expected.file, *expected.node.keys[name], words))
+    if named and top.has("crash_points") and expected.has("violated"):
         expected.wrong("verdict names each crash point that is not held: leave out `violated`", "violated")
-    for key in ("word", "default"):
-        if top.has("crash_points") and expected.get(key, Word.HELD) is not Word.HELD:
-            words = f"{expected.get(key)} is for a schedule, or for single crash points: {{CRASH POINT: WORD}}"
-            expected.wrong(f"{expected.path}: {words}", key)
+    if top.has("crash_points") and expected.get("word", Word.HELD) is not Word.HELD:
+        words = f"{expected.get('word')} is for a schedule, or for single crash points: {{CRASH POINT: WORD}}"
+        expected.wrong(f"{expected.path}: {words}", "word")
     if top.has("crash_points") and expected.get("without_faults"):
         expected.wrong(
             "a pipeline that is wrong without faults is not swept: leave out without_faults", "without_faults"
@@ -209,7 +207,7 @@ def outcome(claim: Claim, expected: Section) -> None:
         expected.wrong(
             "verdict.without_faults belongs to violated: {violated: [KIND], without_faults: true}", "without_faults"
         )
-    elif expected.path and not (expected.get("at") or any(map(expected.has, ("word", "violated", "default")))):
+    elif expected.path and not expected.node.items:
         expected.wrong(f"{path} says nothing: held, inconclusive, untested or {{violated: [KIND]}}")
     kinds = expected.get("violated", ())
     if expected.get("violated") == []:

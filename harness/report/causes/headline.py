@@ -109,7 +109,7 @@ def _held(case: Case) -> Iterator[str]:
     verdict, count = case.verdict, case.verdict.counts.get("records")
     took = HELD.get(Guarantee(case.guarantee), "") if case.guarantee in list(Guarantee) else ""
     which = f"Each of the {count:,} records" if count else "Each record"
-    yield f"{which} {took or 'took expected as claimed'}, in this one run."
+    yield f"{which} {took or 'took effect as claimed'}, in this one run."
     hits = [number for number, step in enumerate(verdict.steps, 1) if step.hit]
     if hits:
         did = "fault hit its crash point" if len(hits) == 1 else "faults hit their crash points"

@@ -91,7 +91,7 @@ class Seen:
                 "scenario": told.get("scenario"),
                 "word": told.get("verdict"),
                 "as_expected": told.get("as_expected"),
-                "expected": told.get("expected") or "",
+                "expected": told.get("expected") or told.get("expect") or "",
                 "kinds": told.get("findings") or {},
                 "blows": [{key: each.get(key) for key in ("name", "point", "batch", "hit")} for each in faults],
                 "reasons": told.get("reasons") or (),

@@ -21,7 +21,7 @@ from harness.report.escape import visible
 from harness.report.story.asked import FORMS, Asked, asked
 from harness.report.story.views import View, views
 from harness.report.timeline.happened import Happened, Work, happened
-from harness.run_folder import ledger
+from harness.run_folder import ledger as recorded
 from harness.run_folder.store import RunFolder
 from harness.scenario import Finding, Sink, Verdict
 from harness.sinks.names import sink_names
@@ -242,7 +242,7 @@ class _Book:
 
     def __init__(self, folder: RunFolder, run: Run, past: Happened | None) -> None:
         self._run, self._past = run, past
-        self._source = ledger.read_source(run.source) if run.source.is_file() else ledger.SOURCE.empty_table()
+        self._source = recorded.read_source(run.source) if run.source.is_file() else recorded.SOURCE.empty_table()
         self._attempts = _attempts(folder.attempts)
 
     def at(self, place: Place | None) -> list[Place]:
@@ -336,7 +336,7 @@ class _Book:
 def _attempts(path: Path) -> pa.Table:
     """The first half; nothing where a run ended before it had one."""
     if path.is_file():
-        return ledger.read(path).table
+        return recorded.read(path).table
     names = {"seq": pa.int64(), "partition": pa.int32(), "offset": pa.int64(), "state": pa.string()}
     return pa.table({name: pa.array([], kind) for name, kind in names.items()})
 
