@@ -230,8 +230,9 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
     yield from (words.Untested(why) for why in [facts.skips] if why)
     yield from (words.Untested(why, partial=True) for why in [facts.late] if why)
     yield from words.missed(run.steps, len(run.scenario.schedule))
-    # A step that caused a violation was a test, whatever else it exposed.
-    caused = any(finding.faults for finding in facts.violating)
+    # A step that caused a violation was a test, where what it exposed is known.
+    known = not any(step.unknown for sink in facts.sinks for step in sink.exposed)
+    caused = known and any(finding.faults for finding in facts.violating)
     yield from [] if facts.late or caused else _nothing_counts(run, facts.sinks, facts.exposures)
     yield from words.uncompared(facts.counts, facts.planted, compared=_readable(run), lost=lost)
 
