@@ -57,9 +57,9 @@ def reach(name: str, *, batch: int | None = None) -> None:
 
 
 def _in_task() -> bool:
-    """Return whether this process runs a task of Spark's. What has not loaded Spark runs none."""
-    spark = sys.modules.get("pyspark")
-    return spark is not None and spark.TaskContext.get() is not None
+    """Return whether this process runs a task of Spark's. Without Spark, or with its Connect client alone, none."""
+    context = getattr(sys.modules.get("pyspark"), "TaskContext", None)
+    return context is not None and context.get() is not None
 
 
 def seen(folder: Path) -> dict[str, bool]:
