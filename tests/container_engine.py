@@ -23,12 +23,12 @@ CHOICE = os.environ.get("ONCEPROOF_CONTAINERS", BOTH).split()
 
 
 def needed() -> bool:
-    """Has there to be an engine?"""
+    """There has to be an engine."""
     return bool(os.environ.get(NEEDED))
 
 
 def chosen(path: Path) -> bool:
-    """Is it a scenario that is run on both stacks?"""
+    """It is a scenario that is run on both stacks."""
     return any(path.stem == word or word == "_" for word in CHOICE)
 
 

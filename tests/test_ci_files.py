@@ -117,7 +117,7 @@ def test_our_workflow_runs_the_loop_and_all_of_ci() -> None:
 
 
 def runs_here(command: str) -> bool:
-    """Is it a target of the Makefile, or a file that can be run?"""
+    """Return whether it is a target of the Makefile, or a file that can be run."""
     program, *words = shlex.split(command)
     if program == "make":
         targets = re.findall(r"^([a-z-]+):", (HOUSE / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)

@@ -70,7 +70,7 @@ def rows(head: str = "| kind of sink |") -> list[list[str]]:
 
 
 Hit = Callable[[str, Step], bool]
-"""Does a step of this program's schedule hit a batch in one place?"""
+"""Whether a step of this program's schedule hits a batch in one place."""
 
 
 def driver_dies(step: Step) -> bool:

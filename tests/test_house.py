@@ -165,13 +165,13 @@ WORDS = re.compile(r"[A-Za-z]{3}| ")
 
 
 def words(node: ast.expr) -> bool:
-    """Is it a literal with a word or a blank in it?"""
+    """Return whether it is a literal with a word or a blank in it."""
     parts = node.values if isinstance(node, ast.JoinedStr) else [node]
     return any(isinstance(each, ast.Constant) and WORDS.search(str(each.value)) for each in parts)
 
 
 def reads(node: ast.AST, texts: set[str]) -> bool:
-    """Does it ask a text for words of ours: how it begins or ends, or whether one of the `texts` holds them?"""
+    """Return whether it looks for words of ours in a text: how it begins or ends, or in one of the `texts`."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.attr in ("startswith", "endswith") and any(map(words, node.args))
     if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.In | ast.NotIn):

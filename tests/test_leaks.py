@@ -179,7 +179,7 @@ def test_kill_9_of_a_run_leaves_no_server_that_it_alone_asked_for(
 
 
 def runs(word: str, program: str, server: str) -> bool:
-    """Does the pipeline run, and the server that it asked for?"""
+    """Return whether the pipeline runs, and the server that it asked for."""
     pipeline = any(program in each for each in ours(word))
     assert not pipeline or any(server in each for each in ours(word))
     return pipeline
@@ -204,7 +204,7 @@ def test_kill_9_of_a_run_leaves_nothing_of_azurite(temporary: Path) -> None:
 
 
 def port_is_held() -> bool:
-    """Is there a harness that has the port of the one emulator?"""
+    """Return whether a harness has the port of the one emulator."""
     try:
         with locked(port_lock(), within_s=0.0):
             return False

@@ -69,7 +69,7 @@ def living(token: str) -> list[int]:
 
 
 def unlocked(file: Path) -> bool:
-    """Could another process lock it?"""
+    """Return whether another process could lock it."""
     with file.open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

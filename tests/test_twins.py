@@ -139,7 +139,7 @@ def place(scenario: Scenario) -> str:
 
 
 def hit_as(step: Step, other: Step) -> bool:
-    """Is `other` the same hit as `step`, or a harder one at the same place: the executors die with the driver?"""
+    """Return whether `other` strikes as `step` does, or harder at the same place: executors die with the driver."""
     worse = (step.do.kind, other.do.kind) == ("kill driver", "crash application")
     return other == step or (worse and other.when == step.when)
 
@@ -155,7 +155,7 @@ def flags(scenario: Scenario) -> dict[str, str]:
 
 
 def takes(entry: str, flag: str) -> bool:
-    """Does a program have this flag, by itself or by a module of its folder that it imports?"""
+    """Return whether a program has this flag, by itself or by a module of its folder that it imports."""
     program = HOUSE / entry
     text = program.read_text(encoding="utf-8")
     shared = [program.with_name(f"{name}.py") for name in re.findall(r"^import (\w+)$", text, re.MULTILINE)]
@@ -192,7 +192,7 @@ def differs(less: Scenario, more: Scenario) -> set[str]:
 
 
 def covered(less: Scenario, more: Scenario) -> bool:
-    """Is a program put to the very test of another one?"""
+    """Return whether a program is put to the very test of another one."""
     return not differs(less, more)
 
 

@@ -47,7 +47,7 @@ class Run:
     steps: tuple[StepOutcome, ...]
     readings: Mapping[tuple[int, str], Snapshot]
     short: bool = False
-    """May the pipeline have taken records that the ledger has not?"""
+    """The pipeline may have taken records that the ledger has not."""
     executions: Sequence[Execution] = ()
 
     @property

@@ -17,7 +17,7 @@ OWN_COLUMNS = ("_partition", "_offset", "_timestamp_ms", "_batch", "value", "key
 """What `ledger` has besides the workload's columns; a workload's column of the same name takes its place."""
 
 WINDOW_COLUMNS = ("_late", "_open")
-"""What it has of a sink with a watermark: would that drop the record, has no batch written its window?"""
+"""What it has of a sink with a watermark: whether that drops the record, whether no batch has written its window."""
 
 HIDDEN = ("_committed", "__partition", "__offset")
 """What `records` has besides, for our own use: a workload's columns cannot hide it. The last two say where it lies, or,

@@ -62,7 +62,7 @@ class Supervisor:
         self._died_s = 0.0
         self.gave_up = ""
         self.ended_well = False
-        """Is the driver started no more because its program ended well?"""
+        """The driver is started no more, for its program ended well."""
         self._ended_by_fault: set[int] = set()
         self._left: list[Process] = []
         self._free = threading.Event()

@@ -48,7 +48,7 @@ class Writer:
         self._where = where
 
     def open(self, partition: int, epoch: int) -> bool:
-        """Is it still to be written?"""
+        """Return whether it is still to be written."""
         self._pair = (partition, epoch)
         self._rows: list[tuple[Any, ...]] = []
         with closing(psycopg2.connect(**self._where)) as database, database.cursor() as cursor:

@@ -69,11 +69,11 @@ class KillServer:
     impact = Impact.NONE
     needs = frozenset({Means.RESTART_COMPONENTS})
     stands_still = True
-    """Does the pipeline stand still while the server starts?"""
+    """The pipeline stands still while the server starts."""
     missed_at_once = True
     """Whether its clients lose what they were doing. If not, only a driver's death shows that one was affected."""
     holds_on = False
-    """Is the writer that the trigger holds held until it is back?"""
+    """The writer that the trigger holds is held until it is back."""
 
     @property
     def about(self) -> About:

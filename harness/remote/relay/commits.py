@@ -71,7 +71,7 @@ def _key(path: str) -> str:
 Reads = Callable[[Exchange], Operation | None]
 """What a request asks for, in a store's own protocol; None for anything else than an `Operation`."""
 Wanted = Callable[[str, int], bool]
-"""Is it the one: of the checkpoint at a place below the root, of a batch?"""
+"""Whether it is the one: of the checkpoint at a place below the root, of a batch."""
 
 
 class Name(NamedTuple):
