@@ -139,7 +139,7 @@ def driver(session: Session, folder: Path, bootstrap: str, at: dict[str, str]) -
 
 
 def naive(folder: Path) -> bool:
-    """One run; is each payment in the table once?"""
+    """Return whether each payment is in the table once after one run."""
     checkpoint = folder / "checkpoint"
     with Session() as session:
         folder.chmod(0o755)

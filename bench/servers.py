@@ -89,7 +89,7 @@ def of(session: Session) -> list[psutil.Process]:
 
 
 def settled(session: Session) -> bool:
-    """Is it idle, before its time is up?"""
+    """Return whether it is idle, before its time is up."""
     last = monotonic(), cpu_s(session)
 
     def look() -> bool | Waiting:

@@ -1,5 +1,5 @@
-"""Are the pipelines that `onceproof new` writes as their scenarios expect? Each sink and shape is written into a new
-folder and run there, as a user would.
+"""Whether the pipelines that `onceproof new` writes are as their scenarios expect. Each sink and shape is written into
+a new folder and run there, as a user would.
 
     PYTHONPATH=. .venv/bin/python bench/starts.py [WORD]     WORD: only those whose name holds it
 

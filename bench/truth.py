@@ -53,18 +53,18 @@ class Seen:
     ahead: tuple[Ahead, ...] = ()
 
     def certain(self, harm: Harm) -> bool:
-        """Do the snapshots show that something will be processed again, or never?"""
+        """Return whether the snapshots show that something will be processed again, or never."""
         sign = 1 if harm is Harm.REPETITION else -1
         return any(sign * surplus > 0 for each in self.ahead for surplus in each.surplus)
 
     @property
     def shown(self) -> bool:
-        """Was anything exposed that would show, and that the guarantee forbids?"""
+        """Return whether anything was exposed that would show, and that the guarantee forbids."""
         return any(exposure.counts for exposure in self.verdict.exposures)
 
     @property
     def spared(self) -> bool:
-        """Did each step hit, and is all that would show allowed? Then untested is right."""
+        """Return whether each step was injected, and all that would show is allowed: untested is right."""
         return not self.shown and not self.missed and any(not exposure.why for exposure in self.verdict.exposures)
 
     @property
@@ -130,7 +130,7 @@ def labels(step: StepOutcome) -> set[str]:
 
 
 def _blamed(harm: Harm, seen: Seen, faults: set[str]) -> str:
-    """Are the faults hits of this run, and those at which the snapshots show the harm? Empty if they are."""
+    """Return why these faults are not steps of this run at which the snapshots show the harm; empty if they are."""
     hits = {number: labels(step) for number, step in enumerate(seen.verdict.steps, 1) if step.hit}
     if strangers := faults.difference(*hits.values()):
         known = ", ".join(min(names, key=len) for names in hits.values())

@@ -74,7 +74,7 @@ def drawn(program: str, seed: int, index: int) -> Step:
 
 
 def left_out(run_id: str) -> bool:
-    """Does `loser` leave out a payment in this run?"""
+    """Return whether `loser` leaves out a payment in this run."""
     return Random(run_id).randrange(ONE_IN) == 0
 
 

@@ -63,7 +63,7 @@ class Asked:
 
     @property
     def by_dfs(self) -> bool:
-        """Is it the driver's? That one always says how long it would wait."""
+        """Return whether it is the driver's, which always says how long it would wait."""
         return "timeout" in self.query
 
 

@@ -211,13 +211,16 @@ def test_no_text_has_a_banned_word(word: str) -> None:
 
 
 def test_no_docstring_asks_a_question() -> None:
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    asked = re.compile(r"[a-z)]\?(\s|$)")
+    # A name has one too: the text below it.
+    asked = re.compile(r"[a-z)']\?(\s|$)")
     hits = [
-        f"{module.name}: {text.splitlines()[0]}"
-        for module in modules("harness")
+        f"{module.name}:{node.lineno}: {text.splitlines()[0]}"
+        for module in modules("harness", "pipelines", "bench", "tests")
         for node in ast.walk(module.tree)
-        if isinstance(node, kinds) and (text := ast.get_docstring(node)) and asked.search(text)
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(text := node.value.value, str)
+        and asked.search(text)
     ]
     assert hits == []
 

@@ -2,7 +2,7 @@
 
     python orders_to_postgres.py --brokers localhost:9092 --read-from orders --state /data/state --warehouse dbname=shop
 
-Is it exactly once? Its author thinks so, since it has a checkpoint. (It is not: the insert can run twice.)
+Its author calls it exactly once, since it has a checkpoint. (It is not: the insert can run twice.)
 """
 
 from __future__ import annotations

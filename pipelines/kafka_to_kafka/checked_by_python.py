@@ -52,7 +52,7 @@ def checker(call_ms: int) -> Callable[[str], bool]:
     seen = 0
 
     def sound(value: str) -> bool:
-        """Is it a payment that may go on? A stand-in for a call of some library; three places to stop a task at."""
+        """Return whether the payment may go on. It stands for a library's call, with three places to stop a task."""
         from harness import failpoint
 
         nonlocal seen

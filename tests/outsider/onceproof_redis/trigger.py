@@ -56,7 +56,7 @@ class RedisRows:
 
 
 def reached(at: Prefix, wanted: int) -> bool:
-    """Has the run so many entries? If so all writes wait: no batch can end before the fault. Raises StackError."""
+    """Return whether the run has so many entries; then all writes wait, so that no batch ends. Raises StackError."""
     try:
         with contextlib.closing(at.client()) as client:
             client.client_pause(PAUSE_MS, all=False)
