@@ -79,6 +79,11 @@ class Facts:
         return tuple(exposure for sink in self.sinks for step in sink.exposed for exposure in step.exposures if known)
 
     @cached_property
+    def evident(self) -> bool:
+        """It is known of each step what it exposed."""
+        return not any(step.unknown for sink in self.sinks for step in sink.exposed)
+
+    @cached_property
     def violating(self) -> list[Finding]:
         """The findings that break the guarantee; none where the input is not known, or the run failed."""
         stalled = () if self.stall.wants else self.stall.stand
@@ -152,8 +157,7 @@ def _verdict(facts: Facts) -> Verdict:
     run, reasons, violating = facts.run, _reasons(facts), facts.violating
     found = words.word(violating, reasons)
     meant = all(each.meant for each in reasons.untested)
-    sound = meant and not any(step.unknown for sink in facts.sinks for step in sink.exposed)
-    sound = sound and not (reasons.inconclusive and _readable(run))
+    sound = meant and facts.evident and not (reasons.inconclusive and _readable(run))
     amiss = words.unexpected(found, violating, reasons, run.scenario.verdict, sound=sound)
     told = [amiss] if amiss and found is run.scenario.verdict.word else []
     left = [each.finding for each in facts.findings if each.finding.position in facts.strange]
@@ -231,8 +235,7 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
     yield from (words.Untested(why, partial=True) for why in [facts.late] if why)
     yield from words.missed(run.steps, len(run.scenario.schedule))
     # A step that caused a violation was a test, where what it exposed is known.
-    known = not any(step.unknown for sink in facts.sinks for step in sink.exposed)
-    caused = known and any(finding.faults for finding in facts.violating)
+    caused = facts.evident and any(finding.faults for finding in facts.violating)
     yield from [] if facts.late or caused else _nothing_counts(run, facts.sinks, facts.exposures)
     yield from words.uncompared(facts.counts, facts.planted, compared=_readable(run), lost=lost)
 
