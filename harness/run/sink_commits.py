@@ -49,7 +49,7 @@ def sink_commits(scenario: Scenario, own: RunResources) -> SinkCommits | None:
 
 
 def committed_to(scenario: Scenario, own: RunResources) -> list[str | None]:
-    """Return the queries of the sinks that have a log of their own by now, None for a sink that names none."""
+    """Return the queries of the sinks that have a commit log by now, None for a sink that names none."""
     return [query for query, log in _logs(scenario, own) if log.folder.is_dir()]
 
 

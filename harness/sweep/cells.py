@@ -68,7 +68,7 @@ class Found:
 @dataclass(frozen=True, kw_only=True)
 class Passed:
     """What a run without faults shows beside its history: the failpoints that the program came to, true for one that a
-    task came to; the queries of the sinks that committed to a log of their own, None for a sink that names none."""
+    task came to; the queries of the sinks that have a commit log, None for a sink that names none."""
 
     failpoints: Mapping[str, bool] = field(default_factory=dict)
     commit_logs: Sequence[str | None] = ()
