@@ -1,5 +1,5 @@
-"""How surely each operation is hit, with several runs at once and wherever the checkpoint lies: kills the driver again
-and again at one operation of every third batch, in runs side by side.
+"""How surely each operation is struck, with several runs at once and wherever the checkpoint lies: kills the driver
+again and again at one operation of every third batch, in runs side by side.
 
     PYTHONPATH=. .venv/bin/python bench/aimed.py [--kills 100] [--jobs 4] [--checkpoint s3] [--spark 4.0] [OPERATION…]
     PYTHONPATH=. .venv/bin/python bench/aimed.py --stored REPORTS      the same of runs that were played before
@@ -38,7 +38,7 @@ OPERATIONS = (
 )
 SCENARIO = """\
 name: killed again and again {operation}
-why: how surely is the operation hit
+why: how surely is the operation caught
 pipeline: {{entry: pipelines/transactions/upsert.py{more}}}
 input: {{workload: transactions, records: 1800}}
 schedule:
@@ -90,7 +90,7 @@ def _right(step: StepOutcome, after: Sequence[Event]) -> bool:
     reached = (event for event in after if isinstance(event, SinkCommitted) and event.attempt == step.attempt + 1)
     began = next((event.batch for event in reached), None)
     over = step.crash_point is CrashPoint.BATCH_COMMITTED
-    return step.hit and committed is over and began == step.batch + over
+    return step.injected and committed is over and began == step.batch + over
 
 
 def ended_ms(history: Path) -> Iterator[float]:

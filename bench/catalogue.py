@@ -45,10 +45,10 @@ LIMIT = "--max-records"
 HEAD = """\
 # What happens
 Made by `bench/catalogue.py` from [runs](../bench/records/runs.jsonl) of the scenarios here; run it again rather than
-edit this page. *Seen at the hit* is what the snapshots of a hit showed, the later one where there are two (taken before
-the next attempt worked): what the sink held, how far Spark's logs were, what that exposed; *missed* is a fault
-that did not hit. *Asked* is what the scenario sets beside the program: how the sink is read, a weaker guarantee, where
-the checkpoint lies. [The programs](../pipelines/README.md) say why each of them breaks or holds;
+edit this page. *Seen at the injection* is what the snapshots of an injection showed, the later one where there are two
+(taken before the next attempt worked): what the sink held, how far Spark's logs were, what that exposed; *missed* is a
+fault that was not injected. *Asked* is what the scenario sets beside the program: how the sink is read, a weaker
+guarantee, where the checkpoint lies. [The programs](../pipelines/README.md) say why each of them breaks or holds;
 [crash-points.md](crash-points.md) goes by the kind of sink and the place in a batch. Runs that came out otherwise than
 expected are kept in [otherwise.jsonl](../bench/records/otherwise.jsonl)."""
 
@@ -83,8 +83,9 @@ BY_TIME = {
     CrashPoint.BATCH_CHECKPOINTED: "batch of DStreams begun, `checkpoint-T` there",
     CrashPoint.BATCH_COMMITTED: "batch of DStreams done, `checkpoint-T` says so",
 }
-"""What a crash point is, in Spark's words; a sink of Spark's own is hit in the same place as one of `foreachBatch`."""
-HEADER = ["program", "asked", "where the batch was", "fault", "seen at the hit", "verdict", "stack", "scenarios"]
+"""What a crash point is, in Spark's words; a sink of Spark's own is struck in the same place as one of
+`foreachBatch`."""
+HEADER = ["program", "asked", "where the batch was", "fault", "seen at the injection", "verdict", "stack", "scenarios"]
 
 
 def main(paths: Sequence[str]) -> int:
@@ -205,8 +206,8 @@ def row_of(run: dict[str, Any]) -> Row:
     """One run of a summary."""
     scenario = on(load(ROOT / "scenarios" / f"{name_of(run)}.yaml"), line_of(run))
     found = ", ".join(run["findings"])
-    missed = [] if all(fault["hit"] for fault in run["faults"]) else ["missed"]
-    seen = "; ".join(dict.fromkeys([*map(_without_sink, run["points_hit"]), *missed]))
+    missed = [] if all(fault["injected"] for fault in run["faults"]) else ["missed"]
+    seen = "; ".join(dict.fromkeys([*map(_without_sink, run["points_reached"]), *missed]))
     program, window, fault = put(scenario, [(str(each["point"]), each["name"]) for each in run["faults"]])
     return Row(
         sink=" and ".join(dict.fromkeys(sink.kind for sink in scenario.sinks)),

@@ -195,7 +195,7 @@ def differences(verdict: dict[str, Any], case: Case) -> Iterator[str]:
     """What of a verdict is not as predicted."""
     if not verdict["as_expected"]:
         yield f"{verdict['word']}: {'; '.join(verdict['reasons'])}"
-    if missed := [step["name"] for step in verdict["steps"] if not step["hit"]]:
+    if missed := [step["name"] for step in verdict["steps"] if not step["injected"]]:
         yield f"not struck: {', '.join(missed)}"
     causes = {cause for finding in verdict["findings"] for cause in finding["faults"]}
     attempts = {number: step["attempt"] for number, step in enumerate(verdict["steps"], 1)}

@@ -34,7 +34,7 @@ def play(tmp_path: Path, run_scenario: Callable[[Scenario], Result]) -> Play:
 def test_a_fault_in_one_query_says_nothing_of_a_sink_that_another_one_feeds(play: Play, query: str, word: Word) -> None:
     when = {"point": "sink-committed", "batch": 2, "query": query}
     verdict = play("payments_then_audit", "--records", "600", schedule=[{"when": when, "do": "kill driver"}]).verdict
-    assert verdict.steps[0].hit and verdict.steps[0].checkpoint == f"checkpoints/{query}"
+    assert verdict.steps[0].injected and verdict.steps[0].checkpoint == f"checkpoints/{query}"
     assert verdict.word is word
 
 
@@ -86,7 +86,7 @@ def test_at_most_once_does_not_allow_a_loss_that_was_not_exposed(play: Play) -> 
 def test_a_program_that_dies_without_faults_too_is_no_violation(play: Play, flags: tuple[str, ...], word: Word) -> None:
     schedule = [{"when": {"point": "batch-planned", "batch": 2}, "do": "kill driver"}]
     result = play("payments", "--once", *flags, setup=ONCE, schedule=schedule, restart={"max_restarts": 1})
-    assert result.verdict.steps[0].hit
+    assert result.verdict.steps[0].injected
     assert result.verdict.word is word
     if word is Word.ERROR:
         assert "fatal: no such account in batch" in said(result.verdict)

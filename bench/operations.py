@@ -76,7 +76,7 @@ def differences(verdict: dict[str, Any], word: str, *, keyed: bool) -> Iterator[
     """What of a verdict is not as predicted: its word, where a step struck, which steps count, which are causes."""
     if not verdict["as_expected"]:
         yield f"{verdict['word']}: {'; '.join(verdict['reasons'])}"
-    struck = [step["batch"] for step in verdict["steps"] if step["hit"]]
+    struck = [step["batch"] for step in verdict["steps"] if step["injected"]]
     if struck != list(BATCHES):
         yield f"struck in batches {struck}"
     counting = {exposure["step"] for exposure in verdict["exposures"] if not exposure["why"]}

@@ -1,11 +1,12 @@
-"""Every scenario of the proving suite with its kill replaced by one that hits nothing, and beside it the run as it was.
+"""Every scenario of the proving suite with its kill replaced by one that strikes nothing, and beside it the run as it
+was.
 
     make prove SUITE=sabotage [ARGS="-k upsert"]
     PYTHONPATH=. .venv/bin/python bench/sabotage.py [-k WORD] [--keep DIR]
     PYTHONPATH=. .venv/bin/python bench/sabotage.py --judge DIR     kept runs judged again, without a stack
 
 Untested is the answer, and *violated* where any restart, or none, is enough to break the program, as `BROKEN` in
-tests/faked_hits.py has it, with the other words that such a program may come to. The run as it was has to be as
+tests/faked.py has it, with the other words that such a program may come to. The run as it was has to be as
 expected. Exit code 1 names the runs that are not right, those that ended in an error among them, and how many were
 talked into green.
 """
@@ -29,7 +30,7 @@ from harness.load import find, load_all
 from harness.run.loop import run
 from harness.scenario import Scenario, Verdict, Word
 from harness.stacks.processes.stack import ProcessesStack
-from tests import faked_hits
+from tests import faked
 
 LINES = "lines.jsonl"
 """In the folder of runs that are kept: one line for each."""
@@ -39,10 +40,10 @@ WITHOUT_FAULTS = ("nothing",)
 Kind = tuple[Callable[[], AbstractContextManager[None]], Callable[[Scenario], Scenario]]
 KINDS: dict[str, Kind] = {
     AS_IT_WAS: (nullcontext, lambda scenario: scenario),
-    "nothing": (faked_hits.nothing, lambda scenario: scenario),
-    "idle": (faked_hits.idle, lambda scenario: scenario),
-    "empty batch": (faked_hits.empty, faked_hits.in_the_first_batch),
-    "filtered out": (nullcontext, faked_hits.filtered_out),
+    "nothing": (faked.nothing, lambda scenario: scenario),
+    "idle": (faked.idle, lambda scenario: scenario),
+    "empty batch": (faked.empty, faked.in_the_first_batch),
+    "filtered out": (nullcontext, faked.filtered_out),
 }
 
 
@@ -78,9 +79,9 @@ def wrong(line: Line) -> str:
         return ""
     if line.word == Word.HELD:
         return "talked into green"
-    broken = faked_hits.BROKEN.get(line.stem)
+    broken = faked.BROKEN.get(line.stem)
     if broken is None or line.word not in broken.words or (broken.restarted and line.kind in WITHOUT_FAULTS):
-        return f"{line.word}, and nothing was hit that it cannot survive: {line.said}"
+        return f"{line.word}, and nothing was struck that it cannot survive: {line.said}"
     if line.word == Word.ERROR and not line.said.startswith(broken.error):
         return f"{line.word}: {line.said}"
     return ""

@@ -108,7 +108,7 @@ def _right(scenario: Scenario, stack: Stack, reports: Path) -> None:
 def measure(
     scenario: Scenario, reports: Path, *, containers: bool, by_hand: bool, jobs: Sequence[int]
 ) -> dict[str, Cost]:
-    """One round: everything side by side, so that a slow minute of the machine hits all."""
+    """One round: everything side by side, so that a slow minute of the machine is one of all."""
     kinds = on_one_stack(scenario, ProcessesStack, reports, jobs)
     kinds["stock"] = stock(scenario, reports)
     if by_hand:

@@ -63,7 +63,7 @@ def line(drawn: Drawn, run: Run, seen: Seen) -> dict[str, Any]:
             for exposure in verdict.exposures
         ],
         "surplus": [list(each.surplus) for each in seen.ahead],
-        "hits": [step.hit for step in verdict.steps],
+        "injected": [step.injected for step in verdict.steps],
         "reasons": list(verdict.reasons),
         "seconds": round(run.seconds, 1),
         "folder": str(run.folder) if run.folder else None,

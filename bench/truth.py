@@ -69,7 +69,7 @@ class Seen:
 
     @property
     def missed(self) -> bool:
-        return any(not step.hit for step in self.verdict.steps)
+        return any(not step.injected for step in self.verdict.steps)
 
 
 def truth(twin: Twin, seen: Seen) -> Truth:
@@ -110,9 +110,9 @@ def _named(twin: Twin, seen: Seen) -> str:
     if not caused:
         return "violated, and no fault is named"
     planned = {batch for each in seen.ahead for batch in each.batches or ()}
-    # A hit that nobody died of has no restart, and no snapshot before it.
+    # An injection that nobody died of has no restart, and no snapshot before it.
     seen_at = {each.step for each in seen.ahead if each.batches is not None} if planned else set()
-    steps = [step for number, step in enumerate(verdict.steps, 1) if step.hit and number not in seen_at]
+    steps = [step for number, step in enumerate(verdict.steps, 1) if step.injected and number not in seen_at]
     possible = planned | {step.batch for step in steps if step.batch is not None}
     blamed = {batch for finding in caused for batch in finding.batches}
     if possible and not blamed <= possible:
@@ -123,7 +123,7 @@ def _named(twin: Twin, seen: Seen) -> str:
 
 
 def labels(step: StepOutcome) -> set[str]:
-    """What a finding may call a hit: with its checkpoint where there are several."""
+    """What a finding may call an injection: with its checkpoint where there are several."""
     batch = "" if step.batch is None else f" of batch {step.batch}"
     of = ["", f" of {step.checkpoint}"] if batch and step.checkpoint else [""]
     return {f"{step.name} at {step.point}{batch}{each}, attempt {step.attempt}" for each in of}
@@ -131,11 +131,11 @@ def labels(step: StepOutcome) -> set[str]:
 
 def _blamed(harm: Harm, seen: Seen, faults: set[str]) -> str:
     """Return why these faults are not steps of this run at which the snapshots show the harm; empty if they are."""
-    hits = {number: labels(step) for number, step in enumerate(seen.verdict.steps, 1) if step.hit}
-    if strangers := faults.difference(*hits.values()):
-        known = ", ".join(min(names, key=len) for names in hits.values())
-        return f"blamed is {', '.join(sorted(strangers))}, which is none of the hits: {known}"
-    blamed = {number for number, names in hits.items() if names & faults}
+    injected = {number: labels(step) for number, step in enumerate(seen.verdict.steps, 1) if step.injected}
+    if strangers := faults.difference(*injected.values()):
+        known = ", ".join(min(names, key=len) for names in injected.values())
+        return f"blamed is {', '.join(sorted(strangers))}, which is none of the steps: {known}"
+    blamed = {number for number, names in injected.items() if names & faults}
     shown = harmed(harm, seen)
     # Where nobody died there was no restart, and no snapshot before it.
     unseen = {exposure.step for exposure in seen.verdict.exposures if exposure.harm is harm} - {

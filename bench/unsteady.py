@@ -112,7 +112,7 @@ def told(verdict: Verdict) -> str:
     """The word, what was found, and the first reason."""
     fits, without_faults = sum(bool(f.fits) for f in verdict.findings), sum(f.without_faults for f in verdict.findings)
     found = (
-        f"{len(verdict.findings)} findings, {fits} fit a hit, {without_faults} without faults too; "
+        f"{len(verdict.findings)} findings, {fits} fit an injection, {without_faults} without faults too; "
         if verdict.findings
         else ""
     )

@@ -297,8 +297,8 @@ class KeepsCheckpoints(Protocol):
 
 @runtime_checkable
 class StandsFor(Protocol):
-    """It is a smaller form of another component, and faults on that one do not hit it: `apart` says why, in words that
-    follow its name."""
+    """It is a smaller form of another component, and faults on that one do not strike it: `apart` says why, in words
+    that follow its name."""
 
     stands_for: str
     apart: str
@@ -315,7 +315,7 @@ class ShowsCommits(Protocol):
 
 @runtime_checkable
 class NeedsComponents(Protocol):
-    """A trigger or a fault that asks or hits components: a run with it in its schedule is given a part of each."""
+    """A trigger or a fault that asks or strikes components: a run with it in its schedule is given a part of each."""
 
     @property
     def components(self) -> tuple[str, ...]:

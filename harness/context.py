@@ -80,7 +80,7 @@ class HeldOperation:
 
 
 @dataclass
-class TriggerHit:
+class Reached:
     """The trigger was met: in which checkpoint, where the protocol stood, who was frozen there, which writer was held
     at which row, which commit of the sink was being written, which operation on the checkpoint, or request to its
     store, was held. `late`: it may have been met too late, as in a folder that is watched; the next batch is tried
@@ -237,7 +237,7 @@ class Snapshots(Protocol):
     def injection(
         self, step: int, attempt: int, *, folder: Path | None, batch: int | None, blocked: BlockedWriter | None
     ) -> None:
-        """Step `step` has hit an attempt that worked on `batch` of the checkpoint at `folder`."""
+        """Step `step` struck an attempt that worked on `batch` of the checkpoint at `folder`."""
 
     def glance(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
@@ -261,7 +261,7 @@ class RunContext:
 
     `in_flight`: words for the records that are in the source and not committed by the pipeline, empty if there
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
-    `has_progress`: the driver lives and has done something in this attempt; before that there is nothing to hit.
+    `has_progress`: the driver lives and has done something in this attempt; before that there is nothing to strike.
     `commits`: what tells of its sinks' own commits, `requests`: of those that commit in its checkpoint on a server;
     None where no step asks for them. `feeds`: the folder name of the checkpoint of the query whose rows the tripwire
     counts, None if that cannot be told. `only_checkpoint`: the component that keeps it, if it is neither the source's
@@ -286,43 +286,45 @@ class RunContext:
     began_s: float = field(default_factory=monotonic)
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def injected(self, hit: TriggerHit) -> Path | None:
+    def injected(self, reached: Reached) -> Path | None:
         """The checkpoint whose batch it was; None where several queries may have worked on it."""
         current = self.observer.current()
-        return hit.folder or (current[0].folder if len(current) == 1 else None)
+        return reached.folder or (current[0].folder if len(current) == 1 else None)
 
-    def release(self, hit: TriggerHit) -> None:
+    def release(self, reached: Reached) -> None:
         """Undo what was held: frozen processes, the sink's writer, an operation, a request."""
-        signals.thaw(hit.frozen)
-        if hit.operation is not None:
-            hit.operation.let_go()
-        if self.tripwire is not None and hit.blocked is not None:
+        signals.thaw(reached.frozen)
+        if reached.operation is not None:
+            reached.operation.let_go()
+        if self.tripwire is not None and reached.blocked is not None:
             self.tripwire.release()
-        if hit.request is not None:
+        if reached.request is not None:
             # What a dead driver had asked for is not done after its death.
             driver = self.supervisor.driver
-            hit.request.let_go(drop=driver is None or self.supervisor.ended(driver.number))
+            reached.request.let_go(drop=driver is None or self.supervisor.ended(driver.number))
 
-    def look(self, hit: TriggerHit) -> None:
-        """Keep where everything stands, now that anything was hit and before anything goes on."""
+    def look(self, reached: Reached) -> None:
+        """Keep where everything stands, now that anything was struck and before anything goes on."""
         if self.snapshots is not None:
             driver = self.supervisor.driver
             attempt = driver.number if driver else 0
-            self.snapshots.injection(hit.step, attempt, folder=self.injected(hit), batch=hit.batch, blocked=hit.blocked)
+            self.snapshots.injection(
+                reached.step, attempt, folder=self.injected(reached), batch=reached.batch, blocked=reached.blocked
+            )
 
-    def resuming(self, hit: TriggerHit) -> None:
+    def resuming(self, reached: Reached) -> None:
         """Keep where everything stands before a driver that was paused goes on."""
         if self.snapshots is not None and (driver := self.supervisor.driver):
-            self.snapshots.resuming(hit.step, driver.number)
+            self.snapshots.resuming(reached.step, driver.number)
 
-    def back(self, hit: TriggerHit, component: str) -> list[str]:
+    def back(self, reached: Reached, component: str) -> list[str]:
         """Keep the component's sinks once its server is back; return what is gone of each, in words."""
-        return [] if self.snapshots is None else self.snapshots.back(hit.step, component)
+        return [] if self.snapshots is None else self.snapshots.back(reached.step, component)
 
-    def glance(self, hit: TriggerHit) -> None:
+    def glance(self, reached: Reached) -> None:
         """Who writes, as long as they are there: the server rolls back what a dead client had open."""
         if self.snapshots is not None:
-            self.snapshots.glance(self.injected(hit), hit.batch, blocked=hit.blocked)
+            self.snapshots.glance(self.injected(reached), reached.batch, blocked=reached.blocked)
 
 
 def running(batch: int | None, listing: Listing) -> bool:

@@ -25,7 +25,7 @@ FOLDER = "ONCEPROOF_FAILPOINTS"
 BATCH = "streaming.sql.batchId"
 """The local property by which a task of Spark's knows its batch."""
 HOLD_S = 600.0
-"""Long enough for the slowest machine: who went on would be hit behind the place that it named."""
+"""Long enough for the slowest machine: who went on would be struck behind the place that it named."""
 SEEN, SEEN_IN_TASK = "seen.", "seen-in-task."
 _told = set[str]()
 

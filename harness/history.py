@@ -265,7 +265,7 @@ class FaultInjected(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class FaultMissed(Event):
-    """The crash point of a step was over before anything was hit: a later batch is tried."""
+    """The crash point of a step was over before anything was struck: a later batch is tried."""
 
     what = "fault-missed"
     outcome: StepOutcome

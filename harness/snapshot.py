@@ -1,4 +1,5 @@
-"""Where a run stood: at each hit, before each restart, and at the end. Data only, for events of `harness.history`.
+"""Where a run stood: at each injection, before each restart, and at the end. Data only, for events of
+`harness.history`.
 
 A `Snapshot` has a folder for the sinks as they stood, `snapshots/<step>-<moment>/sink/` (`harness.sinks.table`):
 

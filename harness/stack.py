@@ -46,7 +46,7 @@ class Change:
 
 
 class Process(Protocol):
-    """What can be hit: a process of a run, or a container that is one. Two are equal if they are the same one."""
+    """What can be struck: a process of a run, or a container that is one. Two are equal if they are the same one."""
 
     @property
     def name(self) -> str:
@@ -214,7 +214,7 @@ class Stack(Protocol):
         it is given."""
 
     def health(self) -> None:
-        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
+        """Raise StackError, naming the part and its log's last lines, if a part died that no fault struck."""
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Versions and settings, its own and those of the components, for run.json."""

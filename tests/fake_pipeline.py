@@ -3,14 +3,14 @@
     java fake_pipeline.py CHECKPOINT SINK BATCHES STEP_S [--broken WORD]
 
 A process called `java` that starts a Python program and ends as that does. It writes `offsets/N`, appends N to the
-sink, writes `commits/N` by temporary file and rename, slowly enough that every crash point can be hit, quickly enough
-for a test. The program ends with it.
-`--broken crash` ends at once with status 3; `idle` never commits; `deaf` ignores SIGTERM; `polite` finishes its batch
-first; `late` finds no record in batches 0 and 3; `hop` has a second query that reads another topic and follows the
-first; `async` has the thread by which Spark logs offsets late; `logged` names each batch in a log of the sink's own,
-`table/log/N` beside it; `slow` goes on after a restart only once a file `go` lies beside its sink. At a crash point
-that a file in the folder `holds` names it stands until the file `NAME.held`, which it makes of that, is gone: once, so
-not after a restart. With ONCEPROOF_AGENT it reports its operations on a checkpoint there.
+sink, writes `commits/N` by temporary file and rename, slowly enough that every crash point can be struck, quickly
+enough for a test. The program ends with it. `--broken crash` ends at once with status 3; `idle` never commits; `deaf`
+ignores SIGTERM; `polite` finishes its batch first; `late` finds no record in batches 0 and 3; `hop` has a second query
+that reads another topic and follows the first; `async` has the thread by which Spark logs offsets late; `logged` names
+each batch in a log of the sink's own, `table/log/N` beside it; `slow` goes on after a restart only once a file `go`
+lies beside its sink. At a crash point that a file in the folder `holds` names it stands until the file `NAME.held`,
+which it makes of that, is gone: once, so not after a restart. With ONCEPROOF_AGENT it reports its operations on a
+checkpoint there.
 """
 
 from __future__ import annotations

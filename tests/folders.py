@@ -42,11 +42,11 @@ STEP = Step(
     when=trigger("point", CrashPoint.SINK_COMMITTED, batch=1),
     do=fault("kill driver"),
 )
-HIT = StepOutcome(
+INJECTED = StepOutcome(
     name="kill driver",
     point="sink-committed",
     batch=1,
-    hit=True,
+    injected=True,
     evidence=Evidence(
         signalled={"4711": "SIGKILL", "driver 1": "SIGKILL"},
         driver_status=-9,
@@ -75,7 +75,7 @@ def crash_point(place: str) -> CrashPoint | None:
     return CrashPoint(place) if place in list(CrashPoint) else None
 
 
-BEFORE = at_point(HIT, "batch-planned")
+BEFORE = at_point(INJECTED, "batch-planned")
 HISTORY = "history.jsonl"
 
 
@@ -170,7 +170,7 @@ class Folder:
     scenario: Scenario = SCENARIO
     tables: list[list[Row] | None] = field(default_factory=list)
     types: list[list[tuple[str, str, str]]] | None = None
-    steps: list[StepOutcome] = field(default_factory=lambda: [HIT])
+    steps: list[StepOutcome] = field(default_factory=lambda: [INJECTED])
     batch_size: int = 10
     progress: int | None = None
     outcome: dict[str, Any] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class Folder:
     baseline_runs: list[list[list[Row] | None] | str] = field(default_factory=list)
     positions: list[Position] = field(default_factory=list)
     injections: list[Injected] | None = None
-    """What each step's snapshot says; None means that of an honest pipeline, hit with batch 1 in its sinks."""
+    """What each step's snapshot says; None means that of an honest pipeline, struck with batch 1 in its sinks."""
     lines: list[Line] = field(default_factory=list)
     """More lines of the history."""
 
@@ -233,7 +233,7 @@ class Folder:
     def _injections(self) -> list[Injected]:
         if self.injections is not None:
             return self.injections
-        return [Injected(step=number) for number, step in enumerate(self.steps, 1) if step.hit]
+        return [Injected(step=number) for number, step in enumerate(self.steps, 1) if step.injected]
 
     def _snapshot(self, injected: Injected) -> None:
         room = self.path / "snapshots" / f"{injected.step}-{injected.moment}"

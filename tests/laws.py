@@ -48,7 +48,7 @@ def marks(of: Case) -> Signature:
 
 
 def oracle(of: Case) -> Signature:
-    """The same comparison written the slow and obvious way: key by key, hitting row after row off a list."""
+    """The same comparison written the slow and obvious way: key by key, striking row after row off a list."""
     places = [of.columns.index(name) for name in of.key or of.columns]
 
     def key(row: Row) -> tuple[Cell, ...]:

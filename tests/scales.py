@@ -1,7 +1,7 @@
 """One sink and its steps without a run folder: for the tests of what a step exposed and what a finding hides.
 
 Forty records in two partitions, the even ones in the first; four batches of ten. With more partitions a batch takes
-five records of each. A reach, a sink's rows at the hit
+five records of each. A reach, a sink's rows at the injection
 and in the end are what each test says; everything else is an honest pipeline's.
 """
 
@@ -30,7 +30,7 @@ from harness.run_folder import ledger
 from harness.scenario import Finding, Sink, StepOutcome
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint
 from harness.snapshot import Snapshot
-from tests.folders import COLUMNS, HIT, PER_RECORD, TOTALS, values
+from tests.folders import COLUMNS, INJECTED, PER_RECORD, TOTALS, values
 
 BATCHES = 4
 EACH = 5
@@ -175,7 +175,7 @@ class Bench:
         return replace(whole, columns=columns, rows=marks, form=FINGERPRINTS)
 
     def scale(self, found: Sequence[Row] | None = None) -> Scale:
-        """What hits are weighed with, if the sink holds this in the end."""
+        """What steps are weighed with, if the sink holds this in the end."""
         expected = self.rows()
         case = Case(
             sink="t",
@@ -252,17 +252,17 @@ def injection(
     restart: SinkTable | None = None,
     *,
     number: int = 1,
-    outcome: StepOutcome = HIT,
+    outcome: StepOutcome = INJECTED,
     **snapshot: Any,
 ) -> Injection:
-    """A hit that met the sink as `at`."""
+    """An injection that met the sink as `at`."""
     taken = Snapshot(step=number, moment="injection", attempt=number, at_s=3.0 * number, **snapshot)
     late = Seen(snapshot=replace(taken, moment="restart"), tables=(restart,)) if restart is not None else None
     outcome = replace(outcome, attempt=number)
     return Injection(number=number, outcome=outcome, at=Seen(snapshot=taken, tables=(at,)), restart=late)
 
 
-def hit(
+def injected(
     bench: Bench,
     at: Sequence[Row],
     *reaches: Reach,

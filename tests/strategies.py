@@ -198,7 +198,8 @@ def triggers(draw: st.DrawFn, *, progress: str, rows: bool, records: int, within
 
 @st.composite
 def steps(draw: st.DrawFn, /, **world: Any) -> Step:
-    """A step that can hit something in such a run. What hits nothing is a mistake: the loader's own tests have it."""
+    """A step that can strike something in such a run. What strikes nothing is a mistake: the loader's own tests have
+    it."""
     when = draw(triggers(**world))
     planned = Planned(
         records=world["records"],

@@ -40,11 +40,11 @@ def planned(attempt: int, number: int) -> Event:
 
 
 def tried(attempt: int, number: int) -> StepOutcome:
-    """What became of a try that hit."""
+    """What became of a try that struck."""
     listing = {"offsets": tuple(range(number + 1)), "commits": tuple(range(number))}
     evidence = Evidence(signalled={"driver": "SIGKILL"}, checkpoint_after=listing)
     return StepOutcome(
-        name="kill driver", point="sink-committed", batch=number, hit=True, attempt=attempt, evidence=evidence
+        name="kill driver", point="sink-committed", batch=number, injected=True, attempt=attempt, evidence=evidence
     )
 
 
@@ -54,14 +54,14 @@ def step(attempt: int, number: int) -> Event:
 
 def unhurt(number: int) -> StepOutcome:
     """What became of a try that came too late."""
-    return replace(tried(0, number), hit=False, evidence=replace(tried(0, number).evidence, signalled={}))
+    return replace(tried(0, number), injected=False, evidence=replace(tried(0, number).evidence, signalled={}))
 
 
 def died(attempt: int) -> Event:
     return AttemptEnded(attempt=attempt, status=-9, scheduled=True)
 
 
-def hit(attempt: int, number: int) -> list[Event]:
+def injected(attempt: int, number: int) -> list[Event]:
     """A kill in its window, and the attempt that comes after it."""
     return [
         batch(attempt, number),
@@ -72,7 +72,7 @@ def hit(attempt: int, number: int) -> list[Event]:
     ]
 
 
-RIGHT = hit(1, 2)
+RIGHT = injected(1, 2)
 
 
 def late(number: int) -> list[Event]:
@@ -93,15 +93,15 @@ PLANTED: list[tuple[list[Event], str]] = [
     # The next attempt begins with another one: this one was in the log, or the one before it was not.
     ([step(1, 2), batch(2, 3)], "elsewhere"),
     ([step(1, 2), batch(2, 1), batch(2, 2)], "elsewhere"),
-    # Nobody came after it who could show where it hit; a batch that is only planned shows nothing.
+    # Nobody came after it who could show where it struck; a batch that is only planned shows nothing.
     ([step(1, 2)], "elsewhere"),
     ([step(1, 2), planned(2, 2)], "elsewhere"),
     # An attempt that is not the next one is no witness.
     ([step(1, 2), batch(1, 2), batch(3, 2)], "elsewhere"),
     # What was begun before the kill is none either.
     ([batch(2, 2), step(1, 2)], "elsewhere"),
-    # The schedule itself says that it hit nothing, and yet somebody was killed.
-    ([FaultInjected(outcome=replace(tried(1, 2), hit=False)), batch(2, 2)], "elsewhere"),
+    # The schedule itself says that it struck nothing, and yet somebody was killed.
+    ([FaultInjected(outcome=replace(tried(1, 2), injected=False)), batch(2, 2)], "elsewhere"),
     # A miss that the history does not tell.
     ([event for event in RIGHT if not isinstance(event, FaultInjected)][2:], "unsaid"),
 ]
@@ -130,17 +130,17 @@ def test_each_try_is_told_as_it_went(
 
 
 def test_a_miss_and_the_try_after_it_are_two(history: Callable[[Sequence[Event]], Path]) -> None:
-    events = [*late(2), *late(3), *hit(1, 4), *hit(2, 6)]
+    events = [*late(2), *late(3), *injected(1, 4), *injected(2, 6)]
     assert Counter(aimed.told(history(events), steps=2)) == {"missed": 2, "right": 2}
 
 
 def test_a_driver_that_died_of_no_step_is_not_silent(history: Callable[[Sequence[Event]], Path]) -> None:
-    events = [*hit(1, 2), died(2), *hit(3, 5)]
+    events = [*injected(1, 2), died(2), *injected(3, 5)]
     assert Counter(aimed.told(history(events), steps=2)) == {"right": 2, "unsaid": 1}
 
 
 def test_a_history_that_is_torn_tells_less_and_says_so(history: Callable[[Sequence[Event]], Path]) -> None:
-    path = history([*hit(1, 2), *hit(2, 5), *hit(3, 8)])
+    path = history([*injected(1, 2), *injected(2, 5), *injected(3, 8)])
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(lines[:7]) + '\n{"n": 7, "at_s": 7.0, "what": "fau', encoding="utf-8")
     counts = Counter(aimed.told(path, steps=3))
@@ -156,7 +156,7 @@ def test_whatever_is_planted_is_counted(tmp_path_factory: pytest.TempPathFactory
     for place, word in enumerate(words):
         number = 2 + 3 * place
         if word == "right":
-            events += hit(attempt, number)
+            events += injected(attempt, number)
         if word == "elsewhere":
             events += [died(attempt), step(attempt, number), batch(attempt + 1, number + 1)]
         if word == "missed":

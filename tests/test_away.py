@@ -1,4 +1,4 @@
-"""What a hit exposes whose driver lives: it was only paused, its server was away, it was off the network."""
+"""What an injection exposes whose driver lives: it was only paused, its server was away, it was off the network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.context import TriggerHit
+from harness.context import Reached
 from harness.faults import disconnect_driver, fault
 from harness.scenario import Evidence, Guarantee, Word
 from harness.snapshot import QueryState
@@ -88,5 +88,5 @@ def test_what_is_committed_off_the_network_is_told() -> None:
     run.observer = SimpleNamespace(states=lambda: (QueryState(checkpoint="a", commits=(0, 1, 2, 3)),))
     run.supervisor.processes, run.history = lambda: [Boxed()], SimpleNamespace(elapsed_s=lambda: 0.0)
     step = replace(KILL, do=fault("disconnect driver", for_s=0.1))
-    done = disconnect_driver.KIND.inject(run, step, TriggerHit(3, folder=Path("c")))
+    done = disconnect_driver.KIND.inject(run, step, Reached(3, folder=Path("c")))
     assert done.signalled and done.committed_meanwhile == {"a": 3}

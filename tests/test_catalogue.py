@@ -42,8 +42,8 @@ def run(root: Path, scenario: str, point: str, verdict: str, *found: str) -> dic
     (folder / "run.json").write_text(json.dumps({"path": f"/elsewhere/{scenario}"}))
     return {
         "folder": str(folder),
-        "faults": [{"name": "kill driver", "point": point, "hit": True}],
-        "points_hit": ["files payments: sink written in part (repetition; loss)"],
+        "faults": [{"name": "kill driver", "point": point, "injected": True}],
+        "points_reached": ["files payments: sink written in part (repetition; loss)"],
         "findings": dict.fromkeys(found, 3),
         "verdict": verdict,
         "stack": "processes",
@@ -74,9 +74,9 @@ def test_what_is_claimed_and_what_the_source_does_are_told(tmp_path: Path) -> No
 
 def test_a_fault_that_missed_is_told_from_one_that_exposed_nothing(tmp_path: Path) -> None:
     one = run(tmp_path, "scenarios/sinks/files_uuid_after_offset_commit.yaml", "batch-committed", "untested")
-    assert row_of({**one, "points_hit": []}).seen == "nothing exposed"
-    missed = {"name": "kill driver", "point": "batch-committed", "hit": False}
-    assert row_of({**one, "points_hit": [], "faults": [missed]}).seen == "missed"
+    assert row_of({**one, "points_reached": []}).seen == "nothing exposed"
+    missed = {"name": "kill driver", "point": "batch-committed", "injected": False}
+    assert row_of({**one, "points_reached": [], "faults": [missed]}).seen == "missed"
     both = row_of({**one, "faults": [*one["faults"], missed]})
     assert both.seen == "sink written in part (repetition; loss); missed"
 

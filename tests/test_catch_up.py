@@ -186,7 +186,7 @@ def test_windows_that_a_batch_has_yet_to_close_are_given_time_to_come(
     missing = []
     for name, times in (("early", TOLD[:-1]), ("whole", TOLD)):
         run = windowed(tmp_path / name, times)
-        run.hit(3, written=True)
+        run.injected(3, written=True)
         missing.append(Program(rows=lambda look: "").catch_up(monkeypatch, run.written())._missing())
     assert missing == [True, False]
 

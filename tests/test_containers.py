@@ -89,7 +89,7 @@ def said(verdict: Verdict) -> dict[str, Any]:
         "verdict": verdict.word,
         "as expected": verdict.as_expected,
         "kinds": sorted(verdict.kinds()),
-        "steps": [(step.name, step.point, step.hit) for step in verdict.steps],
+        "steps": [(step.name, step.point, step.injected) for step in verdict.steps],
         "self-tests": dict(verdict.self_tests),
     }
 
@@ -290,7 +290,7 @@ def test_a_driver_is_cut_off_from_the_network_and_goes_on(boxes: ContainersStack
     verdict = run(scenario, boxes, reports=tmp_path).verdict
     assert verdict.as_expected, verdict.reasons
     (step,) = verdict.steps
-    assert step.hit
+    assert step.injected
     assert list(step.evidence.signalled.values()) == ["cut off for 3 s"]
 
 

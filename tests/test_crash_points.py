@@ -1,4 +1,4 @@
-"""docs/crash-points.md: the table of sinks and places in a batch names scenarios that are there, and hit there."""
+"""docs/crash-points.md: the table of sinks and places in a batch names scenarios that are there, and crashed there."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def rows(head: str = "| kind of sink |") -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in (table[0], *table[2:])]
 
 
-Hit = Callable[[str, Step], bool]
-"""Whether a step of this program's schedule hits a batch in one place."""
+Struck = Callable[[str, Step], bool]
+"""Whether a step of this program's schedule strikes a batch in one place."""
 
 
 def driver_dies(step: Step) -> bool:
@@ -107,7 +107,7 @@ def batch_committed(entry: str, step: Step) -> bool:
     return step.when.point == CrashPoint.BATCH_COMMITTED
 
 
-WHERE: tuple[Hit, ...] = (
+WHERE: tuple[Struck, ...] = (
     planned,
     written_in_part,
     tried_again,
@@ -184,11 +184,11 @@ def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell(room: str, kills: list
     for where, _, *cells in table[1:]:
         # A row without a place is another sink at the same one.
         place = where or place
-        for hit, cell in zip(kills, cells, strict=True):
+        for injected, cell in zip(kills, cells, strict=True):
             ((words, link),) = LINK.findall(cell)
             scenario = shipped((PAGE.parent / link).resolve())
             (step,) = scenario.schedule
-            assert (words, hit) == (said(scenario), step.do.kind), link
+            assert (words, injected) == (said(scenario), step.do.kind), link
             moments.setdefault(place, set()).add(step.when)
             named.append(link)
     assert [place for place, found in moments.items() if len(found) != 1] == []

@@ -109,7 +109,7 @@ def test_words_that_a_verdict_uses_are_in_the_glossary(named: type) -> None:
     assert [each.value for each in named if each.value.lower() not in told] == []  # type: ignore[attr-defined]
 
 
-def test_the_places_of_a_hit_are_in_the_glossary() -> None:
+def test_the_places_of_an_injection_are_in_the_glossary() -> None:
     assert {EARLY, PLANNED, WRITING, WRITTEN, COMMITTED, RECEIVED} <= terms()
 
 

@@ -1,4 +1,4 @@
-"""Programs of Spark Streaming (DStreams): what their files say of each batch, and what a hit exposes."""
+"""Programs of Spark Streaming (DStreams): what their files say of each batch, and what an injection exposes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from harness.scenario.impact import Impact
 from harness.snapshot import Batch, Gone, Progressed, Query, QueryState
 from harness.sources.base import OpenSource
 from harness.wait import until
-from tests.folders import HIT, PER_RECORD
+from tests.folders import INJECTED, PER_RECORD
 from tests.java_objects import Java, added, allocated, checkpoint, checkpoint_of, graph, pair, record, time
 from tests.java_objects import stream as stream_of
-from tests.scales import Make, batch, benches, hit, injection, reach
+from tests.scales import Make, batch, benches, injected, injection, reach
 
 SENT = 100
 
@@ -390,11 +390,11 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
 def test_what_a_receiver_held_in_memory_cannot_come_twice(make: Make) -> None:
     bench = make()
-    there = hit(bench, bench.first(2), replace(reach(2, 1, again=2), batch=1))
+    there = injected(bench, bench.first(2), replace(reach(2, 1, again=2), batch=1))
     assert (there.again, there.missing, there.counting) == ((), (), ()), "all of it is in the sink"
     assert "is in the sink" in there.why
     ends = bench.scale(bench.rows(without=batch(1)))
-    half = hit(bench, bench.first(1), replace(reach(2, 1, again=2), batch=1), scale=ends)
+    half = injected(bench, bench.first(1), replace(reach(2, 1, again=2), batch=1), scale=ends)
     assert (half.point, [exposure.harm for exposure in half.counting]) == (PLANNED, [Harm.LOSS])
 
 
@@ -402,7 +402,7 @@ def test_what_a_receiver_had_not_stored_is_exposed_beside_what_comes_again(make:
     bench = make()
     lost = (Span(0, 10, 12),)
     left = replace(reach(2, 1, again=1), batch=1, received=lost)
-    out = hit(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
+    out = injected(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
     assert out.again == batch(1)
     assert (out.missing, {exposure.harm for exposure in out.exposures}) == (lost, {Harm.LOSS, Harm.REPETITION})
 
@@ -410,12 +410,12 @@ def test_what_a_receiver_had_not_stored_is_exposed_beside_what_comes_again(make:
 def test_a_batch_that_is_done_and_runs_again_is_exposed_beside_the_one_that_was_planned(make: Make) -> None:
     """A restart of a program of DStreams runs the batch again that was done last."""
     bench = make()
-    out = hit(bench, bench.first(2), replace(reach(3, 1), batch=2))
+    out = injected(bench, bench.first(2), replace(reach(3, 1), batch=2))
     assert (out.missing, {exposure.harm for exposure in out.counting}) == (batch(2), {Harm.REPETITION, Harm.LOSS})
     assert bench.scale().keys(out.again) >= bench.scale().keys(batch(1))
 
 
-def test_what_an_earlier_attempt_lost_is_not_in_flight_at_a_later_hit() -> None:
+def test_what_an_earlier_attempt_lost_is_not_in_flight_at_a_later_injection() -> None:
     batches = (
         Batch(batch=0, ranges={0: (0, 20)}, committed=True, attempts=(1,)),
         Batch(batch=1, ranges={0: (25, 40)}, committed=True, attempts=(2, 3)),
@@ -436,7 +436,7 @@ def test_what_an_earlier_attempt_lost_is_not_in_flight_at_a_later_hit() -> None:
 def test_a_stored_block_that_no_batch_had_may_be_lost_with_its_driver(make: Make) -> None:
     bench = make()
     waits = replace(reach(2, 2), batch=1, received=batch(2))
-    out = hit(bench, bench.first(2), waits)
+    out = injected(bench, bench.first(2), waits)
     assert (out.missing, [(exposure.harm, exposure.would_show) for exposure in out.exposures]) == (
         batch(2),
         [(Harm.LOSS, True)],
@@ -446,13 +446,15 @@ def test_a_stored_block_that_no_batch_had_may_be_lost_with_its_driver(make: Make
 
 def test_a_batch_that_is_done_is_not_done_again_by_a_driver_that_lives(make: Make) -> None:
     bench = make()
-    met = injection(bench.held(bench.first(2)), outcome=replace(HIT, evidence=Evidence(signalled={"postgres": "gone"})))
+    met = injection(
+        bench.held(bench.first(2)), outcome=replace(INJECTED, evidence=Evidence(signalled={"postgres": "gone"}))
+    )
     planned = replace(reach(3, 1), next=None, batch=2)
     out = exposed(bench.scale(), met, [planned], many=1, until=None, executions=())
     assert {exposure.harm for exposure in out.exposures} == {Harm.LOSS}
 
 
-def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
+def test_an_injection_says_what_its_receiver_had_not_stored(make: Make) -> None:
     batches = (
         Batch(batch=0, ranges={0: (0, 5)}, committed=True, attempts=(1,)),
         Batch(batch=1, ranges={0: (5, 9)}, committed=True, attempts=(1, 2)),
@@ -478,7 +480,7 @@ def test_a_hit_is_told_what_its_receiver_had_not_stored(make: Make) -> None:
     assert reached(first={1: 0}).received == (Span(0, 9, 12),)
 
 
-def test_what_was_lost_before_a_hit_or_after_another_one_is_not_of_its_doing(make: Make) -> None:
+def test_what_was_lost_before_an_injection_or_after_another_one_is_not_of_its_doing(make: Make) -> None:
     batches = (
         Batch(batch=0, ranges={0: (0, 20)}, committed=True, attempts=(1,)),
         Batch(batch=1, ranges={0: (25, 40)}, committed=True, attempts=(1,)),

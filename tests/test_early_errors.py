@@ -47,7 +47,7 @@ MAKES = 'cursor.execute("create table if not exists kept (id bigint primary key)
 def run(
     folder: Path, program: str, sink: str, *, setup: str = "", args: str = '"{postgres.dsn}"', batch: int = 3
 ) -> tuple[int, str]:
-    """Exit code and everything that was said; `batch` is the one that is hit."""
+    """Exit code and everything that was said; `batch` is the one that is struck."""
     (folder / "scenarios").mkdir()
     (folder / "job.py").write_text(PROGRAM + program)
     (folder / "scenarios" / "early.yaml").write_text(SCENARIO.format(args=args, setup=setup, sink=sink, batch=batch))
@@ -76,7 +76,7 @@ def test_a_sink_that_the_pipeline_makes_with_other_types_is_told_after_its_first
     )
     assert code == 4, said
     assert "column id is BIGINT in `expected` and text in the sink" in said
-    assert "fault hit" not in said
+    assert "fault injected" not in said
 
 
 @pytest.mark.stack
@@ -120,4 +120,4 @@ def test_a_record_of_a_topic_that_never_can_be_read_is_told_after_the_first_batc
     )
     assert code == 4, said
     assert "after the first committed batch: " in said and "cannot be read exactly" in said
-    assert "fault hit" not in said
+    assert "fault injected" not in said

@@ -165,7 +165,7 @@ def test_a_query_that_cannot_be_run_over_a_part_exposes_nothing(folder: Folder) 
     assert (verdict.word, [each.key for each in verdict.findings]) == (Word.VIOLATED, [{"account": "a0"}])
 
 
-def test_one_that_keeps_its_offsets_itself_may_be_hit_where_it_has_saved_them_early(tmp_path: Path) -> None:
+def test_one_that_keeps_its_offsets_itself_may_be_struck_where_it_has_saved_them_early(tmp_path: Path) -> None:
     own = run_builder(tmp_path / "own")
     by_hand(own, 10, 20, 30, 40, holds=15)
     early = ("postgres payments", "offsets committed, sink not written")

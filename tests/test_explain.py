@@ -119,14 +119,14 @@ def test_of_windows_it_is_said_which_batch_wrote_them_and_what_does_not_count(
     key: str, window: str, tmp_path: Path
 ) -> None:
     run = windowed(tmp_path / "run", LATE)
-    run.hit(3, written=True)
+    run.injected(3, written=True)
     done = explain(str(run.complete().path), key)
     assert (done.exit_code, f"  window     postgres windows: {window}" in done.output) == (0, True), done.output
 
 
 def test_a_window_is_told_by_its_key(tmp_path: Path) -> None:
     run = windowed(tmp_path / "run", LATE)
-    run.hit(3, written=True)
+    run.injected(3, written=True)
     run.rows_[0] = run.row(0, (0, 1, 2, 4, 5, 8))
     told = explain(str(run.complete().path), "0").output
     assert "should     hold 1 row\n               w=0 n=5 " in told

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
-from harness.context import TriggerHit
+from harness.context import Reached
 from harness.errors import WaitError
 from harness.faults import FAULTS
 from harness.kinds import Registry
@@ -133,7 +133,7 @@ def test_the_source_takes_the_records_and_is_read_back(tmp_path: Path) -> None:
 def test_the_fault_has_evidence_only_if_its_command_did_its_work(tmp_path: Path, command: str, victims: Any) -> None:
     step = scenario(tmp_path, command).schedule[0]
     run: Any = None
-    assert FAULTS["run command"].inject(run, step, TriggerHit(None)).signalled == victims
+    assert FAULTS["run command"].inject(run, step, Reached(None)).signalled == victims
 
 
 def test_the_trigger_waits_for_its_line_and_gives_up_with_the_run(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.components.hdfs.fault import enter_safe_mode, lose_blocks, lose_node
-from harness.context import TriggerHit
+from harness.context import Reached
 from harness.errors import StackError
 from harness.faults.base import Injection, Proof, killing
 from harness.run.schedule import evidence
@@ -55,8 +55,8 @@ def world(server: Hdfs, *, dies_at_look: int, status: int = 1) -> Any:
             ended=lambda number: 0 < dies_at_look <= next(looks),
             ending=lambda number, within_s: status,
         ),
-        look=lambda hit: None,
-        release=lambda hit: None,
+        look=lambda reached: None,
+        release=lambda reached: None,
         own=SimpleNamespace(run_id="t1", parts={}),
         stop=threading.Event(),
     )
@@ -69,7 +69,7 @@ def step(kind: str, **options: Any) -> Step:
 @pytest.mark.parametrize(("dies_at_look", "struck"), [(1, True), (3, True), (0, False)])
 def test_lost_blocks_do_not_come_back_and_strike_a_driver_that_dies(dies_at_look: int, struck: bool) -> None:
     run = world(Hdfs(), dies_at_look=dies_at_look)
-    done = lose_blocks.KIND.inject(run, step("lose blocks"), TriggerHit(batch=3))
+    done = lose_blocks.KIND.inject(run, step("lose blocks"), Reached(batch=3))
     assert (not done.why, done.healed) == (struck, False)
 
 
@@ -87,13 +87,13 @@ def test_a_driver_that_lives_feels_it_if_it_has_just_planned_what_is_gone(
     run = world(Hdfs(), dies_at_look=0)
     run.own.parts = parts
     planned = replace(step("lose blocks"), when=replace(WHEN, point=point))
-    assert (lose_blocks.KIND.inject(run, planned, TriggerHit(batch=3)).why == "") is struck
+    assert (lose_blocks.KIND.inject(run, planned, Reached(batch=3)).why == "") is struck
 
 
 def test_a_program_that_ended_well_did_not_die_of_safe_mode() -> None:
     for status, struck in ((0, False), (1, True)):
         run = world(Hdfs(), dies_at_look=1, status=status)
-        done = enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
+        done = enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), Reached(batch=3))
         assert (not done.why) is struck, status
 
 
@@ -101,8 +101,8 @@ def test_a_program_that_ended_well_did_not_die_of_safe_mode() -> None:
 def test_a_request_that_was_held_goes_on_into_what_was_done_to_hdfs(fault: Any) -> None:
     server, seen = Hdfs(), list[tuple[int, bool]]()
     run = world(server, dies_at_look=1)
-    run.release = lambda hit: seen.append((server.left, server.safe))
-    fault.KIND.inject(run, step("any", for_s=0.01), TriggerHit(batch=3))
+    run.release = lambda reached: seen.append((server.left, server.safe))
+    fault.KIND.inject(run, step("any", for_s=0.01), Reached(batch=3))
     assert seen == [(0, False) if fault is lose_blocks else (3, True)]
 
 
@@ -111,7 +111,7 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
     killed = Injection(signalled={"driver": "gone after SIGKILL"}, driver_status=-9, proof=Proof.AFTER)
     server = Hdfs()
     run = world(server, dies_at_look=1)
-    run.look = lambda hit: done.append("looked")
+    run.look = lambda reached: done.append("looked")
 
     def lose() -> None:
         done.append("lost")
@@ -123,7 +123,7 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(server, "lose_blocks", lose)
     monkeypatch.setattr(killing, "kill_driver", kill)
-    injection = lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3))
+    injection = lose_node.KIND.inject(run, step("lose node"), Reached(batch=3))
     assert done == ["killed", "looked", "lost"]
     assert (injection.healed, injection.looked, injection.driver_status, injection.proof) == (
         False, True, -9, Proof.AFTER,
@@ -131,19 +131,19 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
     assert set(injection.signalled) == {"driver", "datanode"}
     killed = replace(killed, lived=True)
     done.clear()
-    assert lose_node.KIND.inject(run, step("lose node"), TriggerHit(batch=3)).healed
+    assert lose_node.KIND.inject(run, step("lose node"), Reached(batch=3)).healed
     assert done == ["killed"], "what lives on keeps its blocks"
 
 
 @pytest.mark.parametrize("fault", [lose_blocks, lose_node])
-def test_where_no_block_of_the_run_lies_nobody_is_hit(monkeypatch: pytest.MonkeyPatch, fault: Any) -> None:
+def test_where_no_block_of_the_run_lies_no_process_is_struck(monkeypatch: pytest.MonkeyPatch, fault: Any) -> None:
     def nothing(*_: Any, **__: Any) -> None:
         raise AssertionError("nobody is touched")
 
     monkeypatch.setattr(killing, "kill_driver", nothing)
     server = Hdfs(blocks=0)
     monkeypatch.setattr(server, "lose_blocks", nothing)
-    done = fault.KIND.inject(world(server, dies_at_look=0), step(fault.KIND.about.name), TriggerHit(batch=3))
+    done = fault.KIND.inject(world(server, dies_at_look=0), step(fault.KIND.about.name), Reached(batch=3))
     assert not done.signalled
     assert evidence.missed("100 records", True, done)
     assert done.note == "no block of this run lay there"
@@ -153,7 +153,7 @@ def test_where_no_block_of_the_run_lies_nobody_is_hit(monkeypatch: pytest.Monkey
 def test_a_driver_that_dies_of_safe_mode_needs_some_time(dies_at_look: int, struck: bool) -> None:
     server = Hdfs()
     done = enter_safe_mode.KIND.inject(
-        world(server, dies_at_look=dies_at_look), step("enter safe mode", for_s=0.01), TriggerHit(batch=3)
+        world(server, dies_at_look=dies_at_look), step("enter safe mode", for_s=0.01), Reached(batch=3)
     )
     assert (not done.why, server.safe) == (struck, False)
 
@@ -167,7 +167,7 @@ def test_safe_mode_is_left_however_its_time_ends() -> None:
 
     run.stop = SimpleNamespace(wait=interrupted)
     with pytest.raises(KeyboardInterrupt):
-        enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
+        enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), Reached(batch=3))
     assert not server.safe
 
 
@@ -182,8 +182,8 @@ def test_safe_mode_is_left_though_nobody_says_that_it_was_entered(monkeypatch: p
 
     monkeypatch.setattr(server, "safe_mode", unsure)
     run = world(server, dies_at_look=0)
-    run.release = lambda hit: going_on.append(server.safe)
+    run.release = lambda reached: going_on.append(server.safe)
     with pytest.raises(StackError, match="safe mode on"):
-        enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), TriggerHit(batch=3))
+        enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), Reached(batch=3))
     assert not server.safe
     assert going_on == [True], "nobody stands still for it"

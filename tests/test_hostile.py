@@ -26,11 +26,11 @@ def play(tmp_path: Path, run_scenario: Callable[[Scenario], Result]) -> Play:
 
 
 @pytest.mark.parametrize(("flags", "word"), [(("--once",), Word.HELD), ((), Word.VIOLATED)])
-def test_the_first_batch_with_records_is_hit_and_named(play: Play, flags: tuple[str, ...], word: Word) -> None:
+def test_the_first_batch_with_records_is_struck_and_named(play: Play, flags: tuple[str, ...], word: Word) -> None:
     schedule = [{"when": {"point": "sink-committed", "batch": 0}, "do": "kill driver"}]
     verdict = play("payments", *flags, schedule=schedule, **({"setup": ONCE} if flags else {})).verdict
     (step,) = verdict.steps
-    assert (verdict.word, step.hit, set(verdict.kinds())) == (word, True, set() if flags else {"duplicated"})
+    assert (verdict.word, step.injected, set(verdict.kinds())) == (word, True, set() if flags else {"duplicated"})
     named = (f"kill driver at sink-committed of batch {step.batch}, attempt 1",)
     assert blamed(verdict.findings) == (set() if flags else {named})
 
@@ -39,12 +39,12 @@ def test_the_first_batch_with_records_is_hit_and_named(play: Play, flags: tuple[
 
 
 @pytest.mark.parametrize(("last", "word"), [(40, Word.UNTESTED), (400, Word.VIOLATED)])
-def test_a_hit_batch_counts_by_what_its_filter_lets_through(play: Play, last: int, word: Word) -> None:
+def test_a_struck_batch_counts_by_what_its_filter_lets_through(play: Play, last: int, word: Word) -> None:
     kept = f"id < {last}"
     expected = f"select id, account, amount from ledger where {kept}"
     to = {"postgres": "payments", "expected": expected, "key": ["id"]}
     verdict = play("payments", "--where", kept, sink=to).verdict
-    assert verdict.steps[0].hit
+    assert verdict.steps[0].injected
     assert verdict.word is word
     assert ("records pass `expected`" in said(verdict)) == (word is Word.UNTESTED)
 
@@ -58,7 +58,7 @@ def test_a_batch_lost_without_faults_and_one_of_its_size_counted_twice_are_never
 ) -> None:
     same = ("--max-records", "50", "--lose", "2")
     verdict = play("total", *same, **TOTAL, schedule=[{"when": when, "do": CRASH}], sink=COUNT).verdict
-    assert verdict.steps[0].hit
+    assert verdict.steps[0].injected
     assert (verdict.word, verdict.findings) == (Word.UNTESTED, ())
     assert "gives the same totals" in said(verdict)
 

@@ -14,7 +14,7 @@ from harness.judge.exposure import EARLY, PLANNED, WRITING, WRITTEN, exposed
 from harness.scenario import Harm
 from harness.scenario.impact import Impact
 from tests.folders import TOTALS
-from tests.scales import Make, batch, benches, hit, injection, reach, upto
+from tests.scales import Make, batch, benches, injected, injection, reach, upto
 
 OPEN: dict[str, Any] = {"writing": {"0": ("insert into t",)}}
 SAVED = reach(2, 2, own=True, batch=None, checkpoint="")
@@ -39,14 +39,14 @@ def make(tmp_path: Path) -> Iterator[Make]:
 )
 def test_what_saved_offsets_call_done_and_the_sink_lacks_was_in_flight(make: Make, part: tuple[Span, ...]) -> None:
     bench = make()
-    out = hit(bench, bench.rows(*batch(0), *part), SAVED, scale=bench.scale(bench.rows(without=batch(1))))
+    out = injected(bench, bench.rows(*batch(0), *part), SAVED, scale=bench.scale(bench.rows(without=batch(1))))
     assert out.point == EARLY
     assert bench.scale().keys(out.missing) >= bench.scale().keys(batch(1)) - bench.scale().keys(part)
 
 
 def test_what_comes_later_though_no_attempt_reads_it_again_was_late(make: Make) -> None:
     bench = make()
-    out = hit(bench, bench.first(1), SAVED)
+    out = injected(bench, bench.first(1), SAVED)
     assert (out.missing, out.exposures) == ((), ())
 
 
@@ -65,21 +65,21 @@ def test_what_it_took_next_is_bounded_by_the_last_record_in_the_sink(
 ) -> None:
     bench = make()
     rows = bench.rows(*batch(0), *part)
-    out, writes = hit(bench, rows, TAKEN), hit(bench, rows, TAKEN, **OPEN)
+    out, writes = injected(bench, rows, TAKEN), injected(bench, rows, TAKEN, **OPEN)
     assert out.reach is not None and out.reach.high == high
     assert writes.reach == TAKEN, "an open transaction may hold more than can be seen"
 
 
 def test_a_total_does_not_bound_it(make: Make) -> None:
     bench = make(TOTALS)
-    assert hit(bench, bench.first(2), TAKEN).reach == TAKEN
+    assert injected(bench, bench.first(2), TAKEN).reach == TAKEN
 
 
 def test_a_batch_that_is_whole_is_exposed_to_reprocessing_alone(make: Make) -> None:
     bench = make()
-    out = hit(bench, bench.first(2), TAKEN)
+    out = injected(bench, bench.first(2), TAKEN)
     assert (out.point, [exposure.harm for exposure in out.exposures]) == (WRITTEN, [Harm.REPETITION])
-    part = hit(bench, bench.rows(*batch(0), batch(1)[0]), reach())
+    part = injected(bench, bench.rows(*batch(0), batch(1)[0]), reach())
     assert (part.point, [exposure.harm for exposure in part.exposures]) == (WRITING, [Harm.REPETITION, Harm.LOSS])
 
 

@@ -1,4 +1,4 @@
-"""Is anything in flight when a fault hits: by what the source has acknowledged, and by what Spark has planned."""
+"""Is anything in flight when a fault strikes: by what the source has acknowledged, and by what Spark has planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far each query was when a fault hit, and where the next attempt of the driver began."""
+"""How far each query was when a fault was injected, and where the next attempt of the driver began."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from harness.judge.read_folder import read_run
 from harness.scenario import CrashPoint, Evidence, Sink, StepOutcome
 from harness.scenario.impact import Impact
 from harness.snapshot import RESTART, Batch, Position, Progressed, Query, QueryState, Snapshot
-from tests.folders import HIT, STEP, Folder, Injected, edited
+from tests.folders import INJECTED, STEP, Folder, Injected, edited
 
 SINK = Sink(kind="postgres", target="t")
-STRUCK = Injection(number=1, outcome=HIT, impact=Impact.DRIVER_KILLED)
+STRUCK = Injection(number=1, outcome=INJECTED, impact=Impact.DRIVER_KILLED)
 
 
 def batch(number: int, start: int, end: int, *, committed: bool = True) -> Batch:
@@ -35,7 +35,7 @@ REACH = Reach(
 )
 
 
-def injection(*states: QueryState, outcome: StepOutcome = HIT, **changes: Any) -> Injection:
+def injection(*states: QueryState, outcome: StepOutcome = INJECTED, **changes: Any) -> Injection:
     snapshot = Snapshot(step=1, moment="injection", attempt=outcome.attempt, at_s=3.0, queries=states)
     return Injection(number=1, outcome=outcome, at=Seen(snapshot=replace(snapshot, **changes), tables=()))
 
@@ -76,13 +76,13 @@ def began(*batches: Batch, first: Mapping[int, int] = QUERY.first) -> Reach:
 
 
 def test_an_attempt_that_goes_back_in_the_first_batch_of_its_own_begins_there() -> None:
-    one, hit = worked(0, 0, 10, 1), worked(1, 10, 25, 1, 2)
-    assert began(one, hit, worked(2, 25, 5, 2), worked(3, 5, 40, 2)) == replace(REACH, next={0: 5})
-    assert began(one, hit, worked(2, 25, 5, 2)).again == (Span(0, 5, 10),), "it may come to no other one"
-    assert began(one, hit, worked(2, 25, 5, 3), worked(3, 5, 40, 3)) == REACH, "another attempt's"
-    after = began(one, hit, worked(2, 25, 5, 2), worked(3, 5, 40, 3), first={1: 0, 2: 1, 3: 3})
+    one, injected = worked(0, 0, 10, 1), worked(1, 10, 25, 1, 2)
+    assert began(one, injected, worked(2, 25, 5, 2), worked(3, 5, 40, 2)) == replace(REACH, next={0: 5})
+    assert began(one, injected, worked(2, 25, 5, 2)).again == (Span(0, 5, 10),), "it may come to no other one"
+    assert began(one, injected, worked(2, 25, 5, 3), worked(3, 5, 40, 3)) == REACH, "another attempt's"
+    after = began(one, injected, worked(2, 25, 5, 2), worked(3, 5, 40, 3), first={1: 0, 2: 1, 3: 3})
     assert after == replace(REACH, next={0: 5}), "the next attempt's, whatever came after it"
-    assert began(one, hit, worked(2, 25, 30, 2), worked(3, 30, 5, 2), worked(4, 5, 40, 2)) == REACH, "a later one"
+    assert began(one, injected, worked(2, 25, 30, 2), worked(3, 30, 5, 2), worked(4, 5, 40, 2)) == REACH, "a later one"
     made_again = worked(1, 10, 5, 2)
     assert began(one, made_again, worked(2, 5, 40, 2)) == replace(REACH, next={0: 5}), "its first one"
     later = began(one, worked(1, 10, 30, 2), worked(2, 30, 5, 2), worked(3, 5, 40, 2))
@@ -145,7 +145,7 @@ def test_a_query_of_whose_commits_nothing_is_kept_says_nothing() -> None:
     ],
 )
 def test_after_is_what_spark_says_of_this_query(changes: dict[str, Any], after: bool) -> None:
-    (found,) = reach(STATE, outcome=replace(HIT, **changes))
+    (found,) = reach(STATE, outcome=replace(INJECTED, **changes))
     assert found.after is after
 
 
@@ -162,7 +162,7 @@ def test_without_a_next_attempt_nothing_is_known_of_it(first: Mapping[int, int])
 
 def test_a_driver_that_lives_has_no_next_attempt() -> None:
     """What came after the death of another fault's victim lies beyond the batch in flight, and was not skipped."""
-    lives = replace(HIT, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))
+    lives = replace(INJECTED, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))
     queries = (replace(QUERY, first={1: 0, 2: 2}),)
     assert reach(STATE, queries=queries)[0].skipped == (Span(0, 10, 25),)
     (found,) = reach(STATE, outcome=lives, queries=queries)
@@ -181,7 +181,7 @@ def test_what_was_committed_last_says_how_far_it_was_where_spark_has_purged_it()
 
 
 def test_an_attempt_that_is_not_known_has_no_next_one() -> None:
-    (found,) = reach(STATE, outcome=replace(HIT, attempt=0), attempt=1)
+    (found,) = reach(STATE, outcome=replace(INJECTED, attempt=0), attempt=1)
     assert found.next is None
 
 
@@ -215,8 +215,8 @@ def test_batch_2_of_a_second_checkpoint_is_not_the_first_ones() -> None:
     old = replace(QUERY, first={1: 0})
     new = Query(checkpoint="checkpoint", batches=(batch(0, 0, 20), batch(1, 20, 40)), first={2: 0, 3: 1})
     again = QueryState(checkpoint="checkpoint", offsets=(0, 1), commits=(0,), planned={0: 40}, committed={0: 20})
-    hit = replace(HIT, attempt=2)
-    (found,) = reach(STATE, again, queries=(old, new), outcome=hit)
+    injected = replace(INJECTED, attempt=2)
+    (found,) = reach(STATE, again, queries=(old, new), outcome=injected)
     assert found == Reach(
         low={0: 20}, high={0: 40}, next={0: 20}, last=(Span(0, 0, 20),), batch=1, checkpoint="checkpoint", after=True
     )
@@ -225,10 +225,12 @@ def test_batch_2_of_a_second_checkpoint_is_not_the_first_ones() -> None:
 
 
 def test_a_query_that_the_attempt_has_not_touched_yet_is_still_in_use() -> None:
-    hit = replace(HIT, attempt=2)
-    (found,) = reach(STATE, queries=(replace(QUERY, first={1: 0, 3: 1}),), outcome=hit)
+    injected = replace(INJECTED, attempt=2)
+    (found,) = reach(STATE, queries=(replace(QUERY, first={1: 0, 3: 1}),), outcome=injected)
     assert found.next == {0: 10}
-    (found,) = reach(STATE, queries=(replace(QUERY, first={1: 0, 3: 1}), replace(QUERY, first={3: 0})), outcome=hit)
+    (found,) = reach(
+        STATE, queries=(replace(QUERY, first={1: 0, 3: 1}), replace(QUERY, first={3: 0})), outcome=injected
+    )
     assert found.next == {0: 10}
 
 
@@ -262,7 +264,7 @@ def test_two_queries_are_told_apart_by_the_folder_of_their_checkpoints() -> None
 def by_hand(
     positions: list[tuple[int, float, dict[int, int]]], position: dict[int, int], *, died: bool = True, **changes: Any
 ) -> Reach:
-    outcome = HIT if died else replace(HIT, evidence=Evidence())
+    outcome = INJECTED if died else replace(INJECTED, evidence=Evidence())
     moved = tuple(Position(attempt=attempt, at_s=at_s, next=offsets) for attempt, at_s, offsets in positions)
     (found,) = reaches(
         injection(outcome=outcome, position=position, **{"sent": {0: 40}, **changes}), Progressed(positions=moved), SINK
@@ -286,13 +288,13 @@ def test_offsets_kept_by_hand_have_planned_what_was_taken_next() -> None:
     assert by_hand(moves, {0: 10}, died=False) == replace(found, next=None, resumed={0: 10})
 
 
-def test_offsets_kept_by_hand_at_the_very_moment_of_the_hit_were_before() -> None:
+def test_offsets_kept_by_hand_at_the_very_moment_of_the_injection_were_before() -> None:
     found = by_hand([(1, 3.0, {0: 5}), (2, 4.0, {0: 20})], {0: 10})
     assert (found.last, found.high, found.next) == ((Span(0, 5, 10),), {0: 20}, {0: 20})
     assert found.skipped == (Span(0, 10, 20),)
 
 
-def test_offsets_that_were_saved_after_the_hit_are_no_last_ones() -> None:
+def test_offsets_that_were_saved_after_the_injection_are_no_last_ones() -> None:
     moves = [(1, 1.0, {0: 5}), (1, 2.0, {0: 10}), (1, 4.0, {0: 20})]
     found = by_hand(moves, {0: 10}, sent={0: 18})
     assert (found.last, found.high) == ((Span(0, 5, 10),), {0: 18})
@@ -309,20 +311,22 @@ def test_offsets_that_were_never_saved_have_nothing_before_them() -> None:
     assert found.taken == (Span(0, 0, 25), Span(1, 0, 3))
 
 
-def test_a_hit_is_named_by_fault_place_batch_and_attempt() -> None:
-    assert Injection(number=1, outcome=HIT).label == "kill driver at sink-committed of batch 1, attempt 1"
-    assert Injection(number=1, outcome=replace(HIT, batch=None)).label == "kill driver at sink-committed, attempt 1"
-    assert Injection(number=1, outcome=replace(HIT, point="")).label == "kill driver of batch 1, attempt 1"
-    assert Injection(number=1, outcome=replace(HIT, point="", batch=None, attempt=0)).label == "kill driver"
+def test_an_injection_is_named_by_fault_place_batch_and_attempt() -> None:
+    assert Injection(number=1, outcome=INJECTED).label == "kill driver at sink-committed of batch 1, attempt 1"
     assert (
-        Injection(number=1, outcome=replace(HIT, batch=0, attempt=0)).label
+        Injection(number=1, outcome=replace(INJECTED, batch=None)).label == "kill driver at sink-committed, attempt 1"
+    )
+    assert Injection(number=1, outcome=replace(INJECTED, point="")).label == "kill driver of batch 1, attempt 1"
+    assert Injection(number=1, outcome=replace(INJECTED, point="", batch=None, attempt=0)).label == "kill driver"
+    assert (
+        Injection(number=1, outcome=replace(INJECTED, batch=0, attempt=0)).label
         == "kill driver at sink-committed of batch 0"
     )
-    one = replace(HIT, checkpoint="checkpoints/b")
+    one = replace(INJECTED, checkpoint="checkpoints/b")
     assert Injection(number=1, outcome=one, beside=True).label == (
         "kill driver at sink-committed of batch 1 of checkpoints/b, attempt 1"
     )
-    for bare in (replace(HIT, checkpoint=""), replace(one, batch=None)):
+    for bare in (replace(INJECTED, checkpoint=""), replace(one, batch=None)):
         assert Injection(number=1, outcome=bare, beside=True).label == Injection(number=1, outcome=bare).label
 
 
@@ -373,17 +377,17 @@ def test_what_only_some_sources_had_done_is_left_out() -> None:
 
 
 def test_a_driver_died_if_the_evidence_has_its_end_whatever_a_victim_is_called() -> None:
-    assert Injection(number=1, outcome=HIT).died
+    assert Injection(number=1, outcome=INJECTED).died
     for status in (0, 1):
-        ended = replace(HIT, evidence=Evidence(signalled={"it": "x"}, driver_status=status))
+        ended = replace(INJECTED, evidence=Evidence(signalled={"it": "x"}, driver_status=status))
         assert Injection(number=1, outcome=ended).died
     command = Evidence(signalled={"driver-db-restart.sh": "exit status 0"})
-    assert not Injection(number=1, outcome=replace(HIT, evidence=command)).died
+    assert not Injection(number=1, outcome=replace(INJECTED, evidence=command)).died
 
 
 def both(first: Snapshot, late: Snapshot | None) -> Injection:
     at, restart = Seen(snapshot=first, tables=()), Seen(snapshot=late, tables=()) if late is not None else None
-    return Injection(number=1, outcome=HIT, at=at, restart=restart)
+    return Injection(number=1, outcome=INJECTED, at=at, restart=restart)
 
 
 FIRST = Snapshot(step=1, moment="injection", attempt=1, at_s=3.0, queries=(STATE,))
@@ -451,9 +455,9 @@ def test_slices_are_batches_or_the_moves_of_a_saved_position() -> None:
     assert taken(Progressed(), SINK) == []
 
 
-def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
+def test_the_injections_are_read_with_both_looks(folder: Folder) -> None:
     folder.claim(schedule=(STEP, replace(STEP, do=fault("kill executor")), STEP))
-    folder.steps = [replace(HIT, hit=False), HIT, HIT, HIT]
+    folder.steps = [replace(INJECTED, injected=False), INJECTED, INJECTED, INJECTED]
     folder.injections = [Injected(step=2, holds=15), Injected(step=2, moment=RESTART), Injected(step=3, holds=10)]
     one, two, three = read_injections(read_run(folder.write()))
     assert (one.number, one.why) == (2, "")
@@ -461,7 +465,7 @@ def test_the_hits_are_read_with_both_looks(folder: Folder) -> None:
     assert [len(each.rows) for each in (*one.at.tables, *one.restart.tables) if each] == [15, 20]
     assert (one.at.snapshot.moment, one.restart.snapshot.moment) == ("injection", "restart")
     assert (two.number, two.restart) == (3, None)
-    assert three == Injection(number=4, outcome=HIT, why="no snapshot was taken when the fault hit")
+    assert three == Injection(number=4, outcome=INJECTED, why="no snapshot was taken when the fault was injected")
 
 
 def change(folder: Folder, name: str, **changes: Any) -> None:
@@ -476,7 +480,7 @@ def test_a_snapshot_of_which_nothing_is_known_says_why(folder: Folder) -> None:
     change(folder, "1-injection", error="the server is gone", queries=[])
     (none,) = read_injections(read_run(folder.path))
     assert none == Injection(
-        number=1, outcome=HIT, impact=Impact.DRIVER_KILLED, why="its snapshot failed: the server is gone"
+        number=1, outcome=INJECTED, impact=Impact.DRIVER_KILLED, why="its snapshot failed: the server is gone"
     )
     change(folder, "1-injection", position={"0": 10})
     (own,) = read_injections(read_run(folder.path))
@@ -489,7 +493,7 @@ def test_a_kill_that_names_no_victim_or_that_nobody_could_look_after_shows_nothi
     (unseen,) = read_injections(read_run(folder.path))
     words = "the process table could not be read, so its victims may live"
     assert unseen == replace(STRUCK, why=words)
-    nobody = replace(HIT, evidence=replace(HIT.evidence, signalled={}))
+    nobody = replace(INJECTED, evidence=replace(INJECTED.evidence, signalled={}))
     run = replace(read_run(folder.path), steps=(nobody,))
     (none,) = read_injections(run)
     assert none == replace(STRUCK, outcome=nobody, why="its evidence names no victim")
@@ -500,9 +504,12 @@ def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
     change(folder, "1-injection", alive=["4712"])
     assert read_injections(read_run(folder.path))[0].why == ""
     change(folder, "1-injection", alive=["4712", "4711", "driver 1"])
-    (hit,) = read_injections(read_run(folder.path))
-    assert hit == Injection(
-        number=1, outcome=HIT, impact=Impact.DRIVER_KILLED, why="4711, driver 1 lived on when the fault had hit"
+    (injected,) = read_injections(read_run(folder.path))
+    assert injected == Injection(
+        number=1,
+        outcome=INJECTED,
+        impact=Impact.DRIVER_KILLED,
+        why="4711, driver 1 lived on when the fault was injected",
     )
     plan = folder.path / "plan.json"
     plan.write_text(plan.read_text().replace('"impact": "driver killed"', '"impact": "driver paused"'))
@@ -511,9 +518,9 @@ def test_victims_that_live_on_leave_nothing_to_look_at(folder: Folder) -> None:
 
 def test_a_kill_after_which_the_driver_is_not_known_to_have_ended_shows_nothing(folder: Folder) -> None:
     folder.write()
-    lived = replace(HIT, evidence=replace(HIT.evidence, driver_status=None))
-    (hit,) = read_injections(replace(read_run(folder.path), steps=(lived,)))
-    assert hit == Injection(
+    lived = replace(INJECTED, evidence=replace(INJECTED.evidence, driver_status=None))
+    (injected,) = read_injections(replace(read_run(folder.path), steps=(lived,)))
+    assert injected == Injection(
         number=1, outcome=lived, impact=Impact.DRIVER_KILLED, why="its evidence does not say how the driver ended"
     )
 
@@ -528,7 +535,7 @@ def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:
         read_run(folder.path)
 
 
-LATER = "its snapshot was taken after the hit: batch 1 was planned by then"
+LATER = "its snapshot was taken after the injection: batch 1 was planned by then"
 
 
 @pytest.mark.parametrize(
@@ -546,27 +553,27 @@ def test_a_killed_executors_snapshot_is_not_held_against_logs_that_nobody_read(
     kill = replace(STEP, do=fault("kill executor"))
     folder.claim(schedule=(kill,))
     evidence = Evidence(signalled={"5000": "SIGKILL"}, checkpoint_after=logs, in_flight="records")
-    folder.steps = [replace(HIT, name=kill.name, evidence=evidence)]
+    folder.steps = [replace(INJECTED, name=kill.name, evidence=evidence)]
     (found,) = read_injections(read_run(folder.write()))
     assert (found.number, found.why) == (1, why)
 
 
 @pytest.mark.parametrize(("which", "executors", "only"), [("all", 2, ""), ("one", 2, "checkpoint"), ("one", 1, "")])
-def test_where_one_of_several_executors_died_it_is_the_query_of_the_batch_that_was_hit(
+def test_where_one_of_several_executors_died_it_is_the_query_of_the_batch_that_was_struck(
     folder: Folder, which: str, executors: int, only: str
 ) -> None:
     kill = replace(STEP, do=fault("kill executor", which=which))
     folder.claim(schedule=(kill,), pipeline=replace(folder.scenario.pipeline, executors=executors))
-    folder.steps = [replace(HIT, name=kill.name, evidence=Evidence(signalled={"5000": "SIGKILL"}))]
+    folder.steps = [replace(INJECTED, name=kill.name, evidence=Evidence(signalled={"5000": "SIGKILL"}))]
     (found,) = read_injections(read_run(folder.write()))
     assert found.only == only
 
 
 def test_a_kill_of_all_executors_beside_a_kill_of_one(folder: Folder) -> None:
-    """Each step by its own option; without a snapshot the batch that was hit says whose executor it was."""
+    """Each step by its own option; without a snapshot the batch that was struck says whose executor it was."""
     kills = [replace(STEP, do=fault("kill executor", which=which)) for which in ("all", "one", "all")]
     folder.claim(schedule=tuple(kills), pipeline=replace(folder.scenario.pipeline, executors=2))
-    folder.steps = [replace(HIT, name="kill executor", evidence=Evidence(signalled={"5000": "SIGKILL"}))] * 3
+    folder.steps = [replace(INJECTED, name="kill executor", evidence=Evidence(signalled={"5000": "SIGKILL"}))] * 3
     folder.injections = []
     assert [found.only for found in read_injections(read_run(folder.write()))] == ["", "checkpoint", ""]
 

@@ -43,7 +43,7 @@ from harness.sinks.table import SinkTable, save
 from harness.snapshot import Batch, Query
 from tests.folders import (
     BEFORE,
-    HIT,
+    INJECTED,
     PER_RECORD,
     STEP,
     TOTALS,
@@ -70,7 +70,7 @@ def test_an_honest_pipeline_holds(folder: Folder) -> None:
     verdict = judge(folder)
     assert (verdict.word, verdict.reasons, verdict.findings, verdict.as_expected) == (Word.HELD, (), (), True)
     assert list(verdict.self_tests.values()) == [True] * 4
-    assert verdict.steps == (HIT,)
+    assert verdict.steps == (INJECTED,)
     assert verdict.counts == {
         "records": 40,
         "acknowledged": 40,
@@ -253,8 +253,11 @@ LATEST = replace(
 
 def test_an_earlier_version_is_not_called_corrupted_while_later_records_are_under_way(folder: Folder) -> None:
     folder.claim(sinks=(LATEST,))
-    evidence = replace(HIT.evidence, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)})
-    folder.injections, folder.steps = [Injected(planned=3, committed=2)], [replace(HIT, batch=2, evidence=evidence)]
+    evidence = replace(INJECTED.evidence, checkpoint_after={"offsets": (0, 1, 2), "commits": (0, 1)})
+    folder.injections, folder.steps = (
+        [Injected(planned=3, committed=2)],
+        [replace(INJECTED, batch=2, evidence=evidence)],
+    )
     folder.progress = 30
     rows = payments(folder.records[20:30] + folder.records[10:20])
     folder.tables = [[(str(int(row[0] or 0) % 20), *row[1:]) for row in rows]]
@@ -279,7 +282,12 @@ def test_a_late_row_turns_unknown_into_held_never_lost_into_held(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "step", [replace(HIT, hit=False), replace(HIT, evidence=Evidence()), replace(HIT, hit=False, evidence=Evidence())]
+    "step",
+    [
+        replace(INJECTED, injected=False),
+        replace(INJECTED, evidence=Evidence()),
+        replace(INJECTED, injected=False, evidence=Evidence()),
+    ],
 )
 def test_a_fault_without_effect_is_untested(folder: Folder, step: Any) -> None:
     folder.steps = [step]
@@ -383,7 +391,7 @@ def test_a_total_that_spark_says_was_written_shows_a_repetition_whatever_batches
     folder.claim(sinks=(sink,))
     folder.types, folder.tables = [[("one", "integer", "number"), ("n", "bigint", "number")]], [[("1", "35")]]
     logs = {"offsets": (0, 1, 2), "commits": (0, 1)}
-    folder.steps = [replace(HIT, batch=2, evidence=replace(HIT.evidence, checkpoint_after=logs))]
+    folder.steps = [replace(INJECTED, batch=2, evidence=replace(INJECTED.evidence, checkpoint_after=logs))]
     folder.injections = [Injected(planned=3, committed=2, again=2)]
     verdict = judge(folder)
     assert (verdict.word, [exposure.would_show for exposure in verdict.exposures]) == (Word.HELD, [True])
@@ -513,7 +521,9 @@ def test_a_total_counted_twice_is_explained_by_its_batch(folder: Folder) -> None
 
 def test_a_total_that_misses_a_batch_is_explained_too(folder: Folder) -> None:
     folder.claim(sinks=(TOTALS,), guarantee=Guarantee.AT_MOST_ONCE, schedule=(STEP, STEP))
-    first = replace(HIT, batch=0, evidence=replace(HIT.evidence, checkpoint_after={"offsets": (0,), "commits": ()}))
+    first = replace(
+        INJECTED, batch=0, evidence=replace(INJECTED.evidence, checkpoint_after={"offsets": (0,), "commits": ()})
+    )
     folder.steps = [first, replace(BEFORE, attempt=2)]
     folder.injections = [Injected(planned=1, committed=0, again=0), Injected(step=2, attempt=2, holds=10)]
     folder.tables = [totals(folder.records[:10] + folder.records[20:])]
@@ -615,7 +625,7 @@ def test_a_loss_that_the_guarantee_allows_is_none_where_the_sinks_must_agree(
 ) -> None:
     second = replace(PER_RECORD, part="second")
     folder.claim(sinks=(PER_RECORD, second), together=agree, guarantee=Guarantee.AT_MOST_ONCE)
-    folder.injections, folder.steps = [Injected(holds=15)], [at_point(HIT, "after 15 rows")]
+    folder.injections, folder.steps = [Injected(holds=15)], [at_point(INJECTED, "after 15 rows")]
     folder.tables = [payments(folder.records), payments(folder.records[:15] + folder.records[20:])]
     folder.baseline_runs = [[payments(folder.records), payments(folder.records)]]
     assert judge(folder).word is word
@@ -732,7 +742,7 @@ def test_findings_that_were_cut_are_not_held_under_a_weaker_guarantee(tmp_path: 
     rows = payments(folder.records)
     altered = (*rows[-1][:-1], "0")
     folder.tables, folder.injections = [[*rows, *rows[:-1], altered]], [Injected(holds=750)]
-    folder.steps = [at_point(HIT, "after row 250 in the sink")]
+    folder.steps = [at_point(INJECTED, "after row 250 in the sink")]
     folder.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     verdict = judge(folder)
     assert verdict.word is Word.INCONCLUSIVE
@@ -849,9 +859,9 @@ def test_a_sink_that_could_not_be_read_is_untested_and_says_why(folder: Folder) 
 
 def test_a_pause_exposes_no_repetition(folder: Folder) -> None:
     pause = replace(STEP, do=fault("pause driver", for_s=1.0))
-    stood = replace(HIT.evidence, signalled={"4711": "paused for 1 s"}, driver_status=None)
+    stood = replace(INJECTED.evidence, signalled={"4711": "paused for 1 s"}, driver_status=None)
     folder.claim(schedule=(pause,))
-    folder.steps, folder.injections = [replace(HIT, name="pause driver", evidence=stood)], [Injected(again=None)]
+    folder.steps, folder.injections = [replace(INJECTED, name="pause driver", evidence=stood)], [Injected(again=None)]
     verdict = judge(folder)
     assert (verdict.word, verdict.exposures) == (Word.UNTESTED, ())
 
@@ -860,8 +870,8 @@ def away(folder: Folder, server: str, *, holds: int, again: int | None, point: s
     """Batch 1 is in flight when a server is killed, and the sink holds `holds` records; no driver dies of it. `again`
     is the first batch of the next attempt, None where there is none."""
     folder.claim(schedule=(replace(STEP, do=fault(f"kill {server}", for_s=3.0)),))
-    killed = replace(HIT.evidence, signalled={server: "gone after SIGKILL, back after 3 s"}, driver_status=None)
-    folder.steps = [replace(at_point(HIT, point), name=f"kill {server}", evidence=killed)]
+    killed = replace(INJECTED.evidence, signalled={server: "gone after SIGKILL, back after 3 s"}, driver_status=None)
+    folder.steps = [replace(at_point(INJECTED, point), name=f"kill {server}", evidence=killed)]
     folder.injections = [Injected(holds=holds, again=again)]
     return judge(folder)
 

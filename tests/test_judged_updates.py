@@ -22,42 +22,42 @@ LATE = (TOLD[0], TOLD[1], (9_500, 33_500), (31_000, 9_000, 25_000), *TOLD[4:])
 of batch 3 has closed: it is taken, since a batch drops by the watermark of the one before it."""
 
 
-def hit(path: Path, *, written: bool = True) -> WindowRun:
+def injected(path: Path, *, written: bool = True) -> WindowRun:
     """Killed in batch 3, with its windows in the table or without."""
     run = windowed(path, LATE, UPDATED)
-    run.hit(3, written=written)
+    run.injected(3, written=written)
     run.calm_rows = [list(run.rows_)] * 3
     return run
 
 
 def test_windows_with_all_records_but_the_late_ones_are_held(tmp_path: Path) -> None:
-    assert hit(tmp_path / "run").story.dropped == [8]
+    assert injected(tmp_path / "run").story.dropped == [8]
     late = "postgres windows: 1 records came when their window had ended, and the watermark drops them"
-    says(hit(tmp_path / "done"), held("1 repetition", said=late))
-    says(hit(tmp_path / "planned", written=False), held("1 loss", said=late))
+    says(injected(tmp_path / "done"), held("1 repetition", said=late))
+    says(injected(tmp_path / "planned", written=False), held("1 loss", said=late))
 
 
 def test_a_late_record_that_was_counted_all_the_same_is_wrong(tmp_path: Path) -> None:
-    run = hit(tmp_path / "run")
+    run = injected(tmp_path / "run")
     run.rows_[0] = run.row(0, (0, 1, 2, 4, 5, 8))
     says(run, violated(Kind.WRONG_AGGREGATE, 1, faults=None, fits=None, batches=None, shown=None))
 
 
 def test_a_record_that_was_dropped_too_early_is_lost(tmp_path: Path) -> None:
-    run = hit(tmp_path / "run")
+    run = injected(tmp_path / "run")
     run.rows_ = [row for row in run.rows_ if row[0] != "2"]
     says(run, violated(Kind.LOST, 1, faults=None, fits=None, shown=None))
 
 
 def test_one_that_was_dropped_too_early_of_a_window_with_others_is_missing_in_its_total(tmp_path: Path) -> None:
-    run = hit(tmp_path / "run")
+    run = injected(tmp_path / "run")
     place = next(place for place, row in enumerate(run.rows_) if row[0] == "3")
     run.rows_[place] = run.row(3, (6,))
     says(run, violated(Kind.WRONG_AGGREGATE, 1, faults=None, fits=None, batches=None, shown=None))
 
 
 def test_the_records_of_the_batch_that_came_again_are_added_twice(tmp_path: Path) -> None:
-    run = hit(tmp_path / "run")
+    run = injected(tmp_path / "run")
     twice = {"2": run.row(2, (9, 9)), "3": run.row(3, (6, 7, 7))}
     run.rows_ = [twice.get(str(row[0]), row) for row in run.rows_]
     says(run, violated(Kind.WRONG_AGGREGATE, 2, AT_3, batches=None, shown=None))
@@ -66,11 +66,11 @@ def test_the_records_of_the_batch_that_came_again_are_added_twice(tmp_path: Path
 def test_a_window_that_no_watermark_has_closed_is_expected(tmp_path: Path) -> None:
     """No record and no batch has to come after it."""
     run = windowed(tmp_path / "run", TOLD[:-1], UPDATED)
-    run.hit(3, written=True)
+    run.injected(3, written=True)
     assert [row[0] for row in run.rows_] == ["0", "1", "2", "3", "4"]
     says(run, held("1 repetition"))
     lacking = windowed(tmp_path / "lacking", TOLD[:-1], UPDATED)
-    lacking.hit(3, written=True)
+    lacking.injected(3, written=True)
     lacking.calm_rows = [list(lacking.rows_)] * 3
     del lacking.rows_[-1]
     says(lacking, violated(Kind.LOST, 1, faults=None, fits=None, shown=None))
@@ -78,16 +78,16 @@ def test_a_window_that_no_watermark_has_closed_is_expected(tmp_path: Path) -> No
 
 def test_a_batch_of_late_records_alone_exposes_nothing(tmp_path: Path) -> None:
     run = windowed(tmp_path / "run", (*TOLD[:4], (9_000, 8_000), ()), UPDATED)
-    run.hit(4, written=True)
+    run.injected(4, written=True)
     says(run, untested("batch 4 wrote no window"))
 
 
 def test_another_watermark_in_the_log_is_never_held(tmp_path: Path) -> None:
-    before = hit(tmp_path / "before")
+    before = injected(tmp_path / "before")
     marked(before, 3)
     words = "the watermark of postgres windows and the pipeline do not fit: batch 3 ran under the watermark 1970-01-01"
     says(before, error(words, kinds={Kind.WRONG_AGGREGATE: 1}, shown=None, batches=None))
-    after = hit(tmp_path / "after")
+    after = injected(tmp_path / "after")
     marked(after, 4)
     says(after, violated(Kind.WRONG_AGGREGATE, 1, shown=None, faults=None, fits=None, batches=None))
 
@@ -95,7 +95,7 @@ def test_another_watermark_in_the_log_is_never_held(tmp_path: Path) -> None:
 def test_a_scenario_that_names_the_other_output_mode_is_never_held(tmp_path: Path) -> None:
     for place, (claimed, real) in enumerate(((SINK, UPDATED), (UPDATED, SINK))):
         run = windowed(tmp_path / str(place), LATE, real)
-        run.hit(3, written=True)
+        run.injected(3, written=True)
         run.calm_rows = [list(run.rows_)] * 3
         run.claim(sinks=(claimed,))
         assert judge(run.written()).word in (Word.ERROR, Word.VIOLATED)
@@ -115,11 +115,11 @@ def test_honest_histories_are_never_violated_and_changed_ones_never_held(
     assume(honest.rows_)
     batch = data.draw(st.integers(0, len(times) - 1))
     written = data.draw(st.booleans())
-    honest.hit(batch, written=written)
+    honest.injected(batch, written=written)
     honest.calm_rows = [list(honest.rows_)]
     assert judge(honest.written()).word in (Word.HELD, Word.UNTESTED)
     other = windowed(path / "other", times, UPDATED)
-    other.hit(batch, written=written)
+    other.injected(batch, written=written)
     other.calm_rows = [list(other.rows_)]
     place = data.draw(st.integers(0, len(other.rows_) - 1))
     row = other.rows_.pop(place)

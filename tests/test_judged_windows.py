@@ -27,14 +27,14 @@ DONE, BEFORE = blame(3), blame(5, point="batch-planned")
 def done(path: Path, **changes: Any) -> WindowRun:
     """Killed when the sink had what batch 3 writes, one window, and Spark's log had not."""
     run = windowed(path)
-    run.hit(3, written=True, **changes)
+    run.injected(3, written=True, **changes)
     return run
 
 
 def planned(path: Path) -> WindowRun:
     """Killed before the last batch wrote its two windows."""
     run = windowed(path)
-    run.hit(5, written=False)
+    run.injected(5, written=False)
     return run
 
 
@@ -60,7 +60,7 @@ def test_the_windows_of_the_batch_that_was_planned_are_missing(tmp_path: Path) -
     says(run, violated(Kind.LOST, 2, BEFORE, shown=None))
 
 
-def test_a_window_that_no_hit_exposed_is_missing(tmp_path: Path) -> None:
+def test_a_window_that_no_fault_exposed_is_missing(tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     run.rows_ = run.wrote(3, 5)
     run.calm_rows = [run.wrote(*range(6))] * 3
@@ -88,7 +88,7 @@ def opened(run: WindowRun) -> None:
 
 
 def doubled(run: WindowRun) -> None:
-    """A window is there twice that no hit touched."""
+    """A window is there twice that no injection touched."""
     run.rows_.append(run.rows_[0])
 
 
@@ -109,14 +109,14 @@ LATE = (TOLD[0], TOLD[1], TOLD[2], (31_000, 9_000, 15_000), *TOLD[4:])
 
 def test_a_late_record_that_the_watermark_drops_is_missed_by_nobody(tmp_path: Path) -> None:
     run = windowed(tmp_path / "run", LATE)
-    run.hit(3, written=True)
+    run.injected(3, written=True)
     assert run.story.dropped == [8]
     says(run, held("1 repetition", said="postgres windows: 1 records came when their window had ended"))
 
 
 def test_a_late_record_that_counts_all_the_same(tmp_path: Path) -> None:
     run = windowed(tmp_path / "run", LATE)
-    run.hit(3, written=True)
+    run.injected(3, written=True)
     run.calm_rows = [list(run.rows_)] * 3
     run.rows_[0] = run.row(0, (0, 1, 2, 4, 5, 8))
     says(run, violated(Kind.WRONG_AGGREGATE, 1, shown=None, faults=None, fits=None, batches=None))
@@ -124,7 +124,7 @@ def test_a_late_record_that_counts_all_the_same(tmp_path: Path) -> None:
 
 def test_a_late_record_that_no_watermark_may_drop(tmp_path: Path) -> None:
     run = windowed(tmp_path / "run", LATE)
-    run.hit(3, written=True)
+    run.injected(3, written=True)
     run.calm_rows = [list(run.rows_)] * 3
     run.rows_[1] = run.row(1, (3,))
     says(run, violated(Kind.WRONG_AGGREGATE, 1, shown=None, faults=None, fits=None, batches=None))
@@ -132,11 +132,11 @@ def test_a_late_record_that_no_watermark_may_drop(tmp_path: Path) -> None:
 
 def test_a_batch_that_wrote_no_window_exposes_nothing(tmp_path: Path) -> None:
     run = windowed(tmp_path / "run")
-    run.hit(1, written=True)
+    run.injected(1, written=True)
     says(run, untested("batch 1 wrote no window"))
 
 
-def test_another_watermark_before_any_hit_is_a_scenario_that_does_not_fit(tmp_path: Path) -> None:
+def test_another_watermark_before_any_fault_is_a_scenario_that_does_not_fit(tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     marked(run, 3)
     words = "the watermark of postgres windows and the pipeline do not fit: batch 3 ran under the watermark 1970-01-01"
@@ -147,7 +147,7 @@ def test_windows_that_overlap_are_an_error(tmp_path: Path) -> None:
     each = "select unnest([ms // 10000, ms // 10000 + 1]) as w, amount from ledger where not (_late or _open)"
     expected = f"select w, count(*) as n, sum(amount) as total from ({each}) as each group by 1"
     run = windowed(tmp_path / "run", holds=replace(SINK, expected=expected))
-    run.hit(3, written=True)
+    run.injected(3, written=True)
     words = "one record is in 2 rows of `expected` of postgres windows, and `closes` is the end of one window"
     says(run, error(words, kinds={Kind.WRONG_AGGREGATE: 3, Kind.LOST: 1}, fits=(DONE,)))
 
@@ -188,11 +188,11 @@ def test_windows_that_do_not_overlap_are_none(tmp_path: Path, expected: str) -> 
 def overlaps(folder: Path, expected: str) -> str:
     """What is said of windows that overlap."""
     run = windowed(folder / "run", holds=replace(SINK, expected=expected))
-    run.hit(3, written=True)
+    run.injected(3, written=True)
     return "; ".join(each for each in judge(run.written()).reasons if "is in" in each)
 
 
-def test_another_watermark_after_a_hit_is_a_finding_that_baseline_runs_decide(tmp_path: Path) -> None:
+def test_another_watermark_after_a_fault_is_a_finding_that_baseline_runs_decide(tmp_path: Path) -> None:
     for number, (calm, right) in enumerate(
         (
             ([0, 0, 0], violated(Kind.WRONG_AGGREGATE, 1, shown=None)),
@@ -258,7 +258,7 @@ def test_a_record_that_no_batch_took_is_lost_and_its_window_not_open(tmp_path: P
     run = windowed(tmp_path / "run", ((1_000,), (4_000, 8_000), *TOLD[1:]))
     run.begins = 1
     run.times = ((), *run.times[1:])
-    run.hit(4, written=True)
+    run.injected(4, written=True)
     lacking = [row for row in run.rows_ if row[0] != "0"]
     run.rows_ = [("0", "4", run.row(0, (1, 2, 4, 5))[2]), *lacking]
     run.calm_rows = []
@@ -268,7 +268,7 @@ def test_a_record_that_no_batch_took_is_lost_and_its_window_not_open(tmp_path: P
 def unseen(path: Path) -> WindowRun:
     """The last batch, which takes no record and closes two windows, was not seen."""
     run = windowed(path, TOLD[:-1])
-    run.hit(3, written=True)
+    run.injected(3, written=True)
     return run
 
 
@@ -292,7 +292,7 @@ def test_another_query_beside_it_numbers_its_batches_for_itself(tmp_path: Path) 
     run = windowed(tmp_path / "run")
     run.sink(replace(SINK, query=CHECKPOINT))
     run.types = [[("w", "bigint", "number"), ("n", "bigint", "number"), ("total", "numeric", "number")]]
-    run.hit(3, written=True)
+    run.injected(3, written=True)
     first = {1: 0, 2: 3}
     other = Query(checkpoint="beside", batches=(replace(run.taken(run.marks)[0], ranges={0: (0, 10)}),), first={1: 0})
     run.queries, run.batches = [Query(checkpoint=CHECKPOINT, batches=run.taken(run.marks), first=first), other], []
@@ -354,10 +354,10 @@ def test_honest_histories_are_never_violated_and_changed_ones_never_held(
     assume(len({row[1:] for row in honest.rows_}) == len(honest.rows_) > 1)
     batch = data.draw(st.integers(0, len(times) - 1))
     written = data.draw(st.booleans())
-    honest.hit(batch, written=written)
+    honest.injected(batch, written=written)
     assert judge(honest.written()).word in ((Word.HELD,) if honest.wrote(batch) else (Word.UNTESTED, Word.HELD))
     other = windowed(path / "other", times)
-    other.hit(batch, written=written)
+    other.injected(batch, written=written)
     other.calm_rows = [list(other.rows_)]
     place = data.draw(st.integers(0, len(other.rows_) - 1))
     row = other.rows_.pop(place)

@@ -25,7 +25,7 @@ def shown_of(folder: RunFolder) -> list[snapshots.SnapshotText]:
     return snapshots.snapshots(folder.path, readings(read(folder.history)))
 
 
-def test_a_hit_stands_beside_the_restart_that_followed(folder: RunFolder) -> None:
+def test_an_injection_stands_beside_the_restart_that_followed(folder: RunFolder) -> None:
     sample.keep(folder, sample.INJECTION, rows=299)
     sample.keep(folder, sample.RESTART, rows=300)
     (shown,) = shown_of(folder)
@@ -42,7 +42,7 @@ def test_a_hit_stands_beside_the_restart_that_followed(folder: RunFolder) -> Non
     ]
 
 
-def test_hits_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder) -> None:
+def test_injections_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder) -> None:
     for step in (10, 2):
         sample.keep(folder, replace(sample.INJECTION, step=step, rows_counted=None, position={1: 7, 0: 3}), rows=0)
     (folder.path / "snapshots" / "x-injection").mkdir()
@@ -69,21 +69,33 @@ def test_a_sink_that_is_kept_by_its_place_is_told_by_its_name(folder: RunFolder)
 
 OPEN = replace(sample.INJECTION, writing={"0": ("insert",)}, counted=0)
 AFTER = replace(sample.RESTART, rows_counted=310)
-HELD = "When the fault hit, 1 open transaction held 19 rows of postgres payments; with 11 inserted later they were "
+HELD = "At the injection, 1 open transaction held 19 rows of postgres payments; with 11 inserted later they were "
 
 
 @pytest.mark.parametrize(
     ("then", "told"),
     [
         (OPEN, HELD + "rolled back, and 280 rows stayed."),
-        (replace(OPEN, attempt=2), "When the fault hit, 1 transaction had written into postgres payments; it was "),
-        (replace(OPEN, counted=1), "When the fault hit, 1 transaction had written into postgres payments; it was "),
-        (replace(OPEN, rows_before=281), "When the fault hit, 1 transaction had written into postgres payments; it "),
-        (replace(OPEN, writing={"0": ("a", "b")}, rows_counted=None), "When the fault hit, 2 transactions had "),
+        (
+            replace(OPEN, attempt=2),
+            "At the injection, 1 transaction had written into postgres payments; it was ",
+        ),
+        (
+            replace(OPEN, counted=1),
+            "At the injection, 1 transaction had written into postgres payments; it was ",
+        ),
+        (
+            replace(OPEN, rows_before=281),
+            "At the injection, 1 transaction had written into postgres payments; it ",
+        ),
+        (
+            replace(OPEN, writing={"0": ("a", "b")}, rows_counted=None),
+            "At the injection, 2 transactions had ",
+        ),
         (replace(OPEN, writing={"": ("insert",), "0": ()}), ""),
     ],
 )
-def test_rows_that_were_open_at_the_hit_and_rolled_back_are_one_sentence(
+def test_rows_that_were_open_at_the_injection_and_rolled_back_are_one_sentence(
     folder: RunFolder, then: Snapshot, told: str
 ) -> None:
     sample.keep(folder, then, rows=280)
@@ -92,7 +104,7 @@ def test_rows_that_were_open_at_the_hit_and_rolled_back_are_one_sentence(
     assert [text[: len(told)] for text in said] == ([told] if told else [])
     assert all(len(text.split()) <= MOST_WORDS for text in said)
     page = render.write(folder.path).read_text()
-    assert page.count("<dt>Open at the hit</dt>") == len(said)
+    assert page.count("<dt>Open at the injection</dt>") == len(said)
 
 
 def test_of_rows_that_are_there_later_or_may_be_nothing_is_said(folder: RunFolder) -> None:
@@ -156,7 +168,7 @@ def test_the_page_names_the_step_of_a_snapshot_and_counts_the_baseline_runs(fold
 
 
 def test_a_snapshot_of_a_step_that_missed_says_so(tmp_path: Path) -> None:
-    folder = sample.stored(tmp_path, sample.verdict(steps=(replace(sample.STEP, hit=False),)))
+    folder = sample.stored(tmp_path, sample.verdict(steps=(replace(sample.STEP, injected=False),)))
     sample.keep(folder, sample.INJECTION, rows=299)
     text = render.write(folder.path).read_text()
     fault = text[text.index('id="fault-1"') : text.index("</article>", text.index('id="fault-1"'))]

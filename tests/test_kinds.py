@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from harness import kinds
 from harness.cli import main
 from harness.component import COMPONENTS, AnswersQueries, AtAddress, Component, NeedsOfMachine, component
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.errors import HarnessError, ScenarioError, StackError, UsageError
 from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Injection, NoOptions
@@ -92,7 +92,7 @@ class SlowDisk:
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         return iter(())
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         return Injection(signalled={"the disk": f"slower by {step.do.options['by']} s"})
 
 
@@ -363,7 +363,7 @@ def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Regist
         about = kind.about
         assert about.summary and not about.summary.endswith("."), about.name
         text = {
-            # Some hit a server that this scenario has not.
+            # Some strike a server that this scenario has not.
             "fault": f"schedule: [{about.example}]\nverdict: untested",
             "trigger": f"schedule: [{{when: {about.example}, do: kill driver}}]",
             "workload": f"input: {about.example}",

@@ -566,11 +566,11 @@ CASES = [
         + "  - {when: {records: 92}, do: enter safe mode, for: 3s}\n"
         + "  - {when: {records: 93}, do: rotate key}\n",
         [
-            "6:31: schedule[0].do hits kafka, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
-            "7:31: schedule[1].do hits opensearch, which neither input, sink nor a placeholder names: hit what the pipeline is connected to",
+            "6:31: schedule[0].do strikes kafka, which neither input, sink nor a placeholder names: strike what the pipeline is connected to",
+            "7:31: schedule[1].do strikes opensearch, which neither input, sink nor a placeholder names: strike what the pipeline is connected to",
             *(
-                f"{line}:31: schedule[{line - 6}].do hits {hit}, which neither input, sink nor a placeholder names: hit what the pipeline is connected to"
-                for line, hit in [(8, "hdfs"), (10, "hdfs"), (11, "hdfs"), (12, "hdfs"), (13, "eventhubs")]
+                f"{line}:31: schedule[{line - 6}].do strikes {struck}, which neither input, sink nor a placeholder names: strike what the pipeline is connected to"
+                for line, struck in [(8, "hdfs"), (10, "hdfs"), (11, "hdfs"), (12, "hdfs"), (13, "eventhubs")]
             ),
         ],
     ),
@@ -720,7 +720,7 @@ CASES = [
         + "  - {when: {rows: 3}, do: rotate key, back_after: 50ms}\n"
         + "  - {when: {rows: 3}, do: rotate key, back_after: 60s}\n",
         [
-            "6:51: schedule[0].back_after is too short to hit anything: 0.1s at least",
+            "6:51: schedule[0].back_after is too short to strike anything: 0.1s at least",
             "7:51: schedule[1].back_after is not over before the run ends, which is after 60s: shorten it, or raise timeout",
         ],
     ),
@@ -841,7 +841,7 @@ CASES = [
     Case(
         "pause that nobody feels",
         GOOD + "schedule: [{when: {rows: 3}, do: pause driver, for: 50ms}]\n",
-        ["4:53: schedule[0].for is too short to hit anything: 0.1s at least"],
+        ["4:53: schedule[0].for is too short to strike anything: 0.1s at least"],
     ),
     Case(
         "a fault's own mistakes beside those of a trigger",

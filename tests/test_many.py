@@ -101,21 +101,21 @@ def test_the_broken_twin_stands_above_its_repair_in_one_frame() -> None:
 
 
 def test_a_cell_was_struck_only_where_a_exposure_says_so() -> None:
-    hit = Seen.of(Run(scenario="a", verdict=sample.held()))
-    assert [(cell.sink, cell.point, cell.fault) for cell in hit.struck] == [
+    injected = Seen.of(Run(scenario="a", verdict=sample.held()))
+    assert [(cell.sink, cell.point, cell.fault) for cell in injected.struck] == [
         ("postgres payments", "sink-committed", "kill driver")
     ]
-    grid = coverage.grid([hit], rows=9, heads=9)
+    grid = coverage.grid([injected], rows=9, heads=9)
     assert {(line.point, line.cells[0].words) for line in grid.lines} == {
         ("sink-committed", "1 held"),
         ("batch-planned", ""),
         ("while rows are written", ""),
     }
     assert (grid.struck, grid.never) == (1, 2)
-    # The step hit, and its name says a crash point: without a exposure that counts for nothing.
+    # The step was injected, and its name says a crash point: without a exposure that counts for nothing.
     for verdict in (
         replace(sample.held(), exposures=()),
-        replace(sample.held(), steps=(replace(sample.STEP, hit=False),)),
+        replace(sample.held(), steps=(replace(sample.STEP, injected=False),)),
     ):
         assert coverage.grid([Seen.of(Run(scenario="a", verdict=verdict))], rows=9, heads=9).struck == 0
     unseen = replace(sample.held(), exposures=(sample.repetition(why="x"),))
@@ -164,14 +164,14 @@ def test_each_run_is_linked_from_its_cell(tmp_path: Path) -> None:
 
 
 def test_why_there_is_no_answer_is_said_in_a_sentence() -> None:
-    untested = replace(sample.held(), word=Word.UNTESTED, reasons=("no fault hit; the second never came",))
+    untested = replace(sample.held(), word=Word.UNTESTED, reasons=("no fault struck; the second never came",))
     html = page(
         Many(seen=[Seen.of(Run(scenario="a", verdict=untested)), Seen.of(Run(scenario="b", verdict=error("no disk")))])
     )
     said = words(html)
-    assert "○ untested a. No fault hit; the second never came." in said
+    assert "○ untested a. No fault struck; the second never came." in said
     assert "! error b. Expected: held. No disk." in said
-    assert said.index("no disk".capitalize()) < said.index("No fault hit")
+    assert said.index("no disk".capitalize()) < said.index("No fault struck")
 
 
 def test_seconds_are_divided_by_what_the_history_says(tmp_path: Path) -> None:

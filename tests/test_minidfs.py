@@ -71,7 +71,7 @@ def written(folder: Path, fault: str, *, checkpoint: str = "minidfs", expected: 
 def test_a_fault_on_one_of_its_parts_is_refused_whatever_is_expected(tmp_path: Path, fault: str, expected: str) -> None:
     name = fault.partition(",")[0].strip("'")
     said = (
-        f"it.yaml:5:51: schedule[0].do: {name} hits hdfs; minidfs runs NameNode and DataNode in one process, "
+        f"it.yaml:5:51: schedule[0].do: {name} strikes hdfs; minidfs runs NameNode and DataNode in one process, "
         "which no fault takes apart: take hdfs in its place, or `do: kill minidfs`"
     )
     with pytest.raises(ScenarioError, match=f"{re.escape(said)}$"):
@@ -88,11 +88,11 @@ def test_it_is_killed_as_a_whole_and_keeps_a_checkpoint(tmp_path: Path) -> None:
     )
 
 
-def test_two_processes_are_hit_one_by_one_as_before(tmp_path: Path) -> None:
+def test_two_processes_are_struck_one_by_one_as_before(tmp_path: Path) -> None:
     assert load(written(tmp_path, "kill namenode, for: 2s", checkpoint="hdfs")).schedule[0].do.kind == "kill namenode"
 
 
-def test_whoever_has_both_may_hit_the_one_that_has_parts(tmp_path: Path) -> None:
+def test_whoever_has_both_may_strike_the_one_that_has_parts(tmp_path: Path) -> None:
     path = written(tmp_path, "kill namenode, for: 2s")
     path.write_text(path.read_text().replace("checkpoint: minidfs", 'checkpoint: minidfs, env: {HERE: "{hdfs.path}"}'))
     assert {"hdfs", "minidfs"} < {*parts(load(path))}

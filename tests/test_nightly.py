@@ -343,13 +343,13 @@ def test_what_the_scenarios_of_a_target_expect_is_expected_of_no_other_and_of_no
     assert night.code() == 1
 
 
-def test_a_cell_that_was_hit_with_nothing_exposed_is_not_struck(base: Scenario, tmp_path: Path) -> None:
+def test_a_cell_that_was_struck_with_nothing_exposed_is_not_struck(base: Scenario, tmp_path: Path) -> None:
     night = World().night(tmp_path / "struck", listed(base), base)
     assert sum(night.cells().values()) == len(night.state.lines)
     Trend.read(tmp_path / "struck").add(night, TODAY, cut=False)
     assert Trend.read(tmp_path / "struck").struck() == night.cells()
     idle = World(lambda scenario: replace(held(), exposures=())).night(tmp_path / "idle", listed(base), base)
-    assert any(line.hit for line in idle.state.lines)
+    assert any(line.injected for line in idle.state.lines)
     assert not idle.cells()
 
 
@@ -471,7 +471,7 @@ def test_the_exit_code_is_the_worst(base: Scenario, tmp_path: Path, word: Word, 
     assert night.code() == code
 
 
-def test_a_night_that_hit_nothing_is_not_green(base: Scenario, tmp_path: Path) -> None:
+def test_a_night_that_struck_nothing_is_not_green(base: Scenario, tmp_path: Path) -> None:
     untested = replace(sample.held(), word=Word.UNTESTED, as_expected=True, exposures=())
     night = World(lambda scenario: untested).night(tmp_path, listed(base))
     assert night.code() == 3
@@ -511,9 +511,9 @@ def test_a_run_that_did_not_hold_takes_bounds_away_whatever_drew_it(word: str, h
 
 
 def test_a_violation_that_no_exposure_shows_takes_the_bounds_of_its_fault_away() -> None:
-    bad = line("violated", struck=(), hit=(("t", "batch-planned", "fault"),))
+    bad = line("violated", struck=(), injected=(("t", "batch-planned", "fault"),))
     assert not found(*[line()] * 50, bad)[CELL].clean
-    other = replace(bad, hit=(("t", "batch-planned", "another"),))
+    other = replace(bad, injected=(("t", "batch-planned", "another"),))
     got = found(*[line()] * 50, other)
     assert got[CELL].clean and not got[WHOLE].clean
 
@@ -557,7 +557,7 @@ def test_a_run_is_in_the_cells_that_count_alone() -> None:
     assert counting and not idle
     assert all(isinstance(each, Struck) for each in counting)
     assert struck([replace(exposure, why="x") for exposure in verdict.exposures], verdict.steps) == ([], counting)
-    assert struck(verdict.exposures, [replace(step, hit=False) for step in verdict.steps]) == ([], [])
+    assert struck(verdict.exposures, [replace(step, injected=False) for step in verdict.steps]) == ([], [])
 
 
 kept = st.lists(st.tuples(st.integers(0, 50), st.booleans())).map(

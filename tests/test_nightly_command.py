@@ -157,7 +157,7 @@ def test_known_failures_are_shown_apart(plays: Plays, tmp_path: Path) -> None:
     assert f"<h1>{MOST} runs: {MOST - 1} as expected, 1 known to fail</h1>" in html
 
 
-def test_a_drawn_plan_that_hit_nothing_is_no_wrong_run(plays: Plays, tmp_path: Path) -> None:
+def test_a_drawn_plan_that_struck_nothing_is_no_wrong_run(plays: Plays, tmp_path: Path) -> None:
     plays.untested = frozenset({2})
     nightly(tmp_path, "--seed", "7")
     html = (tmp_path / "latest" / "index.html").read_text()

@@ -117,7 +117,7 @@ def test_each_half_takes_the_targets_in_turn(shipped: list[Target]) -> None:
     assert len(first) >= len(shipped) - 1
 
 
-def test_the_weighted_half_hits_batches_in_flight_first(proving: list[Scenario]) -> None:
+def test_the_weighted_half_strikes_batches_in_flight_first(proving: list[Scenario]) -> None:
     known = targets(proving, MEANS_HERE)
     drawn = list(islice(plans(known, means=MEANS_HERE, seed=3), 2 * len(known)))
     misses = {

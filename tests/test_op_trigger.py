@@ -1,4 +1,5 @@
-"""The trigger `op`: a pipeline that reports its operations is hit at each of them, at the batch that was asked for."""
+"""The trigger `op`: a pipeline that reports its operations is struck at each of them, at the batch that was asked
+for."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ TEMPORARY = {(Op.CREATE, Side.AFTER), (Op.RENAME, Side.BEFORE)}
 def test_a_driver_is_killed_at_an_operation(tmp_path: Path, log: str, op: Op, side: Side) -> None:
     with world(tmp_path, agent=True) as w:
         (outcome,) = w.play(step(trigger("op", op, batch=BATCH, path=log, when=side), "kill driver"))
-    assert outcome.hit, outcome.evidence.note
+    assert outcome.injected, outcome.evidence.note
     assert (outcome.batch, outcome.point) == (BATCH, f"{side} {op} of {log}")
     after = outcome.evidence.checkpoint_after
     assert (BATCH in after[log]) is ((op, side) == (Op.RENAME, Side.AFTER))
@@ -38,7 +39,7 @@ def test_who_lives_on_goes_on(tmp_path: Path) -> None:
     with world(tmp_path, agent=True) as w:
         when = trigger("op", "create", batch=BATCH, path="commits", when="before")
         (outcome,) = w.play(step(when, "pause driver", for_s=0.1), finish=True)
-    assert outcome.hit, outcome.evidence.note
+    assert outcome.injected, outcome.evidence.note
     assert outcome.crash_point is CrashPoint.SINK_COMMITTED
     assert w.copies() == dict.fromkeys(range(w.batches), 1)
 
@@ -47,7 +48,7 @@ def test_a_program_that_is_asked_to_end_finishes_the_batch_whose_thread_was_held
     with world(tmp_path, "--broken", "polite", agent=True) as w:
         when = trigger("op", "create", batch=BATCH, path="commits", when="before")
         (outcome,) = w.play(step(when, "stop driver"))
-    assert outcome.hit, outcome.evidence.note
+    assert outcome.injected, outcome.evidence.note
     assert outcome.evidence.driver_status == 0
     assert max(outcome.evidence.checkpoint_before["commits"]) == BATCH - 1
     assert max(outcome.evidence.checkpoint_after["commits"]) == BATCH
@@ -58,14 +59,14 @@ def test_a_program_that_ends_at_once_leaves_the_batch_whose_thread_was_held(tmp_
     with world(tmp_path, agent=True) as w:
         when = trigger("op", "create", batch=BATCH, path="commits", when="before")
         (outcome,) = w.play(step(when, "stop driver"))
-    assert outcome.hit, outcome.evidence.note
+    assert outcome.injected, outcome.evidence.note
     assert max(outcome.evidence.checkpoint_after["commits"]) == BATCH - 1
 
 
 def test_without_an_agent_it_never_comes_and_that_is_said(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(trigger("op", "create", batch=BATCH), "kill driver"))
-    assert not outcome.hit and not outcome.evidence.signalled
+    assert not outcome.injected and not outcome.evidence.signalled
     assert "never came: the checkpoint's folder was watched: no agent in Spark" in outcome.evidence.note
     assert "does the program set spark.sql.streaming.checkpointFileManagerClass itself?" in outcome.evidence.note
 
@@ -100,7 +101,7 @@ def test_a_path_of_no_batch_is_refused(tmp_path: Path, path: str) -> None:
 def test_a_driver_is_killed_once_the_state_of_a_batch_is_committed(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "stateful", agent=True) as w:
         (outcome,) = w.play(step(trigger("state_store", "committed", batch=BATCH), "kill driver"))
-    assert outcome.hit, outcome.evidence.note
+    assert outcome.injected, outcome.evidence.note
     assert (outcome.batch, outcome.point) == (BATCH, "state store committed")
     assert f"driver was held after rename of state/0/0/{BATCH + 1}.delta" in outcome.evidence.note
     assert max(outcome.evidence.checkpoint_after["commits"]) == BATCH - 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.components.eventhubs.fault.rotate_key import KIND as ROTATE_KEY
-from harness.context import TriggerHit
+from harness.context import Reached
 from harness.errors import StackError
 from harness.faults import fault
 from harness.faults.base import Injection, killing, outage
@@ -53,9 +53,9 @@ def world(*, connected: bool, died: bool = False, dies_at_look: int = 1, status:
             ending=lambda number, within_s: status,
         ),
         tripwire=None,
-        look=lambda hit: None,
-        back=lambda hit, component: [],
-        release=lambda hit: None,
+        look=lambda reached: None,
+        back=lambda reached, component: [],
+        release=lambda reached: None,
         only_checkpoint="",
         observer=SimpleNamespace(states=lambda: ()),
         stop=threading.Event(),
@@ -69,15 +69,15 @@ def test_the_writer_that_the_trigger_holds_works_on_without_the_server(
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=True)])
     run, seen = world(connected=True), []
 
-    def release(hit: TriggerHit) -> None:
+    def release(reached: Reached) -> None:
         seen.append("released")
         if away:
             raise StackError("asked Postgres; saw no answer")
 
     server = SimpleNamespace(port=1, stop=lambda: seen.append("stopped"), start=lambda: seen.append("started"))
     run.stack.servers["postgres"], run.release = server, release
-    run.look = lambda hit: seen.append("looked")
-    assert outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3)).signalled
+    run.look = lambda reached: seen.append("looked")
+    assert outage.KillServer("postgres").inject(run, STEP, Reached(batch=3)).signalled
     assert seen == ["looked", "stopped", "released", "started"]
 
 
@@ -88,27 +88,27 @@ def test_nobody_noticed_if_nobody_was_connected_and_no_driver_died(
     monkeypatch: pytest.MonkeyPatch, connected: bool, died: bool, struck: bool
 ) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=connected)])
-    hit = TriggerHit(batch=3)
-    done = outage.KillServer("postgres").inject(world(connected=connected, died=died), STEP, hit)
+    reached = Reached(batch=3)
+    done = outage.KillServer("postgres").inject(world(connected=connected, died=died), STEP, reached)
     assert (not done.why) is struck
     assert done.signalled
 
 
-def test_rows_that_are_gone_once_it_is_back_were_hit_though_nobody_was_connected(
+def test_rows_that_are_gone_once_it_is_back_were_struck_though_no_client_was_connected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [])
     run, asked = world(connected=False), []
 
-    def back(hit: TriggerHit, component: str) -> list[str]:
-        asked.append((hit.batch, component))
+    def back(reached: Reached, component: str) -> list[str]:
+        asked.append((reached.batch, component))
         return ["20 of the 20 rows that payments held were gone once it was back"]
 
     run.back = back
-    done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+    done = outage.KillServer("postgres").inject(run, STEP, Reached(batch=3))
     assert done.why == ""
     assert "20 of the 20 rows" in done.note
-    assert evidence.missed("", False, done) == "the crash point was over before anything could be hit"
+    assert evidence.missed("", False, done) == "the crash point was over before anything could be struck"
     assert evidence.missed("", True, done) == ""
     assert asked == [(3, "postgres")]
 
@@ -117,7 +117,7 @@ def test_a_program_that_ended_well_did_not_die_of_an_outage(monkeypatch: pytest.
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=False)])
     for status, struck in ((0, False), (1, True), (-9, True)):
         run = world(connected=False, died=True, status=status)
-        assert (not outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3)).why) is struck, status
+        assert (not outage.KillServer("postgres").inject(run, STEP, Reached(batch=3)).why) is struck, status
 
 
 def test_what_each_query_has_committed_while_the_server_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_what_each_query_has_committed_while_the_server_is_away_is_told(monkeypa
     run.observer = SimpleNamespace(
         states=lambda: (QueryState(checkpoint="a", commits=(2, 3)), QueryState(checkpoint="b"))
     )
-    done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+    done = outage.KillServer("postgres").inject(run, STEP, Reached(batch=3))
     assert done.committed_meanwhile == {"a": 3, "b": -1}
 
 
@@ -140,7 +140,7 @@ def test_a_checkpoint_that_is_away_with_its_server_shows_nothing_and_the_server_
 
     run = world(connected=True)
     run.observer = SimpleNamespace(states=refused)
-    done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+    done = outage.KillServer("postgres").inject(run, STEP, Reached(batch=3))
     assert done.signalled and not done.committed_meanwhile
 
 
@@ -150,7 +150,7 @@ def test_a_server_comes_back_whatever_fails_while_it_is_away(monkeypatch: pytest
     run.stack.servers["postgres"].start = lambda: began.append("started")
     run.observer = SimpleNamespace(states=lambda: dict[str, int]()["no such"])
     with pytest.raises(KeyError):
-        outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+        outage.KillServer("postgres").inject(run, STEP, Reached(batch=3))
     assert began == ["started"]
 
 
@@ -161,14 +161,14 @@ def test_of_a_server_that_keeps_the_checkpoint_alone_only_a_death_counts(
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=True)])
     run = world(connected=True, died=died)
     run.only_checkpoint = "postgres"
-    done = outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3))
+    done = outage.KillServer("postgres").inject(run, STEP, Reached(batch=3))
     assert (not done.why) is struck
 
 
 def test_a_driver_whose_query_has_failed_is_given_the_time_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=False)])
     run = world(connected=False, died=True, dies_at_look=4)
-    assert not outage.KillServer("postgres").inject(run, STEP, TriggerHit(batch=3)).why
+    assert not outage.KillServer("postgres").inject(run, STEP, Reached(batch=3)).why
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_another_key_strikes_where_a_connection_is_lost_a_driver_dies_or_a_login
     run.stack.servers["eventhubs"] = SimpleNamespace(
         port=1, stop=lambda: None, start=lambda: None, rotate=lambda back=False: None, refused=lambda: refused
     )
-    done = ROTATE_KEY.inject(run, rotated(back_after=0.1), TriggerHit(batch=3))
+    done = ROTATE_KEY.inject(run, rotated(back_after=0.1), Reached(batch=3))
     assert (not done.why) is struck
 
 

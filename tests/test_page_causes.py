@@ -200,7 +200,7 @@ def test_a_run_without_an_answer_gives_its_first_reasons(word: Word) -> None:
 def test_a_held_claims_this_one_run(guarantee: Guarantee) -> None:
     told = headline(case(sample.held(), guarantee=guarantee.value))
     assert told[0] == f"Each of the 600 records took effect {str(guarantee).replace('-', ' ')}, in this one run."
-    assert told[1] == "1 of 1 fault hit its crash point."
+    assert told[1] == "1 of 1 fault was injected at its crash point."
 
 
 KINDS = [kind for kind in Kind if kind is not Kind.RECOVERED]

@@ -339,7 +339,7 @@ def test_junit_knows_seed_verdict_folder_and_faults(
     assert found["seed"] == "7"
     assert found["verdict"] == "held"
     assert found["exit_code"] == "0"
-    assert found["faults"] == "kill driver (sink-committed): hit"
+    assert found["faults"] == "kill driver (sink-committed): injected"
     assert found["crash_points"] == "postgres payments: sink-committed (repetition; loss)"
     assert (pytester.path / str(found["run_folder"]) / "verdict.json").is_file()
 
@@ -481,11 +481,11 @@ def test_an_assertion_that_fails_shows_what_each_run_says(
 ) -> None:
     project("mine/a.yaml")
     world.answers["a"] = Verdict(
-        word=Word.UNTESTED, as_expected=False, expected="held", reasons=("step 1 hit nothing",)
+        word=Word.UNTESTED, as_expected=False, expected="held", reasons=("step 1 struck nothing",)
     )
     pytester.makepyfile("def test_mine(run_scenario): assert run_scenario('mine/a.yaml').verdict.word == 'held'")
     result = run(pytester, "test_an_assertion_that_fails_shows_what_each_run_says.py")
-    result.stdout.fnmatch_lines(["*- Onceproof -*", "UNTESTED, expected held: a", "*because: step 1 hit nothing"])
+    result.stdout.fnmatch_lines(["*- Onceproof -*", "UNTESTED, expected held: a", "*because: step 1 struck nothing"])
 
 
 def test_a_user_may_bring_a_stack_of_their_own(

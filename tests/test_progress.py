@@ -50,7 +50,7 @@ RUN: list[Event] = [
     ShuffleCrowded(query="checkpoint", partitions=200, cores="2"),
     Sent(records=300, total=600),
     SinkCommitted(query="checkpoint", batch=3, attempt=1),
-    FaultMissed(outcome=replace(sample.STEP, hit=False)),
+    FaultMissed(outcome=replace(sample.STEP, injected=False)),
     FaultInjected(outcome=sample.STEP),
     AttemptEnded(attempt=1, status=-9, scheduled=True),
     AttemptStarted(attempt=2),
@@ -92,7 +92,7 @@ PLAIN = f"""\
 [t] postgres kpet is not there after the first committed batch, or not yet: relation "kpet" does not exist
 [t] checkpoint: 200 shuffle tasks a batch on 2 cores: lower spark.sql.shuffle.partitions
 [t] fault MISSED: kill driver at sink-committed of batch 3
-[t] fault hit: kill driver at sink-committed of batch 3
+[t] fault injected: kill driver at sink-committed of batch 3
 [t] driver 1 died, status -9
 [t] driver 2 launched
 [t] driver 2 died, status 1, by itself
@@ -102,8 +102,8 @@ PLAIN = f"""\
 [t] ok HELD, expected held: driver dies after the sink committed
                exposed, counts: {REPETITION}
                exposed, counts: postgres payments: loss of batch 3 (planned, not committed)
-               crash points hit: sink-committed (repetition; loss)
-               crash points not hit: batch-planned, while rows are written
+               crash points reached: sink-committed (repetition; loss)
+               crash points not reached: batch-planned, while rows are written
 """
 
 
@@ -136,7 +136,7 @@ def test_a_terminal_shows_one_live_line_and_keeps_one_a_scenario() -> None:
     told(stream, {"TERM": "xterm", "COLUMNS": "120"}, held())
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", stream.getvalue())
     assert "ok 2/18 held driver dies after the sink committed (31.2 s)" in text
-    assert "     crash points not hit: batch-planned, while rows are written" in text
+    assert "     crash points not reached: batch-planned, while rows are written" in text
     # The cursor is given back.
     assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")
 
@@ -164,7 +164,7 @@ def test_a_hostile_name_stays_on_its_line() -> None:
 
 
 @example(BatchPlanned(query="\n", batch=-1, attempt=0))
-@example(FaultInjected(outcome=StepOutcome(name="a\n", batch=None, point="\n", hit=True)))
+@example(FaultInjected(outcome=StepOutcome(name="a\n", batch=None, point="\n", injected=True)))
 @given(histories.events())
 def test_any_event_is_told_on_its_line(event: Event) -> None:
     text = line(event)
@@ -187,7 +187,7 @@ def test_events_may_come_from_many_threads(kind: type[StringIO]) -> None:
         if isinstance(watched, LiveDisplay):
             assert watched._seen[1][0].fired == 200
         else:
-            assert stream.getvalue().count("fault hit: kill driver") == 200
+            assert stream.getvalue().count("fault injected: kill driver") == 200
             assert len(stream.getvalue().splitlines()) == 201
     finally:
         watched.close()

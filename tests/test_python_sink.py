@@ -888,7 +888,7 @@ def payments(room):
     yield from read_sqlite.payments(room)
 """
 AWAY_SCENARIO = """\
-name: a system that is away while the fault hits
+name: a system that is away while the fault strikes
 pipeline:
   entry: away.py
   args: [--bootstrap, "{kafka.bootstrap}", --topic, "{topic}", --into, "{python.path}/payments.db",
@@ -914,7 +914,7 @@ timeout: 240s
         ("sqlite_appended", Word.VIOLATED, {"duplicated": 49}),
     ],
 )
-def test_a_hit_while_the_system_was_away_is_never_held_and_blamed_for_nothing(
+def test_a_kill_while_the_system_was_away_is_never_held_and_the_cause_of_nothing(
     tmp_path: Path, run_scenario: Callable[..., Result], program: str, word: Word, found: dict[str, int]
 ) -> None:
     shutil.copytree(Path(__file__).parents[1] / "pipelines" / "own_reader", tmp_path, dirs_exist_ok=True)

@@ -118,7 +118,7 @@ def parts_with(text: str) -> Parts:
         name=text,
         point=text,
         batch=1,
-        hit=True,
+        injected=True,
         attempt=1,
         checkpoint=text,
         evidence=Evidence(
@@ -303,7 +303,7 @@ def test_claim_program_and_the_scenario_s_own_words_are_apart() -> None:
         "The scenario's own words": "The crash point that an append sink cannot survive.",
     }
     later = dict(claims.about(plain(sample.scenario()), (replace(sample.STEP, batch=4),)))
-    assert later["Fault"] == "kill driver (sink-committed, batch 3; hit at batch 4)"
+    assert later["Fault"] == "kill driver (sink-committed, batch 3; struck at batch 4)"
     assert dict(claims.about(plain(sample.scenario()), (sample.STEP,))) == told
 
 
@@ -450,7 +450,9 @@ def test_a_failpoint_says_at_which_crash_point_it_counts(tmp_path: Path) -> None
     """A failpoint before the sink's commit: the snapshot shows a sink that is written in part."""
     exposure = sample.repetition(point="sink written in part")
     step = replace(sample.STEP, point="before-sink-commit", crash_point=None)
-    told = "the crash points below list it under “sink written in part”: so sink and checkpoint stood when it hit"
+    told = (
+        "the crash points below list it under “sink written in part”: so sink and checkpoint stood when it was injected"
+    )
     assert told in page_of(tmp_path / "a", sample.verdict(steps=(step,), exposures=(exposure,)))
     assert told not in page_of(tmp_path / "b", sample.verdict(exposures=(exposure,)))
     unshown = replace(exposure, why="x")
@@ -520,7 +522,7 @@ def test_the_summary_has_exactly_the_agreed_keys_first(tmp_path: Path) -> None:
     assert (entry["verdict"], entry["as_expected"], entry["seconds"]) == ("violated", False, 31.25)
     assert (entry["stack"], entry["folder"]) == ("processes", str(folder.path))
     (fault,) = entry["faults"]
-    assert list(fault) == ["name", "point", "batch", "attempt", "hit", "evidence"]
+    assert list(fault) == ["name", "point", "batch", "attempt", "injected", "evidence"]
     assert fault["evidence"]["signalled"] == {"4711": "SIGKILL", "4720": "SIGKILL"}
 
 
@@ -529,13 +531,13 @@ def test_the_summary_lists_what_was_exposed_and_what_was_not_tried() -> None:
     first, second = json.loads(json.dumps(entry["exposures"]))
     assert (first["harm"], first["why"], first["batch"], first["attempt"]) == ("repetition", "", 3, 1)
     assert second["harm"] == "loss"
-    assert entry["points_hit"] == ["postgres payments: sink-committed (repetition; loss)"]
+    assert entry["points_reached"] == ["postgres payments: sink-committed (repetition; loss)"]
     assert entry["untried"] == ["postgres payments: batch-planned", "postgres payments: while rows are written"]
     assert entry["notes"] == ["batches tie"]
 
 
 def test_empty_evidence_is_left_out_but_zero_rows_are_evidence() -> None:
-    step = StepOutcome(name="x", point="w", batch=None, hit=False, evidence=Evidence(rows_seen=0))
+    step = StepOutcome(name="x", point="w", batch=None, injected=False, evidence=Evidence(rows_seen=0))
     (fault,) = summary.entry(Run(scenario="a", verdict=sample.verdict(steps=(step,))))["faults"]
     assert fault["evidence"] == {"rows_seen": 0}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.context import TriggerHit
+from harness.context import Reached
 from harness.errors import ScenarioError
 from harness.faults import FAULTS, fault
 from harness.load import load
@@ -89,7 +89,7 @@ DELETE = trigger("request", "delete", batch=3)
 def test_a_driver_is_killed_between_copy_and_deletion(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         outcome, asked = played(w)
-    assert (outcome.hit, outcome.batch, outcome.point) == (True, 3, "request delete")
+    assert (outcome.injected, outcome.batch, outcome.point) == (True, 3, "request delete")
     assert [each.state for each in asked.met] == [State.DROPPED]
     note = outcome.evidence.note
     assert "the copy to b/c/commits/3 before it had been answered with status 202" in note
@@ -99,7 +99,7 @@ def test_a_driver_is_killed_between_copy_and_deletion(tmp_path: Path) -> None:
 def test_a_request_that_went_on_too_early_is_a_miss_and_the_next_batch_is_tried(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         outcome, asked = played(w, early=1)
-    assert (outcome.hit, outcome.batch) == (True, 4)
+    assert (outcome.injected, outcome.batch) == (True, 4)
     assert [each.state for each in asked.met] == [State.SENT, State.DROPPED]
     assert "batch 3 was missed, batch 4 was tried instead" in outcome.evidence.note
 
@@ -107,7 +107,7 @@ def test_a_request_that_went_on_too_early_is_a_miss_and_the_next_batch_is_tried(
 def test_a_driver_that_lives_on_has_its_request_sent_on(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         outcome, asked = played(w, "pause driver", for_s=0.2)
-    assert outcome.hit
+    assert outcome.injected
     assert [each.state for each in asked.met] == [State.SENT]
     assert "it was sent on afterwards: let go" in outcome.evidence.note
 
@@ -118,7 +118,7 @@ def test_a_batch_without_a_record_is_passed_over(tmp_path: Path, monkeypatch: py
         asked = Requests(w)
         w.world = replace(w.world, requests=asked)
         (outcome,) = w.play(step(DELETE, "kill driver"), held=[at(CrashPoint.BATCH_COMMITTED, 4)])
-    assert (outcome.hit, outcome.batch) == (True, 4)
+    assert (outcome.injected, outcome.batch) == (True, 4)
     assert [each.state for each in asked.met] == [State.SENT, State.DROPPED]
 
 
@@ -130,7 +130,7 @@ def test_one_that_never_comes_says_why(tmp_path: Path, requests: bool, why: str)
     with world(tmp_path) as w:
         w.world = replace(w.world, requests=Requests(w) if requests else None)
         (outcome,) = w.play(step(trigger("request", "delete", batch=77), "kill driver"))
-    assert not outcome.hit
+    assert not outcome.injected
     assert why in outcome.evidence.note
 
 
@@ -145,8 +145,8 @@ def test_the_checkpoint_has_to_agree_with_the_request_that_is_held(
     listing: Mapping[str, tuple[int, ...]], agrees: bool
 ) -> None:
     kind = TRIGGERS["request"]
-    assert kind.agrees(DELETE, TriggerHit(3, request=request(3, Held())), {**listing}) is agrees
-    assert not kind.agrees(DELETE, TriggerHit(3, request=request(3, Held(early=True))), {**listing})
+    assert kind.agrees(DELETE, Reached(3, request=request(3, Held())), {**listing}) is agrees
+    assert not kind.agrees(DELETE, Reached(3, request=request(3, Held(early=True))), {**listing})
 
 
 def test_such_a_trigger_knows_where_the_batch_stands() -> None:
@@ -225,7 +225,7 @@ def test_a_crash_point_that_only_a_held_request_shows_is_none_to_ask_for(tmp_pat
     ("kind", "options"),
     [("kill driver", {"victim": "python"}), ("kill executor", {}), ("crash before offset commit", {})],
 )
-def test_what_would_hit_nothing_while_an_operation_is_held_is_refused(kind: str, options: dict[str, str]) -> None:
+def test_what_would_strike_nothing_while_an_operation_is_held_is_refused(kind: str, options: dict[str, str]) -> None:
     when = trigger("op", "rename", batch=3, path="commits")
     assert [*FAULTS[kind].refusals(fault(kind, **options), when, Planned())]
 

@@ -14,10 +14,10 @@ from bench import sabotage as bench
 from bench.sabotage import AS_IT_WAS, KINDS, Line, counted, wrong
 from harness.load import load
 from harness.scenario import CrashPoint
-from tests import faked_hits, folders
+from tests import faked, folders
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
-FAULTS_INJECTED = ", and nothing was hit that it cannot survive: why"
+FAULTS_INJECTED = ", and nothing was struck that it cannot survive: why"
 
 
 def line(stem: str, kind: str, word: str, **changes: Any) -> Line:
@@ -47,7 +47,7 @@ def line(stem: str, kind: str, word: str, **changes: Any) -> Line:
         (line("checkpoint_shared", "nothing", "violated"), ""),
         (line("checkpoint_shared", "empty batch", "inconclusive"), ""),
         (line("checkpoint_shared", "idle", "error"), "error: why"),
-        (line("checkpoint_shared", "idle", "error", said=f"{faked_hits.UNWELL}: it ended"), ""),
+        (line("checkpoint_shared", "idle", "error", said=f"{faked.UNWELL}: it ended"), ""),
         (line("checkpoint_shared", "idle", "held"), "talked into green"),
     ],
 )
@@ -72,14 +72,14 @@ def test_the_end_names_what_is_not_right() -> None:
 
 
 def test_every_program_of_the_table_is_in_the_proving_suite() -> None:
-    assert {path.stem for path in PROVING.glob("*.yaml")} >= set(faked_hits.BROKEN)
+    assert {path.stem for path in PROVING.glob("*.yaml")} >= set(faked.BROKEN)
     assert set(bench.WITHOUT_FAULTS) < set(KINDS)
 
 
 @pytest.mark.parametrize("path", sorted(PROVING.glob("*.yaml")), ids=lambda path: path.stem)
-def test_what_is_filtered_out_counts_no_rows_and_hits_the_same_batch(path: Path) -> None:
+def test_what_is_filtered_out_counts_no_rows_and_strikes_the_same_batch(path: Path) -> None:
     whole = load(path)
-    steps = faked_hits.filtered_out(whole).schedule
+    steps = faked.filtered_out(whole).schedule
     assert [step.when.kind for step in steps] == [
         "point" if step.when.kind == "rows" else step.when.kind for step in whole.schedule
     ]
@@ -124,7 +124,7 @@ def test_kept_runs_are_judged_again_without_a_stack(
         line("append", "idle", "untested", folder="r1"),
         line("append", AS_IT_WAS, "untested", folder="r1"),
         line("upsert", "idle", "untested", folder="gone"),
-        line("checkpoint_shared", "idle", "error", said=f"{faked_hits.UNWELL}: it ended"),
+        line("checkpoint_shared", "idle", "error", said=f"{faked.UNWELL}: it ended"),
     ]
     (tmp_path / "lines.jsonl").write_text("\n".join(json.dumps(asdict(one)) for one in lines))
     monkeypatch.setattr(sys, "argv", ["sabotage.py", "--judge", str(tmp_path)])

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.context import BlockedWriter, RunContext, TriggerHit
+from harness.context import BlockedWriter, Reached, RunContext
 from harness.errors import HarnessError
 from harness.faults import FAULTS, kill_executor
 from harness.faults.base import Injection, NoOptions, Proof, killing
@@ -41,20 +41,20 @@ from tests.worlds import BATCHES, SLOW_S, WITHIN_S, at, step, world
     ("point", "again"),
     [(CrashPoint.BATCH_PLANNED, 1), (CrashPoint.SINK_COMMITTED, 2), (CrashPoint.BATCH_COMMITTED, 1)],
 )
-def test_a_kill_hits_its_window_and_shows_it_in_the_sink(tmp_path: Path, point: CrashPoint, again: int) -> None:
+def test_a_kill_strikes_its_window_and_shows_it_in_the_sink(tmp_path: Path, point: CrashPoint, again: int) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(point, 3), "kill driver"), held=[at(point, 3)], finish=True)
-        hit = 3
-        assert outcome.hit and outcome.batch == hit
+        reached = 3
+        assert outcome.injected and outcome.batch == reached
         assert outcome.evidence.signalled["driver 1"] == "SIGKILL"
         assert outcome.evidence.driver_status == -signal.SIGKILL
         assert len(outcome.evidence.signalled) == 3  # the program, its JVM, the wait status
         after = outcome.evidence.checkpoint_after
-        assert max(after["offsets"]) == hit
-        assert max(after["commits"]) == (hit if point is CrashPoint.BATCH_COMMITTED else hit - 1)
+        assert max(after["offsets"]) == reached
+        assert max(after["commits"]) == (reached if point is CrashPoint.BATCH_COMMITTED else reached - 1)
         assert outcome.evidence.in_flight == "10 records"
-        assert w.copies()[hit] == again
-        assert {w.copies()[batch] for batch in range(BATCHES) if batch != hit} == {1}
+        assert w.copies()[reached] == again
+        assert {w.copies()[batch] for batch in range(BATCHES) if batch != reached} == {1}
 
 
 @pytest.mark.subprocess
@@ -66,11 +66,11 @@ def test_the_evidence_of_the_window_before_the_offset_commit_is_the_temporary_fi
 
 
 @pytest.mark.subprocess
-def test_a_kill_that_has_no_query_is_no_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_that_has_no_query_is_no_injection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with world(tmp_path) as w, monkeypatch.context() as patch:
         patch.setattr(signals, "kill", lambda processes: {str(p.pid): False for p in processes})
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 3), "kill driver"), finish=True)
-        assert not outcome.hit
+        assert not outcome.injected
         assert w.copies()[3] == 1
         patch.undo()
 
@@ -81,7 +81,7 @@ def test_a_driver_that_ignores_sigterm_was_not_stopped(tmp_path: Path, monkeypat
     with world(tmp_path, "--broken", "deaf") as w:
         here = at(CrashPoint.BATCH_PLANNED, 2)
         (outcome,) = w.play(step(here, "stop driver"), held=[here], finish=True)
-        assert not outcome.hit
+        assert not outcome.injected
         assert (outcome.evidence.signalled["driver 1"], outcome.evidence.driver_status) == ("alive", None)
         assert "lived on" in outcome.evidence.note
         assert w.copies()[2] == 1
@@ -103,7 +103,7 @@ def test_a_driver_that_obeys_sigterm_was_stopped_whatever_it_commits_on_the_way(
         (outcome,) = w.play(step(when, "stop driver"))
         assert (outcome.evidence.signalled["driver 1"], outcome.evidence.driver_status) == ("exit status 0", 0)
         assert outcome.batch in outcome.evidence.checkpoint_after["commits"]
-        assert outcome.hit
+        assert outcome.injected
 
 
 @pytest.mark.subprocess
@@ -121,10 +121,10 @@ def test_a_fault_that_fails_is_told_with_its_step_and_its_line(tmp_path: Path, m
 
 
 @pytest.mark.subprocess
-def test_a_kill_of_nobody_is_no_hit(tmp_path: Path) -> None:
+def test_a_kill_of_nothing_is_no_injection(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 3), "kill executor"))
-        assert not outcome.hit
+        assert not outcome.injected
         assert outcome.evidence.signalled == {}
 
 
@@ -137,12 +137,12 @@ def test_no_executor_is_killed_for_rows_that_another_process_writes(tmp_path: Pa
         with socket.create_connection(server.getsockname()) as writer:
             held = BlockedWriter(rows=20, backend=1, client=writer.getsockname())
             found = w.world.stack.executors(w.world.own)
-            assert executors(found, TriggerHit(2, blocked=held), every=which == "all") == []
+            assert executors(found, Reached(2, blocked=held), every=which == "all") == []
     sleeper.wait()
 
 
 @pytest.mark.subprocess
-def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
+def test_an_executor_that_dies_when_its_batch_is_over_is_no_injection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sleeper = psutil.Popen([sys.executable, "-c", "import threading; threading.Event().wait(60)"])
@@ -151,7 +151,7 @@ def test_an_executor_that_dies_when_its_batch_is_over_is_no_hit(
         w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         here = at(CrashPoint.BATCH_COMMITTED, 3)
         (outcome,) = w.play(step(here, "kill executor"), held=[here])
-        assert not outcome.hit
+        assert not outcome.injected
         assert outcome.evidence.signalled == {str(sleeper.pid): "process of an executor, gone after SIGKILL"}
     sleeper.wait()
 
@@ -184,7 +184,7 @@ def test_only_a_task_that_was_lost_proves_that_an_executor_was_at_work(
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize("told", [True, False])
-def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
+def test_an_executor_is_struck_only_if_the_driver_lost_a_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool
 ) -> None:
     monkeypatch.setattr(kill_executor, "lost_task", lambda world, log, since: told)
@@ -193,7 +193,7 @@ def test_an_executor_is_hit_only_if_the_driver_lost_a_task(
         w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         here = at(CrashPoint.BATCH_PLANNED, 3)
         (outcome,) = w.play(step(here, "kill executor"), held=[here])
-        assert (outcome.hit, kill_executor.IDLE in outcome.evidence.note) == (told, not told)
+        assert (outcome.injected, kill_executor.IDLE in outcome.evidence.note) == (told, not told)
     sleeper.wait()
 
 
@@ -202,7 +202,7 @@ def test_the_schedules_own_kills_do_not_use_up_the_restarts(tmp_path: Path) -> N
     windows = [at(CrashPoint.BATCH_PLANNED, batch) for batch in range(1, 9)]
     with world(tmp_path, batches=10) as w:
         outcomes = w.play(*(step(each, "kill driver") for each in windows), held=windows)
-        assert [o.hit for o in outcomes] == [True] * 8
+        assert [o.injected for o in outcomes] == [True] * 8
         assert len(w.supervisor.deaths) == 8 > Restart().max_restarts
         assert w.supervisor.gave_up == ""
 
@@ -232,8 +232,8 @@ def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, aft
         # Neither life is over before anybody has looked.
         held = [at(CrashPoint.BATCH_PLANNED, batch) for batch in (0, 1)]
         outcomes = w.play(step(soon, "kill driver"), step(soon, "kill driver"), held=held, after_s=after_s)
-        assert [o.hit for o in outcomes] == [True, True]
-        # The program, its JVM and the wait status: the JVM was there, so there was something to hit.
+        assert [o.injected for o in outcomes] == [True, True]
+        # The program, its JVM and the wait status: the JVM was there, so there was something to strike.
         assert [len(o.evidence.signalled) for o in outcomes] == [3, 3]
 
 
@@ -298,7 +298,7 @@ def test_a_failpoint_is_not_met_by_what_the_step_before_left_nor_in_another_batc
 def test_a_window_that_never_comes_says_so(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTED, 99), "kill driver"))
-        assert not outcome.hit
+        assert not outcome.injected
         assert outcome.evidence.note == "sink-committed of batch 99 never came: all batches are done"
 
 
@@ -318,7 +318,7 @@ def test_a_window_that_had_closed_is_missed_without_faults_and_the_next_batch_is
     held = [at(CrashPoint.SINK_COMMITTED, batch) for batch in (3, 4)]
     with world(tmp_path) as w:
         (outcome,) = w.play(step(held[0], "kill driver"), held=held, finish=True)
-        assert refused and outcome.hit and outcome.batch == 4
+        assert refused and outcome.injected and outcome.batch == 4
         assert outcome.evidence.note.startswith("batch 3 was missed, batch 4 was tried instead")
         assert w.copies()[3] == 1 and w.copies()[4] == 2
 
@@ -329,7 +329,7 @@ def test_a_victim_of_the_driver_dies_alone(tmp_path: Path, victim: Victim) -> No
     here = at(CrashPoint.BATCH_PLANNED, 1)
     with world(tmp_path) as w:
         (outcome,) = w.play(step(here, "kill driver", victim=victim), held=[here])
-        assert outcome.hit
+        assert outcome.injected
         # The JVM ends as its program did.
         assert outcome.evidence.signalled["driver 1"] == "SIGKILL"
         assert len(outcome.evidence.signalled) == 2
@@ -340,7 +340,7 @@ def test_two_steps_go_in_order_through_two_lives(tmp_path: Path) -> None:
     windows = [at(CrashPoint.SINK_COMMITTED, batch) for batch in (2, 5)]
     with world(tmp_path) as w:
         outcomes = w.play(*(step(each, "kill driver") for each in windows), held=windows, finish=True)
-        assert [(o.hit, o.batch) for o in outcomes] == [(True, 2), (True, 5)]
+        assert [(o.injected, o.batch) for o in outcomes] == [(True, 2), (True, 5)]
         assert [(d.number, d.status) for d in w.supervisor.deaths] == [(1, -9), (2, -9)]
         assert (w.copies()[2], w.copies()[5]) == (2, 2)
 
@@ -352,7 +352,7 @@ def test_a_crash_of_the_application_takes_driver_and_executors_at_once(tmp_path:
         w.world.stack.helpers.append(LocalProcess(psutil.Process(sleeper.pid)))  # type: ignore[attr-defined]
         here = at(CrashPoint.BATCH_PLANNED, 2)
         (outcome,) = w.play(step(here, "crash application"), held=[here])
-        assert outcome.hit
+        assert outcome.injected
         assert outcome.evidence.signalled[str(sleeper.pid)] == "process of an executor, gone after SIGKILL"
     assert sleeper.wait() == -9
 
@@ -365,7 +365,7 @@ def test_records_and_elapsed_triggers_need_something_in_flight(tmp_path: Path) -
             step(trigger("elapsed", 0.1), "kill driver"),
             held=[at(CrashPoint.BATCH_PLANNED, batch) for batch in (2, 4)],
         )
-        assert first.hit and second.hit
+        assert first.injected and second.injected
         assert first.evidence.in_flight and second.evidence.in_flight
 
 
@@ -374,7 +374,7 @@ def test_a_paused_driver_stands_still_and_goes_on(tmp_path: Path) -> None:
     with world(tmp_path) as w:
         here = at(CrashPoint.BATCH_PLANNED, 2)
         (outcome,) = w.play(step(here, "pause driver", for_s=0.2), held=[here])
-        assert outcome.hit
+        assert outcome.injected
         assert set(outcome.evidence.signalled.values()) == {"paused for 0.2 s"}
         assert w.supervisor.deaths == []
 
@@ -494,7 +494,7 @@ def test_only_what_was_off_the_network_was_cut_off(hosts: list[Process], said: d
     history: Any = SimpleNamespace(elapsed_s=lambda: 1.0)
     world: Any = RunContext(**NOTHING, supervisor=supervisor, stop=threading.Event(), history=history)
     cut = step(trigger("elapsed", 0.1), "disconnect driver", for_s=0.01)
-    assert FAULTS["disconnect driver"].inject(world, cut, TriggerHit(None)).signalled == said
+    assert FAULTS["disconnect driver"].inject(world, cut, Reached(None)).signalled == said
 
 
 def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Path) -> None:
@@ -517,7 +517,7 @@ def test_a_driver_that_is_cut_off_is_let_go_from_where_it_was_held(tmp_path: Pat
         history=history,
     )
     cut = step(trigger("failpoint", "sink-written"), "disconnect driver", for_s=0.01)
-    assert FAULTS["disconnect driver"].inject(world, cut, TriggerHit(None)).signalled == {
+    assert FAULTS["disconnect driver"].inject(world, cut, Reached(None)).signalled == {
         "container a": "cut off for 0.01 s"
     }
     assert seen and not any(seen)
@@ -532,7 +532,7 @@ def test_a_batch_without_a_record_is_passed_over_for_the_next_one(tmp_path: Path
             step(at(CrashPoint.BATCH_PLANNED, 3), "kill driver"),
             held=held,
         )
-        assert (first.hit, second.hit) == (True, True)
+        assert (first.injected, second.injected) == (True, True)
         assert (first.batch, second.batch) == (1, 4)
         assert "batch 0 was missed, batch 1 was tried instead" in first.evidence.note
 
@@ -542,7 +542,7 @@ def test_a_batch_without_a_record_is_passed_over_for_the_next_one(tmp_path: Path
 def test_records_and_elapsed_wait_for_a_batch_with_records(tmp_path: Path, when: Trigger) -> None:
     with world(tmp_path, "--broken", "late") as w:
         (outcome,) = w.play(step(when, "kill driver"), held=[at(CrashPoint.BATCH_PLANNED, 1)])
-        assert outcome.hit
+        assert outcome.injected
         assert outcome.batch == 1
         assert outcome.checkpoint == "checkpoint"
 
@@ -553,7 +553,7 @@ def test_a_window_of_a_query_that_is_named_is_taken_there_only(tmp_path: Path) -
     with world(tmp_path, "--broken", "hop") as w:
         w.world = replace(w.world, in_flight=lambda: "")
         (outcome,) = w.play(step(hop, "kill driver"), held=[hop])
-        assert outcome.hit
+        assert outcome.injected
         assert outcome.evidence.in_flight == "batch 2 of hop, which reads something else"
         assert (outcome.checkpoint, outcome.batch, outcome.attempt) == ("hop", 2, 1)
         assert outcome.evidence.checkpoint_after["commits"] == (0, 1)
@@ -567,7 +567,7 @@ def test_records_and_elapsed_wait_for_a_batch_of_the_query_that_is_named(tmp_pat
     with world(tmp_path, "--broken", "hop", batches=60, step_s=SLOW_S) as w:
         w.world = replace(w.world, in_flight=lambda: "")
         (outcome,) = w.play(step(replace(when, query="hop", batch=2), "kill driver"))
-        assert outcome.hit and outcome.checkpoint == "hop"
+        assert outcome.injected and outcome.checkpoint == "hop"
         assert outcome.batch is not None and outcome.batch >= 2
 
 
@@ -578,7 +578,7 @@ def test_a_run_that_is_torn_down_tells_of_no_step_that_was_missed(tmp_path: Path
         schedule = Schedule((step(at(CrashPoint.SINK_COMMITTED, 10_000), "kill driver"),), w.world)
         schedule.start()
         schedule.stop()
-        assert [outcome.hit for outcome in schedule.outcomes] == [False]
+        assert [outcome.injected for outcome in schedule.outcomes] == [False]
         assert not any(isinstance(line.event, FaultInjected) for line in heard)
 
 
@@ -588,7 +588,7 @@ def test_a_query_that_is_named_and_never_comes_says_so(tmp_path: Path, monkeypat
     never = trigger("point", CrashPoint.SINK_COMMITTED, batch=1, query="nowhere")
     with world(tmp_path) as w:
         (outcome,) = w.play(step(never, "kill driver"))
-        assert not outcome.hit
+        assert not outcome.injected
         missing = "no query's checkpoint is a folder 'nowhere', there are checkpoint"
         never_came = "sink-committed of batch 1 of query nowhere never came"
         assert outcome.evidence.note == f"{never_came}: {missing}; all batches are done"
@@ -604,7 +604,7 @@ class SilentKill:
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         return iter(())
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         targets = run.supervisor.processes()
         killing.scheduled(run, run.supervisor.driver, targets)
         # None may act on the death of another: the program ends by itself where its JVM dies first.
@@ -614,12 +614,12 @@ class SilentKill:
 
 
 class Liar(SilentKill):
-    """Says that it ended somebody, and hits nobody."""
+    """Says that it ended somebody, and strikes nobody."""
 
     def __init__(self, impact: Impact, status: int | None) -> None:
         self.impact, self._status = impact, status
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         return Injection(signalled={"pod driver-0": "deleted"}, driver_status=self._status)
 
 
@@ -634,7 +634,7 @@ def test_that_the_driver_died_is_never_a_faults_own_word(
     asked = step(at(CrashPoint.BATCH_PLANNED, 2), "kill driver")
     with world(tmp_path) as w:
         (outcome,) = w.play(replace(asked, do=replace(asked.do, impact=impact)), held=[asked.when])
-        assert not outcome.hit
+        assert not outcome.injected
         assert outcome.evidence.driver_status is None
         assert "it was signalled and lived on" in outcome.evidence.note
 
@@ -648,7 +648,7 @@ def test_that_an_executor_died_is_never_a_faults_own_word(tmp_path: Path, monkey
         patch.setattr(w.world.stack, "executors", lambda own: [LocalProcess(psutil.Process(child.pid))])
         (outcome,) = w.play(replace(asked, do=replace(asked.do, impact=Impact.EXECUTOR_KILLED)), held=[asked.when])
         child.kill()
-        assert not outcome.hit
+        assert not outcome.injected
         assert "it was signalled and lived on" in outcome.evidence.note
 
 
@@ -660,5 +660,5 @@ def test_a_fault_that_ends_the_driver_and_does_not_say_how_is_asked_for_it(
     with world(tmp_path) as w:
         here = at(CrashPoint.BATCH_PLANNED, 2)
         (outcome,) = w.play(step(here, "kill driver"), held=[here], finish=True)
-        assert outcome.hit
+        assert outcome.injected
         assert outcome.evidence.driver_status == -signal.SIGKILL

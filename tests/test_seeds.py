@@ -31,7 +31,7 @@ WITHOUT_A_SCENARIO = {
     "checkpoint-dir-setting": "Spark passes over the setting: a run with it is the run without it",
     "data-lake-replayable": "nobody had an account; given one, the scenarios of Azure run there by `--stack external`",
     "log-storage": "a program of DStreams is followed in a local folder alone",
-    "nothing-before-start": "nothing is sent, nothing comes, and nothing can be hit",
+    "nothing-before-start": "nothing is sent, nothing comes, and nothing can be struck",
     "other-sources": "nothing here is like IoT Hub, and Spark 4.0 reads none of the others",
     "six-in-a-batch": "the clock decides how many records a batch has: a scenario would say yes and no by chance",
     "speed": "a verdict is of delivery, not of speed",
@@ -179,7 +179,7 @@ def test_the_settings_that_the_rows_name_are_spark_s_but_for_the_one_that_is_sai
 
 
 def test_what_the_catalogue_says_of_one_scenario_is_one_entry() -> None:
-    head = "| program | asked | where the batch was | fault | seen at the hit | verdict | stack | scenarios |"
+    head = "| program | asked | where the batch was | fault | seen at the injection | verdict | stack | scenarios |"
     row = "| `a.py` | - | w | kill driver | {} | {} | processes | {} |"
     text = ["## one and two", head, row.format("x", "held", f"{anchored('s/a')} 2 times<br>{anchored('s/b')}")]
     text += [row.format("y", "violated: lost", anchored("s/a", 2)), row.format("z", "held", anchored("s/a", 3))]

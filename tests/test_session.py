@@ -160,7 +160,7 @@ def test_thirty_kills_at_random_moments_leave_nothing(tmp_path: Path, mocks: lis
     def trial(number: int) -> int:
         mock = Mock(tmp_path / str(number))
         mocks.append(mock)
-        told = 1 + more[number] if number % 5 else 0  # every fifth may be hit before it started anything
+        told = 1 + more[number] if number % 5 else 0  # every fifth may be struck before it started anything
         for _ in range(told):
             mock.started()
         threading.Event().wait(later_s[number])
@@ -359,12 +359,12 @@ def test_a_tree_that_forks_all_the_time_is_felled_whole(own: Session, tmp_path: 
 
 
 @pytest.mark.subprocess
-def test_a_pid_that_was_given_out_again_is_never_hit(own: Session, tmp_path: Path) -> None:
+def test_a_pid_that_was_given_out_again_is_never_struck(own: Session, tmp_path: Path) -> None:
     child = sleeper(own, tmp_path)
     now = reaper.identify(child.pid)
     assert now is not None
-    hits = [reaper.send(ProcessId(now.pid, now.start - back), signal.SIGKILL) for back in range(1, 1001)]
-    assert not any(hits)
+    injected = [reaper.send(ProcessId(now.pid, now.start - back), signal.SIGKILL) for back in range(1, 1001)]
+    assert not any(injected)
     line = Path(f"/proc/{now.pid}/stat").read_text()
     assert str(now.start) in line
     older = line.replace(str(now.start), str(now.start - 1))

@@ -89,7 +89,7 @@ class Restarts:
     needs = frozenset({Means.RESTART_COMPONENTS})
 
 
-def test_one_that_hits_what_others_use_is_played_alone_and_last(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_strikes_what_others_use_is_played_alone_and_last(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {each.about.name: each for each in FAULTS} | {"kill server": Restarts()}
     monkeypatch.setattr(side_by_side, "FAULTS", known)
     alive = Alive()

@@ -209,7 +209,7 @@ def test_a_kill_leaves_the_temporary_file_and_no_commit(tmp_path: Path) -> None:
         watched(w, tmp_path / "run")
         hold(w, 3)
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTING, 3), "kill driver"), finish=True)
-        assert outcome.hit and outcome.batch == 3, outcome
+        assert outcome.injected and outcome.batch == 3, outcome
         after = outcome.evidence.checkpoint_after
         assert (max(after["offsets"]), max(after["commits"]), after["committing"]) == (3, 2, (3,))
         assert "was written and never renamed to 3" in outcome.evidence.note
@@ -241,7 +241,7 @@ def test_a_commit_that_was_done_when_the_driver_stood_still_is_missed_and_the_ne
             hold(w, batch)
         (outcome,) = w.play(step(at(CrashPoint.SINK_COMMITTING, 2), "kill driver"))
         assert missed == [2]
-        assert outcome.hit and outcome.batch == 3, outcome
+        assert outcome.injected and outcome.batch == 3, outcome
 
 
 @pytest.mark.parametrize(("fed_by", "asked"), [("totals", None), ("totals", "checkpoint"), (None, "totals")])
@@ -249,4 +249,4 @@ def test_the_commit_of_another_query_is_not_met(tmp_path: Path, fed_by: str | No
     with world(tmp_path, "--broken", "logged") as w:
         watched(w, tmp_path / "run", query=fed_by)
         (outcome,) = w.play(step(replace(at(CrashPoint.SINK_COMMITTING, 2), query=asked), "kill driver"))
-        assert not outcome.hit and "never came" in outcome.evidence.note
+        assert not outcome.injected and "never came" in outcome.evidence.note

@@ -1,4 +1,4 @@
-"""Where everything stood when a fault had hit: taken before anybody goes on, and never in the way of the run."""
+"""Where everything stood when a fault was injected: taken before anybody goes on, and never in the way of the run."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_the_snapshot_of_a_kill_is_taken_before_anything_is_started_again(tmp_pa
         (outcome,) = w.play(step(HERE, "kill driver"), held=[HERE], finish=True)
         batch = 2
         assert outcome.batch == batch
-        assert (outcome.hit, outcome.attempt, outcome.checkpoint) == (True, 1, "checkpoint")
+        assert (outcome.injected, outcome.attempt, outcome.checkpoint) == (True, 1, "checkpoint")
         assert seen[0] == (1, False, 1), "dead, noted, and not yet started again"
         taken = snapshot(w, "1-injection")
         assert (taken.step, taken.moment, taken.attempt, taken.error, taken.sent) == (1, "injection", 1, "", {0: 7})
@@ -118,12 +118,12 @@ def test_the_thread_by_which_spark_logs_late_is_seen_before_it_dies(
     options = {"for_s": 0.3} if kind == "pause driver" else {}
     with world(tmp_path, *(["--broken", broken] if broken else []), snapshots=True) as w:
         (outcome,) = w.play(step(HERE, kind, **options), held=[HERE])
-        assert outcome.hit
+        assert outcome.injected
         assert snapshot(w, "1-injection").late_log is bool(broken)
 
 
 @pytest.mark.subprocess
-def test_a_second_hit_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: Path, database: Database) -> None:
+def test_a_second_injection_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_path: Path, database: Database) -> None:
     windows = [at(CrashPoint.SINK_COMMITTED, batch) for batch in (1, 3)]
     with world(tmp_path, snapshots=True) as w:
         outcomes = w.play(*(step(each, "kill driver") for each in windows), held=windows)
@@ -174,20 +174,20 @@ def test_a_python_program_that_dies_alone_leaves_a_jvm_that_commits_nothing_befo
         left: list[bool] = []
         database.asked = lambda: left.extend(p.stopped() for p in w.supervisor.living())
         (outcome,) = w.play(step(here, "kill driver", victim=Victim.PYTHON), held=[here])
-        assert outcome.hit
+        assert outcome.injected
         assert left[0]
 
 
 @pytest.mark.subprocess
-def test_nothing_is_kept_of_a_fault_that_hit_nobody(tmp_path: Path, database: Database) -> None:
+def test_nothing_is_kept_of_a_fault_that_struck_nothing(tmp_path: Path, database: Database) -> None:
     with world(tmp_path, snapshots=True) as w:
         (outcome,) = w.play(step(at(CrashPoint.BATCH_PLANNED, 2), "kill executor"))
-        assert (outcome.hit, outcome.attempt) == (False, 0)
+        assert (outcome.injected, outcome.attempt) == (False, 0)
         assert not (w.kept / "snapshots").exists()
 
 
 @pytest.mark.subprocess
-def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_hit_goes_on(
+def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_run_goes_on(
     tmp_path: Path, database: Database
 ) -> None:
     def down() -> None:
@@ -196,7 +196,7 @@ def test_a_database_that_is_down_is_said_in_the_snapshot_and_the_hit_goes_on(
     with world(tmp_path, snapshots=True) as w:
         database.asked = down
         (outcome,) = w.play(step(HERE, "kill driver"), held=[HERE], finish=True)
-        assert outcome.hit
+        assert outcome.injected
         assert snapshot(w, "1-injection").error == "asked Postgres to read the sink fake; saw nothing"
         table = load(w.kept / "snapshots" / "1-injection", 0)
         assert table is not None and table.unreadable == snapshot(w, "1-injection").error
@@ -220,7 +220,9 @@ def go(w: World) -> None:
 
 
 @pytest.mark.subprocess
-def test_what_an_orphan_wrote_after_the_hit_is_in_the_second_snapshot(restarted: World, database: Database) -> None:
+def test_what_an_orphan_wrote_after_the_injection_is_in_the_second_snapshot(
+    restarted: World, database: Database
+) -> None:
     orphan = iter(["insert into fake", ""])
 
     def busy() -> str:
@@ -233,7 +235,7 @@ def test_what_an_orphan_wrote_after_the_hit_is_in_the_second_snapshot(restarted:
     database.busy = busy
     (outcome,) = restarted.play(step(HERE, "kill driver"), held=[HERE])
     finish(restarted)
-    assert outcome.hit
+    assert outcome.injected
     assert (snapshot(restarted, "1-restart").attempt, snapshot(restarted, "1-restart").moment) == (1, "restart")
     assert "99" not in held_rows(restarted, "1-injection")
     assert "99" in held_rows(restarted, "1-restart")
@@ -271,7 +273,7 @@ def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_ke
         database.busy = busy
     (outcome,) = restarted.play(step(HERE, "kill driver"), held=[HERE])
     finish(restarted)
-    assert outcome.hit and done
+    assert outcome.injected and done
     assert not (restarted.kept / "snapshots" / "1-restart").exists()
     assert (restarted.kept / "snapshots" / "1-injection").exists()
 
@@ -280,7 +282,7 @@ def test_a_second_snapshot_that_the_next_attempt_may_have_written_into_is_not_ke
 def test_the_end_of_a_run_does_not_wait_for_an_attempt_that_never_comes(tmp_path: Path, database: Database) -> None:
     with world(tmp_path, snapshots=True) as w:
         (outcome,) = w.play(step(HERE, "kill driver"), held=[HERE], after_s=60.0)
-        assert outcome.hit
+        assert outcome.injected
         w.camera.finish()
         assert not any(thread.is_alive() for thread in w.camera._threads)
         assert not (w.kept / "snapshots" / "1-restart").exists()

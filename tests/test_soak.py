@@ -100,8 +100,8 @@ def test_the_truth_is_what_the_snapshots_say(twin: Twin, seen: Seen, expected: T
     assert truth.truth(twin, seen) is expected
 
 
-HIT = min(truth.labels(sample.STEP), key=len)
-DOUBLED = replace(sample.duplicated(), faults=(HIT,))
+INJECTED = min(truth.labels(sample.STEP), key=len)
+DOUBLED = replace(sample.duplicated(), faults=(INJECTED,))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ DOUBLED = replace(sample.duplicated(), faults=(HIT,))
         (UPSERT, held(exposures=()), "held, and nothing that was exposed would show"),
         (UPSERT, held(word=Word.UNTESTED, exposures=(sample.loss(why="x"),)), ""),
         (UPSERT, held(word=Word.UNTESTED), "untested, and what was exposed would show: "),
-        (UPSERT, held(word=Word.UNTESTED, steps=(replace(sample.STEP, hit=False),)), ""),
+        (UPSERT, held(word=Word.UNTESTED, steps=(replace(sample.STEP, injected=False),)), ""),
         (UPSERT, violated(DOUBLED), "violated, and nothing that it cannot survive was exposed"),
         (UPSERT, held(word=Word.INCONCLUSIVE, reasons=("late",)), "inconclusive: late"),
         (UPSERT, held(word=Word.ERROR, reasons=("no Java",)), "error: no Java"),
@@ -125,7 +125,7 @@ DOUBLED = replace(sample.duplicated(), faults=(HIT,))
         (
             APPEND,
             violated(replace(DOUBLED, faults=("kill driver",))),
-            f"blamed is kill driver, which is none of the hits: {HIT}",
+            f"blamed is kill driver, which is none of the steps: {INJECTED}",
         ),
         (AT_LEAST, held(exposures=(sample.repetition(allowed=True), sample.loss())), ""),
         (AT_LEAST, held(exposures=(sample.repetition(allowed=True),)), "held, and nothing that was exposed would show"),
@@ -139,8 +139,8 @@ def test_a_verdict_is_right_or_it_is_said_why_not(twin: Twin, verdict: Verdict, 
     assert truth.wrong(twin, Seen(verdict=verdict, ahead=(EARLIER,))) == said
 
 
-def injected(*attempts: int, hit: bool = True) -> tuple[StepOutcome, ...]:
-    return tuple(replace(sample.STEP, batch=number, attempt=number, hit=hit) for number in attempts)
+def injected(*attempts: int, injected: bool = True) -> tuple[StepOutcome, ...]:
+    return tuple(replace(sample.STEP, batch=number, attempt=number, injected=injected) for number in attempts)
 
 
 STEPS = injected(1, 2, 3)
@@ -195,20 +195,20 @@ def test_a_loss_is_a_sink_that_falls_behind_what_is_committed() -> None:
 
 
 def test_the_label_is_the_one_that_findings_have() -> None:
-    assert Injection(number=1, outcome=sample.STEP).label == HIT
+    assert Injection(number=1, outcome=sample.STEP).label == INJECTED
     bare = replace(sample.STEP, batch=None)
     assert truth.labels(bare) == {Injection(number=1, outcome=bare).label}
     one = replace(sample.STEP, checkpoint="checkpoints/b")
-    assert truth.labels(one) == {HIT, Injection(number=1, outcome=one, beside=True).label}
+    assert truth.labels(one) == {INJECTED, Injection(number=1, outcome=one, beside=True).label}
 
 
-def test_without_a_restart_the_batches_are_those_of_the_hits() -> None:
+def test_without_a_restart_the_batches_are_those_of_the_injections() -> None:
     assert truth.wrong(APPEND, Seen(verdict=violated(DOUBLED))) == ""
     other = replace(DOUBLED, batches=(1,))
     assert "only [3] were in flight" in truth.wrong(APPEND, Seen(verdict=violated(other)))
 
 
-def test_a_hit_that_nobody_died_of_has_the_batch_of_its_step() -> None:
+def test_an_injection_that_no_process_died_of_has_the_batch_of_its_step() -> None:
     """The first snapshot before a restart says that batch 3 was planned; an executor was killed in batch 2, later."""
     for number, said in ((2, ""), (1, "batches [1] are blamed, and only [2, 3] were in flight")):
         one = replace(DOUBLED, faults=(LABELS[1],), batches=(number,))
@@ -286,7 +286,7 @@ def test_a_line_keeps_schedule_verdict_batch_and_fault() -> None:
         "must",
         "",
     )
-    assert (kept["kinds"], kept["batches"], kept["faults"]) == ({"duplicated": 1}, [3], [HIT])
+    assert (kept["kinds"], kept["batches"], kept["faults"]) == ({"duplicated": 1}, [3], [INJECTED])
     assert (kept["surplus"], kept["seconds"]) == ([[99]], 12.3)
 
 
@@ -345,7 +345,7 @@ def test_a_sitting_without_anything_to_hold_or_to_catch_has_shown_nothing() -> N
 
 
 def kept(reports: Path, twin: Twin, index: int) -> Path:
-    """A run in a folder of kept ones, whose one step says that it hit and left nothing that bears it out."""
+    """A run in a folder of kept ones, whose one step says that it was injected and left nothing that bears it out."""
     scenario = Drawn(seed=7, index=index, twin=twin, schedule=(folders.STEP,)).scenario()
     room = reports / f"soak-7-{index}"
     made = folders.Folder(room / "20260101T000000-r1", tables=[folders.payments(folders.values(40))])

@@ -1,4 +1,4 @@
-"""The stack `processes`, for real: it comes up, provides, launches, hits and leaves nothing."""
+"""The stack `processes`, for real: it comes up, provides, launches, strikes and leaves nothing."""
 
 from __future__ import annotations
 

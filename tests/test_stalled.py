@@ -14,11 +14,11 @@ from harness.judge.read_folder import Run, read_run
 from harness.judge.stalled import Stall, stalled
 from harness.scenario import Evidence, Finding, Kind, Pipeline, StepOutcome
 from harness.snapshot import Batch, Position, Query, QueryState, Snapshot
-from tests.folders import HIT, Folder, payments
+from tests.folders import INJECTED, Folder, payments
 
 LABEL = "kill driver at sink-committed of batch 1, attempt 2"
 EARLIER = "kill driver at sink-committed of batch 0, attempt 1"
-FIRST, SECOND = (replace(HIT, batch=0, attempt=1), replace(HIT, attempt=2))
+FIRST, SECOND = (replace(INJECTED, batch=0, attempt=1), replace(INJECTED, attempt=2))
 INJECTIONS = (Injection(number=1, outcome=FIRST), Injection(number=2, outcome=SECOND))
 """Two kills. The batch that was in flight at the second one is never committed."""
 WORDS = "nothing was committed in the last 91 s"
@@ -54,7 +54,7 @@ def test_what_was_taken_for_good_and_missed_only_later_is_nobodys_stall(tmp_path
     found, baseline_runs = run(tmp_path, said()), [BaselineRun(number=number, gap_s=30.0) for number in (1, 2, 3)]
     assert stalled(found, INJECTIONS, baseline_runs).stand
     evidence = Evidence(signalled={"datanode": "back without its 3 blocks"}, struck=False, healed=False)
-    felt_by_nobody = StepOutcome(name="lose blocks", point="", batch=1, hit=False, evidence=evidence)
+    felt_by_nobody = StepOutcome(name="lose blocks", point="", batch=1, injected=False, evidence=evidence)
     out = stalled(replace(found, steps=(*found.steps, felt_by_nobody)), INJECTIONS, baseline_runs)
     assert not out.stand
     assert "lose blocks took away did not come back" in out.unknown[0]
@@ -167,12 +167,12 @@ def blamed(out: Stall) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return finding.faults, finding.fits
 
 
-def test_of_two_hits_after_which_nothing_was_done_nobody_knows_which_did_it(tmp_path: Path) -> None:
+def test_of_two_injections_after_which_nothing_was_done_nobody_knows_which_did_it(tmp_path: Path) -> None:
     assert blamed(stalled(run(tmp_path, GAVE_UP, committed_by=1), INJECTIONS, CALMS)) == ((), (EARLIER, LABEL))
     assert blamed(stalled(run(tmp_path / "b", GAVE_UP, committed_by=2), INJECTIONS, CALMS)) == ((LABEL,), ())
 
 
-def test_a_pipeline_that_got_something_done_after_every_hit_stopped_by_itself(tmp_path: Path) -> None:
+def test_a_pipeline_that_got_something_done_after_every_injection_stopped_by_itself(tmp_path: Path) -> None:
     assert blamed(stalled(run(tmp_path, GAVE_UP, committed_by=3), INJECTIONS, CALMS)) == ((), ())
 
 
@@ -186,8 +186,8 @@ def test_offsets_of_its_own_that_moved_are_something_done(tmp_path: Path) -> Non
     assert blamed(stalled(stayed, INJECTIONS, CALMS)) == ((), (EARLIER, LABEL))
 
 
-def test_of_two_hits_in_one_attempt_the_one_that_was_survived_did_not_do_it(tmp_path: Path) -> None:
-    pause = replace(HIT, name="pause driver", attempt=2)
+def test_of_two_injections_in_one_attempt_the_one_that_was_survived_did_not_do_it(tmp_path: Path) -> None:
+    pause = replace(INJECTED, name="pause driver", attempt=2)
 
     def injected(step: StepOutcome, committed: int) -> Injection:
         state = QueryState(checkpoint="checkpoint", committed={0: committed})
@@ -218,7 +218,7 @@ def test_a_program_that_dies_by_itself_is_not_excused_by_its_interval(tmp_path: 
     assert dead == Stall(stand=[BLAMED])
 
 
-def test_without_a_hit_nobody_is_blamed(tmp_path: Path) -> None:
+def test_without_an_injection_no_step_is_blamed(tmp_path: Path) -> None:
     out = stalled(run(tmp_path, said()), (), [BaselineRun(number=1)] * 3)
     assert out.stand == [replace(BLAMED, faults=())]
 
@@ -233,19 +233,19 @@ def test_a_stall_whose_length_nobody_knows_is_unknown(tmp_path: Path, word: obje
     assert bare.stand == [replace(BLAMED, note="")]
 
 
-def test_two_hits_of_one_attempt_that_nobody_looked_at_may_both_have_done_it(tmp_path: Path) -> None:
+def test_two_injections_of_one_attempt_that_nobody_looked_at_may_both_have_done_it(tmp_path: Path) -> None:
     twice = tuple(Injection(number=number, outcome=SECOND) for number in (1, 2))
     out = stalled(run(tmp_path, said()), twice, [BaselineRun(number=number, gap_s=1.0) for number in (1, 2, 3)])
     assert [(each.faults, each.fits) for each in out.stand] == [((), (LABEL, LABEL))]
 
 
-LIVED = replace(HIT, name="kill executor", attempt=2, at_s=5.0, evidence=Evidence(signalled={"4711": "SIGKILL"}))
+LIVED = replace(INJECTED, name="kill executor", attempt=2, at_s=5.0, evidence=Evidence(signalled={"4711": "SIGKILL"}))
 LIVED_LABEL = LABEL.replace("driver", "executor")
 THIS_ONE, ANY_ONE, NO_ONE = ((LIVED_LABEL,), ()), ((), (LIVED_LABEL,)), ((), ())
 
 
 def seen(*states: QueryState, at_s: float = 5.0) -> Injection:
-    """A hit that the driver lived through, and the queries as they stood."""
+    """An injection that the driver lived through, and the queries as they stood."""
     snapshot = Snapshot(step=1, moment="injection", attempt=2, at_s=at_s, queries=states)
     return Injection(number=1, outcome=LIVED, at=Seen(snapshot=snapshot, tables=()))
 
@@ -260,7 +260,7 @@ def unseen(**after: tuple[int, ...]) -> Injection:
 
 
 @pytest.mark.parametrize(
-    ("hit", "committed", "who"),
+    ("injected", "committed", "who"),
     [
         (seen(planned(0, 1)), (0,), THIS_ONE),
         (seen(planned(0, 1)), (0, 1), THIS_ONE),
@@ -275,18 +275,18 @@ def unseen(**after: tuple[int, ...]) -> Injection:
         (unseen(), (0, 1, 2), ANY_ONE),
     ],
 )
-def test_a_driver_that_lived_and_got_more_done_than_it_had_in_flight_was_not_stalled_by_the_hit(
-    tmp_path: Path, hit: Injection, committed: tuple[int, ...], who: object
+def test_a_driver_that_lived_and_got_more_done_than_it_had_in_flight_was_not_stalled_by_the_injection(
+    tmp_path: Path, injected: Injection, committed: tuple[int, ...], who: object
 ) -> None:
     batches = tuple(Batch(batch=number, ranges={}, committed=number in committed, attempts=(2,)) for number in range(4))
     found = run(tmp_path, GAVE_UP)
     query = Query(checkpoint="checkpoint", batches=batches, first={2: 0})
     kept = replace(found, progressed=replace(found.progressed, queries=(query,)))
-    assert blamed(stalled(kept, (hit,), CALMS)) == who
+    assert blamed(stalled(kept, (injected,), CALMS)) == who
 
 
 @pytest.mark.parametrize(
-    ("hit", "moves", "who"),
+    ("injected", "moves", "who"),
     [
         (seen(), (1.0, 6.0), THIS_ONE),
         (seen(), (1.0, 5.0, 6.0), THIS_ONE),
@@ -299,13 +299,13 @@ def test_a_driver_that_lived_and_got_more_done_than_it_had_in_flight_was_not_sta
     ],
 )
 def test_offsets_of_its_own_that_moved_on_twice_are_more_than_was_in_flight(
-    tmp_path: Path, hit: Injection, moves: tuple[float, ...], who: object
+    tmp_path: Path, injected: Injection, moves: tuple[float, ...], who: object
 ) -> None:
     of_another = [Position(attempt=1, at_s=at_s, next={0: 1}) for at_s in (8.0, 9.0)]
     own = [Position(attempt=2, at_s=at_s, next={0: number}) for number, at_s in enumerate(moves, 2)]
     found = run(tmp_path, GAVE_UP)
     progressed = replace(found.progressed, queries=(), positions=(*of_another, *own))
-    assert blamed(stalled(replace(found, progressed=progressed), (hit,), CALMS)) == who
+    assert blamed(stalled(replace(found, progressed=progressed), (injected,), CALMS)) == who
 
 
 def for_good(step: StepOutcome, *, struck: bool = True) -> StepOutcome:
@@ -317,8 +317,8 @@ def test_who_ended_well_where_nobody_starts_it_again_is_nobodys_victim(tmp_path:
     """Of YARN: an application that has succeeded is over, whatever has made its program end."""
     step = replace(SECOND, name="stop driver", evidence=replace(SECOND.evidence, driver_status=0))
     ended = said(kind="ended well", idle_s=0.5)
-    for number, hits in enumerate([(INJECTIONS[0], replace(INJECTIONS[1], outcome=step)), INJECTIONS, ()]):
-        out = stalled(run(tmp_path / str(number), ended), hits, CALMS)
+    for number, injected in enumerate([(INJECTIONS[0], replace(INJECTIONS[1], outcome=step)), INJECTIONS, ()]):
+        out = stalled(run(tmp_path / str(number), ended), injected, CALMS)
         (why,) = out.unknown
         assert (out.stand, out.wants) == ((), 0)
         assert why.startswith(f"{WORDS}; a program that ends well is not started again there")

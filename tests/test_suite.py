@@ -289,7 +289,7 @@ def test_nothing_is_said_of_others_where_they_can_be_no_cause(run: Run) -> None:
 def test_who_had_others_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: tuple[str, int, str], noted: str
 ) -> None:
-    """Not the only run, not one at a time, and not one that hits what others use too."""
+    """Not the only run, not one at a time, and not one that strikes what others use too."""
     names, jobs, alone = played
 
     def run_one(scenario: Scenario, stack: Any, *, reports: Path, **rest: Any) -> Result:

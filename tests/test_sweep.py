@@ -179,9 +179,11 @@ def test_each_cell_is_packed_once_with_a_batch_of_its_own(every: list[Cell], fir
         assert run.scenario.restart.max_restarts >= len(steps)
 
 
-def step(number: int, *, hit: bool = True) -> StepOutcome:
-    evidence = Evidence(signalled={"1": "gone"}, driver_status=-9) if hit else Evidence(note="it never came")
-    return StepOutcome(name="kill driver", point="p", batch=number, hit=hit, evidence=evidence, attempt=number)
+def step(number: int, *, injected: bool = True) -> StepOutcome:
+    evidence = Evidence(signalled={"1": "gone"}, driver_status=-9) if injected else Evidence(note="it never came")
+    return StepOutcome(
+        name="kill driver", point="p", batch=number, injected=injected, evidence=evidence, attempt=number
+    )
 
 
 def exposure(number: int, **changes: Any) -> Exposure:
@@ -234,7 +236,7 @@ HELD, VIOLATED, UNTESTED = Word.HELD, Word.VIOLATED, Word.UNTESTED
         (verdict(exposures=(exposure(1),)), True, [(4, HELD), (5, UNTESTED)], []),
         (verdict(exposures=(exposure(1), exposure(2, why="x"))), True, [(4, HELD), (5, UNTESTED)], []),
         (verdict(UNTESTED, exposures=()), True, [(4, UNTESTED), (5, UNTESTED)], []),
-        (verdict(UNTESTED, steps=(step(1), step(2, hit=False))), True, [], [4, 5]),
+        (verdict(UNTESTED, steps=(step(1), step(2, injected=False))), True, [], [4, 5]),
         (verdict(UNTESTED, steps=(step(1),)), True, [], [4, 5]),
         (verdict(Word.ERROR), True, [], [4, 5]),
         (verdict(Word.INCONCLUSIVE), True, [], [4, 5]),
@@ -266,7 +268,7 @@ def test_a_batch_in_place_of_another_is_not_the_cell_that_was_asked_for() -> Non
 
 
 def test_the_last_try_says_why_there_is_no_better_word() -> None:
-    missed = verdict(UNTESTED, steps=(step(1), step(2, hit=False)))
+    missed = verdict(UNTESTED, steps=(step(1), step(2, injected=False)))
     out = told(missed, last=True)
     assert [(each.cell, each.word, each.why, each.reached) for each in out.results] == [
         (4, UNTESTED, "", True),
@@ -291,7 +293,7 @@ def test_of_two_crashes_in_one_batch_either_may_have_done_it() -> None:
     found = verdict(VIOLATED, attribution=caused((Kind.LOST, (1, 2)), (Kind.DUPLICATED, (2,))))
     (pair,) = told(found, {7: (1, 2)}).results
     assert (pair.word, pair.kinds, pair.records) == (VIOLATED, (Kind.LOST, Kind.DUPLICATED), 7)
-    missed = verdict(UNTESTED, steps=(step(1), step(2, hit=False)))
+    missed = verdict(UNTESTED, steps=(step(1), step(2, injected=False)))
     (pair,) = told(missed, {7: (1, 2)}, last=True).results
     assert (pair.word, pair.reached, pair.why) == (UNTESTED, False, "it never came")
 

@@ -130,7 +130,7 @@ def test_an_outage_lasts_from_the_look_until_the_server_is_back() -> None:
 
 
 def test_a_step_that_never_came_is_no_band() -> None:
-    assert run(None, replace(STEP, hit=False, at_s=None)).blows == ()
+    assert run(None, replace(STEP, injected=False, at_s=None)).blows == ()
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,11 @@ def test_lanes_are_those_of_the_run() -> None:
     drawn = picture(run(None, away), cast, curves(run(), PROGRESSED, COUNTS, sink_rows=None))
     texts = {shape.text for shape in drawn.shapes if isinstance(shape, shapes.Label)}
     assert {"Producer", "Driver", "Executors", "Micro-batches", "kafka", "postgres"} <= texts
-    assert {"source; no fault hit it", "sink; hit by fault 1", "2 executors asked for; dotted: not recorded"} <= texts
+    assert {
+        "source; no fault struck it",
+        "sink; struck by fault 1",
+        "2 executors asked for; dotted: not recorded",
+    } <= texts
     assert "1 again" in texts
 
 

@@ -44,7 +44,7 @@ def wholes(tmp_path_factory: pytest.TempPathFactory) -> list[Files]:
 
 
 def lossy(path: Path, *short: int) -> Folder:
-    """A run that lost a record of a batch which nothing hit, and baseline runs that lost so many."""
+    """A run that lost a record of a batch which no fault struck, and baseline runs that lost so many."""
     folder = Folder(path)
     rows = payments(folder.records)
     folder.tables = [rows[1:]]

@@ -93,8 +93,8 @@ def test_a_kill_without_query_is_untested_and_never_held(
     )
     verdict = run_scenario(scenario(project)).verdict
     assert verdict.word is Word.UNTESTED
-    assert verdict.steps[0].hit is False
-    assert any("did not hit" in reason for reason in verdict.reasons)
+    assert verdict.steps[0].injected is False
+    assert any("was not injected" in reason for reason in verdict.reasons)
 
 
 GRACEFUL = """
@@ -121,7 +121,7 @@ def test_a_driver_that_ends_cleanly_when_it_is_asked_to_is_not_held_before_its_n
         "schedule: [{when: {records: 600}, do: stop driver}]\nverdict: {violated: [duplicated]}\n"
     )
     verdict = run_scenario(load(path)).verdict
-    # All that was in flight was done before it ended: nothing was hit. The next attempt begins from nothing all the
+    # All that was in flight was done before it ended: nothing was struck. The next attempt begins from nothing all the
     # same.
     assert verdict.word is Word.VIOLATED
     assert verdict.kinds() == {"duplicated": 600}
@@ -192,10 +192,10 @@ def test_a_users_program_under_its_own_argument_names_gets_a_true_verdict(run_sc
 
 
 @pytest.mark.prove
-def test_sparks_own_wordcount_is_launched_hit_restarted_and_untested(run_scenario: Run) -> None:
+def test_sparks_own_wordcount_is_launched_struck_restarted_and_untested(run_scenario: Run) -> None:
     result = run_scenario(load(HOUSE / "scenarios" / "examples" / "wordcount.yaml"))
     assert result.verdict.word is Word.UNTESTED
-    assert result.verdict.steps[0].hit
+    assert result.verdict.steps[0].injected
     assert any("console sink cannot be read back" in reason for reason in result.verdict.reasons)
     assert (result.folder / "logs" / "driver-2.log").exists()
 
@@ -220,7 +220,7 @@ def predicted(run_scenario: Run, step: Step, *, broken: bool) -> None:
     base = load(HOUSE / "scenarios" / "proving" / f"{name}.yaml")
     verdict = run_scenario(replace(base, schedule=(step,))).verdict
     twice = broken and step.when.point is CrashPoint.SINK_COMMITTED
-    assert [outcome.hit for outcome in verdict.steps] == [True]
+    assert [outcome.injected for outcome in verdict.steps] == [True]
     idle = step.when.point is CrashPoint.BATCH_COMMITTED
     assert verdict.word is (Word.VIOLATED if twice else Word.UNTESTED if idle else Word.HELD)
     assert set(verdict.kinds()) == ({"duplicated"} if twice else set())

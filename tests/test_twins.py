@@ -32,7 +32,9 @@ class Meant(NamedTuple):
 
 AS_ITS_SINK = "the same append sink: what is repaired is the checkpoint, which alone gives at least once"
 READ_ONCE = "a socket cannot be asked again, so no program over it gives exactly once: what is repaired is the claim"
-NOTHING_EXPOSED = "a repair that is hit there, or a weaker guarantee, exposes nothing: its verdict has to be untested"
+NOTHING_EXPOSED = (
+    "a repair that is struck there, or a weaker guarantee, exposes nothing: its verdict has to be untested"
+)
 RELIABLE = "a socket cannot be asked again: what is repaired is the source, and the receiver that keeps its place there"
 RENAMED = "what is repaired is the writer, which renames a whole file into place"
 MEANT = {
@@ -138,7 +140,7 @@ def place(scenario: Scenario) -> str:
     return below(Path(scenario.path).resolve())
 
 
-def hit_as(step: Step, other: Step) -> bool:
+def struck_as(step: Step, other: Step) -> bool:
     """Return whether `other` strikes as `step` does, or harder at the same place: executors die with the driver."""
     worse = (step.do.kind, other.do.kind) == ("kill driver", "crash application")
     return other == step or (worse and other.when == step.when)
@@ -176,16 +178,16 @@ def told_unlike(less: Scenario, more: Scenario) -> set[str]:
 
 
 def differs(less: Scenario, more: Scenario) -> set[str]:
-    """In what one program is not put to the test as another one is: fed, set, told, hit, and asked for."""
+    """In what one program is not put to the test as another one is: fed, set, told, struck, and asked for."""
     bare = [replace(each.input, source_options={}) for each in (less, more)]
-    hit = [hit_as(step, other) for step, other in zip(less.schedule, more.schedule, strict=False)]
+    injected = [struck_as(step, other) for step, other in zip(less.schedule, more.schedule, strict=False)]
     found = {
         "input": bare[0] != bare[1],
         "conf": dict(less.pipeline.conf) != dict(more.pipeline.conf),
         "executors": less.pipeline.executors != more.pipeline.executors,
         "checkpoint": less.pipeline.checkpoint != more.pipeline.checkpoint,
         "guarantee": less.guarantee != more.guarantee,
-        "schedule": len(less.schedule) != len(more.schedule) or not all(hit),
+        "schedule": len(less.schedule) != len(more.schedule) or not all(injected),
     }
     options = unlike(less.input.source_options, more.input.source_options)
     return {name for name, unequal in found.items() if unequal} | options | told_unlike(less, more)

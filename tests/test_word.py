@@ -15,12 +15,12 @@ from harness.judge.word import SEVERITY, Reasons, Untested, missed, uncompared, 
 from harness.scenario import CrashPoint, Evidence, Expected, Finding, Guarantee, Harm, Kind, StepOutcome, Word
 
 EXACTLY, LEAST, MOST = Guarantee.EXACTLY_ONCE, Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
-HIT = StepOutcome(
+INJECTED = StepOutcome(
     name="kill driver",
     point="in words",
     crash_point=CrashPoint.SINK_COMMITTED,
     batch=2,
-    hit=True,
+    injected=True,
     evidence=Evidence(
         signalled={"driver 1": "SIGKILL"},
         driver_status=-9,
@@ -69,7 +69,7 @@ def test_what_a_guarantee_allows(finding: Finding, harms: set[Harm], answers: tu
 
 
 @pytest.mark.parametrize(
-    ("shown", "hit", "answer"),
+    ("shown", "injected", "answer"),
     [
         (Shown.CLEAN, True, False),
         (Shown.CLEAN, None, None),
@@ -80,8 +80,8 @@ def test_what_a_guarantee_allows(finding: Finding, harms: set[Harm], answers: tu
         (Shown.NONE, True, None),
     ],
 )
-def test_at_most_once_allows_a_loss_that_a_fault_did(shown: Shown, hit: bool | None, answer: bool | None) -> None:
-    assert violates(LOST, MOST, harms={Harm.LOSS}, shown=shown, struck=hit) is answer
+def test_at_most_once_allows_a_loss_that_a_fault_did(shown: Shown, injected: bool | None, answer: bool | None) -> None:
+    assert violates(LOST, MOST, harms={Harm.LOSS}, shown=shown, struck=injected) is answer
 
 
 def test_whole_batches_that_come_to_the_same_total_leave_it_open() -> None:
@@ -169,13 +169,17 @@ def test_an_expected_untested_is_a_sound_run_in_which_nothing_counts() -> None:
 @pytest.mark.parametrize(
     ("step", "words", "meant"),
     [
-        (replace(HIT, hit=False), "step `kill driver` was not injected", False),
+        (replace(INJECTED, injected=False), "step `kill driver` was not injected", False),
         (
-            replace(HIT, hit=False, evidence=Evidence(note="never came", struck=False)),
+            replace(INJECTED, injected=False, evidence=Evidence(note="never came", struck=False)),
             "step `kill driver` was not injected: never came",
             True,
         ),
-        (replace(HIT, evidence=Evidence()), "step `kill driver` says that it was injected and has no evidence", False),
+        (
+            replace(INJECTED, evidence=Evidence()),
+            "step `kill driver` says that it was injected and has no evidence",
+            False,
+        ),
     ],
 )
 def test_a_step_that_was_not_injected_proves_nothing(step: StepOutcome, words: str, meant: bool) -> None:
@@ -183,9 +187,9 @@ def test_a_step_that_was_not_injected_proves_nothing(step: StepOutcome, words: s
 
 
 def test_a_schedule_has_steps_and_each_an_outcome() -> None:
-    assert list(missed([HIT], 1)) == []
+    assert list(missed([INJECTED], 1)) == []
     assert [each.words for each in missed([], 0)] == ["no fault in the schedule: nothing was tested"]
-    assert [each.words for each in missed([HIT], 2)] == ["only 1 of 2 steps of the schedule have an outcome"]
+    assert [each.words for each in missed([INJECTED], 2)] == ["only 1 of 2 steps of the schedule have an outcome"]
 
 
 def reasons(step: StepOutcome) -> list[str]:
@@ -195,7 +199,7 @@ def reasons(step: StepOutcome) -> list[str]:
 def at(point: CrashPoint | None, **logs: tuple[int, ...]) -> StepOutcome:
     """A step that found these batches in the checkpoint's logs."""
     evidence = Evidence(signalled={"7": "SIGKILL"}, driver_status=-9, checkpoint_after=logs)
-    return replace(HIT, crash_point=point, evidence=evidence)
+    return replace(INJECTED, crash_point=point, evidence=evidence)
 
 
 @pytest.mark.parametrize("point", [CrashPoint.BATCH_PLANNED, CrashPoint.SINK_COMMITTED])
@@ -238,9 +242,11 @@ def test_where_the_driver_lived_or_was_asked_to_end_the_checkpoint_before_counts
         checkpoint_before={"offsets": (1, 2), "commits": (1,)},
         checkpoint_after={"offsets": (1, 2, 3), "commits": (1, 2)},
     )
-    assert reasons(replace(HIT, evidence=evidence)) == []
+    assert reasons(replace(INJECTED, evidence=evidence)) == []
     swapped = replace(evidence, checkpoint_before=evidence.checkpoint_after, checkpoint_after={})
-    assert reasons(replace(HIT, evidence=swapped)) == ["step `kill driver` came too late: batch 2 is in the commit log"]
+    assert reasons(replace(INJECTED, evidence=swapped)) == [
+        "step `kill driver` came too late: batch 2 is in the commit log"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tests import sample_runs as sample
 
 FAILURE = """\
 VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after the sink committed
-  hit: kill driver at sink-committed of batch 3, attempt 1, at 12.35 s
+  injected: kill driver at sink-committed of batch 3, attempt 1, at 12.35 s
     signalled: 4711: SIGKILL; 4720: SIGKILL
     checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2
     rows that the row trigger counted: 200
@@ -30,8 +30,8 @@ VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after t
     note: the temporary file was there
     exposed, counts: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)
     exposed, counts: postgres payments: loss of batch 3 (planned, not committed)
-  crash points hit: sink-committed (repetition; loss)
-  crash points not hit: batch-planned, while rows are written
+  crash points reached: sink-committed (repetition; loss)
+  crash points not reached: batch-planned, while rows are written
 
   1. duplicated in postgres payments: id=17, 1 row too many
      record 0/217 (partition/offset); batch 3; after kill driver at sink-committed of batch 3, attempt 1
@@ -67,10 +67,10 @@ report: reports/a/1/report.html
 again:  onceproof replay reports/a/1"""
 
 TABLE = """\
-    scenario     expected  verdict   findings                           faults hit  exposed           self-test  seconds
-ok  driver dies  held      held      -                                  1/1         repetition, loss  4/4        3.0
-!!  driver dies  held      violated  1 duplicated, 1 corrupted, 1 lost  1/1         repetition, loss  4/4        0.0
-!!  a\\u202eb     held      error     -                                  -           -                 -          0.0
+    scenario     expected  verdict   findings                           injected  exposed           self-test  seconds
+ok  driver dies  held      held      -                                  1/1       repetition, loss  4/4        3.0
+!!  driver dies  held      violated  1 duplicated, 1 corrupted, 1 lost  1/1       repetition, loss  4/4        0.0
+!!  a\\u202eb     held      error     -                                  -         -                 -          0.0
 3 runs: 1 as expected, 2 not (1 violated, 1 error)"""
 
 
@@ -80,7 +80,7 @@ def test_the_failure_text() -> None:
 
 def test_an_untested_run_says_its_word_and_why() -> None:
     step = StepOutcome(
-        name="kill driver", point="sink-committed", crash_point=CrashPoint.SINK_COMMITTED, batch=3, hit=False
+        name="kill driver", point="sink-committed", crash_point=CrashPoint.SINK_COMMITTED, batch=3, injected=False
     )
     verdict = sample.verdict(
         word=Word.UNTESTED,
@@ -186,7 +186,7 @@ def lines_of(*own: Exposure, **changes: Any) -> list[str]:
 SHOWN = "exposed, counts: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)"
 
 
-def test_a_hit_that_exposes_only_loss_says_so() -> None:
+def test_an_injection_that_exposes_only_loss_says_so() -> None:
     assert lines_of(sample.repetition()) == [SHOWN]
     assert lines_of(sample.loss()) == [
         "exposed, counts: postgres payments: loss of batch 3 (planned, not committed)",
@@ -194,7 +194,7 @@ def test_a_hit_that_exposes_only_loss_says_so() -> None:
     ]
 
 
-def test_a_hit_with_nothing_shown_is_inconsequential_and_says_why() -> None:
+def test_an_injection_with_nothing_shown_is_inconsequential_and_says_why() -> None:
     assert lines_of(sample.loss(why="x", note="none of its 100 records has an expected row")) == [
         "exposed, does not count: postgres payments: none of its 100 records has an expected row",
         "only a loss was exposed",
@@ -212,7 +212,7 @@ def test_what_the_guarantee_allows_is_inconsequential() -> None:
         "does not count: the guarantee allows what was exposed",
     ]
     one = sample.verdict(exposures=(sample.repetition(allowed=True),), word=Word.HELD)
-    assert exposures.points_hit(one) == []
+    assert exposures.points_reached(one) == []
     assert (exposures.harms(one), [line for line in exposures.rests(one) if line.startswith("exposed")]) == ("-", [])
     both = sample.verdict(exposures=(sample.repetition(allowed=True), sample.loss()))
     assert exposures.harms(both) == "loss"
@@ -226,12 +226,12 @@ def test_a_repetition_that_came_and_was_dropped_is_not_said_to_have_been_able_to
     held = sample.verdict(exposures=(came,), word=Word.HELD)
     assert [each for each in exposures.rests(held) if each.startswith("exposed")] == [line]
     assert exposures.harms(held) == "repetition (came, and was dropped)"
-    assert exposures.points_hit(held) == ["postgres payments: sink-committed (repetition)"]
+    assert exposures.points_reached(held) == ["postgres payments: sink-committed (repetition)"]
     assert exposures.harms(sample.verdict(exposures=(came, sample.repetition(), sample.loss()))) == "repetition, loss"
     assert not sample.repetition(came=True, allowed=True).counts
 
 
-def test_a_hit_without_any_exposure_points_to_the_reasons() -> None:
+def test_an_injection_without_any_exposure_points_to_the_reasons() -> None:
     said = ["does not count: nothing was exposed; the verdict's reasons say why"]
     assert lines_of(word=Word.UNTESTED) == said
     assert lines_of(sample.repetition(step=2)) == said
@@ -243,11 +243,11 @@ def test_nothing_is_said_of_exposures_that_nobody_asked_for(word: Word) -> None:
 
 
 def test_a_step_that_missed_exposed_nothing() -> None:
-    assert lines_of(sample.repetition(), steps=(replace(sample.STEP, hit=False),)) == []
+    assert lines_of(sample.repetition(), steps=(replace(sample.STEP, injected=False),)) == []
     assert exposures.of_step(sample.verdict(), 0) == exposures.of_step(sample.verdict(), 2) == []
 
 
-def test_where_several_queries_were_hit_each_exposure_names_its_own() -> None:
+def test_where_several_queries_were_struck_each_exposure_names_its_own() -> None:
     first, second = lines_of(sample.repetition(), sample.repetition(checkpoint="other"))
     assert first.startswith("exposed, counts: postgres payments, checkpoint: repetition of batch 3 ")
     assert second.startswith("exposed, counts: postgres payments, other: repetition of batch 3 ")
@@ -257,24 +257,24 @@ def test_crash_points_are_told_by_sink() -> None:
     own = (sample.repetition(), sample.loss(sink="postgres documents", position=1, why="x"))
     verdict = sample.verdict(exposures=own, untried=(*sample.UNTRIED, ("postgres third", "a: b")))
     assert exposures.lines(verdict) == [
-        "crash points hit: postgres payments: sink-committed (repetition)",
-        "crash points not hit: postgres payments: batch-planned, while rows are written; postgres third: a: b",
+        "crash points reached: postgres payments: sink-committed (repetition)",
+        "crash points not reached: postgres payments: batch-planned, while rows are written; postgres third: a: b",
     ]
-    assert exposures.points_hit(verdict) == ["postgres payments: sink-committed (repetition)"]
+    assert exposures.points_reached(verdict) == ["postgres payments: sink-committed (repetition)"]
     both = replace(verdict, exposures=(sample.repetition(), sample.loss(why="x")))
-    assert exposures.points_hit(both) == [
+    assert exposures.points_reached(both) == [
         "postgres payments: sink-committed (repetition; loss, which does not count: x)"
     ]
     own = (sample.repetition(why="it retries no task that has finished"), sample.loss())
     why = "it retries no task that has finished"
     told = f"postgres payments: sink-committed (loss; repetition, which does not count: {why})"
-    assert exposures.points_hit(replace(verdict, exposures=own)) == [told]
+    assert exposures.points_reached(replace(verdict, exposures=own)) == [told]
 
 
-def test_no_crash_points_no_lines_and_none_hit_is_said() -> None:
+def test_no_crash_points_no_lines_and_none_reached_is_said() -> None:
     assert exposures.lines(sample.verdict(exposures=(), untried=())) == []
-    assert exposures.lines(sample.verdict(exposures=()))[0] == "crash points hit: none"
-    assert exposures.lines(sample.verdict(untried=()))[1] == "crash points not hit: none"
+    assert exposures.lines(sample.verdict(exposures=()))[0] == "crash points reached: none"
+    assert exposures.lines(sample.verdict(untried=()))[1] == "crash points not reached: none"
 
 
 def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
@@ -283,8 +283,8 @@ def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
         SHOWN,
         "exposed, counts: postgres payments: loss of batch 3 (planned, not committed)",
         "note: the sink's query folds equal rows: a repetition does not show in it",
-        "crash points hit: sink-committed (repetition; loss)",
-        "crash points not hit: batch-planned, while rows are written",
+        "crash points reached: sink-committed (repetition; loss)",
+        "crash points not reached: batch-planned, while rows are written",
     ]
     assert exposures.rests(sample.verdict()) == []
 
@@ -314,7 +314,7 @@ def test_many_exposures_are_cut_and_counted() -> None:
         ("", 3, False, ", batch 3"),
     ],
 )
-def test_where_a_step_hit(point: str, batch: int | None, crash_point: bool, said: str) -> None:
+def test_where_a_step_struck(point: str, batch: int | None, crash_point: bool, said: str) -> None:
     assert words.where(point, batch, crash_point=crash_point) == said
 
 

@@ -25,7 +25,7 @@ from harness.components.yarn.containers import EXECUTOR, MASTER, contained, mast
 from harness.components.yarn.fault import kill_nodemanager
 from harness.components.yarn.settings import Folders
 from harness.components.yarn.yarn_stack import Submitted, YarnStack
-from harness.context import TriggerHit
+from harness.context import Reached
 from harness.errors import StackError
 from harness.faults import FAULTS, fault
 from harness.faults.base import Proof, outage
@@ -553,20 +553,20 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
         ),
         tripwire=None,
         observer=SimpleNamespace(states=lambda: ()),
-        look=lambda hit: story.append("looked"),
-        release=lambda hit: story.append("let go"),
+        look=lambda reached: story.append("looked"),
+        release=lambda reached: story.append("let go"),
         only_checkpoint="",
         stop=threading.Event(),
     )
-    hit, step = TriggerHit(batch=2), Step(when=at_point(CrashPoint.BATCH_PLANNED, batch=2), do=fault(kind, for_s=0.1))
-    done = FAULTS[kind].inject(run, step, hit)
+    reached, step = Reached(batch=2), Step(when=at_point(CrashPoint.BATCH_PLANNED, batch=2), do=fault(kind, for_s=0.1))
+    done = FAULTS[kind].inject(run, step, reached)
     # The lost driver works on without NodeManager: whom the trigger holds is held until it has ended.
     away = ["looked", "killed", "back"] if name == "nodemanager" else ["looked", "killed", "let go", "back"]
     assert (story, list(done.signalled), not done.why) == (away, [name], struck)
     # The judge is told that the attempt is over, and how it ended.
     assert done.driver_status == (1 if lost and name == "nodemanager" else None)
     elsewhere: Any = SimpleNamespace(stack=SimpleNamespace(servers={}), supervisor=run.supervisor)
-    assert FAULTS[kind].inject(elsewhere, step, hit).signalled == {}
+    assert FAULTS[kind].inject(elsewhere, step, reached).signalled == {}
 
 
 @dataclass
@@ -606,16 +606,16 @@ def test_a_driver_that_is_killed_without_resourcemanager_is_looked_at_before_it_
             expect_death=lambda number, left: story.append(f"expected {number}"),
             ending=lambda number, within_s: KILLED,
         ),
-        glance=lambda hit: story.append("glanced"),
-        look=lambda hit: story.append("looked"),
-        release=lambda hit: story.append("let go"),
+        glance=lambda reached: story.append("glanced"),
+        look=lambda reached: story.append("looked"),
+        release=lambda reached: story.append("let go"),
         stop=threading.Event(),
     )
     do = fault("kill driver without resourcemanager", for_s=0.1)
     step = Step(when=at_point(CrashPoint.SINK_COMMITTED, batch=2), do=do)
-    done = FAULTS[do.kind].inject(run, step, TriggerHit(batch=2))
+    done = FAULTS[do.kind].inject(run, step, Reached(batch=2))
     if not lives:
-        # Nobody is left to be hit: ResourceManager is let be.
+        # Nobody is left to be struck: ResourceManager is let be.
         assert (story, done.signalled) == ([], {})
         return
     told = ["killed", "expected 1", "SIGSTOP driver", "glanced", "SIGKILL driver", "looked", "let go", "back"]
@@ -637,7 +637,7 @@ def test_resourcemanager_comes_back_also_if_the_driver_cannot_be_killed(monkeypa
     do = fault("kill driver without resourcemanager", for_s=0.1)
     step = Step(when=at_point(CrashPoint.SINK_COMMITTED, batch=2), do=do)
     with pytest.raises(ZeroDivisionError):
-        FAULTS[do.kind].inject(run, step, TriggerHit(batch=2))
+        FAULTS[do.kind].inject(run, step, Reached(batch=2))
     assert story == ["killed", "back"]
 
 

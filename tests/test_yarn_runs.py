@@ -46,7 +46,7 @@ def test_yarn_starts_a_killed_driver_again(stack: YarnStack, tmp_path: Path) -> 
     done = run(load(OWN / "append_before_offset_commit.yaml"), stack, reports=tmp_path)
     assert done.verdict.as_expected, (done.verdict.word, done.verdict.reasons)
     (step,) = done.verdict.steps
-    assert (step.hit, step.attempt, step.evidence.driver_status) == (True, 1, -signal.SIGKILL)
+    assert (step.injected, step.attempt, step.evidence.driver_status) == (True, 1, -signal.SIGKILL)
     started, ended = told(done.folder, AttemptStarted), told(done.folder, AttemptEnded)[0]
     assert [each.attempt for each in started] == [1, 2, *ONCE_MORE]
     assert (ended.attempt, ended.status, ended.scheduled) == (1, -signal.SIGKILL, True)

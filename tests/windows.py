@@ -142,7 +142,7 @@ class WindowRun(RunBuilder):
         self.rows_ = self.wrote(*range(len(self.times)))
         self.honest = [*self.rows_]
 
-    def hit(self, batch: int, *, written: bool, **changes: Any) -> None:
+    def injected(self, batch: int, *, written: bool, **changes: Any) -> None:
         """The driver was killed in this batch, with its windows in the sink or without."""
         point = "sink-committed" if written else "batch-planned"
         there = self.wrote(*range(batch + 1)) if written else self.wrote(*range(batch))
@@ -211,7 +211,7 @@ window 1, the last one windows 2 and 3. Window 4 stays open."""
 
 
 def windowed(path: Path, times: Sequence[Sequence[int]] = TOLD, holds: Sink = SINK) -> WindowRun:
-    """An honest run in which nothing was hit yet."""
+    """An honest run in which nothing was struck yet."""
     run = WindowRun(path, scenario=replace(SCENARIO, schedule=()), times=times, holds=holds)
     run.made()
     return run

@@ -112,7 +112,7 @@ class World:
         self, *steps: Step, held: Sequence[Trigger] = (), finish: bool = False, after_s: float = 0.0
     ) -> list[StepOutcome]:
         """Run a schedule to its end, restarts come `after_s`; `finish` lets the pipeline do its last batch too. At each
-        crash point of `held` it stands until a step has hit or missed it."""
+        crash point of `held` it stands until a step has struck or missed it."""
         for each in held:
             self.hold(each)
         schedule = Schedule(steps, self.world)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, Proof, killing
 from harness.faults.base.killing import COMMITS, victim_of
 from harness.kinds import About, Refusal, Refusals
@@ -58,10 +58,10 @@ class CrashBeforeOffsetCommit:
         elif trigger.implied and planned.late_log:
             yield Refusal("", NEEDS + LATE_LOG, whole=True)
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Kill it, and see it gone; a batch in the commit log was not crashed before that."""
-        done = killing.kill_driver(run, step.do, hit, proof=Proof.IN_PROGRESS)
-        return done if hit.before.get("offsets") else replace(done, note=NO_CHECKPOINT)
+        done = killing.kill_driver(run, step.do, reached, proof=Proof.IN_PROGRESS)
+        return done if reached.before.get("offsets") else replace(done, note=NO_CHECKPOINT)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM dies anyway."""

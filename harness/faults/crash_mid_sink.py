@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, killing
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -32,9 +32,9 @@ class CrashMidSink:
         """After how many rows, only the file can say."""
         return NEEDS
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Kill all of them, and see them gone."""
-        return killing.kill_driver(run, step.do, hit, executors=True)
+        return killing.kill_driver(run, step.do, reached, executors=True)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM dies anyway."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, lasting
 from harness.faults.base.outage import committed_by_now
 from harness.kinds import About, Refusals
@@ -31,16 +31,16 @@ class DisconnectDriver:
         """At any trigger."""
         return lasting.refusals(fault, planned)
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Take it off the network, look that it is off, and let it work on there; put it back unless it ends before.
         What was not off from the look at the beginning to the one at the end is left out."""
         hosts = [process for process in run.supervisor.processes() if isinstance(process, Host) and process.cut()]
         try:
             off = [host for host in hosts if host.disconnected()]
             if off:
-                run.look(hit)
+                run.look(reached)
             # It was frozen for the snapshot alone: a lost network does nothing to a frozen process.
-            release(run, step, hit)
+            release(run, step, reached)
             limit, began_s = Deadline(lasting.lasts_s(step.do)), run.history.elapsed_s()
             while any(host.alive() for host in hosts) and not limit.over() and not run.stop.wait(TICK_S):
                 pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, killing
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -26,9 +26,9 @@ class KillDriver:
         """At any trigger, but for a program that dies alone."""
         return killing.python_alone(fault, trigger)
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Kill it, and see it gone."""
-        return killing.kill_driver(run, step.do, hit)
+        return killing.kill_driver(run, step.do, reached)
 
     def freezes(self, fault: Fault) -> bool:
         """Its JVM dies anyway."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.errors import WaitError
 from harness.faults.base import Injection, Proof, killing
 from harness.fields import values as v
@@ -69,27 +69,27 @@ class KillExecutor:
             words = f"at {trigger.point} no executor has anything in flight: kill it at rows"
             yield Refusal(trigger.kind, words, whole=True)
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Kill them, and see them gone; whether they were at work, the driver's log tells afterwards."""
         driver = run.supervisor.driver
         log = driver.log if driver else None
         size = log.stat().st_size if log else 0
         found = run.stack.executors(run.own)
-        targets = signals.family(executors(found, hit, every=step.do.options.get("which") == Which.ALL))
-        done = killing.kill(run, hit, targets)
+        targets = signals.family(executors(found, reached, every=step.do.options.get("which") == Which.ALL))
+        done = killing.kill(run, reached, targets)
 
         def confirm() -> str:
-            return "" if hit.blocked is not None or lost_task(run, log, size) else IDLE
+            return "" if reached.blocked is not None or lost_task(run, log, size) else IDLE
 
         # A receiver's block goes with its executor before any batch has it.
         received = step.when.point is CrashPoint.BLOCK_RECEIVED
         return replace(done, proof=Proof.BEFORE if received else Proof.IN_PROGRESS, confirm=confirm)
 
 
-def executors(found: Sequence[Process], hit: TriggerHit, *, every: bool) -> Sequence[Process]:
+def executors(found: Sequence[Process], reached: Reached, *, every: bool) -> Sequence[Process]:
     """One executor or all. Where a writer is held at a row it is the writer's; none if it is the driver that writes:
     then an executor has nothing in flight."""
-    client = hit.blocked.client if hit.blocked else None
+    client = reached.blocked.client if reached.blocked else None
     owner = signals.owner(found, *client) if client else None
     if client and owner is None:
         return []

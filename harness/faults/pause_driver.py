@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, lasting
 from harness.faults.base.outage import Connects, Restartable
 from harness.hosts import signals
@@ -33,7 +33,7 @@ class PauseDriver:
         """At any trigger."""
         return lasting.refusals(fault, planned)
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Stop it (SIGSTOP), see that it is stopped, let it go on."""
         for_s = lasting.lasts_s(step.do)
         limit = Deadline(for_s)
@@ -43,10 +43,10 @@ class PauseDriver:
         try:
             # One that ended meanwhile, a worker between two tasks, no longer runs either.
             until("the driver to be paused", lambda: not any(map(signals.moves, tree)), within_s=STOPPED_WITHIN_S)
-            run.look(hit)
+            run.look(reached)
             connected = servers(run, tree)
             run.stop.wait(limit.left_s())
-            run.resuming(hit)
+            run.resuming(reached)
             # What is paused closes no connection.
             ended = tuple(sorted(connected - servers(run, tree)))
             return Injection(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from contextlib import suppress
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.errors import WaitError
 from harness.faults.base import Injection, NoOptions, killing
 from harness.hosts import signals
@@ -38,17 +38,17 @@ class StopDriver:
         """At any trigger."""
         return iter(())
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Ask it to end, and wait until it has."""
         targets, driver = run.supervisor.processes(Victim.PYTHON), run.supervisor.driver
         killing.scheduled(run, driver, targets)
-        run.glance(hit)
+        run.glance(reached)
         signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
         if signalled and driver is not None:
             with suppress(WaitError):
                 until("the driver to end", lambda: run.supervisor.ended(driver.number), within_s=HELD_S)
         # A program that finishes its batch first needs the thread, or the writer, that the trigger holds.
-        release(run, step, hit)
+        release(run, step, reached)
         return killing.ending(run, driver, Injection(signalled=signalled))
 
 

@@ -1,4 +1,4 @@
-"""One running container, as something that can be hit, watched and asked for its log."""
+"""One running container, as something that can be struck, watched and asked for its log."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A process on this machine, as something that can be hit.
+"""A process on this machine, as something that can be struck.
 
-It is named by pid *and* start time (psutil checks both before every signal), so a recycled pid is never hit.
+It is named by pid *and* start time (psutil checks both before every signal), so a recycled pid is never struck.
 """
 
 from __future__ import annotations

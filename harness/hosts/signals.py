@@ -35,7 +35,7 @@ def thaw(processes: Iterable[Process]) -> list[Process]:
 
 
 def kill(processes: Sequence[Process]) -> dict[str, bool]:
-    """SIGKILL each and wait until it is gone. Returns by name whether it is: one that lives on was not hit."""
+    """SIGKILL each and wait until it is gone. Returns by name whether it is: one that lives on was not killed."""
     sent = send(processes, signal.SIGKILL)
     # Never waitpid here: the wait status belongs to the process that started it (subprocess keeps it).
     _settle(lambda: any(process.alive() for process in sent), within_s=GONE_WITHIN_S)

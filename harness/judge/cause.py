@@ -340,7 +340,7 @@ def repaired(scale: Scale, causes: Causes, readings: Sequence[Exposed]) -> Itera
         for key in committed.keys() - known:
             wanted, now = reading.at.of(right[key].elements())[key], reading.at.rows[key]
             more = sum(max(0, now[mark] - count) for mark, count in wanted.items())
-            less = (committed[key] - now).total() if key not in partial and reading.injection.outcome.hit else 0
+            less = (committed[key] - now).total() if key not in partial and reading.injection.outcome.injected else 0
             if not (more or less):
                 continue
             harm = Harm.REPETITION if more else Harm.LOSS

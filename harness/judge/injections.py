@@ -43,7 +43,7 @@ class Injection:
     impact: Impact | None = None
     """What the fault does; None where the schedule has no such step."""
     only: str | None = ""
-    """The checkpoint whose query alone is known to have been hit; empty if all of them were, None if that is not
+    """The checkpoint whose query alone is known to have been struck; empty if all of them were, None if that is not
     known."""
     worked: bool = True
     """Its attempt had been seen at work."""
@@ -78,7 +78,7 @@ class Injection:
     @property
     def read_at(self) -> str:
         """When its reading was taken, in words."""
-        if self.outcome.hit:
+        if self.outcome.injected:
             return f"at the reading of step {self.number}"
         return f"when attempt {self.outcome.attempt} had ended by itself"
 
@@ -100,7 +100,7 @@ def died(step: StepOutcome) -> bool:
 @dataclass(frozen=True, kw_only=True)
 class Readings:
     """The readings of a run: at its steps that struck, and after attempts that no step had ended, each of these as an
-    injection that hit nothing."""
+    injection that struck nothing."""
 
     steps: tuple[Injection, ...] = ()
     ended: tuple[Injection, ...] = ()
@@ -113,7 +113,7 @@ def readings(run: Run) -> Readings:
 
 def read_injections(run: Run) -> tuple[Injection, ...]:
     """Return the steps of a run that struck, in order. Raises HarnessError or UsageError for a damaged snapshot."""
-    injections = [(number, step) for number, step in enumerate(run.steps, 1) if step.hit]
+    injections = [(number, step) for number, step in enumerate(run.steps, 1) if step.injected]
     worked, beside = _worked(run), len(_folders(run.progressed)) > 1
     made = [(number, step, _injection(run, number, step)) for number, step in injections]
     return tuple(
@@ -131,12 +131,12 @@ def read_injections(run: Run) -> tuple[Injection, ...]:
 
 
 def _read_ended(run: Run) -> tuple[Injection, ...]:
-    """Return the readings after attempts that no step had ended, in order, each as an injection that hit nothing: its
-    number is that of the last step before it. Raises HarnessError or UsageError for damage."""
+    """Return the readings after attempts that no step had ended, in order, each as an injection that struck nothing:
+    its number is that of the last step before it. Raises HarnessError or UsageError for damage."""
     found = [
         Injection(
             number=step,
-            outcome=StepOutcome(name="", point="", batch=None, hit=False, at_s=each.at_s, attempt=each.attempt),
+            outcome=StepOutcome(name="", point="", batch=None, injected=False, at_s=each.at_s, attempt=each.attempt),
             at=_seen(run, step, moment),
         )
         for (step, moment), each in run.readings.items()
@@ -207,14 +207,14 @@ def ended(run: Run) -> set[int]:
     """The attempts that came to an end though no fault ended them: what they had in flight then, no snapshot tells."""
     began = _worked(run) | {position.attempt for position in run.progressed.positions}
     return {each for each in began if each < max(began)} - {
-        step.attempt for step in run.steps if step.hit and died(step)
+        step.attempt for step in run.steps if step.injected and died(step)
     }
 
 
 def _injection(run: Run, number: int, step: StepOutcome) -> Injection:
     at = _seen(run, number, INJECTION)
     if at is None:
-        return Injection(number=number, outcome=step, why="no snapshot was taken when the fault hit")
+        return Injection(number=number, outcome=step, why="no snapshot was taken when the fault was injected")
     if (at.snapshot.step, at.snapshot.attempt) != (number, step.attempt):
         other = f"step {at.snapshot.step} in attempt {at.snapshot.attempt}"
         return Injection(number=number, outcome=step, why=f"the snapshot in its place is that of {other}")
@@ -270,7 +270,7 @@ def _undead(step: StepOutcome, snapshot: Snapshot) -> str:
     if snapshot.alive is None:
         return "the process table could not be read, so its victims may live"
     alive = set(step.evidence.signalled) & set(snapshot.alive)
-    return f"{', '.join(sorted(alive))} lived on when the fault had hit" if alive else ""
+    return f"{', '.join(sorted(alive))} lived on when the fault was injected" if alive else ""
 
 
 def _later(step: StepOutcome, snapshot: Snapshot, after: Mapping[str, Sequence[int]]) -> str:
@@ -278,7 +278,7 @@ def _later(step: StepOutcome, snapshot: Snapshot, after: Mapping[str, Sequence[i
     for state in snapshot.queries if after else ():
         new = sorted(set(state.offsets) - set(after.get("offsets", ())))
         if state.checkpoint == step.checkpoint and new:
-            return f"its snapshot was taken after the hit: batch {new[-1]} was planned by then"
+            return f"its snapshot was taken after the injection: batch {new[-1]} was planned by then"
     return ""
 
 

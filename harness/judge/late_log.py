@@ -16,10 +16,11 @@ from harness.scenario.progress import ASYNC, CHECKPOINT
 
 DECLARED = "progress is async: Spark logs offsets late, and not for every batch"
 THREAD = (
-    "the driver had Spark's thread `async-log-write` when a fault hit: it logs offsets late, and not for every batch"
+    "the driver had Spark's thread `async-log-write` when a fault was injected: "
+    "it logs offsets late, and not for every batch"
 )
 CURE = "With asyncProgressTrackingEnabled, say `progress: async`"
-UNPROVEN = "so nothing says what a hit had in flight"
+UNPROVEN = "so nothing says what an injection had in flight"
 
 
 def declared(run: Run) -> str:

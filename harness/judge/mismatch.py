@@ -33,7 +33,7 @@ def mismatched(scale: Scale, step: Exposed) -> int:
     partly = sink_state.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
     partial = scale.keys(step.reach.partial)
-    late = scale.late or not step.injection.outcome.hit
+    late = scale.late or not step.injection.outcome.injected
     steps, wrong = [held for _, held in scale.steps(sink_state)] if late else [], 0
     for key, rows in sink_state.rows.items():
         if key in partial:

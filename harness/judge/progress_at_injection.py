@@ -164,7 +164,7 @@ def _reach(
     start = {p: begin for p, (begin, _) in first.ranges.items()} if first else {}
     # Spark may have purged the offsets of the last committed batch.
     at = _beyond_gone(query, injection.outcome.attempt, state.committed or (_ends(newest) if newest else start))
-    # A source that goes back has not done again what lies beyond; so it is from the plan on, whatever hits then.
+    # A source that goes back has not done again what lies beyond; so it is from the plan on, whatever strikes then.
     slowest = {p: min(end, state.planned.get(p, end)) for p, end in at.items()}
     step = injection.outcome
     # What one source, or an earlier batch, had committed and another one had not is neither done nor in flight.

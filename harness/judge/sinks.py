@@ -35,7 +35,7 @@ VAGUE = (
 @dataclass(kw_only=True)
 class Compared:
     """One sink. `exposed` is what each step exposed there, `ended` what it held after attempts that no step had ended,
-    as steps that hit nothing. By the place of a finding: `explained` is what explains it,
+    as steps that struck nothing. By the place of a finding: `explained` is what explains it,
     `within` the steps that may have done it, `options` the whole batches that come to the same total."""
 
     examined: Examined

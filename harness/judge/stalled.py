@@ -61,7 +61,7 @@ def stalled(run: Run, injections: Sequence[Injection], baseline_runs: Sequence[B
             return _failed(words, baseline_runs) or _gone(words, away.label)
     # What no attempt needed at once the next one may need.
     elif gone := [
-        step.name for step in run.steps if not step.hit and step.evidence.signalled and not step.evidence.healed
+        step.name for step in run.steps if not step.injected and step.evidence.signalled and not step.evidence.healed
     ]:
         return _failed(words, baseline_runs) or _gone(words, gone[0])
     labels = tuple(injection.label for injection in since)

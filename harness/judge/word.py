@@ -84,12 +84,12 @@ def missed(steps: Sequence[StepOutcome], scheduled: int) -> Iterator[Untested]:
         yield Untested(f"only {len(steps)} of {scheduled} steps of the schedule have an outcome")
     for step in steps:
         if why := _missed(step):
-            yield Untested(f"step `{step.name}` {why}", meant=not (step.evidence.struck or step.hit))
+            yield Untested(f"step `{step.name}` {why}", meant=not (step.evidence.struck or step.injected))
 
 
 def _missed(step: StepOutcome) -> str:
     """Return why a step proves nothing; empty if it was injected and its evidence bears that out."""
-    if not step.hit:
+    if not step.injected:
         return f"was not injected: {step.evidence.note}" if step.evidence.note else "was not injected"
     if step.evidence == Evidence():
         return "says that it was injected and has no evidence"

@@ -5,8 +5,8 @@ forbids. With n such runs of n held, a true share of 3/n would have been seen at
 of each line by itself, not of all of them together.
 
 What fails takes bounds away, whichever half or corpus it is of: an error those of its target, a run that is violated or
-inconclusive those of the faults that hit in it. An untested run says nothing in either way. Runs again of a plan are
-not counted.
+inconclusive those of the faults that were injected in it. An untested run says nothing in either way. Runs again of a
+plan are not counted.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def bounds(lines: Iterable[Line], earlier: Mapping[Cell, Bound] | None = None) -
 def _spoils(line: Line, cell: Cell) -> bool:
     if line.verdict in (Word.HELD, Word.UNTESTED) or line.target != cell[0]:
         return False
-    faults = {fault for _, _, fault in (*line.hit, *line.struck)}
+    faults = {fault for _, _, fault in (*line.injected, *line.struck)}
     return line.verdict == Word.ERROR or not cell[3] or cell[3] in faults
 
 

@@ -170,7 +170,9 @@ class Night:
             half=entry.half,
             again=again,
             kinds=kinds,
-            hit=tuple(cell(entry.target, step) for step, was in zip(steps, verdict.steps, strict=False) if was.hit),
+            injected=tuple(
+                cell(entry.target, step) for step, was in zip(steps, verdict.steps, strict=False) if was.injected
+            ),
             struck=tuple((each.sink, each.point, each.fault) for each in struck(verdict.exposures, verdict.steps)[0]),
             seconds=seconds,
             spent_s=self.spent_s,
@@ -217,8 +219,8 @@ class Night:
         store.write(path, dump(replace(entry.scenario, why=why[:WHY_MAX])))
 
     def code(self) -> int:
-        """The exit code: 4 an error, 1 a failure that is new, 3 if something is inconclusive, did not hit what a file
-        says, or no drawn run exposed anything, else 0."""
+        """The exit code: 4 an error, 1 a failure that is new, 3 if something is inconclusive, did not strike what a
+        file says, or no drawn run exposed anything, else 0."""
         words = {line.verdict for line in self.state.lines if line.wrong}
         if Word.ERROR in words:
             return 4
@@ -253,9 +255,9 @@ class Night:
         return [_hunted(target.name, first) for target in broken]
 
     def cells(self) -> Counter[Cell]:
-        """How often each cell was struck: hit, in a run that exposed something that counts."""
+        """How often each cell was struck: a fault was injected there, in a run that exposed something that counts."""
         lines = [line for line in self.state.lines if line.struck and not line.again]
-        return Counter(found for line in lines for found in line.hit)
+        return Counter(found for line in lines for found in line.injected)
 
 
 def _seen(entry: Entry, done: Run, seconds: float) -> Seen:

@@ -20,7 +20,7 @@ from harness.run_folder.lines import append, whole
 from harness.run_folder.store import noun
 from harness.scenario import Word
 
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,10 @@ class Head:
 class Line:
     """One run that is over. `plan` names it (`known 3`, `drawn 17`), `again` counts its runs after the first one.
 
-    `hit` are the cells of its plan of which the step hit; `struck` rows of sink, point and fault where something was
-    exposed that counts. `spent_s` is the time of the night until its end, `folder` the run's, empty if there was none.
-    `known` is the issue in which the failure is worked on, EXPECTED where the target's own scenarios expect it. `seen`
-    is what the page says of the run, whose folder may be removed before the night is over."""
+    `injected` are the cells of its plan whose step was injected; `struck` rows of sink, point and fault where something
+    was exposed that counts. `spent_s` is the time of the night until its end, `folder` the run's, empty if there was
+    none. `known` is the issue in which the failure is worked on, EXPECTED where the target's own scenarios expect it.
+    `seen` is what the page says of the run, whose folder may be removed before the night is over."""
 
     plan: str
     name: str
@@ -54,7 +54,7 @@ class Line:
     half: str = ""
     again: int = 0
     kinds: tuple[str, ...] = ()
-    hit: tuple[tuple[str, str, str], ...] = ()
+    injected: tuple[tuple[str, str, str], ...] = ()
     struck: tuple[tuple[str, str, str], ...] = ()
     seconds: float = 0.0
     spent_s: float = 0.0
@@ -155,7 +155,7 @@ class State:
 
 
 def _line(part: dict[str, Any]) -> Line:
-    rows = {name: _rows(part[name]) for name in ("hit", "struck")}
+    rows = {name: _rows(part[name]) for name in ("injected", "struck")}
     told = part.get("seen")
     seen = None if told is None else noun(Seen, told, f"the run {part['plan']}")
     return Line(**{**part, **rows, "kinds": tuple(part["kinds"]), "seen": seen})

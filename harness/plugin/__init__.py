@@ -71,7 +71,7 @@ def stack(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterat
     with quiet():
         from harness.suite import only_suite
         from harness.suite.options import Options
-        from harness.suite.side_by_side import hit_components
+        from harness.suite.side_by_side import struck_components
         from harness.suite.suite_stack import stack_of, up
 
     suite = pytestconfig.stash[SUITE]
@@ -82,7 +82,7 @@ def stack(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterat
         stack=chosen.stack, where=settings.cluster(chosen), reports=chosen.reports, own_stack=chosen.own_stack
     )
     work = [item.scenario for item in request.session.items if isinstance(item, files.ScenarioItem)]
-    with alone, up(stack_of(options, hit=hit_components(work), say=suite.say), suite.say) as opened:
+    with alone, up(stack_of(options, struck=struck_components(work), say=suite.say), suite.say) as opened:
         yield opened
 
 

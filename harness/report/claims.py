@@ -34,7 +34,7 @@ SHOWN = {
 LIMITS = (
     "Loss of power or of a machine: processes were killed, the operating system and its disks were not. Spark's "
     "checkpoint on a local disk and a single broker's log are not flushed at every step.",
-    "Other crash points: those that were not hit, and the same faults in another order or all at once.",
+    "Other crash points: those that were not reached, and the same faults in another order or all at once.",
     "Other amounts: more records, larger batches, more partitions, longer runs.",
     "Other versions and settings than those listed below.",
     "Other inputs and other code paths of the same program.",
@@ -53,7 +53,8 @@ COUNTS = {
 
 def about(plan: Mapping[str, Any], steps: Sequence[StepOutcome] = ()) -> list[tuple[str, str]]:
     """What was tested, a line each: what is claimed of the pipeline, its program, its sinks, the faults, and why its
-    author wrote the scenario. Only the first is a claim. `steps` say where a fault hit another batch than planned."""
+    author wrote the scenario. Only the first is a claim. `steps` say where a fault struck another batch than
+    planned."""
     guarantee, why = str(plan.get("guarantee", "exactly-once")), str(plan.get("why") or "")
     sinks = [f"{sink.get('kind', '')} {sink.get('target', '')}" for sink in mappings(plan.get("sinks"))]
     planned = mappings(plan.get("schedule"))
@@ -74,8 +75,10 @@ def _step(step: Mapping[str, Any], outcome: StepOutcome | None) -> str:
     when = mapping(step.get("when"))
     batch = "" if when.get("batch") is None else f", batch {when.get('batch')}"
     query = f" of {when.get('query')}" if when.get("query") else ""
-    hit = "" if outcome is None or outcome.batch in (None, when.get("batch")) else f"; hit at batch {outcome.batch}"
-    return f"{planned_fault(step)} ({when.get('place', '')}{batch}{query}{hit})"
+    struck = (
+        "" if outcome is None or outcome.batch in (None, when.get("batch")) else f"; struck at batch {outcome.batch}"
+    )
+    return f"{planned_fault(step)} ({when.get('place', '')}{batch}{query}{struck})"
 
 
 def planned_fault(step: Mapping[str, Any]) -> str:
@@ -162,8 +165,8 @@ def changes(run: Mapping[str, Any], history: Sequence[Line]) -> list[str]:
 
 
 TRIPWIRE = (
-    "It counts inserted rows, and has the writer wait at the row of the schedule until the fault has hit. It neither "
-    "adds nor changes a row: duplicates come from the pipeline."
+    "It counts inserted rows, and has the writer wait at the row of the schedule until the fault was injected. It "
+    "neither adds nor changes a row: duplicates come from the pipeline."
 )
 
 
@@ -174,14 +177,14 @@ def _change(event: SystemChanged) -> Iterator[str]:
 
 def figures(verdict: Verdict, *, caught_up: bool = True) -> list[tuple[str, str]]:
     """The few figures that are read first. Of a run that is not `caught_up`, rows are expected of committed records."""
-    counts, hit = verdict.counts, sum(step.hit for step in verdict.steps)
+    counts, injected = verdict.counts, sum(step.injected for step in verdict.steps)
     expected = FIGURES["expected_rows"] + ("" if caught_up else ", of the committed records alone")
     words = FIGURES | {"expected_rows": expected}
     more = counts.get("sink_rows", 0) - counts.get("expected_rows", 0)
     if more and {"sink_rows", "expected_rows"} <= counts.keys():
         words["sink_rows"] += f", {abs(more):,} {'more' if more > 0 else 'fewer'} than expected"
     out = [(f"{counts[name]:,}", text) for name, text in words.items() if name in counts]
-    out.append((f"{hit} of {len(verdict.steps)}", "faults hit"))
+    out.append((f"{injected} of {len(verdict.steps)}", "faults injected"))
     found = f"{sum(verdict.self_tests.values())} of {len(verdict.self_tests)}" if verdict.self_tests else "none"
     return [*out, (found, "planted errors found, in copies")]
 
@@ -198,8 +201,8 @@ def agreement(verdict: Verdict) -> str:
 def outcome(verdict: Verdict) -> list[tuple[str, str]]:
     """Counts, self-tests, faults: the figures of the verdict."""
     out = [(COUNTS.get(name, name), f"{count:,}") for name, count in verdict.counts.items()]
-    hit = sum(step.hit for step in verdict.steps)
-    out.append(("Faults that hit", f"{hit} of {len(verdict.steps)}"))
+    injected = sum(step.injected for step in verdict.steps)
+    out.append(("Faults injected", f"{injected} of {len(verdict.steps)}"))
     out.append(("Exposures that count", exposures.harms(verdict)))
     out.append(("Planted errors found by the checker", self_tests(verdict)))
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items())
@@ -216,14 +219,14 @@ def self_tests(verdict: Verdict) -> str:
 
 def says(verdict: Verdict, guarantee: str) -> str:
     """What the verdict claims, no more."""
-    hit = sum(step.hit for step in verdict.steps)
+    injected = sum(step.injected for step in verdict.steps)
     if verdict.word is Word.HELD:
         count = verdict.counts.get("records")
         source = f"The source holds {plural(count, 'record')}. " if count is not None else ""
         shown = SHOWN.get(guarantee, "The sink agrees with the source.")
         return (
-            f"What it says: in this one run, on the versions below, {plural(hit, 'fault')} happened at the places and "
-            f"with the evidence above. {source}{shown} The exposures that count are listed above. "
+            f"What it says: in this one run, on the versions below, {plural(injected, 'fault')} happened at the places "
+            f"and with the evidence above. {source}{shown} The exposures that count are listed above. "
             f"The checker found {sum(verdict.self_tests.values())} of {len(verdict.self_tests)} errors planted in "
             "copies of this data. It is not a proof, and says nothing of:"
         )

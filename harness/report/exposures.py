@@ -1,5 +1,5 @@
-"""What the hits exposed, in words: what this sink would have shown, what it would not, which crash points were
-hit and which were not.
+"""What the injections exposed, in words: what this sink would have shown, what it would not, which crash points were
+reached and which were not.
 
 Pure. The terminal, the page and the summary all say what stands here.
 """
@@ -22,16 +22,17 @@ NAME = 80
 
 @dataclass(frozen=True)
 class Points:
-    """The crash points of one sink: those hit with something exposed, with what, and those not hit."""
+    """The crash points of one sink: those reached with something exposed, with what, and those not reached."""
 
     sink: str
-    points_hit: tuple[str, ...]
+    points_reached: tuple[str, ...]
     untried: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Struck:
-    """Where a hit exposed something that counts: the sink, the crash point as the snapshot shows it, the fault."""
+    """Where an injection exposed something that counts: the sink, the crash point as the snapshot shows it, the
+    fault."""
 
     sink: str
     point: str
@@ -46,13 +47,13 @@ class Step(Protocol):
         """The fault."""
 
     @property
-    def hit(self) -> bool:
+    def injected(self) -> bool:
         """Return whether it struck."""
 
 
 def of_step(verdict: Verdict, number: int) -> list[str]:
-    """What the hit of step `number` (from 1) exposed, a line each, and whether it counts."""
-    if not known(verdict) or not 0 < number <= len(verdict.steps) or not verdict.steps[number - 1].hit:
+    """What the injection of step `number` (from 1) exposed, a line each, and whether it counts."""
+    if not known(verdict) or not 0 < number <= len(verdict.steps) or not verdict.steps[number - 1].injected:
         return []
     own = [exposure for exposure in verdict.exposures if exposure.step == number]
     out = few([f"{verb(exposure)}: {what(exposure, verdict)}" for exposure in own])
@@ -96,50 +97,52 @@ def harms(verdict: Verdict) -> str:
 
 
 def points(verdict: Verdict) -> list[Points]:
-    """By sink, in the order of the scenario; those at which no hit exposed anything come last."""
-    points_hit: dict[str, dict[str, list[Exposure]]] = {}
+    """By sink, in the order of the scenario; those at which no injection exposed anything come last."""
+    points_reached: dict[str, dict[str, list[Exposure]]] = {}
     for exposure in sorted(verdict.exposures, key=lambda exposure: exposure.position):
-        points_hit.setdefault(exposure.sink, {}).setdefault(exposure.point, []).append(exposure)
-    untried: dict[str, list[str]] = {sink: [] for sink in points_hit}
+        points_reached.setdefault(exposure.sink, {}).setdefault(exposure.point, []).append(exposure)
+    untried: dict[str, list[str]] = {sink: [] for sink in points_reached}
     for sink, point in verdict.untried:
         untried.setdefault(sink, []).append(point)
     counting = {
         sink: tuple(_point(name, own) for name, own in points.items() if any(exposure.counts for exposure in own))
-        for sink, points in points_hit.items()
+        for sink, points in points_reached.items()
     }
     return [Points(sink, counting.get(sink, ()), tuple(names)) for sink, names in untried.items()]
 
 
 def struck(exposures: Iterable[Exposure], steps: Sequence[Step]) -> tuple[list[Struck], list[Struck]]:
-    """The cells of a run, each once: those with something exposed that counts, and the others that were hit."""
+    """The cells of a run, each once: those with something exposed that counts, and the others that were struck."""
     found = [
         (Struck(sink=exposure.sink, point=exposure.point, fault=steps[exposure.step - 1].name), exposure.counts)
         for exposure in exposures
-        if 0 < exposure.step <= len(steps) and steps[exposure.step - 1].hit
+        if 0 < exposure.step <= len(steps) and steps[exposure.step - 1].injected
     ]
     counting = {cell for cell, counts in found if counts}
     return sorted(counting), sorted({cell for cell, _ in found} - counting)
 
 
-def points_hit(verdict: Verdict) -> list[str]:
+def points_reached(verdict: Verdict) -> list[str]:
     """`postgres payments: sink-committed (repetition)`, an entry for each sink and crash point."""
-    return [f"{each.sink}: {point}" if each.sink else point for each in points(verdict) for point in each.points_hit]
+    return [
+        f"{each.sink}: {point}" if each.sink else point for each in points(verdict) for point in each.points_reached
+    ]
 
 
 def lines(verdict: Verdict) -> list[str]:
-    """The two lines of a terminal: crash points hit, crash points not hit."""
+    """The two lines of a terminal: crash points reached, crash points not reached."""
     found = points(verdict)
     if not found:
         return []
     return [
-        f"crash points hit: {_joined((each.sink, each.points_hit) for each in found)}",
-        f"crash points not hit: {_joined((each.sink, each.untried) for each in found)}",
+        f"crash points reached: {_joined((each.sink, each.points_reached) for each in found)}",
+        f"crash points not reached: {_joined((each.sink, each.untried) for each in found)}",
     ]
 
 
 def rests(verdict: Verdict) -> list[str]:
     """What a held rests on: what was exposed and would have shown, or came, what limits it, and the crash points not
-    hit."""
+    injected."""
     if verdict.word is not Word.HELD:
         return []
     shown = [f"{verb(exposure)}: {what(exposure, verdict)}" for exposure in verdict.exposures if exposure.counts]

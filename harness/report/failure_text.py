@@ -109,7 +109,7 @@ def place(finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
 
 
 def _by_label(steps: Sequence[StepOutcome]) -> dict[str, str]:
-    """What a fault's name leaves unsaid, by name: its crash point if it is the step's own, and the attempt it hit. A
+    """What a fault's name leaves unsaid, by name: its crash point if it is the step's own, and the attempt it struck. A
     name that several steps have says nothing of one of them."""
     out: dict[str, str] = {}
     for step in steps:
@@ -130,7 +130,7 @@ def records(refs: Sequence[RecordRef], most: int = 8) -> str:
 def step_lines(step: StepOutcome) -> list[str]:
     """One step and, indented, what proves it."""
     at = "" if step.at_s is None else f", at {step.at_s:.2f} s"
-    word = "hit" if step.hit else "MISSED"
+    word = "injected" if step.injected else "MISSED"
     place = where(step.point, step.batch, crash_point=step.crash_point is not None) + _of(step.checkpoint)
     attempt = f", attempt {step.attempt}" if step.attempt else ""
     head = f"{word}: {visible(step.name, 120)}{place}{attempt}{at}"
@@ -138,7 +138,7 @@ def step_lines(step: StepOutcome) -> list[str]:
 
 
 def _of(checkpoint: str) -> str:
-    """Which query was hit, where its checkpoint is not the only one of the run's folder."""
+    """Which query was struck, where its checkpoint is not the only one of the run's folder."""
     parent, _, name = checkpoint.rpartition("/")
     return f" of the query {visible(name, 60)}" if parent else ""
 

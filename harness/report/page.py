@@ -40,7 +40,7 @@ UNTOLD = frozenset({"at_s", "evidence"})
 
 @dataclass(frozen=True, kw_only=True)
 class StepText:
-    """One step of the schedule: what was hit where, its proof, what it exposed, and what the snapshots held."""
+    """One step of the schedule: what was struck where, its proof, what it exposed, and what the snapshots held."""
 
     number: int
     name: str
@@ -48,8 +48,8 @@ class StepText:
     point: str
     batch: str
     attempt: str
-    hit: str
-    did_hit: bool
+    outcome: str
+    injected: bool
     at: str
     evidence: list[str]
     exposures: list[str]
@@ -62,7 +62,7 @@ class PointsText:
     """The crash points of one sink."""
 
     sink: str
-    points_hit: list[str]
+    points_reached: list[str]
     untried: list[str]
 
 
@@ -204,7 +204,9 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         sliced=bool(_positions(parts)),
         points=[
             PointsText(
-                sink=each.sink or "-", points_hit=exposures.few(each.points_hit), untried=exposures.few(each.untried)
+                sink=each.sink or "-",
+                points_reached=exposures.few(each.points_reached),
+                untried=exposures.few(each.untried),
             )
             for each in exposures.points(verdict)
         ],
@@ -288,8 +290,8 @@ def _step(
         point=step.point or "-",
         batch=_batch(step, positions),
         attempt=str(step.attempt or "-"),
-        hit="✓ hit" if step.hit else "✗ missed",
-        did_hit=step.hit,
+        outcome="✓ injected" if step.injected else "✗ missed",
+        injected=step.injected,
         at=_when(step, lasted),
         evidence=evidence_lines(step.evidence) or ["none"],
         exposures=own,
@@ -299,13 +301,13 @@ def _step(
 
 
 def _counted(verdict: Verdict, number: int) -> list[str]:
-    """At which crash points a hit counts, where a failpoint of the program has another name for the place."""
+    """At which crash points an injection counts, where a failpoint of the program has another name for the place."""
     step = verdict.steps[number - 1]
     own = dict.fromkeys(each.point for each in verdict.exposures if each.step == number and each.counts)
     if step.crash_point is not None or not own:
         return []
     points = listed([f"“{visible(point, 80)}”" for point in own])
-    return [f"the crash points below list it under {points}: so sink and checkpoint stood when it hit"]
+    return [f"the crash points below list it under {points}: so sink and checkpoint stood when it was injected"]
 
 
 def _batch(step: StepOutcome, positions: Sequence[Position]) -> str:
@@ -313,7 +315,7 @@ def _batch(step: StepOutcome, positions: Sequence[Position]) -> str:
     if not positions:
         return "-" if step.batch is None else str(step.batch)
     own = "" if step.batch is None else f"{step.batch} by the program's own count"
-    return "; ".join(text for text in (own, saved_at(positions, step.attempt) if step.hit else "") if text) or "-"
+    return "; ".join(text for text in (own, saved_at(positions, step.attempt) if step.injected else "") if text) or "-"
 
 
 def _when(step: StepOutcome, lasted: tuple[float, float] | None) -> str:

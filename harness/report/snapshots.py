@@ -1,4 +1,4 @@
-"""What a run folder keeps beside the verdict, as texts for its page: a snapshot a hit, and the baseline runs.
+"""What a run folder keeps beside the verdict, as texts for its page: a snapshot an injection, and the baseline runs.
 
     snapshots/<step>-injection/, snapshots/<step>-restart/    `sink/<i>.json`
     baseline/<any name>/                                   a run folder of its own
@@ -28,8 +28,9 @@ NOTHING = "-"
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotText:
-    """One hit: what stood where then, and before the next attempt began. `lines` are (what, at hit, before
-    restart); without a restart the last one is `-`. `open_rows` says what became of transactions that were open."""
+    """One injection: what stood where then, and before the next attempt began. `lines` are (what, at the injection,
+    before restart); without a restart the last one is `-`. `open_rows` says what became of transactions that were
+    open."""
 
     step: int
     lines: list[tuple[str, str, str]]
@@ -68,8 +69,11 @@ def _folders(root: Path) -> Iterator[Path]:
 def _snapshot(root: Path, step: int, readings: Mapping[tuple[int, str], Snapshot]) -> SnapshotText:
     folders = [root / f"{step}-{moment}" for moment in (INJECTION, RESTART)]
     then, later = found = [readings.get((step, moment)) for moment in (INJECTION, RESTART)]
-    hit, restart = [_texts(each, folder) for each, folder in zip(found, folders, strict=True)]
-    lines = [(name, hit.get(name, NOTHING), restart.get(name, NOTHING)) for name in dict.fromkeys([*hit, *restart])]
+    struck_at, restart = [_texts(each, folder) for each, folder in zip(found, folders, strict=True)]
+    lines = [
+        (name, struck_at.get(name, NOTHING), restart.get(name, NOTHING))
+        for name in dict.fromkeys([*struck_at, *restart])
+    ]
     if then is None or later is None:
         return SnapshotText(step=step, lines=lines)
     sinks = [{path.stem: _object(path) for path in _files(folder / "sink")} for folder in folders]
@@ -78,8 +82,8 @@ def _snapshot(root: Path, step: int, readings: Mapping[tuple[int, str], Snapshot
 
 
 def _rolled_back(then: Snapshot, later: Snapshot, place: str, sinks: Sequence[Mapping[str, Any]]) -> str:
-    """That transactions were open in a sink at the hit, and no row of theirs was there later; empty if nothing shows
-    that. `sinks` is what is known of it then and later."""
+    """That transactions were open in a sink at the injection, and no row of theirs was there later; empty if nothing
+    shows that. `sinks` is what is known of it then and later."""
     many, rows = len(then.writing[place]), sinks[0].get("rows")
     unread = any(each.get("unreadable") or each.get("rows") != rows for each in sinks)
     if not many or later.writing.get(place) or later.error or unread or not isinstance(rows, int):
@@ -88,10 +92,10 @@ def _rolled_back(then: Snapshot, later: Snapshot, place: str, sinks: Sequence[Ma
     held = _held(then, place, rows)
     if held is None:
         was = "it was" if many == 1 else "they were"
-        return f"When the fault hit, {plural(many, 'transaction')} had written into {name}; {was} {end}"
+        return f"At the injection, {plural(many, 'transaction')} had written into {name}; {was} {end}"
     more = max(0, (later.rows_counted or 0) - (then.rows_counted or 0))
     late = f" with {more:,} inserted later" if more else ""
-    told = f"When the fault hit, {plural(many, 'open transaction')} held {plural(held, 'row')} of {name}"
+    told = f"At the injection, {plural(many, 'open transaction')} held {plural(held, 'row')} of {name}"
     return f"{told};{late} they were {end}"
 
 

@@ -1,10 +1,10 @@
 """What a suite says of itself to other programs: `reports/latest/summary.json`.
 
     {"runs": [{"scenario", "expected", "verdict", "as_expected", "findings": {kind: count},
-               "faults": [{"name", "point", "batch", "attempt", "hit", "evidence"}], "seconds",
+               "faults": [{"name", "point", "batch", "attempt", "injected", "evidence"}], "seconds",
                "self_tests": {name: found}, "reasons", "stack", "folder",
                "exposures": [{"step", "sink", "harm", "point", "batch", "note", "why", ...}],
-               "points_hit": [crash point], "untried": [crash point], "notes",
+               "points_reached": [crash point], "untried": [crash point], "notes",
                "file", "seed", "exit_code", "known", "unstruck": [[sink, crash point]],
                "about": {"started", "pipeline", "guarantee", "expected", "source", "sinks", "tags",
                          "schedule": [[fault, where, batch]], "test", "phases": [[name, seconds]], "known", "spark"}}],
@@ -94,9 +94,9 @@ class Run:
         """Return whether it ended otherwise than expected, in a way that is new."""
         return not (self.verdict.as_expected or self.known)
 
-    def hits(self) -> tuple[int, int]:
-        """How many faults hit their crash point, of how many."""
-        return sum(step.hit for step in self.verdict.steps), len(self.verdict.steps)
+    def injected(self) -> tuple[int, int]:
+        """How many faults were injected at their crash points, of how many."""
+        return sum(step.injected for step in self.verdict.steps), len(self.verdict.steps)
 
 
 def verdict_of(found: store.RunFolder, run: dict[str, Any]) -> Verdict:
@@ -172,7 +172,7 @@ def entry(run: Run) -> dict[str, Any]:
         "stack": run.stack,
         "folder": str(run.folder) if run.folder else None,
         "exposures": [plain(exposure) for exposure in verdict.exposures],
-        "points_hit": exposures.points_hit(verdict),
+        "points_reached": exposures.points_reached(verdict),
         "untried": [f"{sink}: {point}" for sink, point in verdict.untried],
         "notes": list(verdict.notes),
         "file": run.file,
@@ -188,7 +188,7 @@ def _fault(step: StepOutcome) -> dict[str, Any]:
     usual = plain(Evidence())
     evidence = {name: value for name, value in plain(step.evidence).items() if value != usual[name]}
     place = {"point": step.point, "batch": step.batch, "attempt": step.attempt}
-    return {"name": step.name, **place, "hit": step.hit, "evidence": evidence}
+    return {"name": step.name, **place, "injected": step.injected, "evidence": evidence}
 
 
 def _why(run: dict[str, Any]) -> str:

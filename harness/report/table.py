@@ -13,7 +13,7 @@ from harness.scenario import Word
 if TYPE_CHECKING:
     from rich.table import Table
 
-HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "exposed", "self-test", "seconds")
+HEADS = ("", "scenario", "expected", "verdict", "findings", "injected", "exposed", "self-test", "seconds")
 COLOURS = {
     Word.HELD: "green",
     Word.VIOLATED: "magenta",
@@ -30,7 +30,7 @@ def table(runs: Sequence[Run]) -> Table:
 
     out = Table(box=None, pad_edge=False, header_style="bold")
     for head in HEADS:
-        right = head in {"seconds", "faults hit", "self-test"}
+        right = head in {"seconds", "injected", "self-test"}
         out.add_column(head, justify="right" if right else "left", overflow="fold", no_wrap=head != "scenario")
     for run in runs:
         row = [Text(text) for text in cells(run)]
@@ -70,7 +70,7 @@ def colour(run: Run) -> str:
 
 def cells(run: Run) -> tuple[str, ...]:
     """One row of the table, by `HEADS`; every cell is visible text."""
-    verdict, (hit, steps) = run.verdict, run.hits()
+    verdict, (injected, steps) = run.verdict, run.injected()
     found = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items()) or "-"
     self_tests = f"{sum(verdict.self_tests.values())}/{len(verdict.self_tests)}" if verdict.self_tests else "-"
     return (
@@ -79,7 +79,7 @@ def cells(run: Run) -> tuple[str, ...]:
         visible(verdict.expected, 60),
         verdict.word.value,
         found,
-        f"{hit}/{steps}" if steps else "-",
+        f"{injected}/{steps}" if steps else "-",
         exposures.harms(verdict),
         self_tests,
         f"{run.seconds:.1f}",

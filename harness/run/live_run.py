@@ -271,7 +271,7 @@ class Live:
         return self.feeder.done and caught_up(self.progress.committed(), self.ends())
 
     def healthy(self) -> None:
-        """Raise if a part of the harness or of the stack failed that no fault hit."""
+        """Raise if a part of the harness or of the stack failed that no fault struck."""
         for part in (self.observer, self.positions, self.feeder, self.schedule, self.supervisor):
             part.healthy()
         self.stack.health()

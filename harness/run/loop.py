@@ -51,7 +51,7 @@ def run(
     """Put one scenario to the test on a stack that is up.
 
     Raises HarnessError (SetupError if the pipeline does not work without faults, StackError if a component died that
-    no fault hit, any for a full disk); the run folder then says `error` and keeps the logs."""
+    no fault struck, any for a full disk); the run folder then says `error` and keeps the logs."""
     began = monotonic()
     # The thread that watches for a crash point some 50 ms wide must not wait its turn behind the producer.
     sys.setswitchinterval(SWITCH_S)

@@ -1,4 +1,4 @@
-"""A scenario with every choice made: what will be sent, what will be hit and when, what would be the answer.
+"""A scenario with every choice made: what will be sent, what will be struck and when, what would be the answer.
 
 A pure function of scenario and seed: the same two give the same bytes (`text`), on any machine, on any day.
 """

@@ -73,7 +73,7 @@ def late(scenario: Scenario, workload: Workload, own: RunResources, looked: set[
         except UsageError as failure:
             raise SetupError(str(failure)) from failure
         except (StackError, WaitError):
-            # A fault may have hit its server, or the system is away for a moment: said when the sink is read.
+            # A fault may have struck its server, or the system is away for a moment: said when the sink is read.
             continue
         if there is not None:
             looked.add(place)
@@ -104,7 +104,7 @@ def first(scenario: Scenario, own: RunResources, looked: Collection[int]) -> Ite
         except UsageError as failure:
             raise SetupError(f"after the first committed batch: {failure}") from failure
         except (StackError, WaitError):
-            # A fault may have hit its server meanwhile: this is said where the sink is needed.
+            # A fault may have struck its server meanwhile: this is said where the sink is needed.
             continue
 
 

@@ -1,4 +1,4 @@
-"""Keeps where everything stood when a fault had hit, and what the dead attempt still did after that.
+"""Keeps where everything stood when a fault was injected, and what the dead attempt still did after that.
 
 A snapshot never ends a run and never decides anything: what could not be looked at is said in it. The first one is
 taken while the victim is dead or frozen and no attempt has been started again; the second, of what an orphan of the
@@ -103,7 +103,7 @@ class Snapshots:
     def injection(
         self, step: int, attempt: int, *, folder: Path | None, batch: int | None, blocked: BlockedWriter | None
     ) -> None:
-        """Step `step` has hit an attempt that worked on `batch` of the checkpoint at `folder`."""
+        """Step `step` struck an attempt that worked on `batch` of the checkpoint at `folder`."""
         self._take(step, INJECTION, attempt, before=self._own(folder, batch), blocked=blocked)
 
     def resuming(self, step: int, attempt: int) -> None:
@@ -123,8 +123,8 @@ class Snapshots:
                 self._handed = self._parts.tripwire.rows()
 
     def back(self, step: int, component: str) -> list[str]:
-        """The component's server is back, and no client could write there since step `step` hit it: keep its sinks, and
-        return for each whose rows are not as they were how many are gone or changed, in words."""
+        """The component's server is back, and no client could write there since step `step` struck it: keep its sinks,
+        and return for each whose rows are not as they were how many are gone or changed, in words."""
         look, began, out, count = _Look(), monotonic(), list[str](), 0
         before, after = (self._folder(step, moment) for moment in (INJECTION, BACK))
         for index, sink in enumerate(self._parts.sinks):

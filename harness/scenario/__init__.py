@@ -21,7 +21,7 @@ from harness.scenario.watermark import Watermark as Watermark
 
 
 class Harm(StrEnum):
-    """What a hit exposes: that records take effect once more, or that they never do."""
+    """What an injection exposes: that records take effect once more, or that they never do."""
 
     REPETITION = "repetition"
     LOSS = "loss"
@@ -203,8 +203,8 @@ class Restart:
 @dataclass(frozen=True, kw_only=True)
 class Expected:
     """What the verdict should be. `kinds` is the exact set of kinds of finding when `word` is violated;
-    `without_faults` says that the violation shows without faults too, so that no hit has to explain it. `at` has by a
-    name of a crash point what a sweep should find there, in the place of the rest."""
+    `without_faults` says that the violation shows without faults too, so that no injection has to explain it. `at` has
+    by a name of a crash point what a sweep should find there, in the place of the rest."""
 
     word: Word = Word.HELD
     kinds: tuple[Kind, ...] = ()
@@ -278,15 +278,15 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutcome:
-    """What became of one step. `hit` is true only if the evidence says that it happened at its crash point.
+    """What became of one step. `injected` is true only if the evidence says that it happened at its crash point.
 
     `point` says in words where the trigger was met, `crash_point` is the crash point it waited for. A batch is named by
-    `checkpoint` (the folder, relative to the run's), the driver's `attempt` that was hit (0 if none) and `batch`."""
+    `checkpoint` (the folder, relative to the run's), the driver's `attempt` that was struck (0 if none) and `batch`."""
 
     name: str
     point: str
     batch: int | None
-    hit: bool
+    injected: bool
     evidence: Evidence = Evidence()
     at_s: float | None = None
     """Seconds since the run began, by the monotonic clock."""

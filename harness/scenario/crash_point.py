@@ -1,4 +1,4 @@
-"""Where a batch may be hit: the places of Spark's protocols that a checkpoint shows."""
+"""Where a batch may be struck: the places of Spark's protocols that a checkpoint shows."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Impact(StrEnum):
-    """What a fault does to the attempt of the driver that it hits."""
+    """What a fault does to the attempt of the driver that it strikes."""
 
     DRIVER_KILLED = "driver killed"
     DRIVER_STOPPED = "driver stopped"

@@ -87,7 +87,7 @@ class Suite:
 
 @dataclass(frozen=True, kw_only=True)
 class Further:
-    """What a suite does on its stack once its runs are over. It needs what the scenarios `needs` do, and may hit any
+    """What a suite does on its stack once its runs are over. It needs what the scenarios `needs` do, and may strike any
     component of theirs. `play` returns an exit code."""
 
     needs: Sequence[Scenario]

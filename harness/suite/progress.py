@@ -117,7 +117,7 @@ def line(event: Event) -> str | None:
         case FaultInjected() | FaultMissed():
             done = event.outcome
             place = where(done.point, done.batch, crash_point=done.crash_point is not None)
-            return f"fault {'hit' if done.hit else 'MISSED'}: {visible(done.name, 120)}{place}"
+            return f"fault {'injected' if done.injected else 'MISSED'}: {visible(done.name, 120)}{place}"
         case BaselineRun() if event.state != "begins":
             how = "failed" if event.failed else "caught up" if event.caught_up else "not caught up"
             cached = ", from the cache" if event.state == "cached" else ""

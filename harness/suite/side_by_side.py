@@ -30,8 +30,8 @@ def alone(scenario: Scenario) -> bool:
     return any(Means.RESTART_COMPONENTS in FAULTS[step.do.kind].needs for step in scenario.schedule)
 
 
-def hit_components(work: Sequence[Scenario]) -> frozenset[str]:
-    """The components that a step of any of them hits; of a sweep all."""
+def struck_components(work: Sequence[Scenario]) -> frozenset[str]:
+    """The components that a step of any of them strikes; of a sweep all."""
     steps = (step for scenario in work if alone(scenario) for step in scenario.schedule)
     swept = (scenario for scenario in work if scenario.crash_points)
     names = [*(needs(FAULTS[step.do.kind]) for step in steps), *map(component_names, swept)]

@@ -20,7 +20,7 @@ from harness.stacks.needed_parts import needed
 from harness.stacks.registry import STACKS
 from harness.stacks.supported import not_run, refuse, without_address
 from harness.suite.options import Options
-from harness.suite.side_by_side import hit_components
+from harness.suite.side_by_side import struck_components
 
 
 def open_stack(name: str, reports: Path, where: Where | None = None, *, needs: Collection[str] = ()) -> Stack:
@@ -39,12 +39,12 @@ def say(words: str) -> None:
 Say = Callable[[str], object]
 
 
-def stack_of(options: Options, work: Sequence[Scenario] = (), *, hit: Collection[str] = (), say: Say = say) -> Stack:
-    """The stack, not yet up. `hit` are components that faults stop, besides those of `work`; `say` is told what its
+def stack_of(options: Options, work: Sequence[Scenario] = (), *, struck: Collection[str] = (), say: Say = say) -> Stack:
+    """The stack, not yet up. `struck` are components that faults stop, besides those of `work`; `say` is told what its
     user has to know. Raises UsageError for `work` that it does not support."""
     needs = needed(work)
     try:
-        stack = _that_is_up(options, needs, {*hit, *hit_components(work)}, say) or open_stack(
+        stack = _that_is_up(options, needs, {*struck, *struck_components(work)}, say) or open_stack(
             options.stack, options.reports, options.where, needs=needs
         )
     except NoAddress as refused:
@@ -76,12 +76,12 @@ def _lacking(work: Sequence[Scenario], options: Options) -> dict[str, list[str]]
     return {path: names for path, names in found.items() if names}
 
 
-def _that_is_up(options: Options, needs: Collection[str], hit: Collection[str], say: Say) -> Stack | None:
+def _that_is_up(options: Options, needs: Collection[str], struck: Collection[str], say: Say) -> Stack | None:
     """The stack that `onceproof up` left running; None if there is none that can be used."""
     kind = STACKS[options.stack]
     if options.own_stack or not isinstance(kind, StaysUp):
         return None
-    return kind.that_is_up(store.latest(options.reports) / "logs", needs=needs, own=hit, say=say)
+    return kind.that_is_up(store.latest(options.reports) / "logs", needs=needs, own=struck, say=say)
 
 
 @contextmanager

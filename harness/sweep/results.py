@@ -104,7 +104,7 @@ class _Cell:
             return "the run ended before it"
         for number, step in zip(self.numbers, self.steps, strict=True):
             asked = self.run.batches[number - 1]
-            if not step.hit:
+            if not step.injected:
                 return step.evidence.note or "not injected"
             # Alone in its run, a later batch may be any other one than the first.
             any_later = len(self.run.cells) == 1 and asked != self.run.first_batch

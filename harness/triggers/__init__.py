@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.kinds import Registry
 from harness.scenario import Step, Trigger
 from harness.triggers.base import Releases, TriggerKind
@@ -19,9 +19,9 @@ def trigger(kind: str, value: Any, *, batch: int | None = None, query: str | Non
     return TRIGGERS[kind].trigger(value, batch=batch, query=query, **keys)
 
 
-def release(run: RunContext, step: Step, hit: TriggerHit) -> None:
+def release(run: RunContext, step: Step, reached: Reached) -> None:
     """Undo what a step's trigger held: frozen processes, the sink's writer, what its kind leaves behind."""
-    run.release(hit)
+    run.release(reached)
     kind = TRIGGERS[step.when.kind]
     if isinstance(kind, Releases):
         kind.release(run, step.when)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from random import Random
 
-from harness.context import CheckpointEvent, Listing, RunContext, TriggerHit, running
+from harness.context import CheckpointEvent, Listing, Reached, RunContext, running
 from harness.errors import WaitError
 from harness.fields import values as v
 from harness.hosts import signals
@@ -62,13 +62,13 @@ class CrashPointTrigger:
             words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
             yield Refusal(self.about.name, words)
 
-    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """Met in the thread that watches: the JVM is stopped there first, and looked at afterwards."""
         when = step.when
         if when.point is CrashPoint.SINK_COMMITTING:
             return wait_for_commit(run, step, later=later, freeze=freeze)
         met = threading.Event()
-        hit = TriggerHit(None)
+        reached = Reached(None)
         lowest = (when.batch or 0) + later
         jvms: list[Process] = []
 
@@ -76,13 +76,13 @@ class CrashPointTrigger:
             if met.is_set() or seen.point is not when.point or seen.batch < lowest:
                 return None
             # The JVM writes the commit log: stop it first, look afterwards.
-            hit.frozen = signals.freeze(jvms)
+            reached.frozen = signals.freeze(jvms)
             if seen.point is not CrashPoint.BLOCK_RECEIVED and run.observer.took_nothing(seen.folder, seen.batch):
-                signals.thaw(hit.frozen)
+                signals.thaw(reached.frozen)
                 return None
-            hit.batch, hit.folder = seen.batch, seen.folder
-            hit.late = not run.observer.reported(seen.folder)
-            hit.before = run.observer.settled(seen.folder) if hit.frozen else run.observer.listing(seen.folder)
+            reached.batch, reached.folder = seen.batch, seen.folder
+            reached.late = not run.observer.reported(seen.folder)
+            reached.before = run.observer.settled(seen.folder) if reached.frozen else run.observer.listing(seen.folder)
             return met.set
 
         def look() -> bool:
@@ -96,25 +96,25 @@ class CrashPointTrigger:
             with run.observer.armed(hook, query=when.query):
                 wait_until(run, when, look)
         except WaitError:
-            signals.thaw(hit.frozen)
+            signals.thaw(reached.frozen)
             raise
-        return hit
+        return reached
 
-    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+    def agrees(self, trigger: Trigger, reached: Reached, listing: Listing) -> bool:
         """By the offsets and commits that are there."""
         if trigger.point is CrashPoint.BATCH_COMMITTED:
-            batch = -1 if hit.batch is None else hit.batch
+            batch = -1 if reached.batch is None else reached.batch
             if "settled" in listing:
                 # Of DStreams: done, and to be done again.
                 return batch in listing["commits"] and batch not in listing["settled"]
             return batch in listing.get("commits", ()) and batch + 1 not in listing.get("offsets", ())
         if trigger.point is CrashPoint.SINK_COMMITTING:
-            return committing(hit, listing)
+            return committing(reached, listing)
         if trigger.point is CrashPoint.BLOCK_RECEIVED:
-            return hit.batch not in listing.get("offsets", ())
-        if trigger.point is CrashPoint.BATCH_PLANNED and hit.batch in listing.get("begun", ()):
+            return reached.batch not in listing.get("offsets", ())
+        if trigger.point is CrashPoint.BATCH_PLANNED and reached.batch in listing.get("begun", ()):
             return False
-        return running(hit.batch, listing)
+        return running(reached.batch, listing)
 
 
 def _seen(query: str | None, logs: Collection[str | None] | None) -> bool:

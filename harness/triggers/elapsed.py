@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from time import monotonic
 
-from harness.context import Listing, RunContext, TriggerHit
+from harness.context import Listing, Reached, RunContext
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger
@@ -41,14 +41,14 @@ class Elapsed:
         if float(trigger.value or 0) >= planned.timeout_s:
             yield Refusal(self.about.name, f"never comes: the run ends within {planned.timeout_s:g}s")
 
-    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """Met when the time has passed."""
         end_s = run.began_s + float(step.when.value or 0)
         return wait_for_work(run, step, lambda: monotonic() >= end_s, freeze=freeze)
 
-    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+    def agrees(self, trigger: Trigger, reached: Reached, listing: Listing) -> bool:
         """By the batch that was in flight."""
-        return works(hit, listing)
+        return works(reached, listing)
 
 
 KIND = Elapsed()

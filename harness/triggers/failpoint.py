@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.context import Listing, RunContext, TriggerHit
+from harness.context import Listing, Reached, RunContext
 from harness.errors import WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusals
@@ -31,7 +31,7 @@ class Failpoint:
         """The pipeline's own code knows its batch, and whose it is."""
         return no_query(trigger)
 
-    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """The program itself waits there, so nothing has to be frozen."""
         when = step.when
         alone(run, when)
@@ -47,9 +47,9 @@ class Failpoint:
             self.release(run, when)
             raise
         word = _reached(folder, when)[0]
-        return TriggerHit(int(word) if word else when.batch, before=run.observer.listing())
+        return Reached(int(word) if word else when.batch, before=run.observer.listing())
 
-    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+    def agrees(self, trigger: Trigger, reached: Reached, listing: Listing) -> bool:
         """Only the pipeline's own code knows where that is."""
         return True
 

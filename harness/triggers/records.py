@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from harness.context import Listing, RunContext, TriggerHit
+from harness.context import Listing, Reached, RunContext
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
 from harness.scenario import Step, Trigger
@@ -41,13 +41,13 @@ class Records:
         if float(trigger.value or 0) > planned.records:
             yield Refusal(self.about.name, f"never comes: only {planned.records:g} records are sent")
 
-    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """Met as soon as the last of them was sent."""
         return wait_for_work(run, step, lambda: run.sent() >= int(step.when.value or 0), freeze=freeze)
 
-    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+    def agrees(self, trigger: Trigger, reached: Reached, listing: Listing) -> bool:
         """By the batch that was in flight."""
-        return works(hit, listing)
+        return works(reached, listing)
 
 
 KIND = Records()

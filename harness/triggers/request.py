@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Annotated
 
 from harness.component import COMPONENTS, ShowsCommits
-from harness.context import Commits, Listing, RunContext, TriggerHit
+from harness.context import Commits, Listing, Reached, RunContext
 from harness.errors import WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
@@ -48,24 +48,24 @@ class Request:
             words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
             yield Refusal(self.about.name, words)
 
-    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """The relay holds the request, so there is time to look."""
         when = step.when
         if run.requests is None:
             raise WaitError(f"{when} never came: no relay sees the requests of the checkpoint")
         requests = run.requests
 
-        def held(lowest: int) -> TriggerHit:
+        def held(lowest: int) -> Reached:
             request = _held(run, requests, when, lowest)
-            return TriggerHit(request.batch, folder=run.own.checkpoint / request.place, request=request, late=True)
+            return Reached(request.batch, folder=run.own.checkpoint / request.place, request=request, late=True)
 
         return first(run, held, (when.batch or 0) + later, freeze=freeze)
 
-    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+    def agrees(self, trigger: Trigger, reached: Reached, listing: Listing) -> bool:
         """By the files of the commit that are there, as long as the request was held."""
-        if hit.request is None or hit.request.early:
+        if reached.request is None or reached.request.early:
             return False
-        return all(hit.batch in listing.get(log, ()) for log in ("begun", "commits"))
+        return all(reached.batch in listing.get(log, ()) for log in ("begun", "commits"))
 
 
 def _nowhere() -> str:

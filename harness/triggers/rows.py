@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from harness.context import CheckpointEvent, Listing, RunContext, TriggerHit, Tripwire, running
+from harness.context import CheckpointEvent, Listing, Reached, RunContext, Tripwire, running
 from harness.errors import HarnessError, WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
@@ -52,7 +52,7 @@ class Rows:
             cure = "name a table of the run's own in a sink that counts rows, or take a failpoint"
             yield Refusal(self.about.name, f"cannot be counted: no sink counts its rows; {cure}")
 
-    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """The server holds the writer, so nothing has to be frozen."""
         tripwire, when = run.tripwire, step.when
         if tripwire is None:
@@ -68,11 +68,11 @@ class Rows:
         with suppress(WaitError):
             until("the batch of the writer that is held", lambda: _shown(run, when.batch, folder), within_s=SHOWS_S)
         listing = run.observer.listing(folder)
-        return TriggerHit(_filled(run, when.batch, folder), folder=folder, before=listing, blocked=tripwire.blocked())
+        return Reached(_filled(run, when.batch, folder), folder=folder, before=listing, blocked=tripwire.blocked())
 
-    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+    def agrees(self, trigger: Trigger, reached: Reached, listing: Listing) -> bool:
         """A writer is held, in the batch that was asked for."""
-        return hit.blocked is not None and (trigger.batch is None or running(hit.batch, listing))
+        return reached.blocked is not None and (trigger.batch is None or running(reached.batch, listing))
 
 
 def _fed(run: RunContext) -> Path | None:

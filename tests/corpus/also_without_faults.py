@@ -38,7 +38,7 @@ def a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[str]:
     twin=violated(DUPLICATED, 1, blame(1), batches=(1,), as_expected=True),
 )
 def a_record_that_is_written_again_later(run: RunBuilder) -> Iterator[str]:
-    """A queue of retries writes one record of the hit batch once more, with or without faults."""
+    """A queue of retries writes one record of the struck batch once more, with or without faults."""
     run.injection(1)
     run.tables = [run.rows((0, 40), again=[(15, 16)])]
     run.calm(*[run.tables] * 3)
@@ -53,7 +53,7 @@ def a_record_that_is_written_again_later(run: RunBuilder) -> Iterator[str]:
     twin=violated(Kind.CORRUPTED, 1, blame(1), batches=(1,)),
 )
 def a_record_that_is_overwritten_later(run: RunBuilder) -> Iterator[str]:
-    """A later pass sets the amount of one payment of the hit batch to zero, with or without faults."""
+    """A later pass sets the amount of one payment of the struck batch to zero, with or without faults."""
     run.injection(1)
     run.tables = [[(row[0], row[1], "0") if row[0] == "15" else row for row in run.rows((0, 40))]]
     run.calm(*[run.tables] * 3)
@@ -118,8 +118,8 @@ def at_most_once_of_a_batch_that_is_always_skipped(run: RunBuilder) -> Iterator[
     twin=held("1 loss", "1 repetition"),
 )
 def a_total_that_had_it_and_has_not(run: RunBuilder) -> Iterator[str]:
-    """At-most-once allows the loss of what never was in the sink. One total had the hit batch when the fault hit,
-    and is overwritten without it; no sum tells."""
+    """At-most-once allows the loss of what never was in the sink. One total had the struck batch when the fault was
+    injected, and is overwritten without it; no sum tells."""
     run.sink(COUNTS, types=[COUNTED])
     run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
     run.batch_sizes(6, 10, 14, 8)
@@ -151,8 +151,8 @@ def twice_without_faults_and_twice_after_the_fault(run: RunBuilder) -> Iterator[
     twin=violated(Kind.WRONG_AGGREGATE, 2, blame(1), batches=(1,)),
 )
 def a_batch_that_always_counts_twice(run: RunBuilder) -> Iterator[str]:
-    """The program counts its second batch twice, with or without faults. That batch was hit; it is another one in the
-    baseline runs, which set their own pace, so that their totals are others."""
+    """The program counts its second batch twice, with or without faults. That batch was struck; it is another one in
+    the baseline runs, which set their own pace, so that their totals are others."""
     run.sink(COUNTS, types=[COUNTED])
     run.records = [{"id": i, "account": f"a{i % 2}", "amount": "1.00"} for i in range(40)]
     run.batch_sizes(6, 10, 14, 8)

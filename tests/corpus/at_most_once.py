@@ -1,6 +1,6 @@
-"""Item 9: at-most-once allows the loss of what a hit exposed, and of nothing else.
+"""Item 9: at-most-once allows the loss of what an injection exposed, and of nothing else.
 
-The faults hit batch 1 when half of it is in the sink: then repetition is exposed as well, which at-most-once
+The faults struck batch 1 when half of it is in the sink: then repetition is exposed as well, which at-most-once
 forbids.
 """
 
@@ -52,8 +52,8 @@ def two_of_forty(run: RunBuilder) -> None:
     ),
 )
 def gone_after_it_was_there(run: RunBuilder) -> None:
-    """The rows of the hit batch were all in the sink when the fault hit, and are gone in the end: what was
-    delivered was not exposed."""
+    """The rows of the struck batch were all in the sink when the fault was injected, and are gone in the end: what
+    was delivered was not exposed."""
     at_most_once(run)
     run.injection(1, point=ROWS)
     run.tables = [run.rows((0, 15), (20, 40))]
@@ -130,7 +130,7 @@ def nothing_but_a_repetition_exposed(run: RunBuilder) -> Iterator[str]:
     ),
 )
 def lost_before_the_fault(run: RunBuilder) -> None:
-    """Batch 0 was committed and not in the sink when the fault hit batch 1."""
+    """Batch 0 was committed and not in the sink when the fault struck batch 1."""
     at_most_once(run)
     run.injection(1, point=ROWS, tables=[run.rows((10, 15))])
     run.tables = [run.rows((10, 40))]
@@ -149,8 +149,8 @@ def lost_before_the_fault(run: RunBuilder) -> None:
     ),
 )
 def one_record_that_is_always_left_out(run: RunBuilder) -> Iterator[str]:
-    """The program leaves out one record of the hit batch, with or without faults. It was not there when the fault hit
-    and never came, as if the fault had lost it."""
+    """The program leaves out one record of the struck batch, with or without faults. It was not there when the fault
+    was injected and never came, as if the fault had lost it."""
     at_most_once(run)
     rest = run.rows((0, 15), (16, 40))
     run.injection(1, point=ROWS, tables=[run.rows((0, 15), (16, 20))])

@@ -1,4 +1,4 @@
-"""Items 1, 2, 5, 8: what stood beside the hit query. Another query that starts again, another query's executor, a
+"""Items 1, 2, 5, 8: what stood beside the struck query. Another query that starts again, another query's executor, a
 heartbeat, a checkpoint that the next attempt had wiped, a single record, floating point numbers."""
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def a_heartbeat_while_the_next_attempt_writes(run: RunBuilder) -> Iterator[str]:
 
 @adversary(5, violated(Kind.WRONG_AGGREGATE, 1, blame(), batches=(1,)))
 def one_record_of_a_total_is_there_twice(run: RunBuilder) -> None:
-    """The hit batch held one record, and its total has one too many. One record may be there twice for any reason:
-    a baseline run has to show that it is not without the fault."""
+    """The struck batch held one record, and its total has one too many. One record may be there twice for any
+    reason: a baseline run has to show that it is not without the fault."""
     counting(run, 8, 10, 12, 7)
     run.ends, run.records = [16, 17, 30, 37], run.records[:37]
     run.injection(1, holds=17)
@@ -121,7 +121,7 @@ def one_record_of_a_total_is_there_twice(run: RunBuilder) -> None:
 
 @adversary(5, violated(Kind.WRONG_AGGREGATE, 1, blame(point="batch-planned"), fits=None))
 def all_but_one_record_of_a_batch_are_filtered_out(run: RunBuilder) -> None:
-    """Nine of ten records of the hit batch do not pass `expected`, and the total lacks the tenth."""
+    """Nine of ten records of the struck batch do not pass `expected`, and the total lacks the tenth."""
     run.sink(
         replace(COUNTS, expected="select account, count(*) as n from ledger where id not between 11 and 19 group by 1"),
         types=[COUNTED],
@@ -135,7 +135,7 @@ def all_but_one_record_of_a_batch_are_filtered_out(run: RunBuilder) -> None:
 
 
 @adversary(8, violated(Kind.STALLED, 1), twin=violated(Kind.STALLED, 1, EXECUTOR))
-def hangs_long_after_a_hit_that_no_snapshot_tells_of(run: RunBuilder) -> Iterator[str]:
+def hangs_long_after_an_injection_that_no_snapshot_tells_of(run: RunBuilder) -> Iterator[str]:
     """An executor was killed in batch 1, and the snapshot of it is not there. Its driver committed that batch and the
     next one, and hung then."""
     stall(run)
@@ -188,7 +188,7 @@ def sums_of_doubles_that_are_wrong_in_the_end(run: RunBuilder) -> None:
 )
 def begins_at_the_last_row_of_the_sink(run: RunBuilder) -> Iterator[str]:
     """At-least-once: the next attempt asks the sink how far it is, and begins there under a new checkpoint. The rest of
-    the hit batch would have been lost had it begun beyond that."""
+    the struck batch would have been lost had it begun beyond that."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.injection(1, point=HALF, holds=15)
     first, last = query("checkpoint", 10, 20, first={1: 0}).batches

@@ -17,8 +17,8 @@ BALANCED = [("account", "text", "text"), ("total", "numeric", "number")]
 
 @adversary(4, held("1 repetition"))
 def a_batch_doubled_and_its_like_lost(run: RunBuilder) -> None:
-    """Exactly-once; the hit batch was counted twice and a later one of the same size never. The totals are those of
-    an honest run, so they show nothing."""
+    """Exactly-once; the struck batch was counted twice and a later one of the same size never. The totals are those
+    of an honest run, so they show nothing."""
     counting(run, 3, 3, 3, 3)
     run.injection(1)
 
@@ -28,12 +28,12 @@ def a_batch_doubled_and_its_like_lost(run: RunBuilder) -> None:
     inconclusive("at the reading of step 1, 2 totals of postgres totals were not those of the"),
     twin=held("1 repetition"),
 )
-def already_wrong_when_it_hit(run: RunBuilder) -> Iterator[str]:
-    """When the fault hit batch 2, batch 0 was in the totals twice. That batch 3, of the same size, was lost
+def already_wrong_when_it_struck(run: RunBuilder) -> Iterator[str]:
+    """When the fault struck batch 2, batch 0 was in the totals twice. That batch 3, of the same size, was lost
     afterwards makes them right again."""
     counting(run, 2, 3, 5, 2)
     run.injection(2, tables=[run.rows((0, 20), again=[(0, 4)])])
-    yield "the totals were right when the fault hit"
+    yield "the totals were right when the fault was injected"
     run.found(tables=[run.rows((0, 20))])
 
 
@@ -45,7 +45,7 @@ def already_wrong_when_an_executor_died(run: RunBuilder) -> Iterator[str]:
     counting(run, 2, 3, 5, 2)
     run.injection(2, point="batch-planned", tables=[run.rows((0, 20), again=[(0, 4)])])
     executor(run)
-    yield "the totals were right when the fault hit, and batch 2 was in none"
+    yield "the totals were right when the fault was injected, and batch 2 was in none"
     run.found(tables=[run.rows((0, 10))])
 
 
@@ -55,8 +55,8 @@ def already_wrong_when_an_executor_died(run: RunBuilder) -> Iterator[str]:
     twin=held("1 repetition"),
 )
 def ahead_in_a_sink_that_is_late(run: RunBuilder) -> Iterator[str]:
-    """The scenario says that the sink shows its rows late. When the fault hit, its totals were ahead of every batch:
-    no delay does that. In the end they are right, as if nothing had been."""
+    """The scenario says that the sink shows its rows late. When the fault was injected, its totals were ahead of every
+    batch: no delay does that. In the end they are right, as if nothing had been."""
     counting(run, 2, 3, 5, 2)
     run.claim(quiet_period_s=5.0)
     run.injection(2, tables=[run.rows((0, 20), again=[(0, 4)])])
@@ -70,8 +70,8 @@ def ahead_in_a_sink_that_is_late(run: RunBuilder) -> Iterator[str]:
     twin=inconclusive("at the reading of step 2, 2 totals of postgres totals were not those of the"),
 )
 def one_fault_doubles_what_the_next_one_loses(run: RunBuilder) -> Iterator[str]:
-    """The first fault doubled batch 1, the second lost batch 3 of the same size. When the second one hit, the totals
-    were what they would be with batch 3 written, and in the end they are right."""
+    """The first fault doubled batch 1, the second lost batch 3 of the same size. When the second one struck, the
+    totals were what they would be with batch 3 written, and in the end they are right."""
     counting(run, 2, 3, 4, 3)
     run.injection(1)
     run.injection(3, point="batch-planned", tables=[run.rows((0, 18), again=[(4, 10)])])
@@ -81,8 +81,8 @@ def one_fault_doubles_what_the_next_one_loses(run: RunBuilder) -> Iterator[str]:
 
 @adversary(4, held("1 repetition"))
 def amounts_that_cancel_within_the_batch(run: RunBuilder) -> None:
-    """The sums of the hit batch are zero for each account: payment and refund. Once, twice or never, the balance is
-    the same."""
+    """The sums of the struck batch are zero for each account: payment and refund. Once, twice or never, the balance
+    is the same."""
     run.sink(BALANCES, types=[BALANCED])
     for place, record in enumerate(run.records):
         record["account"] = f"a{place % 2}"

@@ -5,7 +5,7 @@ fact and has another.
     def first_batch_is_empty(run: Scene) -> Iterator[str]:
         \"\"\"What is wrong, and why it fools.\"\"\"
         run.batch_sizes(0, 10, 10, 10)
-        run.hit(0)
+        run.injected(0)
         yield "batch 0 held ten records"       # the case stands; from here on, its twin
         run.batch_sizes(10, 10, 10, 10)
 """
@@ -29,9 +29,9 @@ Builder = Callable[[RunBuilder], Iterator[str] | None]
 class Right:
     """A verdict and what it rests on. All of it is held, what is left out as well.
 
-    `said` is a phrase of a reason (or of a note); `kinds` counts the findings, `faults` and `fits` are the hits that
-    all of them together blame or admit, `batches` those that they name; None means that nothing hangs on it. `shown`
-    lists what was exposed and would have shown, or came and was dropped (`1 repetition`: in step 1), None where
+    `said` is a phrase of a reason (or of a note); `kinds` counts the findings, `faults` and `fits` are the injections
+    that all of them together blame or admit, `batches` those that they name; None means that nothing hangs on it.
+    `shown` lists what was exposed and would have shown, or came and was dropped (`1 repetition`: in step 1), None where
     nothing hangs on it."""
 
     word: Word
@@ -183,5 +183,5 @@ def error(said: str, **more: object) -> Right:
 
 
 def violated(kind: Kind, count: int, *faults: str, **more: object) -> Right:
-    """Violated by so many findings of one kind, done by these hits; by none that is known if there are none."""
+    """Violated by so many findings of one kind, done by these steps; by none that is known if there are none."""
     return Right(word=Word.VIOLATED, **{"kinds": {kind: count}, "faults": faults, **more})  # type: ignore[arg-type]

@@ -21,8 +21,8 @@ TWICE = (10, 20)
     5,
     violated(Kind.WRONG_AGGREGATE, 2, blame(2, attempt=2), batches=(0, 1, 2, 3)),
 )
-def ties_between_two_hit_batches(run: RunBuilder) -> None:
-    """Both hit batches come to the same, and one of them was counted twice, after the second fault. Nothing but
+def ties_between_two_struck_batches(run: RunBuilder) -> None:
+    """Both struck batches come to the same, and one of them was counted twice, after the second fault. Nothing but
     their numbers tells them apart, and a number is no witness."""
     counting(run, 2, 3, 3, 5)
     run.injection(1)
@@ -35,7 +35,7 @@ def ties_between_two_hit_batches(run: RunBuilder) -> None:
     5,
     violated(Kind.WRONG_AGGREGATE, 2, blame(2), batches=(0, 1, 2, 3)),
 )
-def ties_with_batches_that_were_not_hit(run: RunBuilder) -> None:
+def ties_with_batches_that_were_not_struck(run: RunBuilder) -> None:
     """All batches come to the same, so that the totals do not say which of them was counted twice."""
     counting(run, 3, 3, 3, 3)
     run.injection(2)
@@ -48,8 +48,8 @@ def ties_with_batches_that_were_not_hit(run: RunBuilder) -> None:
     violated(Kind.DUPLICATED, 10, blame(2, of="checkpoints/1"), batches=(2,)),
 )
 def second_checkpoint_counts_from_zero_again(run: RunBuilder) -> None:
-    """The fault hit batch 2 of the first checkpoint. The doubled rows are those of batch 2 of the second one, which
-    the next attempt began, and which no fault touched."""
+    """The fault struck batch 2 of the first checkpoint. The doubled rows are those of batch 2 of the second one,
+    which the next attempt began, and which no fault touched."""
     run.queries = [
         query("checkpoints/1", 10, 20, first={1: 0}),
         query("checkpoints/2", 30, 40, 50, start=20, first={2: 0}),
@@ -69,7 +69,7 @@ def second_checkpoint_counts_from_zero_again(run: RunBuilder) -> None:
     twin=violated(DUPLICATED, 10, blame(None, point="after row 35", attempt=2), batches=(3,)),
 )
 def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: RunBuilder) -> Iterator[str]:
-    """The pipeline keeps its offsets itself, so no fault names a batch. Two faults hit, and one did it."""
+    """The pipeline keeps its offsets itself, so no fault names a batch. Two faults struck, and one did it."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
     for point, saved in (("after row 15", 10), ("after row 35", 30)):
         run.injection(None, point=point, position={0: saved}, again=None, holds=saved + 10)
@@ -83,8 +83,9 @@ def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: RunBuilder) -> Ite
 
 
 @adversary(5, violated(Kind.LOST, 10, blame(point="batch-planned"), batches=(2,)))
-def the_batch_beside_the_hit_one(run: RunBuilder) -> None:
-    """The lost rows are those of the batch after the hit one, which was not even planned when the fault hit."""
+def the_batch_beside_the_struck_one(run: RunBuilder) -> None:
+    """The lost rows are those of the batch after the struck one, which was not even planned when the fault was
+    injected."""
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 20), (30, 40))]
     run.calm()
@@ -94,9 +95,9 @@ def the_batch_beside_the_hit_one(run: RunBuilder) -> None:
     5,
     violated(Kind.LOST, 1, blame(point="batch-planned"), batches=(1,)),
 )
-def one_row_of_the_hit_batch(run: RunBuilder) -> None:
-    """One row of the hit batch is missing and nine came. A lost batch is lost as one: that fault may have done it,
-    and nothing shows it."""
+def one_row_of_the_struck_batch(run: RunBuilder) -> None:
+    """One row of the struck batch is missing and nine came. A lost batch is lost as one: that fault may have done
+    it, and nothing shows it."""
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 17), (18, 40))]
     run.calm()
@@ -108,11 +109,12 @@ def one_row_of_the_hit_batch(run: RunBuilder) -> None:
     twin=violated(DUPLICATED, 10, blame(1), batches=(1,)),
 )
 def twice_before_the_fault(run: RunBuilder) -> Iterator[str]:
-    """The rows of the hit batch were there twice when the fault hit: the program doubles them by itself."""
+    """The rows of the struck batch were there twice when the fault was injected: the program doubles them by
+    itself."""
     run.injection(1, tables=[run.rows((0, 20), again=[TWICE])])
     run.tables = [run.rows((0, 40), again=[TWICE])]
     run.calm(*[run.tables] * 3)
-    yield "they were there once when the fault hit, and come once without faults"
+    yield "they were there once when the fault was injected, and come once without faults"
     run.found(tables=[run.rows((0, 20))])
     run.calm()
 
@@ -122,8 +124,8 @@ def twice_before_the_fault(run: RunBuilder) -> Iterator[str]:
     violated(DUPLICATED, 10, blame(1, attempt=2), batches=(1,)),
     twin=violated(DUPLICATED, 10, blame(1, point="after row 20"), batches=(1,)),
 )
-def one_batch_hit_twice(run: RunBuilder) -> Iterator[str]:
-    """Two faults hit the same batch in two attempts; the snapshots say after which of them the rows came again."""
+def one_batch_struck_twice(run: RunBuilder) -> Iterator[str]:
+    """Two faults struck the same batch in two attempts; the snapshots say after which of them the rows came again."""
     run.injection(1, point="after row 20")
     run.injection(1)
     run.tables = [run.rows((0, 40), again=[TWICE])]
@@ -136,7 +138,7 @@ def one_batch_hit_twice(run: RunBuilder) -> Iterator[str]:
     violated(Kind.WRONG_AGGREGATE, 2, blame(attempt=2), batches=(0, 1, 2)),
     twin=violated(Kind.WRONG_AGGREGATE, 2, blame(point="after row 6"), batches=(0, 1, 2)),
 )
-def a_total_hit_twice(run: RunBuilder) -> Iterator[str]:
+def a_total_struck_twice(run: RunBuilder) -> Iterator[str]:
     """The same with totals: which of the two attempts counted the batch again is in the second snapshot."""
     counting(run, 2, 3, 5, 7)
     run.injection(1, point="after row 6")
@@ -151,7 +153,7 @@ def a_total_hit_twice(run: RunBuilder) -> Iterator[str]:
     violated(Kind.DUPLICATED, 10, blame(of="checkpoints/payments"), batches=(1,)),
 )
 def batch_of_the_same_number_in_another_query(run: RunBuilder) -> None:
-    """The fault hit batch 1 of the query that feeds the first sink. The doubled rows are in the second sink, whose
+    """The fault struck batch 1 of the query that feeds the first sink. The doubled rows are in the second sink, whose
     own query had committed its batch 1."""
     run.sink(replace(PER_RECORD, query="payments"), replace(PER_RECORD, part="second", query="audit"))
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 1}), query(AUDIT, *run.ends, first={1: 0, 2: 2})]
@@ -194,7 +196,8 @@ def cleared(run: RunBuilder, *kept: tuple[int, int]) -> None:
     twin=violated(LOST, 20, PLANNED, batches=(0, 1), as_expected=True),
 )
 def cleared_without_faults_too(run: RunBuilder) -> Iterator[str]:
-    """All that was in the sink when the fault hit is gone: the program clears its output. It does so without faults."""
+    """All that was in the sink when the fault was injected is gone: the program clears its output. It does so without
+    faults."""
     cleared(run, (20, 40))
     run.calm(*[[run.rows((20, 40))]] * 3)
     yield "without faults it does not: it clears it at its start, and starts once"
@@ -223,7 +226,7 @@ def cleared_now_and_then(run: RunBuilder) -> Iterator[str]:
 
 @adversary(5, violated(Kind.LOST, 1, blame(2, point="batch-planned"), as_expected=True, batches=(0,)))
 def one_row_that_was_there(run: RunBuilder) -> None:
-    """One row was there when the fault hit, and is not in the end. It may have gone for any reason."""
+    """One row was there when the fault was injected, and is not in the end. It may have gone for any reason."""
     cleared(run, (0, 4), (5, 40))
     run.calm()
 
@@ -242,7 +245,7 @@ def one_row_that_was_there(run: RunBuilder) -> None:
     ),
 )
 def cleared_after_the_second_fault(run: RunBuilder) -> Iterator[str]:
-    """Two faults hit, and batch 0 was there at both of them: the first one did not clear it."""
+    """Two faults struck, and batch 0 was there at both of them: the first one did not clear it."""
     cleared(run, (10, 40))
     run.claim(verdict=Expected())
     run.injection(3, holds=40)

@@ -64,14 +64,14 @@ def a_lost_and_a_doubled_batch_read_as_one_more(run: RunBuilder) -> Iterator[str
 )
 def a_doubled_and_a_lost_batch_read_as_one_less(run: RunBuilder) -> Iterator[str]:
     """The same the other way round: "too low by exactly batch 2" acquits a program that doubled records, though the
-    fault hit batch 1."""
+    fault struck batch 1."""
     counting(run, 2, 4, 5, 7)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(0)
     run.injection(1, point="batch-planned", holds=4)
     run.tables = [run.rows((0, 22), again=[(0, 4)])]
     run.calm()
-    yield "the hit batch is missing, and nothing else is wrong"
+    yield "the struck batch is missing, and nothing else is wrong"
     run.tables = [run.rows((0, 4), (12, 36))]
 
 
@@ -129,9 +129,9 @@ def another_batch_is_missing(run: RunBuilder) -> None:
     ),
     twin=held("1 loss", "2 repetition"),
 )
-def a_lost_and_a_doubled_batch_come_to_the_hit_one(run: RunBuilder) -> Iterator[str]:
-    """The hit batch came once; of the later ones, which no snapshot has seen, one is lost and one doubled. Together
-    that is just what the hit one would have added."""
+def a_lost_and_a_doubled_batch_come_to_the_struck_one(run: RunBuilder) -> Iterator[str]:
+    """The struck batch came once; of the later ones, which no snapshot has seen, one is lost and one doubled.
+    Together that is just what the struck one would have added."""
     counting(run, 2, 5, 3, 8)
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.injection(0, point="batch-planned", holds=0)
@@ -155,7 +155,7 @@ NET = replace(TOTALS, expected="select account, sum(amount) as total from ledger
     twin=violated(Kind.WRONG_AGGREGATE, 2, blame(attempt=2), fits=None),
 )
 def a_total_that_repetition_makes_smaller(run: RunBuilder) -> Iterator[str]:
-    """The hit batch is counted twice, as at-least-once allows, and it only takes money off the accounts."""
+    """The struck batch is counted twice, as at-least-once allows, and it only takes money off the accounts."""
     run.sink(NET, types=[[("account", "text", "text"), ("total", "numeric", "number")]])
     sizes = (3, 5, 6, 4)
     counting(run, *sizes)

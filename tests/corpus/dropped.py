@@ -14,24 +14,24 @@ from tests.folders import PER_RECORD, TOTALS, TYPES
 
 HIDDEN = "folds equal rows"
 NOT_SHOWN = untested(HIDDEN, shown=None)
-AT_THE_HIT, AT_THE_NEXT, IN_THE_END = "1-injection/0", "2-injection/0", "0"
+AT_INJECTION, AT_THE_NEXT, IN_THE_END = "1-injection/0", "2-injection/0", "0"
 BATCH = (10, 20)
 
 
 def reader(run: RunBuilder, *, before: list[Row], after: list[Row]) -> None:
-    """Batch 1 was whole in the topic and not committed when the fault hit; what the reader had dropped by then, and in
-    the end."""
+    """Batch 1 was whole in the topic and not committed when the fault was injected; what the reader had dropped by
+    then, and in the end."""
     run.sink(replace(PER_RECORD, folds=True), types=[TYPES["payments"]])
     run.edits["sink/0.json"] = {"folds": True, "folding": "a record that repeats the id of one before it is dropped"}
     run.steps, run.moments = [], []
     run.injection(1)
-    run.dropped = {AT_THE_HIT: before, IN_THE_END: after}
+    run.dropped = {AT_INJECTION: before, IN_THE_END: after}
 
 
 @adversary(14, NOT_SHOWN, twin=held("1 repetition"))
 def dropped_before_the_fault(run: RunBuilder) -> Iterator[str]:
-    """All that the reader ever dropped of the batch, it had dropped when the fault hit: that brought no repetition, and
-    nobody knows that the reader would have seen through it."""
+    """All that the reader ever dropped of the batch, it had dropped when the fault was injected: that brought no
+    repetition, and nobody knows that the reader would have seen through it."""
     batch = run.rows(BATCH)
     reader(run, before=batch, after=batch)
     yield "it had dropped nothing by then"
@@ -42,7 +42,7 @@ def dropped_before_the_fault(run: RunBuilder) -> Iterator[str]:
 def another_batch_was_dropped(run: RunBuilder) -> Iterator[str]:
     """Ten records came again and were dropped, but they are those of the batch before."""
     reader(run, before=[], after=run.rows((0, 10)))
-    yield "they are those of the batch that was hit"
+    yield "they are those of the batch that was struck"
     reader(run, before=[], after=run.rows(BATCH))
 
 
@@ -66,12 +66,13 @@ def what_was_dropped_was_another_record(run: RunBuilder) -> Iterator[str]:
 
 @adversary(14, NOT_SHOWN, twin=held("1 repetition"))
 def nobody_knows_what_had_been_dropped(run: RunBuilder) -> Iterator[str]:
-    """The look at the hit kept nothing of what the reader dropped: the batch may have come twice before the fault."""
+    """The look at the injection kept nothing of what the reader dropped: the batch may have come twice before the
+    fault."""
     batch = run.rows(BATCH)
     reader(run, before=[], after=batch)
-    del run.dropped[AT_THE_HIT]
+    del run.dropped[AT_INJECTION]
     yield "it kept that nothing had been"
-    run.dropped[AT_THE_HIT] = []
+    run.dropped[AT_INJECTION] = []
 
 
 def read_twice(run: RunBuilder, *, before: list[Row]) -> None:
@@ -86,7 +87,7 @@ def it_came_after_another_fault(run: RunBuilder) -> Iterator[str]:
     """Attempt 2 knew the batch and did not write it again. It came with all others when a second fault had lost the
     checkpoint: that one's doing."""
     read_twice(run, before=[])
-    yield "nobody knows what had been dropped when the second fault hit"
+    yield "nobody knows what had been dropped when the second fault struck"
     del run.dropped[AT_THE_NEXT]
 
 
@@ -117,11 +118,11 @@ def totals_that_were_dropped(run: RunBuilder) -> Iterator[str]:
     run.sink(replace(TOTALS, folds=True), types=[TYPES["totals"]])
     run.edits["sink/0.json"] = {"folds": True}
     run.injection(1)
-    run.dropped = {AT_THE_HIT: [], IN_THE_END: run.rows(BATCH)}
+    run.dropped = {AT_INJECTION: [], IN_THE_END: run.rows(BATCH)}
     yield "the sink has a row for each record"
     run.edits["sink/0.json"] = {"folds": True}
     run.sink(replace(PER_RECORD, folds=True), types=[TYPES["payments"]])
-    run.dropped = {AT_THE_HIT: [], IN_THE_END: run.rows(BATCH)}
+    run.dropped = {AT_INJECTION: [], IN_THE_END: run.rows(BATCH)}
 
 
 @adversary(

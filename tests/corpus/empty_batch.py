@@ -1,4 +1,5 @@
-"""Item 1: the fault hit a batch without records, or nothing at all. Whatever the program does, the sink is right."""
+"""Item 1: the fault struck a batch without records, or nothing at all. Whatever the program does, the sink is
+right."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def first_batch_is_empty(run: RunBuilder) -> Iterator[str]:
 
 @adversary(1, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def predecessor_was_purged(run: RunBuilder) -> Iterator[str]:
-    """A batch that only moves a watermark, hit when `minBatchesToRetain` had purged the one before it: nothing is
+    """A batch that only moves a watermark, struck when `minBatchesToRetain` had purged the one before it: nothing is
     left beside it to see by that it is empty."""
     run.batch_sizes(10, 10, 10, 0, 10)
     purged = QueryState(checkpoint=CHECKPOINT, offsets=(3,), commits=(2,), planned={0: 30}, committed={0: 30})
@@ -61,7 +62,7 @@ def between_two_batches(run: RunBuilder) -> Iterator[str]:
 
 @adversary(1, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("2 repetition"))
 def every_step_in_an_empty_batch(run: RunBuilder) -> Iterator[str]:
-    """Two faults, two hits with evidence; hit 2/2 says nothing where both batches are empty."""
+    """Two faults, two injections with evidence; 2/2 says nothing where both batches are empty."""
     run.batch_sizes(0, 10, 0, 10, 20)
     run.injection(0)
     run.injection(2)

@@ -23,7 +23,7 @@ def expected(run: RunBuilder, *kinds: Kind, **more: Any) -> None:
     7,
     violated(Kind.DUPLICATED, 10, blame(), as_expected=True, batches=(3,)),
 )
-def rows_of_a_batch_that_was_not_hit(run: RunBuilder) -> None:
+def rows_of_a_batch_that_was_not_struck(run: RunBuilder) -> None:
     """Duplicates were expected and there are some: of a batch that no fault touched."""
     expected(run, DUPLICATED)
     run.injection(1)
@@ -59,7 +59,7 @@ def not_without_faults(run: RunBuilder) -> Iterator[str]:
     expected(run, DUPLICATED, without_faults=True)
     run.injection(1)
     run.tables = [run.rows((0, 40), again=[INJECTED])]
-    yield "they were twice when the fault hit, and are twice in all baseline runs"
+    yield "they were twice when the fault was injected, and are twice in all baseline runs"
     run.found(tables=[run.rows((0, 20), again=[INJECTED])])
     run.calm(*[run.tables] * 3)
 
@@ -69,8 +69,8 @@ def not_without_faults(run: RunBuilder) -> Iterator[str]:
     violated(Kind.DUPLICATED, 10, said="no step of the schedule is known to have caused the violation", batches=(1,)),
     twin=violated(DUPLICATED, 10, blame(1), batches=(1,), as_expected=True),
 )
-def of_the_hit_batch_and_before_the_fault(run: RunBuilder) -> Iterator[str]:
-    """The rows of the hit batch are twice, as expected; the snapshot shows them twice before anything was started
+def of_the_struck_batch_and_before_the_fault(run: RunBuilder) -> Iterator[str]:
+    """The rows of the struck batch are twice, as expected; the snapshot shows them twice before anything was started
     again. No baseline run shows them, and that fault did not do it."""
     expected(run, DUPLICATED)
     run.injection(1, tables=[run.rows((0, 20), again=[INJECTED])])
@@ -91,9 +91,9 @@ def of_the_hit_batch_and_before_the_fault(run: RunBuilder) -> Iterator[str]:
     ),
     twin=violated(DUPLICATED, 10, blame(1), batches=(1,), as_expected=True),
 )
-def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
-    """Duplicates were expected. The sink could not be read when the second fault hit, after which the driver lived;
-    rows of batch 0 are twice, which no fault touched. What nobody knows is no cause."""
+def an_injection_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
+    """Duplicates were expected. The sink could not be read when the second fault struck, after which the driver
+    lived; rows of batch 0 are twice, which no fault touched. What nobody knows is no cause."""
     expected(run, DUPLICATED)
     run.injection(1)
     run.injection(2, point="after 25 rows", holds=25)
@@ -101,13 +101,13 @@ def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
     run.edits = {"2-injection": {"alive": ["4712"], "left": {"0": ["insert into payments"]}}}
     run.tables = [run.rows((0, 40), again=[(0, 3)])]
     run.calm()
-    yield "the hit batch is twice"
+    yield "the struck batch is twice"
     run.tables = [run.rows((0, 40), again=[INJECTED])]
 
 
 @adversary(7, violated(Kind.LOST, 10, blame(point="batch-planned"), as_expected=True, batches=(2,)))
 def a_loss_beside_the_fault(run: RunBuilder) -> None:
-    """Lost rows were expected of the batch that was hit before it was written; those of the next one are lost."""
+    """Lost rows were expected of the batch that was struck before it was written; those of the next one are lost."""
     expected(run, LOST)
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 20), (30, 40))]
@@ -134,8 +134,8 @@ def untested_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
     run.claim(verdict=Expected(word=Word.UNTESTED))
     run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
     (step,) = run.steps
-    run.steps = [replace(step, hit=False)]
-    yield "it hit"
+    run.steps = [replace(step, injected=False)]
+    yield "it struck"
     run.steps = [step]
 
 
@@ -145,7 +145,7 @@ def untested_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
     twin=untested("nothing was in flight", as_expected=True),
 )
 def untested_because_nobody_could_look(run: RunBuilder) -> Iterator[str]:
-    """The sink could not be read when the fault hit: that nothing was exposed nobody knows."""
+    """The sink could not be read when the fault was injected: that nothing was exposed nobody knows."""
     run.claim(verdict=Expected(word=Word.UNTESTED))
     run.injection(None, point="batch-committed", planned=2, committed=2, again=2)
     run.unread["1-injection/0"] = "the server did not answer"

@@ -1,5 +1,5 @@
-"""Items 1, 2, 5, 6, 8: what is no trace of the hit batch. Rows that were made in advance, totals of another hop, a
-snapshot of a program whose habit another snapshot shows, other events of the same keys, a pace that was declared."""
+"""Items 1, 2, 5, 6, 8: what is no trace of the struck batch. Rows that were made in advance, totals of another hop,
+a snapshot of a program whose habit another snapshot shows, other events of the same keys, a pace that was declared."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def a_counter_made_in_advance_at_a_kill_before_the_sink(run: RunBuilder) -> Iter
     twin=violated(Kind.CORRUPTED, 10, blame(point="batch-planned")),
 )
 def an_update_that_never_came(run: RunBuilder) -> Iterator[str]:
-    """Under at-most-once the hit batch was to fill in ten amounts, and they stay as they were made."""
+    """Under at-most-once the struck batch was to fill in ten amounts, and they stay as they were made."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     due = [(id_, account, "0.00") for id_, account, _ in run.rows((10, 40))]
     run.injection(1, point="batch-planned", tables=[[*run.rows((0, 10)), *due]])
     run.tables = [[*run.rows((0, 10)), *due[:10], *run.rows((20, 40))]]
     run.calm()
-    yield "they were not there when the fault hit"
+    yield "they were not there when the fault was injected"
     run.found(tables=[[*run.rows((0, 10)), *due[10:]]])
 
 
@@ -96,7 +96,7 @@ def totals_of_a_hop_with_slices_of_its_own(run: RunBuilder) -> Iterator[str]:
     run.found(holds=25)
 
 
-def hit_twice(run: RunBuilder) -> None:
+def struck_twice(run: RunBuilder) -> None:
     """The slice from 10 to 20 is lost before any fault. Killed between two slices, and again in the next one, of which
     some is in the sink."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
@@ -110,7 +110,7 @@ def hit_twice(run: RunBuilder) -> None:
     run.calm()
 
 
-def hit_again(run: RunBuilder) -> None:
+def struck_again(run: RunBuilder) -> None:
     """The same, and no row beyond what was saved."""
     run.found(2, tables=[run.rows((0, 10))])
 
@@ -119,7 +119,7 @@ def hit_again(run: RunBuilder) -> None:
 def a_habit_that_another_snapshot_shows(run: RunBuilder) -> None:
     """Seen alone, the first snapshot is that of a program which saves its offsets before it writes. The second one has
     rows beyond the saved offsets: it writes first, and had lost the slice before any fault was injected."""
-    hit_twice(run)
+    struck_twice(run)
 
 
 @adversary(
@@ -130,15 +130,15 @@ def a_habit_that_another_snapshot_shows(run: RunBuilder) -> None:
 def a_loss_that_is_acquitted_by_a_habit(run: RunBuilder) -> Iterator[str]:
     """The same under at-most-once: the lost slice was not in flight."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
-    hit_twice(run)
+    struck_twice(run)
     yield "the second snapshot has no row beyond the saved offsets"
-    hit_again(run)
+    struck_again(run)
 
 
 @adversary(6, violated(Kind.DUPLICATED, 10, blame()))
 def other_events_of_the_same_keys(run: RunBuilder) -> None:
-    """`expected` counts insertions only. The payments of the hit batch are changed later, and the pipeline appends
-    each change as a row. Without a baseline run nobody knows whose doing that is."""
+    """`expected` counts insertions only. The payments of the struck batch are changed later, and the pipeline
+    appends each change as a row. Without a baseline run nobody knows whose doing that is."""
     run.records = [{**record, "op": "insert"} for record in run.records[:30]]
     run.records += [{**record, "amount": "5.55", "op": "update"} for record in run.records[10:20]]
     run.columns = [*(run.columns or ()), {"name": "op", "type": "VARCHAR", "expression": "value ->> '$.op'"}]

@@ -12,7 +12,7 @@ from tests.corpus.run_builder import RunBuilder, query
 @adversary(2, untested("goes from batch 1 to batch 3"), twin=held("1 repetition"))
 def a_log_that_skips_a_batch(run: RunBuilder) -> Iterator[str]:
     """Spark logged no offsets for batch 2, whose records batch 3 seems to have taken. So it may have had any batch in
-    flight at the hit, or none."""
+    flight at the injection, or none."""
     run.injection(1)
     whole = query("checkpoint", *run.ends, first={1: 0, 2: 1})
     last = replace(whole.batches[3], ranges={0: (20, 40)})

@@ -1,4 +1,4 @@
-"""Item 2: the batch that was hit put nothing into the sink, or nothing that its loss or repetition would change."""
+"""Item 2: the batch that was struck put nothing into the sink, or nothing that its loss or repetition would change."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def filtered_out(run: RunBuilder) -> Iterator[str]:
 
 @adversary(2, untested("every planned batch was committed"), twin=held("1 repetition"))
 def other_query_feeds_the_sink(run: RunBuilder) -> Iterator[str]:
-    """Two queries read the topic; the one that was hit in batch 1 writes to nothing that is judged."""
+    """Two queries read the topic; the one that was struck in batch 1 writes to nothing that is judged."""
     run.sink(replace(PER_RECORD, query="payments"))
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 1}), query(AUDIT, *run.ends, first={1: 0, 2: 1})]
     idle, injected = {"planned": (1, 10), "committed": (1, 10)}, {"planned": (2, 20), "committed": (1, 10)}
     run.injection(1, checkpoint=AUDIT, holds=10, states=(state(PAYMENTS, **idle), state(AUDIT, **injected)))
-    yield "the hit query was the one that feeds the sink"
+    yield "the struck query was the one that feeds the sink"
     run.found(holds=20, states=(state(PAYMENTS, **injected), state(AUDIT, **idle)))
 
 
 @adversary(2, untested("name it in the sink (`query`)"), twin=held("1 loss"))
 def nobody_says_which_query(run: RunBuilder) -> Iterator[str]:
-    """Two queries read the topic, one was hit, and the sink agrees with both of them."""
+    """Two queries read the topic, one was struck, and the sink agrees with both of them."""
     run.queries = two_queries(run)
     idle, injected = {"planned": (1, 10), "committed": (1, 10)}, {"planned": (2, 20), "committed": (1, 10)}
     run.injection(1, checkpoint=AUDIT, point="batch-planned", holds=10)
@@ -71,7 +71,7 @@ def nothing_new_in_the_batch(run: RunBuilder) -> Iterator[str]:
 
 @adversary(2, held("1 repetition"))
 def overwritten_later(run: RunBuilder) -> None:
-    """The sink has the latest row of each key, and later batches overwrite all that the hit one wrote: whether it
+    """The sink has the latest row of each key, and later batches overwrite all that the struck one wrote: whether it
     was written twice cannot be seen."""
     run.sink(LATEST)
     run.injection(1)
@@ -79,7 +79,7 @@ def overwritten_later(run: RunBuilder) -> None:
 
 @adversary(2, untested("name it in the sink (`query`)"), twin=held("1 repetition"))
 def the_query_that_feeds_the_sink_had_not_begun(run: RunBuilder) -> Iterator[str]:
-    """The hit query writes to nothing that is judged. The one that does began with the next attempt."""
+    """The struck query writes to nothing that is judged. The one that does began with the next attempt."""
     run.queries = [query(AUDIT, *run.ends, first={1: 0, 2: 1}), query(PAYMENTS, *run.ends, first={2: 0})]
     injected = state(AUDIT, planned=(2, 20), committed=(1, 10))
     run.injection(1, checkpoint=AUDIT, states=(injected,), tables=[[]])
@@ -121,8 +121,8 @@ RATED = replace(
 
 @adversary(2, untested("cannot be run with records left out or counted twice"), twin=held("1 repetition"))
 def an_effect_that_one_record_decides(run: RunBuilder) -> Iterator[str]:
-    """All totals are in the currency of one record of the hit batch. Of a ledger that has it twice `expected` is no
-    query."""
+    """All totals are in the currency of one record of the struck batch. Of a ledger that has it twice `expected` is
+    no query."""
     run.sink(RATED, types=[PEAK])
     run.injection(1)
     yield "another batch has that record"
@@ -132,7 +132,7 @@ def an_effect_that_one_record_decides(run: RunBuilder) -> Iterator[str]:
 
 @adversary(5, violated(Kind.WRONG_AGGREGATE, 4, blame(), fits=None))
 def a_rival_that_the_effect_cannot_be_run_with(run: RunBuilder) -> None:
-    """The hit batch came again. Of a ledger that has the first batch twice `expected` is no query, so nobody can
+    """The struck batch came again. Of a ledger that has the first batch twice `expected` is no query, so nobody can
     tell whether that one comes to the same."""
     expected = RATED.expected or ""
     run.sink(replace(RATED, expected=expected.replace("id = 13", "id = 3")), types=[PEAK])

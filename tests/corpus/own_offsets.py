@@ -127,7 +127,7 @@ def the_next_attempt_before_it_saves(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
-def offsets_that_arrive_after_the_hit(run: RunBuilder) -> Iterator[str]:
+def offsets_that_arrive_after_the_injection(run: RunBuilder) -> Iterator[str]:
     """The rows were in the sink, and the commit of their offsets was on its way: the next attempt began beyond them."""
     by_hand(run, 10, 20, 30, 40, holds=20)
     run.positions = [
@@ -145,8 +145,8 @@ LATER = blame(None, point="after 9.0 s", attempt=2)
 
 @adversary(5, violated(Kind.LOST, 10, SAVED, batches=()), twin=violated(Kind.LOST, 10, LATER, batches=()))
 def an_attempt_that_saved_nothing(run: RunBuilder) -> Iterator[str]:
-    """Offsets are saved before the sink has the slice, and the first fault lost one. The second one hit an attempt
-    that had not moved them: what they call done had long been lost."""
+    """Offsets are saved before the sink has the slice, and the first fault lost one. The second one struck an
+    attempt that had not moved them: what they call done had long been lost."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
     run.injection(None, point="failpoint saved", checkpoint="", position={0: 20}, holds=10, again=None)
     run.injection(None, point="after 9.0 s", checkpoint="", position={0: 20}, tables=[run.rows((0, 10))], again=None)

@@ -40,11 +40,11 @@ def by_saved_offsets(run: RunBuilder, *sizes: int) -> None:
     ),
 )
 def slices_of_saved_offsets(run: RunBuilder) -> Iterator[str]:
-    """The hit slice came once, and a later one was lost."""
+    """The struck slice came once, and a later one was lost."""
     by_saved_offsets(run, 2, 5, 3, 8)
     run.tables = [run.rows((0, 14), (20, 36))]
     run.calm()
-    yield "the last one was doubled: the totals are higher by just the hit slice"
+    yield "the last one was doubled: the totals are higher by just the struck slice"
     run.tables = [run.rows((0, 14), (20, 36), again=[(20, 36)])]
 
 
@@ -98,8 +98,8 @@ def an_average_beside_the_totals(run: RunBuilder) -> Iterator[str]:
         batches=(0, 1, 2, 3, 4),
     ),
 )
-def a_batch_that_nobody_hit_was_doubled_beside_one(run: RunBuilder) -> None:
-    """The first fault doubled its batch. The second one did nothing; later a batch came twice that nobody hit, as
+def a_batch_that_no_fault_struck_was_doubled_beside_one(run: RunBuilder) -> None:
+    """The first fault doubled its batch. The second one did nothing; later a batch came twice that no fault struck, as
     large as the second one."""
     counting(run, 2, 3, 4, 5, 4)
     ends = [0, *run.ends]
@@ -116,8 +116,8 @@ SALES = replace(PER_RECORD, expected="select account, amount from ledger", key=(
 
 @adversary(5, violated(Kind.DUPLICATED, 1, blame(), batches=(0, 1, 2, 3)))
 def sales_without_an_id(run: RunBuilder) -> None:
-    """Two prices, three accounts: each batch gives each row. The hit batch came once, and one record of another one
-    twice."""
+    """Two prices, three accounts: each batch gives each row. The struck batch came once, and one record of another
+    one twice."""
     run.sink(SALES, types=[TYPES["payments"][1:]])
     for each in run.records:
         each |= {"account": f"a{each['id'] % 3}", "amount": "4.99" if each["id"] % 2 else "9.99"}

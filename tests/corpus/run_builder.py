@@ -1,7 +1,7 @@
 """A run folder made by hand for one case: batches of any size, several queries, sinks that could not be read.
 
-A `RunBuilder` is an honest run until it is changed: every sink holds its expected rows, every hit finds the sinks as a
-pipeline in order would have them, and the next attempt goes on with the batch that was hit.
+A `RunBuilder` is an honest run until it is changed: every sink holds its expected rows, every injection finds the sinks
+as a pipeline in order would have them, and the next attempt goes on with the batch that was struck.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ Pair = tuple[int, int]
 
 
 def blame(batch: int | None = 1, *, point: str = "sink-committed", attempt: int = 1, of: str = "") -> str:
-    """What findings call a hit; `of` is the checkpoint, where there are several."""
+    """What findings call an injection; `of` is the checkpoint, where there are several."""
     number = "" if batch is None else f" of batch {batch}" + (f" of {of}" if of else "")
     return f"kill driver at {point}{number}, attempt {attempt}"
 
 
 def state(checkpoint: str, *, planned: Pair, committed: Pair) -> QueryState:
-    """One query at a hit: (how many batches, the next offset) of what it had planned, and of what was committed."""
+    """One query at an injection: (how many batches, the next offset) of what it had planned, and of what was
+    committed."""
     return QueryState(
         checkpoint=checkpoint,
         offsets=tuple(range(planned[0])),
@@ -66,8 +67,8 @@ class Moment(Injected):
 @dataclass
 class RunBuilder(Folder):
     """One run. `ends` are the next offsets after each batch; `unread` has words for sinks that could not be read, by
-    room and place (`0` at the end, `1-injection/0` at a hit), `dropped` what their readers left out; `edits` are keys
-    of JSON files, or of what `edited` knows, that are set in the end.
+    room and place (`0` at the end, `1-injection/0` at an injection), `dropped` what their readers left out; `edits` are
+    keys of JSON files, or of what `edited` knows, that are set in the end.
 
     `baseline_runs` without tables are honest."""
 
@@ -133,8 +134,8 @@ class RunBuilder(Folder):
         checkpoint: str = CHECKPOINT,
         **changes: Any,
     ) -> None:
-        """One more step that hit: a driver killed with `batch` planned and not committed, in the sinks unless `holds`
-        says otherwise. The next attempt goes on with it (`again`)."""
+        """One more step that struck: a driver killed with `batch` planned and not committed, in the sinks unless
+        `holds` says otherwise. The next attempt goes on with it (`again`)."""
         number = len(self.steps) + 1
         attempt = number if attempt is None else attempt
         at = 0 if batch is None else batch
@@ -152,7 +153,7 @@ class RunBuilder(Folder):
                 name="kill driver",
                 point=point,
                 batch=batch,
-                hit=True,
+                injected=True,
                 evidence=evidence,
                 at_s=moment.at_s,
                 attempt=attempt,
@@ -254,5 +255,5 @@ class RunBuilder(Folder):
 
 
 def run_builder(path: Path) -> RunBuilder:
-    """An honest run of four batches, in which nothing was hit yet."""
+    """An honest run of four batches, in which nothing was struck yet."""
     return RunBuilder(path, scenario=replace(SCENARIO, schedule=()))

@@ -21,7 +21,7 @@ SECOND = blame(1, point="batch-planned", attempt=2)
 
 
 @adversary(5, violated(LOST, 10, blame(1, attempt=2), batches=(1,)), twin=violated(LOST, 10, SECOND, batches=(1,)))
-def there_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
+def there_when_the_next_fault_struck(run: RunBuilder) -> Iterator[str]:
     """Killed before the batch wrote; the next attempt wrote all of it, and was killed as well. In the end it is not
     there: the first fault did not lose it."""
     run.injection(1, point="batch-planned", holds=10)
@@ -45,7 +45,7 @@ def there_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
     twin=held("1 loss", "2 repetition", kinds={Kind.WRONG_AGGREGATE: 2}, fits=None),
 )
 def totals_that_had_it_later(run: RunBuilder) -> Iterator[str]:
-    """At-most-once: the batch that was exposed in the first fault was in the totals when the second one hit."""
+    """At-most-once: the batch that was exposed in the first fault was in the totals when the second one struck."""
     counting(run, 2, 5, 4, 8)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(1, point="batch-planned", holds=4)
@@ -91,7 +91,7 @@ def baseline_runs_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
     twin=violated(LOST, 10, PLANNED, batches=(1,)),
 )
 def a_baseline_run_that_lost_another_batch(run: RunBuilder) -> Iterator[str]:
-    """The run lost the hit batch. The baseline run lost another one, without a fault: a program that loses."""
+    """The run lost the struck batch. The baseline run lost another one, without a fault: a program that loses."""
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm([run.rows((0, 20), (30, 40))])
@@ -166,8 +166,8 @@ def nothing_but_a_sum_of_doubles(run: RunBuilder) -> Iterator[str]:
     violated(Kind.CORRUPTED, 10, blame(2, attempt=2), batches=(1,)),
     twin=violated(Kind.CORRUPTED, 10, blame(1), batches=(1,)),
 )
-def right_when_the_next_fault_hit(run: RunBuilder) -> Iterator[str]:
-    """The rows of batch 1 were right when the first fault hit, and when the second one did. Something wrote others
+def right_when_the_next_fault_struck(run: RunBuilder) -> Iterator[str]:
+    """The rows of batch 1 were right when the first fault struck, and when the second one did. Something wrote others
     later."""
     run.injection(1)
     run.injection(2)
@@ -199,8 +199,8 @@ def lettered(run: RunBuilder, *batches: str) -> None:
     twin=violated(Kind.WRONG_AGGREGATE, 2, blame(2, attempt=2), batches=(1,)),
 )
 def as_much_in_the_next_batch(run: RunBuilder) -> Iterator[str]:
-    """Batch 1 had come again when the second fault hit. The batch in flight gives the same accounts as much, and was
-    not there: the totals of that moment look like those of an honest run with it."""
+    """Batch 1 had come again when the second fault struck. The batch in flight gives the same accounts as much, and
+    was not there: the totals of that moment look like those of an honest run with it."""
     lettered(run, "abcd", "ab", "abccd", "aabcd")
     run.injection(1)
     run.injection(2, point="batch-planned", tables=[run.rows((0, 6), again=[(4, 6)])])
@@ -236,7 +236,7 @@ def as_much_in_the_next_batch(run: RunBuilder) -> Iterator[str]:
     ),
     guard=True,
 )
-def two_hits_with_a_part_each(run: RunBuilder) -> Iterator[str]:
+def two_injections_with_a_part_each(run: RunBuilder) -> Iterator[str]:
     """Batches 1 and 2 came again, each of which gives something to two of the accounts that are wrong."""
     lettered(run, "abcd", "ccdd", "abb", "acd")
     run.injection(1)
@@ -278,7 +278,7 @@ def an_attempt_that_had_done_nothing(run: RunBuilder) -> Iterator[str]:
     violated(Kind.DUPLICATED, 1, blame(attempt=2), as_expected=True, batches=(3,)),
 )
 def killed_before_any_query(run: RunBuilder) -> None:
-    """Killed while the program started. Later a row of a batch that nobody hit came twice."""
+    """Killed while the program started. Later a row of a batch that no fault struck came twice."""
     run.claim(verdict=Expected(word=Word.VIOLATED, kinds=(Kind.DUPLICATED,)))
     run.injection(None, point="after 1.0 s", states=(), tables=[[]], again=None)
     run.injection(1, again=1)

@@ -15,8 +15,8 @@ LOST, UNEXPECTED = Kind.LOST, Kind.UNEXPECTED
 
 @adversary(10, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
 def table_was_not_there_yet(run: RunBuilder) -> Iterator[str]:
-    """The program makes its table with its first batch. When the fault hit nothing could be read, so nothing shows
-    what was exposed."""
+    """The program makes its table with its first batch. When the fault was injected nothing could be read, so nothing
+    shows what was exposed."""
     run.injection(0, point="batch-planned", holds=0)
     run.unread["1-injection/0"] = 'relation "payments" does not exist'
     yield "the table was there, and empty"
@@ -25,7 +25,7 @@ def table_was_not_there_yet(run: RunBuilder) -> Iterator[str]:
 
 @adversary(10, untested("its snapshot failed: the server is gone"), twin=held("1 repetition"))
 def snapshot_failed(run: RunBuilder) -> Iterator[str]:
-    """The fault has evidence, and where everything stood when the fault hit is not known."""
+    """The fault has evidence, and where everything stood when the fault was injected is not known."""
     run.injection(1, error="the server is gone", states=(), tables=[None])
     yield "the snapshot was taken"
     run.found(error="", states=None, tables=None)

@@ -51,7 +51,7 @@ def caught_up_by_the_faster_query(run: RunBuilder) -> Iterator[str]:
 @adversary(12, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def the_faster_half_had_it(run: RunBuilder) -> Iterator[str]:
     """A union of two readings of the topic. One of them had committed ten records more, whose rows are in the sink; the
-    batch that was hit brought the other one there. None of these rows are the hit batch's."""
+    batch that was struck brought the other one there. None of these rows are the struck batch's."""
     there = state(CHECKPOINT, planned=(2, 20), committed=(1, 10))
     run.injection(1, states=(replace(there, committed_most={0: 20}, planned_most={0: 20}),))
     yield "both halves had committed as much"
@@ -64,11 +64,11 @@ def the_faster_half_had_it(run: RunBuilder) -> Iterator[str]:
     twin=held("1 repetition"),
 )
 def errors_that_cancel_between_two_halves(run: RunBuilder) -> Iterator[str]:
-    """One of two readings stood a record ahead. When the fault hit batch 2, batch 0 was in the totals twice; that
-    batch 3, of the same size, was lost afterwards makes them right again."""
+    """One of two readings stood a record ahead. When the fault struck batch 2, batch 0 was in the totals twice;
+    that batch 3, of the same size, was lost afterwards makes them right again."""
     counting(run, 2, 3, 5, 2)
     run.records[10]["account"] = "b"
     there = state(CHECKPOINT, planned=(3, 20), committed=(2, 10))
     run.injection(2, states=(replace(there, committed_most={0: 11}),), tables=[run.rows((0, 20), again=[(0, 4)])])
-    yield "the totals were right when the fault hit"
+    yield "the totals were right when the fault was injected"
     run.found(tables=[run.rows((0, 20))])

@@ -23,7 +23,7 @@ LABELS = [("account", "text", "text"), ("label", "text", "text"), ("total", "dou
 
 @adversary(2, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss"))
 def a_sum_of_doubles_beside_a_label(run: RunBuilder) -> Iterator[str]:
-    """The hit batch was whole in the sink, and only its sum of doubles shows that: the label is what it was."""
+    """The struck batch was whole in the sink, and only its sum of doubles shows that: the label is what it was."""
     run.batch_sizes(6, 14, 12, 8)
     run.sink(LABELLED, types=[LABELS])
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
@@ -32,7 +32,7 @@ def a_sum_of_doubles_beside_a_label(run: RunBuilder) -> Iterator[str]:
     run.sink(COUNTS, types=[COUNTED])
 
 
-def hit_twice(run: RunBuilder) -> None:
+def struck_twice(run: RunBuilder) -> None:
     """At-most-once: killed when batch 0 was in the sink, and before batch 1 wrote. Batch 1 never comes."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(0)
@@ -43,8 +43,8 @@ def hit_twice(run: RunBuilder) -> None:
 
 @adversary(5, violated(Kind.WRONG_AGGREGATE, 1, blame(point="batch-planned"), fits=None))
 def one_record_of_a_total_is_missing(run: RunBuilder) -> None:
-    """The hit batch held one record, and it never comes. One record may be missing for any reason, as one row may:
-    a baseline run without it is not enough."""
+    """The struck batch held one record, and it never comes. One record may be missing for any reason, as one row
+    may: a baseline run without it is not enough."""
     counting(run, 8, 10, 12, 7)
     run.ends, run.records = [16, 17, 30, 37], run.records[:37]
     run.injection(1, point="batch-planned", holds=16)
@@ -67,7 +67,7 @@ def one_record_of_a_total_is_missing(run: RunBuilder) -> None:
     guard=True,
 )
 def a_baseline_run_that_failed_beside_one_that_did_not(run: RunBuilder) -> Iterator[str]:
-    """The hit batch is lost, and a baseline run is without that. Another one did not come up."""
+    """The struck batch is lost, and a baseline run is without that. Another one did not come up."""
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 10), (20, 40))]
     run.calm([], "saw nothing within 60 s")
@@ -81,7 +81,7 @@ def a_baseline_run_that_failed_beside_one_that_did_not(run: RunBuilder) -> Itera
     twin=violated(DUPLICATED, 10, blame(1), fits=None, batches=None),
 )
 def doubled_while_the_batch_is_in_flight(run: RunBuilder) -> Iterator[str]:
-    """The time was up while the hit batch was being done again: its new rows were in, and the old ones not yet
+    """The time was up while the struck batch was being done again: its new rows were in, and the old ones not yet
     deleted."""
     run.injection(1)
     run.progress = 10
@@ -99,7 +99,7 @@ def doubled_while_the_batch_is_in_flight(run: RunBuilder) -> Iterator[str]:
 
 @adversary(5, violated(Kind.DUPLICATED, 4, blame(), fits=None))
 def some_rows_of_each_key_come_again(run: RunBuilder) -> None:
-    """Of ten rows of four accounts that the hit batch had in the sink, four came again, one of each account. No
+    """Of ten rows of four accounts that the struck batch had in the sink, four came again, one of each account. No
     restart repeats those alone."""
     run.sink(SHARED)
     run.injection(1)
@@ -119,8 +119,8 @@ def some_rows_of_each_key_come_again(run: RunBuilder) -> None:
     twin=held("1 repetition", "2 loss", kinds={LOST: 10}, batches=(1,), faults=(PLANNED,)),
 )
 def each_baseline_run_lost_other_rows(run: RunBuilder) -> Iterator[str]:
-    """The hit batch is lost. Every baseline run lost the last two rows, without a fault: a program that loses."""
-    hit_twice(run)
+    """The struck batch is lost. Every baseline run lost the last two rows, without a fault: a program that loses."""
+    struck_twice(run)
     run.calm(*[[run.rows((0, 38))]] * 3)
     yield "no baseline run lost any"
     run.calm()
@@ -136,7 +136,7 @@ ONCE = replace(
 
 @adversary(2, held("1 loss"))
 def a_batch_that_takes_rows_away(run: RunBuilder) -> None:
-    """The hit batch closes ten of the sink's rows and adds none. It had not written: the ten are there."""
+    """The struck batch closes ten of the sink's rows and adds none. It had not written: the ten are there."""
     run.records = [
         {**each, "account": f"k{each['id'] % 10 if each['id'] < 20 else each['id']}"} for each in run.records
     ]
@@ -158,8 +158,8 @@ def a_batch_that_takes_rows_away(run: RunBuilder) -> None:
         batches=(2,),
     ),
 )
-def a_hit_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
-    """At-most-once: the sink could not be read when batch 2 was hit, and that batch is lost. Nobody knows whether it
+def an_injection_of_which_nothing_is_known(run: RunBuilder) -> Iterator[str]:
+    """At-most-once: the sink could not be read when batch 2 was struck, and that batch is lost. Nobody knows whether it
     was exposed."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(0)

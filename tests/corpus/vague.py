@@ -22,7 +22,7 @@ def counts(having: str) -> Sink:
 
 
 def sole(run: RunBuilder) -> None:
-    """Each record has an account of its own; under at-most-once, batch 1 is hit before it wrote."""
+    """Each record has an account of its own; under at-most-once, batch 1 is struck before it wrote."""
     run.records = [{**each, "account": f"k{each['id']}"} for each in run.records]
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.batch_sizes(6, 14, 12, 8)
@@ -42,7 +42,7 @@ def sole(run: RunBuilder) -> None:
     twin=held("1 repetition", "2 loss", kinds={LOST: 14}, faults=(LATE,)),
 )
 def a_repetition_takes_rows_away(run: RunBuilder) -> Iterator[str]:
-    """Accounts that were seen once. The hit batch was counted twice, so its accounts are gone: a repetition that
+    """Accounts that were seen once. The struck batch was counted twice, so its accounts are gone: a repetition that
     looks like the loss which at-most-once allows."""
     run.sink(counts("having count(*) = 1"), types=[COUNTED])
     sole(run)
@@ -58,7 +58,7 @@ LOGGED = [("account", "text", "text"), ("status", "text", "text")]
 
 
 def logged(run: RunBuilder) -> None:
-    """Under at-least-once, batch 1 is hit before it wrote, batches 2 and 3 when they had."""
+    """Under at-least-once, batch 1 is struck before it wrote, batches 2 and 3 when they had."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     run.records = [{**each, "account": f"a{each['id'] % 2}"} for each in run.records]
     run.batch_sizes(6, 14, 12, 8)
@@ -102,8 +102,8 @@ JOINED = replace(
     twin=violated(CORRUPTED, 10, faults=None, fits=None),
 )
 def an_order_without_its_payment(run: RunBuilder) -> Iterator[str]:
-    """Orders joined with payments, which came later. At-most-once allows the loss of the hit batch of payments; the
-    orders stay, with NULL in their place."""
+    """Orders joined with payments, which came later. At-most-once allows the loss of the struck batch of payments;
+    the orders stay, with NULL in their place."""
     run.sink(JOINED)
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(1)
@@ -244,7 +244,7 @@ def totals_of_a_batch_that_was_committed_by_then(run: RunBuilder) -> None:
     guard=True,
 )
 def a_few_rows_come_again(run: RunBuilder) -> Iterator[str]:
-    """Three rows of the hit batch, and it is claimed that none does."""
+    """Three rows of the struck batch, and it is claimed that none does."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     run.injection(1, point="batch-planned", holds=10)
     run.injection(2, point="after 25 rows", holds=25)

@@ -117,14 +117,14 @@ def grand_total(run: RunBuilder) -> Iterator[str]:
     """The sink is one row: how many, and how much. It is as good a witness as any table."""
     run.sink(GRAND, types=[GRAND_TYPES])
     run.injection(1)
-    yield "the hit batch is in it twice"
+    yield "the struck batch is in it twice"
     run.tables = [run.rows((0, 40), again=[(10, 20)])]
     run.calm()
 
 
 @adversary(15, held("1 loss"), twin=untested("calls for no row", shown=None, kinds=None, faults=None, fits=None))
 def one_row_that_was_not_written_yet(run: RunBuilder) -> Iterator[str]:
-    """Hit before the first batch was written: the one row was not there, or was zero."""
+    """Struck before the first batch was written: the one row was not there, or was zero."""
     run.sink(GRAND, types=[GRAND_TYPES])
     run.injection(0, point="batch-planned", tables=[[]])
     yield "`expected` calls for no row at all"
@@ -147,7 +147,7 @@ def a_row_put_right_by_hand(run: RunBuilder) -> Iterator[str]:
     16, error("history.jsonl: altered"), twin=untested("step 1 (`kill driver`) does not count for postgres payments:")
 )
 def a_snapshot_that_says_more(run: RunBuilder) -> Iterator[str]:
-    """The fault hit an empty batch, and somebody made its snapshot say that ten records were in flight."""
+    """The fault struck an empty batch, and somebody made its snapshot say that ten records were in flight."""
     run.batch_sizes(0, 10, 10, 10)
     run.injection(0)
     run.tamper = lambda folder: rewrite(folder / "history.jsonl", '"0": 0', '"0": 10')

@@ -1,5 +1,6 @@
 """Items 2, 5, 6, 8, 9: what is no witness. A baseline run that nobody could read, the progress of another query, a
-snapshot of another moment, rows that contradict what the saved offsets are taken to say, a hit that was survived."""
+snapshot of another moment, rows that contradict what the saved offsets are taken to say, an injection that was
+survived."""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ def executor(run: RunBuilder) -> None:
     twin=violated(LOST, 1, batches=(1,), without_faults=True),
 )
 def baseline_runs_that_nobody_could_read(run: RunBuilder) -> Iterator[str]:
-    """Under at-most-once a record of the hit batch is missing. Three baseline runs came to their end, and the table
-    was gone when they were to be read."""
+    """Under at-most-once a record of the struck batch is missing. Three baseline runs came to their end, and the
+    table was gone when they were to be read."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     left_out = run.rows((0, 15), (16, 40))
     run.injection(1, point=HALF, tables=[left_out[:19]])
@@ -134,7 +135,7 @@ def an_executor_of_another_query(run: RunBuilder) -> Iterator[str]:
     run.claim(pipeline=replace(run.scenario.pipeline, executors=1))
 
 
-@adversary(2, untested("was taken after the hit: batch 2"), twin=held("1 loss", "1 repetition"))
+@adversary(2, untested("was taken after the injection: batch 2"), twin=held("1 loss", "1 repetition"))
 def a_snapshot_of_the_next_batch(run: RunBuilder) -> Iterator[str]:
     """An executor was killed in batch 1, of which nothing passes `expected`. The snapshot has batch 2 half written, and
     by the evidence that was not planned when the fault was done."""
@@ -149,7 +150,7 @@ def a_snapshot_of_the_next_batch(run: RunBuilder) -> Iterator[str]:
 
 
 def two(run: RunBuilder) -> None:
-    """Two queries. The one that feeds the sink has nothing more to do when the other one is hit."""
+    """Two queries. The one that feeds the sink has nothing more to do when the other one is struck."""
     run.sink(replace(PER_RECORD, query="payments"))
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0}), query(AUDIT, 10, 20, first={1: 0})]
     run.batches = []
@@ -183,7 +184,7 @@ def a_new_query_in_the_next_attempt(run: RunBuilder) -> Iterator[str]:
 
 @adversary(2, untested("name it in the sink (`query`)"), twin=held("1 loss"))
 def a_sink_behind_a_query_that_is_ahead(run: RunBuilder) -> Iterator[str]:
-    """Two queries, and the sink shows what the hit one had committed. It may belong to the other one, which is a
+    """Two queries, and the sink shows what the struck one had committed. It may belong to the other one, which is a
     batch ahead, and be late."""
     run.queries = [query(PAYMENTS, *run.ends, first={1: 0, 2: 2}), query(AUDIT, *run.ends, first={1: 0, 2: 1})]
     run.batches = []
@@ -232,7 +233,7 @@ GAVE_UP = {
     violated(Kind.STALLED, 1, fits=(blame(None, point="after 60.0 s", attempt=2), blame(1))),
     twin=violated(Kind.STALLED, 1, blame(None, point="after 60.0 s", attempt=2)),
 )
-def a_second_hit_that_met_a_pipeline_in_vain(run: RunBuilder) -> Iterator[str]:
+def a_second_injection_that_met_a_pipeline_in_vain(run: RunBuilder) -> Iterator[str]:
     """Killed in batch 1, and once more an attempt later, which had got nothing done: it is not known which of the two
     the pipeline did not survive."""
     stall(run)
@@ -246,7 +247,7 @@ def a_second_hit_that_met_a_pipeline_in_vain(run: RunBuilder) -> Iterator[str]:
 
 @adversary(5, violated(Kind.STALLED, 1), twin=violated(Kind.STALLED, 1, blame(1)))
 def a_pipeline_that_went_on_and_stopped_later(run: RunBuilder) -> Iterator[str]:
-    """The next attempt committed the hit batch, and nothing after it: it did survive the fault."""
+    """The next attempt committed the struck batch, and nothing after it: it did survive the fault."""
     stall(run)
     run.outcome = GAVE_UP
     run.calm()

@@ -27,7 +27,7 @@ TEN = "select id, account, amount from ledger{} limit 10"
     twin=violated(Kind.CORRUPTED, 39, blame()),
 )
 def effect_asks_for_other_amounts(run: RunBuilder) -> Iterator[str]:
-    """`expected` doubles each amount, and the pipeline never did: every row looks corrupted, and a fault hit."""
+    """`expected` doubles each amount, and the pipeline never did: every row looks corrupted, and a fault struck."""
     run.injection(1)
     honest = run.rows((0, 40))
     run.sink(DOUBLE)
@@ -62,7 +62,7 @@ def effect_that_takes_any_ten(run: RunBuilder) -> Iterator[str]:
     twin=violated(Kind.LOST, 1, blame(point="batch-planned"), fits=None),
 )
 def flaky_loser(run: RunBuilder) -> Iterator[str]:
-    """The pipeline loses a row in one run of three, without any fault; this time in the batch that was hit."""
+    """The pipeline loses a row in one run of three, without any fault; this time in the batch that was struck."""
     run.injection(1, point="batch-planned", holds=10)
     run.tables = [run.rows((0, 17), (18, 40))]
     run.calm([], [run.rows((0, 25), (26, 40))], [])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Protocol, runtime_checkable
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -22,7 +22,7 @@ class NoOptions(Shape):
 
 
 class Proof(Enum):
-    """Which listing of the checkpoint has to agree that the fault hit where its trigger says."""
+    """Which listing of the checkpoint has to agree that the fault was injected where its trigger says."""
 
     BEFORE = auto()
     """The one at the trigger: a driver that lives goes on as soon as it may, and one that was asked to end may finish
@@ -39,14 +39,14 @@ class Proof(Enum):
 @dataclass(frozen=True, kw_only=True)
 class Injection:
     """What a fault did. `signalled` maps each victim, a process by its name, to what became of it, in words; no
-    process was hit if it is empty. `lived`: a victim that was to die lives on. `driver_status` is the driver's exit
+    process was struck if it is empty. `lived`: a victim that was to die lives on. `driver_status` is the driver's exit
     status (negative for a signal) if the fault ended it. `proof` says which listing has to agree, `why` why no
     process of the pipeline was affected, `note` what else a reader should know. `looked`: the snapshot was taken
     while the victims were frozen. `later`: what lives on of the driver stands still, and the driver ends only once
     that goes on again. `healed`: what it took away is back; where it is not, a driver which stops after it is not
     to blame. `committed_meanwhile`: the newest batch that each query had committed before what was away came back,
     by its checkpoint's name. `disconnected`: the components whose servers ended their connections with a driver
-    that was paused. `confirm` is asked once everything goes on again, and says why it was no hit after all."""
+    that was paused. `confirm` is asked once everything goes on again, and says why it was no injection after all."""
 
     signalled: Mapping[str, str]
     lived: bool = False
@@ -71,18 +71,18 @@ class FaultKind(Protocol):
 
     @property
     def impact(self) -> Impact:
-        """What it does to the attempt of the driver that it hits; `Impact.NONE` if it hits something else."""
+        """What it does to the attempt of the driver that it strikes; `Impact.NONE` if it strikes something else."""
 
     @property
     def needs(self) -> frozenset[Means]:
         """What it needs of a stack."""
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """Why it can hit nothing at that trigger, in such a run; nothing if it can. Without a trigger, which the file
-        says wrongly: why at none."""
+        """Why it can strike nothing at that trigger, in such a run; nothing if it can. Without a trigger, which the
+        file says wrongly: why at none."""
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
-        """Do it, at `hit`. No attempt is started before this returns."""
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
+        """Do it where the trigger was met, at `reached`. No attempt is started before this returns."""
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.errors import WaitError
 from harness.faults.base import NOT_BORNE_OUT, Injection, Proof
 from harness.fields import values as v
@@ -85,7 +85,7 @@ def freezes(fault: Fault) -> bool:
 
 
 def kill_driver(
-    run: RunContext, fault: Fault, hit: TriggerHit, *, executors: bool = False, proof: Proof = Proof.AFTER
+    run: RunContext, fault: Fault, reached: Reached, *, executors: bool = False, proof: Proof = Proof.AFTER
 ) -> Injection:
     """SIGKILL to the driver's processes that are the fault's victims, JVMs first, and to the `executors`."""
     victim, driver = victim_of(fault), run.supervisor.driver
@@ -93,7 +93,7 @@ def kill_driver(
     # Without a driver those are a dead one's, which is no crash of this attempt.
     targets = [*own, *(signals.family(run.stack.executors(run.own)) if executors and own else [])]
     scheduled(run, driver, targets)
-    done = replace(kill(run, hit, targets, driver=own), proof=proof)
+    done = replace(kill(run, reached, targets, driver=own), proof=proof)
     # The JVM has the end of its program: it stands still until all was looked at.
     return replace(done, later=True) if victim is Victim.PYTHON else killed(run, driver, done)
 
@@ -104,15 +104,15 @@ def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]
         run.supervisor.expect_death(driver.number, [each for each in run.supervisor.processes() if each not in targets])
 
 
-def kill(run: RunContext, hit: TriggerHit, targets: Sequence[Process], *, driver: Sequence[Process] = ()) -> Injection:
+def kill(run: RunContext, reached: Reached, targets: Sequence[Process], *, driver: Sequence[Process] = ()) -> Injection:
     """SIGKILL all at once. The evidence tells the targets that are the `driver`'s from those of executors. It has each
     under its own name: the judge asks the snapshot whether that one is still alive."""
     # A JVM that lives on must not commit what the dead one had in flight before that was looked at.
     jvms = run.supervisor.processes(Victim.JVM)
-    hit.frozen += signals.freeze([each for each in jvms if each not in targets] if targets else [])
+    reached.frozen += signals.freeze([each for each in jvms if each not in targets] if targets else [])
     # All are frozen before the first dies, so that none can act on the death of another.
     signals.freeze(targets)
-    run.glance(hit)
+    run.glance(reached)
     gone = signals.kill(targets)
     roles = {each.name: "JVM of the driver" if each in jvms else "process of the driver" for each in driver}
     words = {

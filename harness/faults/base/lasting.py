@@ -36,8 +36,8 @@ def refusals(fault: Fault, planned: Planned) -> Refusals:
 
 
 def bounds(key: str, for_s: float, planned: Planned) -> Refusals:
-    """The time that `key` says is long enough to hit anything, and over before the run is."""
+    """The time that `key` says is long enough to strike anything, and over before the run is."""
     if for_s < SHORTEST_S:
-        yield Refusal(key, f"is too short to hit anything: {SHORTEST_S:g}s at least")
+        yield Refusal(key, f"is too short to strike anything: {SHORTEST_S:g}s at least")
     elif for_s >= planned.timeout_s:
         yield Refusal(key, f"is not over before the run ends, which is after {planned.timeout_s:g}s: {CURE}")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.errors import StackError
 from harness.faults.base import Injection, Proof, killing, lasting
 from harness.hosts import signals
@@ -88,11 +88,11 @@ class KillServer:
 
     @property
     def components(self) -> tuple[str, ...]:
-        """What it hits."""
+        """What it strikes."""
         return (self.component,)
 
     def server(self, run: RunContext) -> object:
-        """Whom it hits; None where the stack has none."""
+        """Whom it strikes; None where the stack has none."""
         server = run.stack.servers.get(self.component)
         return getattr(server, self.daemon, None) if self.daemon else server
 
@@ -104,28 +104,28 @@ class KillServer:
         """At any trigger."""
         return lasting.refusals(fault, planned)
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Look with everybody stopped, kill it, let them go on without it, bring it back."""
         server, victim = self.server(run), self.daemon or self.component
         if not isinstance(server, Restartable):
             return Injection(signalled={}, note=f"the stack has no {victim} of its own")
         driver, pipeline = run.supervisor.driver, everyone(run)
-        hit.frozen += signals.freeze(pipeline)
+        reached.frozen += signals.freeze(pipeline)
         try:
             handed = run.tripwire.rows() if run.tripwire is not None else 0
             lost = sorted({each.name for each in pipeline if isinstance(each, Connects) and each.reaches(server.port)})
-            run.look(hit)
+            run.look(reached)
             server.stop()
         finally:
             if self.holds_on:
-                signals.thaw(hit.frozen)
+                signals.thaw(reached.frozen)
             else:
-                go_on(run, step, hit)
+                go_on(run, step, reached)
         try:
             words = self.meanwhile(run, step, server)
             without = committed_by_now(run)
         finally:
-            gone = self.bring_back(run, hit, server, handed)
+            gone = self.bring_back(run, reached, server, handed)
         note = "; ".join(filter(None, (f"connected to it: {', '.join(lost)}" if lost else "", *gone)))
         alone = self.component == run.only_checkpoint
         seen = bool(gone) or self.died(run, driver) or bool(lost and self.missed_at_once and not alone)
@@ -138,7 +138,7 @@ class KillServer:
             healed=self.heals(step.do, server), committed_meanwhile=without,
         )  # fmt: skip
 
-    def bring_back(self, run: RunContext, hit: TriggerHit, server: Restartable, handed: int) -> list[str]:
+    def bring_back(self, run: RunContext, reached: Reached, server: Restartable, handed: int) -> list[str]:
         """Start it again: other runs may share it. No client writes before its rows are counted on from where they
         stood. Return what its sinks have lost with it, in words; of one that the pipeline writes to while it starts,
         nothing is known."""
@@ -148,7 +148,7 @@ class KillServer:
             if isinstance(run.tripwire, Recounts):
                 run.tripwire.recount(handed)
             # Beside a daemon that alone was away, its server may have done something all the same.
-            return run.back(hit, self.component) if self.stands_still and not self.daemon else []
+            return run.back(reached, self.component) if self.stands_still and not self.daemon else []
         finally:
             signals.thaw(late)
 
@@ -181,11 +181,11 @@ def committed_by_now(run: RunContext) -> dict[str, int]:
         return {}
 
 
-def go_on(run: RunContext, step: Step, hit: TriggerHit) -> None:
+def go_on(run: RunContext, step: Step, reached: Reached) -> None:
     """Let everybody work on without the server, the writer too that the trigger holds: it would notice nothing. Who was
     held by the server that is gone is not held any more, and cannot be asked for."""
     with suppress(StackError):
-        release(run, step, hit)
+        release(run, step, reached)
 
 
 def everyone(run: RunContext) -> list[Process]:

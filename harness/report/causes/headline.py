@@ -71,7 +71,7 @@ class Case:
 
 
 def labels(steps: Sequence[StepOutcome]) -> dict[str, int]:
-    """How findings name each hit (as the judge's injections do), by number of its step."""
+    """How findings name each injection (as the judge's injections do), by number of its step."""
     out: dict[str, int] = {}
     twice: set[str] = set()
     for number, step in enumerate(steps, 1):
@@ -110,10 +110,14 @@ def _held(case: Case) -> Iterator[str]:
     took = HELD.get(Guarantee(case.guarantee), "") if case.guarantee in list(Guarantee) else ""
     which = f"Each of the {count:,} records" if count else "Each record"
     yield f"{which} {took or 'took effect as claimed'}, in this one run."
-    hits = [number for number, step in enumerate(verdict.steps, 1) if step.hit]
-    if hits:
-        did = "fault hit its crash point" if len(hits) == 1 else "faults hit their crash points"
-        yield f"{len(hits)} of {len(verdict.steps)} {did}."
+    injected = [number for number, step in enumerate(verdict.steps, 1) if step.injected]
+    if injected:
+        did = (
+            "fault was injected at its crash point"
+            if len(injected) == 1
+            else "faults were injected at their crash points"
+        )
+        yield f"{len(injected)} of {len(verdict.steps)} {did}."
     allowed = [group for group in case.groups if group.kind is not Kind.RECOVERED]
     for kind, sink in dict.fromkeys((group.kind, group.sink) for group in allowed):
         mine = [group for group in allowed if (group.kind, group.sink) == (kind, sink)]
@@ -264,7 +268,7 @@ def _after(case: Case, group: Group, step: StepOutcome, exposures: Sequence[Expo
 
 
 def _query(case: Case, step: StepOutcome) -> Query | None:
-    """The query that a step hit; None if its checkpoint was made again, so that batches have no one meaning."""
+    """The query that a step struck; None if its checkpoint was made again, so that batches have no one meaning."""
     known = [
         query for query in (case.progressed.queries if case.progressed else ()) if query.checkpoint == step.checkpoint
     ]

@@ -17,7 +17,7 @@ from harness.report.summary import WORST_FIRST, Run, exit_code
 MOST_BYTES = 256 * 1024
 MOST_FINDINGS = 3
 CELL = 200
-HEADS = ("", "scenario", "expected", "verdict", "findings", "faults hit", "seconds", "seed", "run folder")
+HEADS = ("", "scenario", "expected", "verdict", "findings", "injected", "seconds", "seed", "run folder")
 LEFT_OUT = "\nThe rest is left out: a step's summary has no room for it.\n"
 
 
@@ -57,14 +57,14 @@ def _blocks(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _cells(run: Run) -> tuple[str, ...]:
-    verdict, (hit, steps) = run.verdict, run.hits()
+    verdict, (injected, steps) = run.verdict, run.injected()
     return (
         table.mark(run),
         escaped(run.scenario),
         escaped(verdict.expected, 60),
         verdict.word.value,
         ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items()) or "-",
-        f"{hit} of {steps}" if steps else "-",
+        f"{injected} of {steps}" if steps else "-",
         f"{run.seconds:.1f}",
         "" if run.seed is None else str(run.seed),
         escaped(str(run.folder)) if run.folder else "",

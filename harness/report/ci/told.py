@@ -58,13 +58,13 @@ def command(run: Run) -> str:
 def properties(run: Run) -> list[tuple[str, str]]:
     """What JUnit and SARIF have of a run beside its text: names and visible texts."""
     verdict = run.verdict
-    faults = [f"{step.name} ({step.point}): {'hit' if step.hit else 'MISSED'}" for step in verdict.steps]
+    faults = [f"{step.name} ({step.point}): {'injected' if step.injected else 'MISSED'}" for step in verdict.steps]
     found = [
         ("seed", "" if run.seed is None else str(run.seed)),
         ("verdict", verdict.word.value),
         ("exit_code", str(exit_code([run]))),
         ("run_folder", "" if run.folder is None else str(run.folder)),
         ("faults", "; ".join(faults)),
-        ("crash_points", "; ".join(exposures.points_hit(verdict))),
+        ("crash_points", "; ".join(exposures.points_reached(verdict))),
     ]
     return [(name, visible(text)) for name, text in found]

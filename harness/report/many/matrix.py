@@ -143,7 +143,7 @@ def _section(
 
 
 def _faults(seen: Seen) -> dict[str, str]:
-    """Where each fault of a run was to hit: `sink-committed, batch 3`."""
+    """Where each fault of a run was to strike: `sink-committed, batch 3`."""
     out: dict[str, list[str]] = defaultdict(list)
     for fault, place, batch in seen.steps:
         out[fault].append(f"{place}, batch {batch}" if batch else place)

@@ -20,21 +20,21 @@ EXPECTED = "expected"
 
 @dataclass(frozen=True, kw_only=True)
 class Blow:
-    """One step as it went: the fault, where its trigger was met, and whether it hit."""
+    """One step as it went: the fault, where its trigger was met, and whether it was injected."""
 
     name: str
     point: str = ""
     batch: int | None = None
-    hit: bool = False
+    injected: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
     """One run. `folder` is its run folder on this machine, None if it is not here. `struck` are the cells with
-    something exposed that counts, `idle` those that were hit with nothing that would have shown, `unstruck` the crash
-    points of a sink that no hit put to the test. `removed`: its folder was here, and is gone. `known`: the issue in
-    which its failure is worked on, or, of a night, EXPECTED. `drawn`: a night drew its plan; `again`: it played it
-    before."""
+    something exposed that counts, `idle` those that were struck with nothing that would have shown, `unstruck` the
+    crash points of a sink that no injection put to the test. `removed`: its folder was here, and is gone. `known`: the
+    issue in which its failure is worked on, or, of a night, EXPECTED. `drawn`: a night drew its plan; `again`: it
+    played it before."""
 
     scenario: str
     word: Word
@@ -67,7 +67,7 @@ class Seen:
             as_expected=verdict.as_expected,
             expected=verdict.expected,
             kinds=verdict.kinds(),
-            blows=tuple(Blow(name=s.name, point=s.point, batch=s.batch, hit=s.hit) for s in verdict.steps),
+            blows=tuple(Blow(name=s.name, point=s.point, batch=s.batch, injected=s.injected) for s in verdict.steps),
             reasons=verdict.reasons,
             seconds=run.seconds,
             stack=run.stack,
@@ -91,9 +91,9 @@ class Seen:
                 "scenario": told.get("scenario"),
                 "word": told.get("verdict"),
                 "as_expected": told.get("as_expected"),
-                "expected": told.get("expected") or told.get("expect") or "",
+                "expected": told.get("expected") or "",
                 "kinds": told.get("findings") or {},
-                "blows": [{key: each.get(key) for key in ("name", "point", "batch", "hit")} for each in faults],
+                "blows": [{key: each.get(key) for key in ("name", "point", "batch", "injected")} for each in faults],
                 "reasons": told.get("reasons") or (),
                 "seconds": told.get("seconds") or 0.0,
                 "stack": told.get("stack") or "",

@@ -164,6 +164,6 @@ def _blows(history: Sequence[Line], steps: Sequence[StepOutcome], attempts: Sequ
         begins += [
             each.end
             for each in attempts
-            if each.number == step.attempt and each.scheduled and each.end is not None and step.hit
+            if each.number == step.attempt and each.scheduled and each.end is not None and step.injected
         ]
         yield Blow(number=place, step=step, begin=max(0.0, min(begins)), end=step.at_s)

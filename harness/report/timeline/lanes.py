@@ -114,8 +114,8 @@ def _executors(run: Happened, cast: Cast, scale: Scale) -> Lane:
     for attempt in run.attempts:
         end = run.end if attempt.end is None else attempt.end
         out.append(shapes.level("unrecorded", scale, (attempt.begin, end), MIDDLE))
-    hits = [blow for blow in run.blows if cast.impacts.get(blow.number) in ENDS_EXECUTOR and blow.step.hit]
-    for blow in hits:
+    injected = [blow for blow in run.blows if cast.impacts.get(blow.number) in ENDS_EXECUTOR and blow.step.injected]
+    for blow in injected:
         title = f"fault {blow.number}: {blow.step.name}"
         out.append(Mark(kind="death", sign="cross", x=scale.x(blow.begin), y=MIDDLE, title=title))
     asked = "1 executor" if cast.executors == 1 else f"{cast.executors} executors"
@@ -126,11 +126,11 @@ def _batches(run: Happened, cast: Cast, scale: Scale, query: str, several: str) 
     works = [work for work in run.works if work.query == query]
     begins = {attempt.number: attempt.begin for attempt in run.attempts}
     many = len(works) > MOST_BATCHES
-    hit_batches = {blow.step.batch for blow in run.blows}
+    struck_batches = {blow.step.batch for blow in run.blows}
     told = [
         work
         for work in works
-        if not many or work.committed is None or work.batch in hit_batches or work.batch in cast.batches
+        if not many or work.committed is None or work.batch in struck_batches or work.batch in cast.batches
     ][:MOST_BATCHES]
     out: list[Shape] = []
     if many:
@@ -174,10 +174,10 @@ def _title(work: Work) -> str:
 
 def _server(run: Happened, scale: Scale, component: str, role: str) -> Lane:
     out: list[Shape] = [shapes.level("unrecorded", scale, (0.0, run.end), MIDDLE)]
-    away = [blow for blow in run.blows if blow.step.hit and component in blow.step.evidence.signalled]
+    away = [blow for blow in run.blows if blow.step.injected and component in blow.step.evidence.signalled]
     for blow in away:
         out.append(_away(blow, scale))
-    remark = f"{role}; hit by {_numbers(away)}" if away else f"{role}; no fault hit it"
+    remark = f"{role}; struck by {_numbers(away)}" if away else f"{role}; no fault struck it"
     return Lane(name=visible(component, 40), remark=remark, shapes=out)
 
 

@@ -118,11 +118,11 @@ def _bands(blows: Sequence[Blow], scale: Scale, flags: Sequence[int], bottom: in
     for blow, line in zip(blows, flags, strict=True):
         title = f"fault {blow.number}: {blow.step.name}"
         y = FLAG * line + 8
-        kind = "band" if blow.step.hit else "band missed"
+        kind = "band" if blow.step.injected else "band missed"
         yield shapes.box(kind, scale, (blow.begin, blow.end), (y, bottom - y), title)
         place = min(max((scale.at(blow.begin) + scale.at(blow.end)) / 2, 1.5), 98.5)
         yield Mark(
-            kind="flag" if blow.step.hit else "flag missed", sign="flag", x=shapes.percent(place), y=y, title=title
+            kind="flag" if blow.step.injected else "flag missed", sign="flag", x=shapes.percent(place), y=y, title=title
         )
         yield Label(kind="number", x=shapes.percent(place), y=y + 4, text=str(blow.number), anchor="middle")
 

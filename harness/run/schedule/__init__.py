@@ -12,7 +12,7 @@ import traceback
 from dataclasses import replace
 from time import monotonic
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.errors import HarnessError, WaitError
 from harness.faults import FAULTS
 from harness.faults.base import Freezes
@@ -77,7 +77,7 @@ class Schedule:
                 outcome = self._perform(number, step)
                 self.outcomes.append(outcome)
                 # A run that is torn down has not missed what it did not wait for.
-                if outcome.hit or not self._run.stop.is_set():
+                if outcome.injected or not self._run.stop.is_set():
                     self._run.history.write(FaultInjected(outcome=outcome))
         except BaseException as failure:
             self.failure = failure
@@ -85,33 +85,33 @@ class Schedule:
     def _perform(self, number: int, step: Step) -> StepOutcome:
         when = step.when
         outcome = missed = StepOutcome(
-            name=step.name, point=when.place, crash_point=when.point, batch=when.batch, hit=False
+            name=step.name, point=when.place, crash_point=when.point, batch=when.batch, injected=False
         )
         for later in range(TRIES):
             try:
-                hit = self._wait(step, later)
+                reached = self._wait(step, later)
             except WaitError as never:
                 return replace(missed, evidence=Evidence(note=str(never)))
             self._acted.set()
-            hit.step = number
+            reached.step = number
             self._injecting.set()
-            outcome = injected(self._run, step, hit)
+            outcome = injected(self._run, step, reached)
             self._injecting.clear()
-            if outcome.hit or outcome.evidence.signalled or not hit.late:
+            if outcome.injected or outcome.evidence.signalled or not reached.late:
                 break
             self._run.history.write(FaultMissed(outcome=outcome))
         return outcome
 
-    def _wait(self, step: Step, later: int) -> TriggerHit:
+    def _wait(self, step: Step, later: int) -> Reached:
         """Return when the trigger is met. Raises WaitError with the reason once it can no longer be."""
         kind = FAULTS[step.do.kind]
         freeze = isinstance(kind, Freezes) and kind.freezes(step.do)
-        hit = TRIGGERS[step.when.kind].wait(self._run, step, later=later, freeze=freeze)
+        reached = TRIGGERS[step.when.kind].wait(self._run, step, later=later, freeze=freeze)
         current = self._run.observer.current()
         # Of several queries at once it is not known whose batch it was.
-        if hit.batch is None and len(current) == 1 and current[0].ends:
-            hit.batch = max(current[0].ends)
-        return hit
+        if reached.batch is None and len(current) == 1 and current[0].ends:
+            reached.batch = max(current[0].ends)
+        return reached
 
 
 def _told(failure: BaseException) -> str:

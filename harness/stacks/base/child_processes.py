@@ -21,7 +21,7 @@ class Part(Protocol):
     """What is asked of a server as of what runs the drivers."""
 
     def check(self) -> None:
-        """Raise StackError if it is dead that no fault hit."""
+        """Raise StackError if it is dead that no fault struck."""
 
     def close(self) -> None:
         """Give back what is ours."""
@@ -90,7 +90,7 @@ class ChildProcessesStack(StartingStack):
         return [*self._started.values(), *self._kept()]
 
     def health(self) -> None:
-        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
+        """Raise StackError, naming the part and its log's last lines, if a part died that no fault struck."""
         self._up().guard()
         for part in self._parts():
             part.check()

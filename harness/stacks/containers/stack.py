@@ -152,7 +152,7 @@ class ContainersStack(StartingStack):
         return {each for each in found if each is not None}
 
     def health(self) -> None:
-        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
+        """Raise StackError, naming the part and its log's last lines, if a part died that no fault struck."""
         self._up().guard()
         for server in self._started.values():
             server.check()

@@ -16,7 +16,7 @@ from harness.stacks.addresses import Where, unnamed
 
 
 class External:
-    """Only the drivers are ours to hit, and its other users are not to be disturbed by several runs at once."""
+    """Only the drivers are ours to strike, and its other users are not to be disturbed by several runs at once."""
 
     about = About(
         name="external",

@@ -36,7 +36,7 @@ MASTER = 7077
 
 
 class ExternalStack(LastingStack):
-    """A cluster that is not ours: faults hit the drivers alone."""
+    """A cluster that is not ours: faults strike the drivers alone."""
 
     name = "external"
 

@@ -191,7 +191,7 @@ class SharedStack(LastingStack, ProcessesStack):
         self._joined = False
 
     def health(self) -> None:
-        """Raise StackError, naming the part and its log's last lines, if a part died that no fault hit."""
+        """Raise StackError, naming the part and its log's last lines, if a part died that no fault struck."""
         if self._leaving:
             raise StackError("this command is leaving the stack that is up")
         super().health()

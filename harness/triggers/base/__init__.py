@@ -9,7 +9,7 @@ from math import inf
 from random import Random
 from typing import Any, Protocol, runtime_checkable
 
-from harness.context import Listing, RunContext, TriggerHit
+from harness.context import Listing, Reached, RunContext
 from harness.errors import WaitError
 from harness.kinds import About, Refusal, Refusals
 from harness.operation import Op, Side
@@ -86,12 +86,12 @@ class TriggerKind(Protocol):
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """Why it can never be met in such a run; nothing if it can."""
 
-    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """Return when it is met: at the batch that `step` names, or `later` ones. With `freeze` the driver's JVM stands
         still then, as far as this trigger can stop it in time. Raises WaitError with the reason once it can no longer
         be met."""
 
-    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+    def agrees(self, trigger: Trigger, reached: Reached, listing: Listing) -> bool:
         """Return whether the checkpoint agrees that the batch is where the trigger says."""
 
 
@@ -135,7 +135,7 @@ class Releases(Protocol):
     """A trigger that leaves something to be undone."""
 
     def release(self, run: RunContext, trigger: Trigger) -> None:
-        """Undo it, once the fault has hit."""
+        """Undo it, once the fault was injected."""
 
 
 def wait_until(run: RunContext, trigger: Trigger, look: Callable[[], bool]) -> None:

@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.context import Listing, RunContext, TriggerHit, running
+from harness.context import Listing, Reached, RunContext, running
 from harness.hosts import signals
 from harness.kinds import Refusal, Refusals
 from harness.scenario import Step, Trigger, Victim
 from harness.triggers.base import Planned, wait_until
 
 
-def wait_for_work(run: RunContext, step: Step, met: Callable[[], bool], *, freeze: bool) -> TriggerHit:
+def wait_for_work(run: RunContext, step: Step, met: Callable[[], bool], *, freeze: bool) -> Reached:
     """Return when `met` is true, the batch that the step names was planned, and a query has one with records in flight.
     Raises WaitError once that cannot come."""
     when = step.when
     wait_until(run, when, met)
     if when.batch is not None:
         wait_until(run, when, lambda: _newest(run, when) >= (when.batch or 0))
-    # A driver that has just been born, or waits for its restart, has nothing in flight: to kill it would hit nothing.
+    # A driver that has just been born, or waits for its restart, has nothing in flight: to kill it would strike
+    # nothing.
     wait_until(run, when, run.has_progress)
-    hit = TriggerHit(when.batch, before=run.observer.listing())
+    reached = Reached(when.batch, before=run.observer.listing())
     if run.observer.folder() is not None:
         # Nor has one between two batches.
-        wait_until(run, when, lambda: _caught(run, when, hit, freeze=freeze))
-    return hit
+        wait_until(run, when, lambda: _caught(run, when, reached, freeze=freeze))
+    return reached
 
 
-def works(hit: TriggerHit, listing: Listing) -> bool:
+def works(reached: Reached, listing: Listing) -> bool:
     """Return whether the batch that was in flight is still planned and not committed."""
-    return hit.folder is None or running(hit.batch, listing)
+    return reached.folder is None or running(reached.batch, listing)
 
 
 def blind(trigger: Trigger, planned: Planned) -> Refusals:
@@ -48,17 +49,17 @@ def _newest(run: RunContext, when: Trigger) -> int:
     return max((batch for listing in listings for batch in listing.get("offsets", ())), default=-1)
 
 
-def _caught(run: RunContext, when: Trigger, hit: TriggerHit, *, freeze: bool) -> bool:
+def _caught(run: RunContext, when: Trigger, reached: Reached, *, freeze: bool) -> bool:
     """Return whether one of our queries, or the one that is named, has a batch with records in flight. Then the JVM is
-    frozen where the fault allows it, and `hit` says which batch of which query."""
+    frozen where the fault allows it, and `reached` says which batch of which query."""
     for folder in run.observer.folders(when.query):
         if _busy(run, folder) is None:
             continue
         frozen = signals.freeze(run.supervisor.processes(Victim.JVM) if freeze else [])
         batch = _busy(run, folder, still=bool(frozen))
         if batch is not None and not run.observer.took_nothing(folder, batch):
-            hit.batch, hit.folder, hit.frozen = batch, folder, frozen
-            hit.before = run.observer.settled(folder) if frozen else run.observer.listing(folder)
+            reached.batch, reached.folder, reached.frozen = batch, folder, frozen
+            reached.before = run.observer.settled(folder) if frozen else run.observer.listing(folder)
             return True
         signals.thaw(frozen)
     return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from harness.context import HeldOperation, Listing, RunContext, TriggerHit, running
+from harness.context import HeldOperation, Listing, Reached, RunContext, running
 from harness.errors import WaitError
 from harness.kinds import About, Refusal, Refusals
 from harness.operation import Op, Operation, Side
@@ -39,25 +39,25 @@ class HoldsOperation(ABC):
         if not planned.checkpoint or planned.by_time:
             yield Refusal(self.about.name, "never comes: no checkpoint of Structured Streaming is written")
 
-    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """The thread is held, so there is time to look."""
         when = step.when
 
-        def held(lowest: int) -> TriggerHit:
+        def held(lowest: int) -> Reached:
             found = _held(run, when, self.meant(when), lowest)
-            return TriggerHit(found.operation.batch, folder=found.operation.folder, operation=found)
+            return Reached(found.operation.batch, folder=found.operation.folder, operation=found)
 
         return first(run, held, (when.batch or 0) + later, freeze=freeze)
 
-    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+    def agrees(self, trigger: Trigger, reached: Reached, listing: Listing) -> bool:
         """By the file that is there after its rename, and not before; by the batch, where it is a file of neither
         log."""
-        if hit.operation is None or hit.batch is None:
+        if reached.operation is None or reached.batch is None:
             return False
-        done = hit.operation.operation
+        done = reached.operation.operation
         if done.log not in NUMBERED:
-            return running(hit.batch, listing) or done.log == "sources"
-        return (hit.batch in listing.get(done.log, ())) is ((done.op, done.side) in THERE)
+            return running(reached.batch, listing) or done.log == "sources"
+        return (reached.batch in listing.get(done.log, ())) is ((done.op, done.side) in THERE)
 
 
 def _held(run: RunContext, when: Trigger, meant: Meant, lowest: int) -> HeldOperation:

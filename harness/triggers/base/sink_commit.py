@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from harness.context import Listing, RunContext, SinkCommit, TriggerHit, running
+from harness.context import Listing, Reached, RunContext, SinkCommit, running
 from harness.errors import WaitError
 from harness.hosts import signals
 from harness.scenario import COMMITTING, Step, Trigger, Victim
@@ -18,10 +18,10 @@ from harness.stack import Process
 from harness.triggers.base import wait_until
 
 
-def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
+def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
     """Met in the thread that watches the sink: the JVM is stopped there first, and looked at afterwards. Raises
     WaitError once it cannot come."""
-    when, met, hit = step.when, threading.Event(), TriggerHit(None)
+    when, met, reached = step.when, threading.Event(), Reached(None)
     lowest = (when.batch or 0) + later
     jvms: list[Process] = []
 
@@ -34,18 +34,18 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
                 meet(commit)
 
     def meet(commit: SinkCommit) -> None:
-        hit.frozen = signals.freeze(jvms)
+        reached.frozen = signals.freeze(jvms)
         try:
             found = _at_work(run, when, lowest, commit.query)
         except BaseException:
-            signals.thaw(hit.frozen)
+            signals.thaw(reached.frozen)
             raise
         if found is None:
-            signals.thaw(hit.frozen)
+            signals.thaw(reached.frozen)
             return
-        hit.folder, hit.batch, hit.commit, hit.late = *found, commit, True
-        seen = run.observer.settled(hit.folder) if hit.frozen else run.observer.listing(hit.folder)
-        hit.before = hit.with_sink(seen)
+        reached.folder, reached.batch, reached.commit, reached.late = *found, commit, True
+        seen = run.observer.settled(reached.folder) if reached.frozen else run.observer.listing(reached.folder)
+        reached.before = reached.with_sink(seen)
         met.set()
 
     def look() -> bool:
@@ -63,14 +63,14 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
         with run.commits.armed(hook, first=first):
             wait_until(run, when, look)
     except WaitError:
-        signals.thaw(hit.frozen)
+        signals.thaw(reached.frozen)
         raise
-    return hit
+    return reached
 
 
-def committing(hit: TriggerHit, listing: Listing) -> bool:
+def committing(reached: Reached, listing: Listing) -> bool:
     """Return whether the batch is planned, and its sink's commit is still being written."""
-    return running(hit.batch, listing) and hit.batch in listing.get(COMMITTING, ())
+    return running(reached.batch, listing) and reached.batch in listing.get(COMMITTING, ())
 
 
 def _at_work(run: RunContext, when: Trigger, lowest: int, query: str | None) -> tuple[Path, int] | None:

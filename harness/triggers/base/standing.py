@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.hosts import signals
 from harness.scenario import Victim
 
 
-def first(run: RunContext, held: Callable[[int], TriggerHit], lowest: int, *, freeze: bool) -> TriggerHit:
+def first(run: RunContext, held: Callable[[int], Reached], lowest: int, *, freeze: bool) -> Reached:
     """Return where the first batch from `lowest` on stands that has records, with the JVM stopped if that is wanted.
     `held` waits for one of a batch from the given one on. Raises what that does."""
     while True:
-        hit = held(lowest)
+        reached = held(lowest)
         try:
-            if met(run, hit, freeze=freeze):
-                return hit
+            if met(run, reached, freeze=freeze):
+                return reached
         except BaseException:
-            run.release(hit)
+            run.release(reached)
             raise
-        run.release(hit)
-        assert hit.batch is not None
-        lowest = hit.batch + 1
+        run.release(reached)
+        assert reached.batch is not None
+        lowest = reached.batch + 1
 
 
-def met(run: RunContext, hit: TriggerHit, *, freeze: bool) -> bool:
-    """Return whether the batch has records: then `hit` says where it stands, with the JVM stopped if that is wanted."""
-    assert hit.folder is not None
-    if run.observer.took_nothing(hit.folder, hit.batch or 0):
+def met(run: RunContext, reached: Reached, *, freeze: bool) -> bool:
+    """Return whether the batch has records: then `reached` says where it stands, with the JVM stopped if that is
+    wanted."""
+    assert reached.folder is not None
+    if run.observer.took_nothing(reached.folder, reached.batch or 0):
         return False
-    hit.frozen = signals.freeze(run.supervisor.processes(Victim.JVM) if freeze else [])
-    hit.before = run.observer.settled(hit.folder) if hit.frozen else run.observer.listing(hit.folder)
+    reached.frozen = signals.freeze(run.supervisor.processes(Victim.JVM) if freeze else [])
+    reached.before = run.observer.settled(reached.folder) if reached.frozen else run.observer.listing(reached.folder)
     return True

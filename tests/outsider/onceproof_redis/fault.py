@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, NoOptions, Proof
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -28,7 +28,7 @@ class RestartRedis:
         """At any moment."""
         return iter(())
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Kill it, and wait until the next one answers."""
         server = run.stack.servers.get("redis")
         if not isinstance(server, RedisProcess):

@@ -7,7 +7,7 @@ from typing import Any
 
 import redis
 
-from harness.context import Listing, RunContext, TriggerHit
+from harness.context import Listing, Reached, RunContext
 from harness.errors import StackError
 from harness.fields import values as v
 from harness.kinds import About, Refusals
@@ -40,17 +40,17 @@ class RedisRows:
         """It may come at any time."""
         return iter(())
 
-    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> TriggerHit:
-        """Asked again and again. While it counts, and from the hit on, the server keeps all writes waiting."""
+    def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
+        """Asked again and again. While it counts, and from the injection on, the server keeps all writes waiting."""
         at: Prefix = run.own.part("redis").at
         wanted = int(step.when.value or 0)
         wait_until(run, step.when, lambda: reached(at, wanted))
         folder = run.observer.folder()
         listing = run.observer.listing(folder)
         newest = max(listing.get("offsets", ()), default=None)
-        return TriggerHit(newest, folder=folder, before=listing)
+        return Reached(newest, folder=folder, before=listing)
 
-    def agrees(self, trigger: Trigger, hit: TriggerHit, listing: Listing) -> bool:
+    def agrees(self, trigger: Trigger, reached: Reached, listing: Listing) -> bool:
         """The count only grows."""
         return True
 

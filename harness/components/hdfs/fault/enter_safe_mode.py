@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, killing, lasting
 from harness.faults.base.outage import everyone, go_on
 from harness.hosts import signals
@@ -41,19 +41,19 @@ class EnterSafeMode:
         """At any trigger."""
         return lasting.refusals(fault, planned)
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Enter it with everybody stopped, let them go on, leave it."""
         server, for_s, driver = run.stack.servers.get("hdfs"), lasting.lasts_s(step.do), run.supervisor.driver
         if not isinstance(server, HasSafeMode):
             return Injection(signalled={}, note="the stack has no HDFS of its own")
-        hit.frozen += signals.freeze(everyone(run))
+        reached.frozen += signals.freeze(everyone(run))
         # Who was asked to enter it may have entered, whatever the answer was.
         try:
             try:
-                run.look(hit)
+                run.look(reached)
                 server.safe_mode(on=True)
             finally:
-                go_on(run, step, hit)
+                go_on(run, step, reached)
             run.stop.wait(for_s)
         finally:
             server.safe_mode(on=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, NoOptions, killing
 from harness.faults.base.outage import everyone, go_on
 from harness.hosts import signals
@@ -47,20 +47,20 @@ class LoseBlocks:
         """At any trigger, where the sink is not among what is lost."""
         return of_sink(self.about.name, planned)
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Do it with everybody stopped."""
         server, driver = run.stack.servers.get("hdfs"), run.supervisor.driver
         if not isinstance(server, HasBlocks):
             return Injection(signalled={}, note="the stack has no HDFS of its own")
-        hit.frozen += signals.freeze(everyone(run))
+        reached.frozen += signals.freeze(everyone(run))
         try:
             lost = server.blocks(run.own.run_id)
             if not lost:
                 return Injection(signalled={}, note=NONE_THERE)
-            run.look(hit)
+            run.look(reached)
             server.lose_blocks()
         finally:
-            go_on(run, step, hit)
+            go_on(run, step, reached)
         struck = _to_read(run, step) or killing.dies(run, driver)
         return Injection(
             signalled={"datanode": told(lost)},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.components.hdfs.fault.lose_blocks import NONE_THERE, HasBlocks, of_sink, told
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, NoOptions, killing
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -32,7 +32,7 @@ class LoseNode:
         """At any trigger, where the sink is not among what is lost."""
         return of_sink(self.about.name, planned)
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Kill the pipeline, look, and take its blocks before it is started again."""
         server = run.stack.servers.get("hdfs")
         if not isinstance(server, HasBlocks):
@@ -41,10 +41,10 @@ class LoseNode:
         lost = server.blocks(run.own.run_id)
         if not lost:
             return Injection(signalled={}, note=NONE_THERE)
-        done = killing.kill_driver(run, step.do, hit, executors=True)
+        done = killing.kill_driver(run, step.do, reached, executors=True)
         if not done.signalled or done.lived:
             return done
-        run.look(hit)
+        run.look(reached)
         server.lose_blocks()
         return replace(done, signalled={**done.signalled, "datanode": told(lost)}, looked=True, healed=False)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.components.yarn.fault.restart_resourcemanager import KillDaemon
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, killing
 from harness.faults.base.outage import Restartable, go_on
 from harness.hosts import signals
@@ -32,20 +32,20 @@ class KillDriverWithoutResourceManager(KillDaemon):
             example="{when: {point: sink-committed, batch: 3}, do: kill driver without resourcemanager, for: 3s}",
         )
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Kill the one and then the other, look at what is left, bring ResourceManager back."""
         server, driver = self.server(run), run.supervisor.processes()
         if not isinstance(server, Restartable) or not driver:
             return Injection(signalled={})
         # What is in flight stays so until the driver's turn has come.
-        hit.frozen += signals.freeze(driver)
+        reached.frozen += signals.freeze(driver)
         server.stop()
         try:
-            done = killing.kill_driver(run, step.do, hit)
+            done = killing.kill_driver(run, step.do, reached)
             if done.signalled:
-                run.look(hit)
+                run.look(reached)
             # The executors end as they do after any driver.
-            go_on(run, step, hit)
+            go_on(run, step, reached)
             words = self.meanwhile(run, step, server)
         finally:
             server.start()

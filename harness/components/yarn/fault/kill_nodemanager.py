@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.components.yarn.fault.restart_resourcemanager import KillDaemon
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults.base import Injection, killing
 from harness.kinds import About
 from harness.scenario import Step
@@ -31,10 +31,10 @@ class KillNodeManager(KillDaemon):
             example="{when: {point: batch-planned, batch: 2}, do: kill nodemanager, for: 3s}",
         )
 
-    def inject(self, run: RunContext, step: Step, hit: TriggerHit) -> Injection:
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """As any daemon, and how the attempt ended that was lost with it."""
         driver = run.supervisor.driver
-        done = super().inject(run, step, hit)
+        done = super().inject(run, step, reached)
         if driver is None or not done.signalled:
             return done
         return replace(done, driver_status=run.supervisor.ending(driver.number, within_s=0.0))

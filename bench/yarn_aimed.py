@@ -1,15 +1,15 @@
-"""How surely each place of a batch is hit on YARN: an append and an upsert, ten kills of ApplicationMaster in a run, at
-one place each, numbered as in docs/crash-points.md.
+"""How surely each place of a batch is struck on YARN: an append and an upsert, ten kills of ApplicationMaster in a run,
+at one place each, numbered as in docs/crash-points.md.
 
-    PYTHONPATH=. .venv/bin/python bench/yarn_hits.py [--only PROGRAM:PLACE]... [--record FILE] [ARGS...]
+    PYTHONPATH=. .venv/bin/python bench/yarn_aimed.py [--only PROGRAM:PLACE]... [--record FILE] [ARGS...]
 
 Each program and place is a run of its own, on a stack of its own; ARGS are those of `onceproof run`. What it came to
-becomes a line of bench/records/yarn-hits.txt, with its commit. Those that have their ten hits of this commit there are
-left out, unless `--only` names them: the bench can be ended at any time, and goes on there.
+becomes a line of bench/records/yarn-aimed.txt, with its commit. Those that have their ten kills of this commit
+there are left out, unless `--only` names them: the bench can be ended at any time, and goes on there.
 
-A hit counts if its evidence shows the place that was aimed at: the checkpoint after the kill, and the sink in the
-snapshot. It is *elsewhere* if they show another one, and a miss if the driver was not killed. Exit code 1 if hits are
-lacking, or a verdict is not the predicted one.
+An injection counts if its evidence shows the place that was aimed at: the checkpoint after the kill, and the sink in
+the snapshot. It is *elsewhere* if they show another one, and a miss if the driver was not killed. Exit code 1 if
+kills are lacking, or a verdict is not the predicted one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from harness import history
 from harness.judge.exposure import PLANNED, WRITING, WRITTEN
 
 ROOT = Path(__file__).parents[1]
-RECORD = Path("bench", "records", "yarn-hits.txt")
+RECORD = Path("bench", "records", "yarn-aimed.txt")
 PROGRAMS = ("append", "upsert")
 KILLS = 10
 BATCHES = range(2, 2 + 2 * KILLS, 2)
@@ -69,7 +69,7 @@ EXPECTED = {
 
 
 class Aim(NamedTuple):
-    """What one run hits ten times."""
+    """What one run kills ten times."""
 
     program: str
     place: str
@@ -89,12 +89,12 @@ AIMS = {str(aim): aim for aim in (Aim(*each) for each in product(PROGRAMS, PLACE
 class Tally(NamedTuple):
     """How the kills of a run, or of several, went."""
 
-    hits: int = 0
+    right: int = 0
     misses: int = 0
     elsewhere: int = 0
 
     def __str__(self) -> str:
-        return f"{self.hits} hits, {self.misses} misses, {self.elsewhere} elsewhere"
+        return f"{self.right} in place, {self.misses} misses, {self.elsewhere} elsewhere"
 
     def plus(self, other: Tally) -> Tally:
         """Both together."""
@@ -112,7 +112,7 @@ class Told(NamedTuple):
 
 LINE = re.compile(
     r", commit (?P<commit>[0-9a-f]+(?: with changes)?), (?P<aim>\w+:W\d): "
-    r"(?P<hits>\d+) hits, (?P<misses>\d+) misses, (?P<elsewhere>\d+) elsewhere; .*, (?P<wrong>not )?as predicted; "
+    r"(?P<right>\d+) in place, (?P<misses>\d+) misses, (?P<elsewhere>\d+) elsewhere; .*, (?P<wrong>not )?as predicted; "
 )
 
 
@@ -178,7 +178,7 @@ def scenario(aim: Aim) -> str:
 def play(aim: Aim, handed_on: Sequence[str]) -> tuple[Mapping[str, Any] | None, int]:
     """Do the run: its entry in the summary, None if there is none, and how many tries came too late and were followed
     by another one."""
-    with TemporaryDirectory(prefix="onceproof-yarn-hits-", dir=ROOT / "scenarios") as folder:
+    with TemporaryDirectory(prefix="onceproof-yarn-aimed-", dir=ROOT / "scenarios") as folder:
         path = Path(folder) / f"{aim.program}-{aim.place}.yaml"
         path.write_text(scenario(aim), encoding="utf-8")
         # One of its own: a command that is refused must not leave the summary of another suite to be read.
@@ -202,10 +202,10 @@ def play(aim: Aim, handed_on: Sequence[str]) -> tuple[Mapping[str, Any] | None, 
 
 def tally(place: str, run: Mapping[str, Any], late: int) -> Tally:
     """How the kills of a run went, of its entry in the summary."""
-    hits = [number for number, fault in enumerate(run["faults"], 1) if fault["hit"]]
-    seen = [shown(run["faults"][number - 1], _points(run, number)) for number in hits]
+    injected = [number for number, fault in enumerate(run["faults"], 1) if fault["injected"]]
+    seen = [shown(run["faults"][number - 1], _points(run, number)) for number in injected]
     right = seen.count(place)
-    return Tally(right, late + len(run["faults"]) - len(hits), len(hits) - right)
+    return Tally(right, late + len(run["faults"]) - len(injected), len(injected) - right)
 
 
 def _points(run: Mapping[str, Any], number: int) -> set[str]:
@@ -213,7 +213,8 @@ def _points(run: Mapping[str, Any], number: int) -> set[str]:
 
 
 def shown(fault: Mapping[str, Any], points: Collection[str]) -> str:
-    """Which place of a batch the evidence of a hit shows, where the sink stood at these `points`; empty if none."""
+    """Which place of a batch the evidence of an injection shows, where the sink stood at these `points`; empty if
+    none."""
     after, batch = fault["evidence"].get("checkpoint_after", {}), fault["batch"]
     if batch in after.get("commits", ()):
         return COMMITTED
@@ -240,15 +241,15 @@ def read(record: Path) -> list[Told]:
 
 
 def _told(found: re.Match[str]) -> Told:
-    counts = Tally(*(int(found[name]) for name in ("hits", "misses", "elsewhere")))
+    counts = Tally(*(int(found[name]) for name in ("right", "misses", "elsewhere")))
     return Told(found["commit"], found["aim"], counts, not found["wrong"])
 
 
 def finished(told: Iterable[Told], now: str) -> set[str]:
-    """The aims that have their hits of this commit, and no verdict that was not predicted."""
+    """The aims that have their kills of this commit, and no verdict that was not predicted."""
     own = [each for each in told if each.commit == now]
     wrong = {each.aim for each in own if not each.predicted}
-    return {aim for aim in AIMS if _total(own, aim).hits >= KILLS} - wrong
+    return {aim for aim in AIMS if _total(own, aim).right >= KILLS} - wrong
 
 
 def table(told: Iterable[Told], now: str) -> Iterator[str]:

@@ -15,19 +15,19 @@ from harness.scenario import Scenario
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 DROPPED = "nothing of it had been sent on, and it was dropped: its driver is dead"
-HITS = ("s3/checkpoint_append_delete_held", "azure/checkpoint_append_delete_held")
+INJECTED = ("s3/checkpoint_append_delete_held", "azure/checkpoint_append_delete_held")
 
 
 @pytest.mark.stack
 @pytest.mark.prove
-@pytest.mark.parametrize("name", HITS)
+@pytest.mark.parametrize("name", INJECTED)
 def test_what_is_held_is_never_done_and_the_evidence_says_what_is_left(
     name: str, run_scenario: Callable[[Scenario], Result]
 ) -> None:
     verdict = run_scenario(load(SCENARIOS / f"{name}.yaml")).verdict
     assert verdict.as_expected, (verdict.word, verdict.kinds(), verdict.reasons)
     (step,) = verdict.steps
-    assert step.hit and step.evidence.driver_status == -signal.SIGKILL
+    assert step.injected and step.evidence.driver_status == -signal.SIGKILL
     note = step.evidence.note.replace(f".{step.batch}.", ".N.")
     note = re.sub(rf"commits/{step.batch}\b", "commits/N", note)
     assert re.search(

@@ -1,10 +1,10 @@
-"""Kills that hit nothing, made to look like hits: trigger, crash point and evidence of each step are overruled, so that
-only what the snapshots show is left to tell.
+"""Kills that strike nothing, made to look as if they did: trigger, crash point and evidence of each step are overruled,
+so that only what the snapshots show is left to tell.
 
     with nothing(): ...         every process is spared
     with idle(): ...            the driver is killed once all that was sent is committed
     with empty(): ...           it is killed in a batch without a record
-    filtered_out(scenario)      the hit batches put nothing into the sinks that are judged
+    filtered_out(scenario)      the struck batches put nothing into the sinks that are judged
 
 A verdict of *held* under any of them would be a false one. `BROKEN` has the programs that may be violated all the same.
 """
@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from harness.context import RunContext, TriggerHit
+from harness.context import Reached, RunContext
 from harness.faults import fault, kill_executor
 from harness.faults.base import Injection, killing
 from harness.hosts import signals
@@ -40,7 +40,7 @@ FIRST = {
     "access_logs": "event_time < timestamp '2026-07-30 14:01:00'",
     "replay": "month = 1 and day = 1",
 }
-"""What only the first records pass, which no step of the proving suite hits."""
+"""What only the first records pass, which no step of the proving suite strikes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ def nothing() -> Iterator[None]:
 def idle() -> Iterator[None]:
     """Each step waits until everything is committed and the sinks stand still, and kills then."""
 
-    def wait(self: Schedule, step: Step, later: int) -> TriggerHit:
+    def wait(self: Schedule, step: Step, later: int) -> Reached:
         run, seen = self._run, [("", monotonic())]
 
         def rests() -> bool:
@@ -111,7 +111,7 @@ def idle() -> Iterator[None]:
             run, step.when, lambda: bool(run.sent()) and not run.in_flight() and run.supervisor.alive and rests()
         )
         folder = run.observer.folder()
-        return TriggerHit(run.observer.newest_batch(), folder=folder, before=run.observer.listing(folder))
+        return Reached(run.observer.newest_batch(), folder=folder, before=run.observer.listing(folder))
 
     with ExitStack() as stack:
         stack.enter_context(patch.object(Schedule, "_wait", wait))
@@ -122,7 +122,7 @@ def idle() -> Iterator[None]:
 
 @contextmanager
 def empty() -> Iterator[None]:
-    """The first batch is planned before the first record is sent, and that one is hit."""
+    """The first batch is planned before the first record is sent, and that one is struck."""
     started = feed.Feeder.start
 
     def start(self: feed.Feeder) -> None:
@@ -162,7 +162,7 @@ def _unhurried() -> Iterator[None]:
 
 
 def _believed(stack: ExitStack) -> None:
-    """Every step is taken for a hit."""
+    """Every step is taken for an injection."""
     stack.enter_context(patch.object(evidence, "agrees", lambda *_: True))
     stack.enter_context(patch.object(evidence, "missed", lambda *_: ""))
     stack.enter_context(patch.object(evidence, "proved", lambda *_: True))
@@ -179,8 +179,8 @@ def in_the_first_batch(scenario: Scenario) -> Scenario:
 
 
 def filtered_out(scenario: Scenario) -> Scenario:
-    """The same program; judged is only what the first records did, and hit is a batch that has none of them. Rows
-    cannot be counted in the queries that the sinks are then: the batch is hit when its sink is committed."""
+    """The same program; judged is only what the first records did, and struck is a batch that has none of them. Rows
+    cannot be counted in the queries that the sinks are then: the batch is struck when its sink is committed."""
     schedule = tuple(_uncounted(step) for step in scenario.schedule)
     if scenario.input.workload == "access_logs":
         # Some lines come half a minute late.

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from bench import yarn_hits
-from bench.yarn_hits import AIMS, KILLS, Aim, Tally, finished, line, read, shown, table, tally
+from bench import yarn_aimed
+from bench.yarn_aimed import AIMS, KILLS, Aim, Tally, finished, line, read, shown, table, tally
 from harness.components.yarn import policy
 from harness.judge.exposure import PLANNED, WRITING, WRITTEN
 from harness.load import load
@@ -32,9 +32,11 @@ def listing(batch: int, place: str) -> dict[str, tuple[int, ...]]:
     return {"offsets": tuple(range(batch + 1)), "commits": commits, "begun": begun}
 
 
-def killed(batch: int, place: str, *, hit: bool = True) -> StepOutcome:
+def killed(batch: int, place: str, *, injected: bool = True) -> StepOutcome:
     evidence = Evidence(signalled={"driver": "SIGKILL"}, checkpoint_after=listing(batch, place))
-    return StepOutcome(name="kill driver", point="failpoint sink-written", batch=batch, hit=hit, evidence=evidence)
+    return StepOutcome(
+        name="kill driver", point="failpoint sink-written", batch=batch, injected=injected, evidence=evidence
+    )
 
 
 def exposure(step: int, point: str, harm: Harm = Harm.REPETITION) -> Exposure:
@@ -42,8 +44,8 @@ def exposure(step: int, point: str, harm: Harm = Harm.REPETITION) -> Exposure:
 
 
 def run(*places: str, word: Word = Word.HELD, as_expected: bool = True) -> dict[str, Any]:
-    """The entry of a run in a summary, as a summary has it, of so many kills; `""` is one that did not hit."""
-    steps = tuple(killed(2 + number, place or "W8", hit=bool(place)) for number, place in enumerate(places))
+    """The entry of a run in a summary, as a summary has it, of so many kills; `""` is one that was not injected."""
+    steps = tuple(killed(2 + number, place or "W8", injected=bool(place)) for number, place in enumerate(places))
     exposures = [exposure(number, POINTS[place]) for number, place in enumerate(places, 1) if place in POINTS]
     # In the middle of a batch both harms are exposed.
     exposures += [exposure(at.step, at.point, Harm.LOSS) for at in exposures if at.point == WRITING]
@@ -60,7 +62,7 @@ def aim(request: pytest.FixtureRequest) -> Aim:
 
 @pytest.fixture
 def scenario(copied: Path, aim: Aim) -> Scenario:
-    copied.write_text(yarn_hits.scenario(aim), encoding="utf-8")
+    copied.write_text(yarn_aimed.scenario(aim), encoding="utf-8")
     return load(copied, queries=True)
 
 
@@ -78,13 +80,13 @@ def test_each_scenario_expects_what_is_predicted(scenario: Scenario, aim: Aim) -
 
 
 def test_where_no_file_tells_of_a_place_the_program_names_it(scenario: Scenario, aim: Aim) -> None:
-    program = (yarn_hits.ROOT / scenario.pipeline.entry).read_text(encoding="utf-8")
+    program = (yarn_aimed.ROOT / scenario.pipeline.entry).read_text(encoding="utf-8")
     named = {step.when.value for step in scenario.schedule if step.when.kind == "failpoint"}
     assert bool(named) is (aim.place == "W6")
     assert all(f'failpoint.reach("{name}", batch=number)' in program for name in named)
 
 
-@pytest.mark.parametrize("place", yarn_hits.PLACES)
+@pytest.mark.parametrize("place", yarn_aimed.PLACES)
 def test_a_kill_s_evidence_shows_its_place_and_no_other(place: str) -> None:
     entry = run(place)
     assert shown(entry["faults"][0], {each["point"] for each in entry["exposures"]}) == place
@@ -106,19 +108,19 @@ def test_evidence_that_shows_nothing_proves_no_place(changed: Mapping[str, Any],
     assert shown({"batch": 2, "evidence": {}}, points) == ""
 
 
-def test_a_kill_elsewhere_is_no_hit_and_a_late_try_is_a_miss() -> None:
-    assert tally("W6", run("W6", "W6", "W7", "", "W6"), 2) == Tally(hits=3, misses=3, elsewhere=1)
-    assert tally("W7", run("W6", "W7"), 0) == Tally(hits=1, elsewhere=1)
-    assert tally("W3", run("W3", "W2"), 0) == Tally(hits=1, elsewhere=1)
+def test_a_kill_elsewhere_is_no_injection_and_a_late_try_is_a_miss() -> None:
+    assert tally("W6", run("W6", "W6", "W7", "", "W6"), 2) == Tally(right=3, misses=3, elsewhere=1)
+    assert tally("W7", run("W6", "W7"), 0) == Tally(right=1, elsewhere=1)
+    assert tally("W3", run("W3", "W2"), 0) == Tally(right=1, elsewhere=1)
 
 
-def test_a_run_that_came_to_nothing_has_no_hits() -> None:
+def test_a_run_that_came_to_nothing_has_no_injections() -> None:
     assert tally("W6", summary.entry(summary.Run(scenario="a", verdict=summary.error("no Java"))), 0) == Tally()
 
 
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
-    return tmp_path / "hits.txt"
+    return tmp_path / "kills.txt"
 
 
 def kept(record: Path, *runs: tuple[dict[str, Any], int, str]) -> None:
@@ -131,14 +133,14 @@ def test_a_line_of_the_record_is_read_as_it_was_written(record: Path) -> None:
     entry["findings"] = {"duplicated": 998, "lost": 1}
     kept(record, (entry, 1, f"{NOW} with changes"))
     assert record.read_text(encoding="utf-8").splitlines()[1] == (
-        f"2026-11-28 03:10 UTC, commit {NOW} with changes, append:W6: 1 hits, 1 misses, 1 elsewhere; "
+        f"2026-11-28 03:10 UTC, commit {NOW} with changes, append:W6: 1 in place, 1 misses, 1 elsewhere; "
         "violated: 998 duplicated, 1 lost, as predicted; 214 s"
     )
     (told,) = read(record)
     assert (told.commit, told.aim, told.tally, told.predicted) == (f"{NOW} with changes", str(W6), Tally(1, 1, 1), True)
 
 
-def test_the_bench_goes_on_with_what_lacks_hits_of_this_commit(record: Path) -> None:
+def test_the_bench_goes_on_with_what_lacks_injections_of_this_commit(record: Path) -> None:
     ten, six = run(*["W6"] * 10), run(*["W6"] * 6)
     assert finished(read(record), NOW) == set()
     kept(record, (ten, 0, NOW))
@@ -154,7 +156,7 @@ def test_a_verdict_that_was_not_predicted_is_never_done(record: Path) -> None:
     kept(record, (run(*["W6"] * 10, as_expected=False), 0, NOW), (run(*["W6"] * 10), 0, NOW))
     assert [each.predicted for each in read(record)] == [False, True]
     assert finished(read(record), NOW) == set()
-    assert f"{W6} (sink committed, commits/N not begun): 20 hits, 0 misses, 0 elsewhere, not as predicted" in table(
+    assert f"{W6} (sink committed, commits/N not begun): 20 in place, 0 misses, 0 elsewhere, not as predicted" in table(
         read(record), NOW
     )
 
@@ -163,18 +165,18 @@ def test_the_table_counts_the_misses_of_this_commit(record: Path) -> None:
     kept(record, (run(*["W6"] * 6), 2, NOW), (run(*["W6"] * 6), 1, NOW), (run("W6"), 7, "98765432"))
     told = list(table(read(record), NOW))
     assert len(told) == 1 + len(AIMS)
-    assert "append:W6 (sink committed, commits/N not begun): 12 hits, 3 misses, 0 elsewhere, as predicted" in told
+    assert "append:W6 (sink committed, commits/N not begun): 12 in place, 3 misses, 0 elsewhere, as predicted" in told
     assert "upsert:W7 (commits/N being written): no run" in told
 
 
 def test_the_command_line_takes_what_it_knows_and_hands_on_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
-    options, handed_on = yarn_hits.asked(["--only", "append:W6", "--seed", "7", "--only", "upsert:W2"])
+    options, handed_on = yarn_aimed.asked(["--only", "append:W6", "--seed", "7", "--only", "upsert:W2"])
     assert (options.only, handed_on) == ([W6, AIMS["upsert:W2"]], ["--seed", "7"])
     with pytest.raises(SystemExit):
-        yarn_hits.asked(["--only", "append:W5"])
+        yarn_aimed.asked(["--only", "append:W5"])
     assert "append:W5" in capsys.readouterr().err
 
 
 def test_the_lines_that_are_kept_are_those_of_runs() -> None:
     """The record may have lines of an earlier form, which count for no commit."""
-    assert all(each.aim in AIMS for each in read(yarn_hits.ROOT / yarn_hits.RECORD))
+    assert all(each.aim in AIMS for each in read(yarn_aimed.ROOT / yarn_aimed.RECORD))
