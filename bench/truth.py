@@ -3,7 +3,7 @@ judge; whether a harm was exposed, or would have shown, is taken from the verdic
 
 A repaired twin is never violated. A broken one must be where its sink holds more (repetition) or less (loss) than what
 is committed comes to: that will be processed again, or never. With the harm only exposed (an open transaction, an
-orphan) it may be; else it never is. Held needs a exposure that shows and that the guarantee forbids, untested none or a
+zombie) it may be; else it never is. Held needs a exposure that shows and that the guarantee forbids, untested none or a
 step that missed; inconclusive and error are wrong. A violation has to name the fault at which the snapshots
 show the harm.
 """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.hosts.images import Image
     from harness.hosts.processes import ProcessHost
     from harness.remote import RemoteFolder
-    from harness.remote.relay.commits import Commits
+    from harness.remote.proxy.commits import Commits
     from harness.session.session import Session
 
 
@@ -307,7 +307,7 @@ class StandsFor(Protocol):
 @runtime_checkable
 class ShowsCommits(Protocol):
     """Keeps checkpoints, and the requests by which they are committed can be seen on their way and held: a
-    part that is asked for it (`{"relay": True}`) is reached through a relay."""
+    part that is asked for it (`{"proxy": True}`) is reached through a proxy."""
 
     def commits(self, own: Resources) -> Commits | None:
         """What sees them; None for a part that was not asked for it."""

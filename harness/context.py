@@ -16,7 +16,7 @@ from typing import Protocol
 from harness.history import History
 from harness.hosts import signals
 from harness.operation import Operation
-from harness.remote.relay.commits import HeldRequest, Part, Wanted
+from harness.remote.proxy.commits import HeldRequest, Part, Wanted
 from harness.resources import RunResources
 from harness.scenario import COMMITTING, CrashPoint, Victim
 from harness.snapshot import QueryState
@@ -206,13 +206,13 @@ class SinkCommits(Protocol):
 
 
 class Commits(Protocol):
-    """The requests by which batches are planned and committed on a server: `harness.remote.relay.commits`."""
+    """The requests by which batches are planned and committed on a server: `harness.remote.proxy.commits`."""
 
     def armed(self, part: Part, wanted: Wanted) -> AbstractContextManager[Callable[[], HeldRequest | None]]:
         """Hold the first such request; what is given tells which it is, None before."""
 
 
-class Tripwire(Protocol):
+class RowBreakpoint(Protocol):
     """Counts the rows that a sink is handed, and holds their writer: such as the sink `postgres` does."""
 
     def rows(self) -> int:
@@ -263,17 +263,17 @@ class RunContext:
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
     `has_progress`: the driver lives and has done something in this attempt; before that there is nothing to strike.
     `commits`: what tells of its sinks' own commits, `requests`: of those that commit in its checkpoint on a server;
-    None where no step asks for them. `feeds`: the folder name of the checkpoint of the query whose rows the tripwire
-    counts, None if that cannot be told. `only_checkpoint`: the component that keeps it, if it is neither the source's
-    nor a sink's; else empty. `began_s`: when the schedule began, by the monotonic clock. `stop` ends every wait of the
-    schedule."""
+    None where no step asks for them. `feeds`: the folder name of the checkpoint of the query whose rows the row
+    breakpoint counts, None if that cannot be told. `only_checkpoint`: the component that keeps it, if it is neither the
+    source's nor a sink's; else empty. `began_s`: when the schedule began, by the monotonic clock. `stop` ends every
+    wait of the schedule."""
 
     stack: Stack
     own: RunResources
     supervisor: Drivers
     observer: Checkpoints
     history: History
-    tripwire: Tripwire | None
+    row_breakpoint: RowBreakpoint | None
     sent: Callable[[], int]
     in_flight: Callable[[], str]
     hopeless: Callable[[], str]
@@ -296,8 +296,8 @@ class RunContext:
         signals.thaw(reached.frozen)
         if reached.operation is not None:
             reached.operation.let_go()
-        if self.tripwire is not None and reached.blocked is not None:
-            self.tripwire.release()
+        if self.row_breakpoint is not None and reached.blocked is not None:
+            self.row_breakpoint.release()
         if reached.request is not None:
             # What a dead driver had asked for is not done after its death.
             driver = self.supervisor.driver

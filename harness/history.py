@@ -59,7 +59,7 @@ class Sent(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptStarted(Event):
-    """The driver was started. Of a restart: `after_s` since the last death, and which `orphans` of it still live.
+    """The driver was started. Of a restart: `after_s` since the last death, and which `zombies` of it still live.
     `names` are the cluster manager's (`application`, `container`), `waited` the seconds of each wait of the launch."""
 
     what = "attempt-started"
@@ -67,7 +67,7 @@ class AttemptStarted(Event):
     log: str = ""
     took_s: float | None = None
     after_s: float | None = None
-    orphans: tuple[str, ...] = ()
+    zombies: tuple[str, ...] = ()
     spark: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     waited: Mapping[str, float] = field(default_factory=dict)

@@ -39,7 +39,7 @@ SLOWEST = """
     azure_account brief cause baseline_runs certain corpus crash_points delta_sink dependencies
     examine explain feed file_source hdfs_faults house iceberg_sink judge judged_updates judged_windows kinds ledger
     load_expected many nightly nightly_command nightly_draw outage page_causes plan plugin producer record_log_source
-    relay remote request_trigger rules rules_corpus s3 session setup side_by_side sink_commits soak socket_source starts
+    proxy remote request_trigger rules rules_corpus s3 session setup side_by_side sink_commits soak socket_source starts
     timeline torn workload yarn_attempts yarn_aimed
 """
 LEFT_OUT = re.compile(r"not \((\w+ or )*slow( or \w+)*\)")

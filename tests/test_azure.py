@@ -94,7 +94,7 @@ def test_what_is_put_is_there_until_its_run_ends(tmp_path: Path) -> None:
         assert room.entries("") == [Entry("offsets", folder=True)]
         assert [entry.name for entry in room.entries("offsets")] == [".0.a b.tmp"]
         assert room.read("nothing") is None
-        # As the connector asks: through the relay, at the one port that it knows.
+        # As the connector asks: through the proxy, at the one port that it knows.
         assert (made.service.port == blob.PORT, emulator().containers()) == (False, [CONTAINER])
         made.drop("r1", [""])
         assert list(made.service.listed(CONTAINER, "", deep=True)) == []

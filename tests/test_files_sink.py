@@ -330,10 +330,10 @@ def test_what_is_not_there_yet_is_missing(own: Own) -> None:
     assert opened(PAYMENTS, {}) is None
 
 
-def test_an_orphan_shows_in_a_listing_and_not_by_the_manifest(own: Own) -> None:
-    first, orphan = payments([("1", "a", "5")]), payments([("2", "b", "6")])
+def test_a_zombie_shows_in_a_listing_and_not_by_the_manifest(own: Own) -> None:
+    first, zombie = payments([("1", "a", "5")]), payments([("2", "b", "6")])
     logged(own, "0", added(write(own, first, "1 %.parquet")))
-    write(own, orphan, "2.parquet")
+    write(own, zombie, "2.parquet")
     assert rows(own, BY_MANIFEST) == [("1", "a", "5")]
     assert rows(own) == [("1", "a", "5"), ("2", "b", "6")]
     assert read(BY_MANIFEST, own).version == "batch 0 of its manifest, 1 files"

@@ -344,7 +344,7 @@ NOTHING = QueryState(checkpoint="checkpoint")
         ((replace(STATE, checkpoint="other"),), False),
         ((), False),
     ],
-    ids=["as it was", "an orphan went on", "a commit less", "a batch less", "none at all", "another", "nobody looked"],
+    ids=["as it was", "a zombie went on", "a commit less", "a batch less", "none at all", "another", "nobody looked"],
 )
 def test_a_second_look_that_shows_less_is_one_at_the_next_attempt(late: tuple[QueryState, ...], wiped: bool) -> None:
     first, second = (injection(*states).at for states in ((STATE,), late))
@@ -394,7 +394,7 @@ FIRST = Snapshot(step=1, moment="injection", attempt=1, at_s=3.0, queries=(STATE
 DONE = replace(STATE, commits=(0, 1), committed={0: 25})
 
 
-def test_the_second_snapshot_says_what_an_orphan_committed_if_it_says_anything() -> None:
+def test_the_second_snapshot_says_what_a_zombie_committed_if_it_says_anything() -> None:
     late = replace(FIRST, moment="restart", queries=(DONE,))
     progressed = Progressed(queries=(QUERY,))
     (found,) = reaches(both(FIRST, late), progressed, SINK)
@@ -404,7 +404,7 @@ def test_the_second_snapshot_says_what_an_orphan_committed_if_it_says_anything()
         assert (found.low, found.taken) == ({0: 10}, (Span(0, 10, 25),))
 
 
-def test_the_second_snapshot_says_what_an_orphan_saved() -> None:
+def test_the_second_snapshot_says_what_a_zombie_saved() -> None:
     first = replace(FIRST, queries=(), position={0: 10}, sent={0: 40})
     moved = tuple(
         Position(attempt=attempt, at_s=at_s, next={0: offset})

@@ -470,7 +470,7 @@ OTHERWISE = {
         "report/causes/headline.py", "report/causes/not_caught_up.py", "report/failure_text.py", "judge/word.py",
     },
     "rows": {  # how many; what a mark of the timeline stands for
-        "components/postgres/sink/tripwire.py", "report/snapshots.py",
+        "components/postgres/sink/row_breakpoint.py", "report/snapshots.py",
         "report/timeline/picture.py", "sinks/table.py",
     },
     "point": {  # the crash point of an event; the trigger that a fault implies

@@ -261,7 +261,7 @@ def test_its_rows_are_counted_and_their_writer_is_held(own: Own) -> None:
     run(own, "create table t (id int primary key, n int default 1)")
     there = opened(sink("t"), own)
     assert isinstance(there, HoldsWriter)
-    wire = there.tripwire()
+    wire = there.row_breakpoint()
     run(own, "insert into t (id) values (1), (2)")
     assert (wire.rows(), wire.blocked()) == (2, None)
     with closing(database(own).connect(name="a pipeline")) as connection, connection.cursor() as cursor:
@@ -296,7 +296,7 @@ def test_a_table_that_is_not_there_cannot_be_counted(own: Own) -> None:
     there = opened(sink("nowhere"), own)
     assert isinstance(there, HoldsWriter)
     with pytest.raises(SetupError, match=r"asked to count the rows of nowhere; .* Make the table in the scenario's"):
-        there.tripwire()
+        there.row_breakpoint()
 
 
 def test_setup_runs_statements_and_says_what_it_cannot(own: Own) -> None:
@@ -347,7 +347,7 @@ def test_it_comes_back_with_its_data_after_a_kill(server: MariaDBServer, own: Ow
     assert read(sink("t"), own).rows == [("1",)]
 
 
-def test_tripwire_and_offsets_outlive_a_server_that_a_fault_kills(server: MariaDBServer, own: Own) -> None:
+def test_row_breakpoint_and_offsets_outlive_a_server_that_a_fault_kills(server: MariaDBServer, own: Own) -> None:
     run(
         own,
         "create table t (id int)",
@@ -356,7 +356,7 @@ def test_tripwire_and_offsets_outlive_a_server_that_a_fault_kills(server: MariaD
     )
     there, kind = opened(sink("t"), own), COMPONENTS["mariadb"]
     assert isinstance(there, HoldsWriter) and isinstance(kind, AnswersQueries)
-    wire, followed = there.tripwire(), kind.followed(own["mariadb"], "select part, next from at")
+    wire, followed = there.row_breakpoint(), kind.followed(own["mariadb"], "select part, next from at")
     run(own, "insert into t values (1), (2)")
     writer = database(own).connect(name="a pipeline")
     writer.begin()

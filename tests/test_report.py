@@ -177,7 +177,7 @@ def parts_with(text: str) -> Parts:
             (1.0, NotEnded(why=text)),
             (1.1, SinkMissing(sink=text, why=text)),
             (1.5, SystemChanged(table=text, changes=text)),
-            (1.6, AttemptStarted(attempt=1, names={"x" + text: text}, orphans=(text,))),
+            (1.6, AttemptStarted(attempt=1, names={"x" + text: text}, zombies=(text,))),
             (1.7, AttemptDiagnosed(attempt=1, words=f"x{text}")),
             (2.0, BatchPlanned(query=checkpoint, batch=1, attempt=1)),
             (2.1, FaultMissed(outcome=step)),

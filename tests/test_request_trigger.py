@@ -15,10 +15,10 @@ from harness.context import Reached
 from harness.errors import ScenarioError
 from harness.faults import FAULTS, fault
 from harness.load import load
-from harness.remote.relay.commits import HeldRequest, Part, Wanted
-from harness.remote.relay.exchange import Exchange, State
+from harness.remote.proxy.commits import HeldRequest, Part, Wanted
+from harness.remote.proxy.exchange import Exchange, State
 from harness.scenario import CrashPoint, StepOutcome, Trigger
-from harness.stacks.needed_parts import parts, relayed
+from harness.stacks.needed_parts import parts, proxied
 from harness.stacks.supported import unsupported
 from harness.triggers import TRIGGERS, trigger
 from harness.triggers.base import Planned
@@ -30,7 +30,7 @@ HOUSE = Path(__file__).parents[1]
 
 @dataclass
 class Held:
-    """A request that is held without a relay; `early`: it went on as soon as it was met."""
+    """A request that is held without a proxy; `early`: it went on as soon as it was met."""
 
     early: bool = False
     state: State = State.HELD
@@ -124,7 +124,7 @@ def test_a_batch_without_a_record_is_passed_over(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize(
     ("requests", "why"),
-    [(False, "no relay sees the requests of the checkpoint"), (True, "never came: all batches are done")],
+    [(False, "no proxy sees the requests of the checkpoint"), (True, "never came: all batches are done")],
 )
 def test_one_that_never_comes_says_why(tmp_path: Path, requests: bool, why: str) -> None:
     with world(tmp_path) as w:
@@ -161,9 +161,9 @@ NOWHERE = "never comes: no checkpoint lies on azure or s3"
     ("when", "planned", "said"),
     [
         (DELETE, Planned(), ""),
-        (DELETE, Planned(relayed=True), ""),
+        (DELETE, Planned(proxied=True), ""),
         (trigger("request", "delete"), Planned(), "is missing: of which batch?"),
-        (DELETE, Planned(relayed=False), NOWHERE),
+        (DELETE, Planned(proxied=False), NOWHERE),
         (DELETE, Planned(checkpoint=False), NOWHERE),
         (DELETE, Planned(late_log=True), "cannot be told: progress is async"),
     ],
@@ -175,8 +175,8 @@ def test_where_no_request_is_seen_it_is_refused(when: Trigger, planned: Planned,
 
 
 def test_requests_are_held_of_object_stores() -> None:
-    assert relayed("s3") and relayed("azure")
-    assert not any(map(relayed, ("hdfs.second", "minidfs", "", "postgres", "another")))
+    assert proxied("s3") and proxied("azure")
+    assert not any(map(proxied, ("hdfs.second", "minidfs", "", "postgres", "another")))
 
 
 SCENARIO = """\
@@ -230,14 +230,14 @@ def test_what_would_strike_nothing_while_an_operation_is_held_is_refused(kind: s
     assert [*FAULTS[kind].refusals(fault(kind, **options), when, Planned())]
 
 
-def test_only_a_run_with_such_a_step_is_given_a_relay() -> None:
+def test_only_a_run_with_such_a_step_is_given_a_proxy() -> None:
     names = ("checkpoint_append_delete_held", "checkpoint_append_before_offset_commit")
     held, not_held = (parts(shipped(HOUSE / "scenarios" / "s3" / f"{name}.yaml"))["s3"] for name in names)
-    assert (held, not_held) == ({"checkpoint": True, "relay": True}, {"checkpoint": True})
+    assert (held, not_held) == ({"checkpoint": True, "proxy": True}, {"checkpoint": True})
 
 
 @pytest.mark.parametrize("stack", ["processes", "yarn", "external", "containers"])
-def test_where_no_relay_can_stand_the_scenario_is_refused(stack: str) -> None:
+def test_where_no_proxy_can_stand_the_scenario_is_refused(stack: str) -> None:
     found = unsupported(shipped(HOUSE / "scenarios" / "s3" / "checkpoint_append_delete_held.yaml"), stack)
     lacks = "kill driver: no request can be held on its way to the server that keeps the checkpoint"
     assert (lacks in found) == (stack in ("external", "containers"))

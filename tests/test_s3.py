@@ -274,18 +274,18 @@ def test_a_run_that_ends_leaves_no_object(server: S3Server) -> None:
 
 
 @pytest.mark.stack
-def test_a_run_that_is_to_hold_requests_asks_through_a_relay_of_its_own(server: S3Server) -> None:
+def test_a_run_that_is_to_hold_requests_asks_through_a_proxy_of_its_own(server: S3Server) -> None:
     plain = server.provide("r1", {"": {"checkpoint": True}})[""]
-    given = server.provide("r2", {"": {"checkpoint": True, "relay": True}, "input": {}})
+    given = server.provide("r2", {"": {"checkpoint": True, "proxy": True}, "input": {}})
     urls = {each.conf["spark.hadoop.fs.s3a.endpoint"] for each in given.values()}
-    relay = given[""].at.relay
-    assert (plain.conf["spark.hadoop.fs.s3a.endpoint"], urls) == (server.server.url, {relay.url})
-    # It is signed for the relay's address, and the server is content with that.
-    through = Server("127.0.0.1", relay.port, server.server.keys)
+    proxy = given[""].at.proxy
+    assert (plain.conf["spark.hadoop.fs.s3a.endpoint"], urls) == (server.server.url, {proxy.url})
+    # It is signed for the proxy's address, and the server is content with that.
+    through = Server("127.0.0.1", proxy.port, server.server.keys)
     through.write(BUCKET, "onceproof/r2/plain/a b", b"v1")
     assert given[""].at.read("a b") == b"v1"
     with pytest.raises(Refused, match="SignatureDoesNotMatch"):
-        Server("127.0.0.1", relay.port, Keys(server.server.keys.access, "guessed", "us-east-1")).buckets()
+        Server("127.0.0.1", proxy.port, Keys(server.server.keys.access, "guessed", "us-east-1")).buckets()
     server.drop("r2", ["", "input"])
     server.drop("r1", [""])
     with pytest.raises(StackError, match="to name its buckets; saw"):

@@ -248,7 +248,7 @@ def test_an_attempt_that_begins_tells_how_long_after_the_death_and_beside_whom(t
         first, second = (line.event for line in told if isinstance(line.event, AttemptStarted))
         assert first.after_s is None
         assert second.after_s is not None and second.after_s >= 0.3
-        assert len(second.orphans) == 1, "the executor of before lives"
+        assert len(second.zombies) == 1, "the executor of before lives"
 
 
 @pytest.mark.subprocess
@@ -473,7 +473,7 @@ class Boxed:
 
 
 NOTHING: dict[str, Any] = {
-    **dict.fromkeys(("stack", "own", "tripwire", "sent", "in_flight", "hopeless", "has_progress")),
+    **dict.fromkeys(("stack", "own", "row_breakpoint", "sent", "in_flight", "hopeless", "has_progress")),
     "observer": SimpleNamespace(states=lambda: ()),
 }
 

@@ -45,7 +45,7 @@ if len(sys.argv) > 2 and os.fork() == 0:
     os.close(1)
     try:
         session.close()
-        session.spawn(["sh", "-c", sys.argv[1]], name="orphan", log=Path("log"), env={"PATH": os.environ["PATH"]})
+        session.spawn(["sh", "-c", sys.argv[1]], name="zombie", log=Path("log"), env={"PATH": os.environ["PATH"]})
     except StackError:
         Path("refused").touch()
     threading.Event().wait(30)

@@ -220,13 +220,13 @@ def go(w: World) -> None:
 
 
 @pytest.mark.subprocess
-def test_what_an_orphan_wrote_after_the_injection_is_in_the_second_snapshot(
+def test_what_a_zombie_wrote_after_the_injection_is_in_the_second_snapshot(
     restarted: World, database: Database
 ) -> None:
-    orphan = iter(["insert into fake", ""])
+    zombie = iter(["insert into fake", ""])
 
     def busy() -> str:
-        word = next(orphan, "")
+        word = next(zombie, "")
         if word:
             with restarted.sink.open("a") as table:
                 table.write("99\n")

@@ -74,7 +74,7 @@ HISTORY = histories.lines(
     (3.05, AttemptEnded(attempt=1, status=-9, scheduled=True)),
     (3.2, SinkRead(step=1, moment="injection", seconds=0.1, rows=100)),
     (3.3, FaultInjected(outcome=STEP)),
-    (3.4, AttemptStarted(attempt=2, after_s=0.35, orphans=("executor 17",))),
+    (3.4, AttemptStarted(attempt=2, after_s=0.35, zombies=("executor 17",))),
     batch(5.0, SinkCommitted, 1, 2),
     batch(5.1, BatchCommitted, 1, 2),
     (6.0, Phase(name="judging")),
@@ -105,7 +105,7 @@ def test_the_history_tells_attempts_batches_and_faults() -> None:
     told = run()
     first, second = told.attempts
     assert (first.begin, first.end, first.status, first.scheduled) == (0.2, 3.05, -9, True)
-    assert (second.end, second.after_s, second.orphans) == (None, 0.35, 1)
+    assert (second.end, second.after_s, second.zombies) == (None, 0.35, 1)
     assert [
         (work.batch, work.attempt, work.planned, work.in_sink, work.committed, work.ended) for work in told.works
     ] == [
@@ -154,7 +154,7 @@ NUMBERS, WORDS = st.integers(-5, 5), st.text(max_size=3)
 EVENTS = st.one_of(
     st.builds(Phase, name=WORDS | st.just("judging")),
     st.builds(Sent, records=NUMBERS, total=NUMBERS),
-    st.builds(AttemptStarted, attempt=NUMBERS, after_s=st.none() | st.floats(), orphans=st.just(()) | st.tuples(WORDS)),
+    st.builds(AttemptStarted, attempt=NUMBERS, after_s=st.none() | st.floats(), zombies=st.just(()) | st.tuples(WORDS)),
     st.builds(AttemptEnded, attempt=NUMBERS, status=NUMBERS, scheduled=st.booleans()),
     st.builds(AttemptDiagnosed, attempt=NUMBERS, words=WORDS),
     st.builds(SinkRead, step=NUMBERS, moment=WORDS | st.just("injection"), seconds=st.floats(), rows=NUMBERS),

@@ -30,7 +30,7 @@ LABEL, RUN_LABEL = "onceproof.session", "onceproof.run"
 PASSED_ON = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONTEXT", "DOCKER_CONFIG")
 """What says which engine, for the process that cleans up."""
 CLEAN_S, CALM_S = 25.0, 0.2
-ORPHAN_CALM_S = 3.0
+ZOMBIE_CALM_S = 3.0
 """How long nothing of a dead harness may come to light: what it had asked for may still be in the making."""
 STARTS_WITHIN_S = 120.0
 TRIES = 5
@@ -322,7 +322,7 @@ def main(session: str) -> int:
         return 0  # the engine had a folder of its own, which is gone with everything in it
     try:
         with said(f"asked to remove what {session} left"):
-            clean(docker.from_env(), session, calm_s=ORPHAN_CALM_S)
+            clean(docker.from_env(), session, calm_s=ZOMBIE_CALM_S)
     except StackError as error:
         print(error, file=sys.stderr)
         return 1

@@ -26,7 +26,7 @@ from harness.sinks import SINKS, counted
 from harness.sinks.base import CommitsByRename
 from harness.sources import by_receiver
 from harness.stack import Means
-from harness.stacks.needed_parts import component_names, relayed
+from harness.stacks.needed_parts import component_names, proxied
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Draws, Planned, Trait, has
 
@@ -61,7 +61,7 @@ def planned(scenario: Scenario) -> Planned:
         receiver=by_receiver(scenario.input.source),
         sink_logs=[sink.query for sink in scenario.sinks if isinstance(SINKS[sink.kind], CommitsByRename)],
         sinks_in={SINKS[sink.kind].component for sink in scenario.sinks},
-        relayed=relayed(scenario.pipeline.checkpoint),
+        proxied=proxied(scenario.pipeline.checkpoint),
     )
 
 

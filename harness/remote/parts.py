@@ -12,7 +12,7 @@ from harness.remote import RemoteFolder
 from harness.resources import Resources
 
 if TYPE_CHECKING:
-    from harness.remote.relay.commits import Commits
+    from harness.remote.proxy.commits import Commits
 
 CHECKPOINT = "checkpoint"
 """The folder of a part that a run's checkpoint is in, and the placeholder that stands for it."""
@@ -67,6 +67,6 @@ class CommitsInPart(CheckpointInPart):
     """One whose requests can be held too."""
 
     def commits(self, own: Resources) -> Commits | None:
-        """What sees the requests of the checkpoints there; None for a part that was given no relay."""
+        """What sees the requests of the checkpoints there; None for a part that was given no proxy."""
         found: Commits | None = own.at.below(CHECKPOINT).commits()
         return found

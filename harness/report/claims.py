@@ -164,7 +164,7 @@ def changes(run: Mapping[str, Any], history: Sequence[Line]) -> list[str]:
     return out
 
 
-TRIPWIRE = (
+ROW_BREAKPOINT = (
     "It counts inserted rows, and has the writer wait at the row of the schedule until the fault was injected. It "
     "neither adds nor changes a row: duplicates come from the pipeline."
 )
@@ -172,7 +172,7 @@ TRIPWIRE = (
 
 def _change(event: SystemChanged) -> Iterator[str]:
     yield f"In {event.table}, Onceproof {event.changes}."
-    yield TRIPWIRE
+    yield ROW_BREAKPOINT
 
 
 def figures(verdict: Verdict, *, caught_up: bool = True) -> list[tuple[str, str]]:

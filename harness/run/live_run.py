@@ -10,7 +10,7 @@ from time import monotonic
 
 from harness.checkpoint import Offsets, caught_up, count
 from harness.component import SetsUp, able
-from harness.context import RunContext, Tripwire
+from harness.context import RowBreakpoint, RunContext
 from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
 from harness.history import History, Phase, ShuffleCrowded, SinkMissing, SystemChanged
@@ -137,7 +137,7 @@ class Live:
         self._exit.callback(self.progress.close)
         self.positions = Positions(self.progress.committed, history)
         self._exit.callback(self.positions.close)
-        self.tripwire = self._tripwire()
+        self.row_breakpoint = self._row_breakpoint()
         self.attempts = Attempts(self.folder.attempts)
         self._exit.callback(self.attempts.close)
         self.producer = Producer(workload, self.attempts, self.source.sender())
@@ -182,7 +182,7 @@ class Live:
         """Return whether it is a DStreams program. It passes over files that were there before it."""
         return self.scenario.pipeline.progress == DSTREAMS
 
-    def _tripwire(self) -> Tripwire | None:
+    def _row_breakpoint(self) -> RowBreakpoint | None:
         kinds = [TRIGGERS[step.when.kind] for step in self.scenario.schedule]
         if self._counted is None or not any(has(kind, Trait.COUNTS_ROWS) for kind in kinds):
             return None
@@ -190,10 +190,10 @@ class Live:
         found = SINKS[sink.kind].open(sink, self.own.parts)
         if not isinstance(found, HoldsWriter):
             return None
-        tripwire = found.tripwire()
-        self._exit.callback(tripwire.close)
+        row_breakpoint = found.row_breakpoint()
+        self._exit.callback(row_breakpoint.close)
         self.history.write(SystemChanged(table=sink.target, changes="adds a row trigger to the sink's table"))
-        return tripwire
+        return row_breakpoint
 
     def _context(self) -> RunContext:
         return RunContext(
@@ -202,7 +202,7 @@ class Live:
             supervisor=self.supervisor,
             observer=self.observer,
             history=self.history,
-            tripwire=self.tripwire,
+            row_breakpoint=self.row_breakpoint,
             sent=lambda: self.producer.sent,
             in_flight=self._in_flight,
             hopeless=self._hopeless,
@@ -223,7 +223,7 @@ class Live:
             supervisor=self.supervisor,
             observer=self.observer,
             history=self.history,
-            tripwire=self.tripwire,
+            row_breakpoint=self.row_breakpoint,
             counted=self._counted,
             sent=lambda: self.producer.reached,
             position=self.progress.committed if by_hand else lambda: None,

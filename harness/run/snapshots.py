@@ -1,7 +1,7 @@
 """Keeps where everything stood when a fault was injected, and what the dead attempt still did after that.
 
 A snapshot never ends a run and never decides anything: what could not be looked at is said in it. The first one is
-taken while the victim is dead or frozen and no attempt has been started again; the second, of what an orphan of the
+taken while the victim is dead or frozen and no attempt has been started again; the second, of what a zombie of the
 dead attempt wrote after that, once the next attempt is on its way and before it can have touched anything.
 """
 
@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Protocol, TypeVar, runtime_checkable
 
 from harness.checkpoint import Offsets
-from harness.context import BlockedWriter, CheckpointEvent, Tripwire
+from harness.context import BlockedWriter, CheckpointEvent, RowBreakpoint
 from harness.errors import HarnessError, WaitError
 from harness.history import History, SinkNotRead, SinkRead
 from harness.resources import RunResources
@@ -41,7 +41,7 @@ LAUNCH_WITHIN_S = 120.0
 LATE_LOG = "async-log-write"
 """What Spark calls the one thread that writes the logs of a query with AsyncProgressTracking: it has no other."""
 LATE_S = 3.0
-"""How long after a restart the dead attempt's orphans are waited for; never longer than half of what a start takes."""
+"""How long after a restart the dead attempt's zombies are waited for; never longer than half of what a start takes."""
 JOIN_S = 15.0
 _NONE: tuple[QueryState, ...] = ()
 _NOTHING: tuple[str, ...] = ()
@@ -53,7 +53,8 @@ class Parts:
     """What a snapshot looks at. `sent`: next offsets as acknowledged; `position`: where a pipeline that keeps its
     offsets itself stands, None with a checkpoint; `moved`: has that been seen to move since an attempt was launched;
     `start_s`: how long a start takes, as far as is known; `saving`: the statements of open transactions that have
-    written where such a pipeline saves its offsets; `counted`: the place of the sink whose rows the tripwire counts."""
+    written where such a pipeline saves its offsets; `counted`: the place of the sink whose rows the row breakpoint
+    counts."""
 
     folder: Path
     sinks: tuple[Sink, ...]
@@ -61,7 +62,7 @@ class Parts:
     supervisor: Supervisor
     observer: Observer
     history: History
-    tripwire: Tripwire | None
+    row_breakpoint: RowBreakpoint | None
     sent: Callable[[], Mapping[int, int]]
     position: Callable[[], Offsets | None]
     moved: Callable[[int], bool]
@@ -92,7 +93,7 @@ class Snapshots:
         self._open = False
         """A transaction was open when the last fault was injected."""
         self._handed = 0
-        if parts.tripwire is not None:
+        if parts.row_breakpoint is not None:
             parts.observer.listen(self._count)
 
     def glance(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
@@ -118,9 +119,9 @@ class Snapshots:
 
     def launched(self) -> None:
         """Another attempt begins: what it hands to the sink is counted from here."""
-        if self._parts.tripwire is not None:
+        if self._parts.row_breakpoint is not None:
             with suppress(HarnessError):
-                self._handed = self._parts.tripwire.rows()
+                self._handed = self._parts.row_breakpoint.rows()
 
     def back(self, step: int, component: str) -> list[str]:
         """The component's server is back, and no client could write there since step `step` struck it: keep its sinks,
@@ -158,13 +159,13 @@ class Snapshots:
 
     def _count(self, seen: CheckpointEvent) -> None:
         # No row of the next batch can be in yet.
-        if seen.point is CrashPoint.BATCH_COMMITTED and self._parts.tripwire is not None:
+        if seen.point is CrashPoint.BATCH_COMMITTED and self._parts.row_breakpoint is not None:
             with suppress(HarnessError):
-                self._rows[seen.folder, seen.batch] = self._parts.tripwire.rows()
+                self._rows[seen.folder, seen.batch] = self._parts.row_breakpoint.rows()
 
     def before(self, folder: Path | None, batch: int | None) -> int | None:
         """How many rows there were when the batch began."""
-        if self._parts.tripwire is None or batch is None:
+        if self._parts.row_breakpoint is None or batch is None:
             return None
         return 0 if batch == 0 else self._rows.get((folder, batch - 1)) if folder else None
 
@@ -174,7 +175,7 @@ class Snapshots:
         return None if before is None else max(before, self._handed)
 
     def _late(self, step: int, attempt: int) -> None:
-        """What stays of the dead attempt's work once its orphans are done, unless the next one was quicker."""
+        """What stays of the dead attempt's work once its zombies are done, unless the next one was quicker."""
         parts, folder = self._parts, self._folder(step, RESTART)
         try:
             until("the next attempt", lambda: self._ending.is_set() or self._next(attempt), within_s=LAUNCH_WITHIN_S)
@@ -183,7 +184,7 @@ class Snapshots:
             within_s = min(LATE_S, parts.start_s() / 2)
             with suppress(WaitError):
                 until(
-                    "the dead attempt's orphans to end", self._at_rest, within_s=within_s, every_s=0.1, stop=self._stop
+                    "the dead attempt's zombies to end", self._at_rest, within_s=within_s, every_s=0.1, stop=self._stop
                 )
             if not self._stop.is_set() and self._untouched(attempt):
                 self._take(step, RESTART, attempt)
@@ -261,8 +262,8 @@ class Snapshots:
 
     def _counted(self, look: _Look, before: int | None, blocked: BlockedWriter | None) -> tuple[int | None, int | None]:
         """How many rows the sink was handed, and the server's process that is held before its first one."""
-        tripwire = self._parts.tripwire
-        rows = look.at(tripwire.rows, None) if tripwire else None
+        row_breakpoint = self._parts.row_breakpoint
+        rows = look.at(row_breakpoint.rows, None) if row_breakpoint else None
         # The one that is held has drawn its number, and is not in.
         rows = rows if rows is None or blocked is None else rows - 1
         return rows, blocked.backend if blocked is not None and rows == (before or 0) else None

@@ -108,8 +108,8 @@ class Supervisor:
         if not self.deaths:
             return {}
         # The look at the processes takes its time, and the history's own time is that after it.
-        orphans = tuple(process.name for process in self.leftovers())
-        return {"after_s": round(monotonic() - self._died_s, 3), "orphans": orphans}
+        zombies = tuple(process.name for process in self.leftovers())
+        return {"after_s": round(monotonic() - self._died_s, 3), "zombies": zombies}
 
     def _guarded(self, restart: Restart, launched: Callable[[int], None]) -> None:
         try:

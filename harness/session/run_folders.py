@@ -57,7 +57,7 @@ class RunFolders:
         return {"path": str(folder)}
 
     def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Remove the folders. An orphan may go on writing there; what it writes goes with the session's folder."""
+        """Remove the folders. A zombie may go on writing there; what it writes goes with the session's folder."""
         for part in names:
             place = self._place(run_id, part)
             shutil.rmtree(place, ignore_errors=True)

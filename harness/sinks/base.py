@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from harness.checkers.cells import Row
 from harness.checkers.schema_check import Column
-from harness.context import Tripwire
+from harness.context import RowBreakpoint
 from harness.errors import UsageError
 from harness.kinds import About, Refusals
 from harness.resources import Parts, Resources
@@ -182,7 +182,7 @@ class KeepsRows(Protocol):
 class HoldsWriter(Protocol):
     """A sink that can count its rows and hold their writer."""
 
-    def tripwire(self) -> Tripwire:
+    def row_breakpoint(self) -> RowBreakpoint:
         """Count from now on. Raises SetupError."""
 
 

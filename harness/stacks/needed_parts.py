@@ -15,7 +15,7 @@ from harness.fields.paths import code_folders, project_root
 from harness.fields.placeholders import label, used
 from harness.fields.values import OWN_PROGRESS
 from harness.remote.parts import CHECKPOINT
-from harness.remote.relay.relays import RELAY
+from harness.remote.proxy.proxies import PROXY
 from harness.resources import Parts, component_of, components, labelled
 from harness.scenario import Pipeline, Scenario
 from harness.sinks import SINKS
@@ -30,7 +30,7 @@ def parts(scenario: Scenario) -> Parts:
     out = {**_source(scenario), **_made(scenario)}
     if kept := scenario.pipeline.checkpoint:
         holds = any(has(TRIGGERS[step.when.kind], Trait.HOLDS_REQUESTS) for step in scenario.schedule)
-        out[kept] = {**out.get(kept, {}), CHECKPOINT: True, **({RELAY: True} if holds else {})}
+        out[kept] = {**out.get(kept, {}), CHECKPOINT: True, **({PROXY: True} if holds else {})}
     progress = [asked(scenario)] if scenario.pipeline.progress not in OWN_PROGRESS else []
     for each in (*_named(scenario), *progress, *_scheduled(scenario)):
         out.setdefault(each, {})
@@ -133,7 +133,7 @@ def asked(scenario: Scenario) -> str:
     return meant[0] if len(meant) == 1 else plain[0]
 
 
-def relayed(label: str) -> bool:
+def proxied(label: str) -> bool:
     """Return whether requests can be held of the component that keeps the checkpoint; an empty label names none."""
     return isinstance(COMPONENTS.all().get(component_of(label)), ShowsCommits)
 

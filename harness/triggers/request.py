@@ -10,7 +10,7 @@ from harness.context import Commits, Listing, Reached, RunContext
 from harness.errors import WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
-from harness.remote.relay.commits import HeldRequest, Part
+from harness.remote.proxy.commits import HeldRequest, Part
 from harness.scenario import CrashPoint, Step, Trigger
 from harness.stack import Means
 from harness.triggers.base import LATE_LOG, Planned, Trait, wait_until
@@ -18,7 +18,7 @@ from harness.triggers.base.standing import first
 
 
 class Request:
-    """Seen by a relay in front of the server. A batch without a record is passed over for the next one, where its plan
+    """Seen by a proxy in front of the server. A batch without a record is passed over for the next one, where its plan
     is there to tell."""
 
     about = About(
@@ -42,17 +42,17 @@ class Request:
         """It needs a batch, and a checkpoint on a server that is asked for such a thing."""
         if trigger.batch is None:
             yield Refusal("batch", "is missing: of which batch?")
-        if not planned.checkpoint or planned.relayed is False:
+        if not planned.checkpoint or planned.proxied is False:
             yield Refusal(self.about.name, f"never comes: {_nowhere()}")
         elif planned.late_log:
             words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
             yield Refusal(self.about.name, words)
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
-        """The relay holds the request, so there is time to look."""
+        """The proxy holds the request, so there is time to look."""
         when = step.when
         if run.requests is None:
-            raise WaitError(f"{when} never came: no relay sees the requests of the checkpoint")
+            raise WaitError(f"{when} never came: no proxy sees the requests of the checkpoint")
         requests = run.requests
 
         def held(lowest: int) -> Reached:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from harness.context import CheckpointEvent, Listing, Reached, RunContext, Tripwire, running
+from harness.context import CheckpointEvent, Listing, Reached, RowBreakpoint, RunContext, running
 from harness.errors import HarnessError, WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
@@ -23,7 +23,7 @@ SHOWS_S = 3.0
 
 
 class Rows:
-    """Counted by the run's tripwire, from the beginning, or from where a batch begins."""
+    """Counted by the run's row breakpoint, from the beginning, or from where a batch begins."""
 
     about = About(
         name="rows",
@@ -54,21 +54,23 @@ class Rows:
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """The server holds the writer, so nothing has to be frozen."""
-        tripwire, when = run.tripwire, step.when
-        if tripwire is None:
+        row_breakpoint, when = run.row_breakpoint, step.when
+        if row_breakpoint is None:
             raise HarnessError(f"asked to stop {when}; the scenario has no table that rows can be counted in")
         alone(run, when)
         try:
-            _hold(run, tripwire, when)
-            wait_until(run, when, lambda: tripwire.blocked() is not None)
+            _hold(run, row_breakpoint, when)
+            wait_until(run, when, lambda: row_breakpoint.blocked() is not None)
         except WaitError as failure:
-            tripwire.release()
+            row_breakpoint.release()
             raise WaitError(f"{failure}. Only rows that are inserted count, not those that are updated") from failure
         folder = _fed(run)
         with suppress(WaitError):
             until("the batch of the writer that is held", lambda: _shown(run, when.batch, folder), within_s=SHOWS_S)
         listing = run.observer.listing(folder)
-        return Reached(_filled(run, when.batch, folder), folder=folder, before=listing, blocked=tripwire.blocked())
+        return Reached(
+            _filled(run, when.batch, folder), folder=folder, before=listing, blocked=row_breakpoint.blocked()
+        )
 
     def agrees(self, trigger: Trigger, reached: Reached, listing: Listing) -> bool:
         """A writer is held, in the batch that was asked for."""
@@ -102,30 +104,30 @@ def _filled(run: RunContext, batch: int | None, folder: Path | None) -> int | No
     return batch
 
 
-def _hold(run: RunContext, tripwire: Tripwire, when: Trigger) -> None:
+def _hold(run: RunContext, row_breakpoint: RowBreakpoint, when: Trigger) -> None:
     """Count rows from where batch N begins: when `commits/N-1` appears, no row of batch N can be in yet."""
     rows, batch = int(when.value or 0), when.batch or 0
     if batch == 0:
-        wait_until(run, when, lambda: armed(tripwire, rows))
+        wait_until(run, when, lambda: armed(row_breakpoint, rows))
         return
     met, lock = threading.Event(), threading.Lock()
 
     def hold(after: int) -> None:
         with lock:
             if not met.is_set():
-                tripwire.block_after(after)
+                row_breakpoint.block_after(after)
                 met.set()
 
     def hook(seen: CheckpointEvent) -> None:
         named = run.feeds in (None, seen.folder.name)
         if named and seen.point is CrashPoint.BATCH_COMMITTED and seen.batch == batch - 1:
-            hold(tripwire.rows() + rows)
+            hold(row_breakpoint.rows() + rows)
 
     def look() -> bool:
         # An attempt that ended with `commits/N-1` written goes on with batch N: no file says that it begins.
         folder = _fed(run)
         if not met.is_set() and begun(run.observer.listing(folder), batch):
-            now, snapshots = tripwire.rows(), run.snapshots
+            now, snapshots = row_breakpoint.rows(), run.snapshots
             before = snapshots.before(folder, batch) if snapshots is not None else None
             hold(max(now, (now if before is None else before) + rows))
         return met.is_set()
@@ -134,12 +136,12 @@ def _hold(run: RunContext, tripwire: Tripwire, when: Trigger) -> None:
         wait_until(run, when, look)
 
 
-def armed(tripwire: Tripwire, rows: int) -> bool:
+def armed(row_breakpoint: RowBreakpoint, rows: int) -> bool:
     """Hold the row after `rows`; where more have gone in already, the next one is the first that can be held. False if
     a row slipped by while that was asked for."""
-    hold = max(rows, tripwire.rows())
-    tripwire.block_after(hold)
-    return tripwire.rows() <= hold or tripwire.blocked() is not None
+    hold = max(rows, row_breakpoint.rows())
+    row_breakpoint.block_after(hold)
+    return row_breakpoint.rows() <= hold or row_breakpoint.blocked() is not None
 
 
 def begun(listing: Listing, batch: int) -> bool:

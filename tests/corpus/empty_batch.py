@@ -81,7 +81,7 @@ def idle_before_a_sink_that_is_late(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(1, untested("every planned batch was committed: nothing was in flight"), twin=held("1 loss", "1 repetition"))
-def an_orphan_committed_the_batch(run: RunBuilder) -> Iterator[str]:
+def a_zombie_committed_the_batch(run: RunBuilder) -> Iterator[str]:
     """Killed when half of the batch was in the sink. A process that outlived the driver wrote the rest and committed:
     the second snapshot has it in Spark's commit log."""
     run.injection(1, point="after 15 rows", holds=15, again=2)

@@ -1,4 +1,4 @@
-"""Items 2 and 10: a sink that shows its rows late, an orphan that goes on, a transaction that is gone: what was in
+"""Items 2 and 10: a sink that shows its rows late, a zombie that goes on, a transaction that is gone: what was in
 flight is what the same moment shows."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def a_late_sink_of_the_other_query(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments: 2"), twin=held("1 repetition"))
-def an_orphan_commits_before_the_next_attempt(run: RunBuilder) -> Iterator[str]:
+def a_zombie_commits_before_the_next_attempt(run: RunBuilder) -> Iterator[str]:
     """The JVM outlived its program and committed the batch of the payments. When the next attempt began, only the audit
     had one in flight."""
     side_by_side(run)
@@ -88,8 +88,8 @@ def saved_offsets_of_a_sink_that_is_late_unsaid(run: RunBuilder) -> Iterator[str
 @adversary(
     2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
 )
-def an_orphan_finished_the_batch(run: RunBuilder) -> Iterator[str]:
-    """Killed in the middle of batch 1. An orphan wrote the rest and committed it, the next attempt began with batch 2,
+def a_zombie_finished_the_batch(run: RunBuilder) -> Iterator[str]:
+    """Killed in the middle of batch 1. A zombie wrote the rest and committed it, the next attempt began with batch 2,
     and was too quick for a second snapshot: nothing was done again, and nothing was lost."""
     run.injection(1, point=ROWS, holds=15, again=2)
     yield "the next attempt did batch 1 again"
@@ -99,8 +99,8 @@ def an_orphan_finished_the_batch(run: RunBuilder) -> Iterator[str]:
 @adversary(
     2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
 )
-def an_orphan_finished_after_the_second_snapshot(run: RunBuilder) -> Iterator[str]:
-    """The same, and the second snapshot was taken before the orphan had committed."""
+def a_zombie_finished_after_the_second_snapshot(run: RunBuilder) -> Iterator[str]:
+    """The same, and the second snapshot was taken before the zombie had committed."""
     run.injection(1, point=ROWS, holds=15, again=2)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15))
     yield "the next attempt did batch 1 again"

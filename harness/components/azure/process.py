@@ -1,7 +1,7 @@
 """Azure's blob service as a child process: Azurite, the emulator of its makers, which npm brings on demand.
 
 The connector of Hadoop reaches an emulator at port 10000 alone. So there is one on a machine at a time: who starts one
-holds a lock in the cache of its user until it is closed, and the next one of that user waits. A relay listens there,
+holds a lock in the cache of its user until it is closed, and the next one of that user waits. A proxy listens there,
 through which the pipelines ask; the emulator has another port, at which the harness asks it.
 
 It writes its metadata every five seconds: no fault may kill it, which would lose what it has acknowledged.
@@ -29,7 +29,7 @@ from harness.hosts.logs import tail
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import cache, jars
 from harness.machine.java import Java
-from harness.remote.relay.server import Relay
+from harness.remote.proxy.server import Proxy
 from harness.session.session import Session
 
 VERSION = "3.37.0"
@@ -65,11 +65,11 @@ class Azurite(Provides, DatabaseProcess):
         main = installed(self._npm, self._session, log=self.log)
         if self._inner.open():
             raise StackError(f"{self._inner} was asked for Azurite, but another program listens there; run again")
-        if self.relay is None:
+        if self.proxy is None:
             self._held.enter_context(alone())
             self._port = free_port()
-            self.relay = Relay(LOOPBACK, self._inner.number, what="Azurite")
-            self.relay.start(PORT)
+            self.proxy = Proxy(LOOPBACK, self._inner.number, what="Azurite")
+            self.proxy.start(PORT)
         self.folder.mkdir(mode=0o700, exist_ok=True)
         argv = [str(self._node), str(main), "--blobHost", LOOPBACK, "--blobPort", str(self._inner.number)]
         argv += ["--location", str(self.folder / "data"), "--disableTelemetry", "--skipApiVersionCheck", "--silent"]
@@ -83,16 +83,16 @@ class Azurite(Provides, DatabaseProcess):
         return {"version": f"Azurite {VERSION}", "settings": {"port": PORT}}
 
     def check(self) -> None:
-        """Raise StackError if it is dead, or the relay in front of it has failed."""
+        """Raise StackError if it is dead, or the proxy in front of it has failed."""
         super().check()
-        if self.relay is not None:
-            self.relay.check()
+        if self.proxy is not None:
+            self.proxy.check()
 
     def close(self) -> None:
-        """End the relay, close the connections, give the ports back, and the lock."""
+        """End the proxy, close the connections, give the ports back, and the lock."""
         self.service.close()
-        if self.relay is not None:
-            self.relay.close()
+        if self.proxy is not None:
+            self.proxy.close()
         if hasattr(self, "_port"):
             super().close()
         self._inner.release()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from harness.remote.relay.commits import Dialect
+from harness.remote.proxy.commits import Dialect
 
 SOURCE = "x-ms-copy-source"
 

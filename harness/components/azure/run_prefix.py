@@ -11,8 +11,8 @@ from harness.components.azure.requests import operation
 from harness.machine import jars
 from harness.remote import Entry
 from harness.remote.parts import ProvidesFolders
-from harness.remote.relay.commits import Commits
-from harness.remote.relay.server import Relay
+from harness.remote.proxy.commits import Commits
+from harness.remote.proxy.server import Proxy
 from harness.resources import Resources, labelled
 
 CONTAINER = "onceproof"
@@ -31,7 +31,7 @@ class Room:
     container: str = CONTAINER
     root: str = EMULATOR
     scratch: Path | None = None
-    relay: Relay | None = field(default=None, repr=False, compare=False)
+    proxy: Proxy | None = field(default=None, repr=False, compare=False)
     """What the run's programs ask it through, if anything: the harness asks the service itself."""
 
     @property
@@ -44,11 +44,11 @@ class Room:
         return replace(self, prefix=f"{self.prefix}{place}/")
 
     def commits(self) -> Commits | None:
-        """What sees the commits of the checkpoints in it; None where the run was given no relay."""
-        if self.relay is None:
+        """What sees the commits of the checkpoints in it; None where the run was given no proxy."""
+        if self.proxy is None:
             return None
         prefix = f"{self.service.account.name}/{self.container}/{self.prefix}"
-        return Commits(relay=self.relay, reads=operation, prefix=prefix)
+        return Commits(proxy=self.proxy, reads=operation, prefix=prefix)
 
     def entries(self, place: str) -> list[Entry]:
         """The names in a folder; none where it is not there. An empty blob that marks a folder is that folder."""
@@ -85,7 +85,7 @@ class Provides(ProvidesFolders):
 
     service: BlobService
     scratch: Path | None = None
-    relay: Relay | None = None
+    proxy: Proxy | None = None
     shared = False
 
     def _made(self, part: str, folder: Room, there: Mapping[str, str]) -> Resources:
@@ -103,7 +103,7 @@ class Provides(ProvidesFolders):
         )
 
     def _folder(self, run_id: str, part: str) -> Room:
-        return Room(service=self.service, prefix=f"{run_id}/{part or 'plain'}/", scratch=self.scratch, relay=self.relay)
+        return Room(service=self.service, prefix=f"{run_id}/{part or 'plain'}/", scratch=self.scratch, proxy=self.proxy)
 
     def _conf(self) -> Mapping[str, str]:
         """What Spark is told of it, but for its key."""

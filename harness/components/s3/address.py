@@ -11,7 +11,7 @@ from harness.components.s3.server import Server
 from harness.components.s3.signature import Keys
 from harness.errors import UsageError
 from harness.fields.logins import login
-from harness.remote.relay.relays import Relays
+from harness.remote.proxy.proxies import Proxies
 
 REGION = "AWS_REGION"
 SECRET = "AWS_SECRET_ACCESS_KEY"
@@ -38,7 +38,7 @@ class S3There(Provides):
             raise UsageError(MUST_BE)
         keys = Keys(found.user, found.password, os.environ.get(REGION, "us-east-1"))
         self.server = Server(found.host, found.port, keys, secure=found.scheme == "https")
-        self._relays = Relays("S3")
+        self._proxies = Proxies("S3")
         self.plain = f"{self.server.url}/{self.bucket}"
 
     @property
@@ -52,6 +52,6 @@ class S3There(Provides):
         return {"at": self.plain}
 
     def close(self) -> None:
-        """End the relays and close the connections."""
-        self._relays.close()
+        """End the proxies and close the connections."""
+        self._proxies.close()
         self.server.close()

@@ -21,7 +21,7 @@ from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import jars
 from harness.machine.java import Java
-from harness.remote.relay.relays import Relays
+from harness.remote.proxy.proxies import Proxies
 from harness.session.session import Session
 
 VERSION = "S3Proxy 4.1.0"
@@ -60,7 +60,7 @@ class S3Server(Provides, DatabaseProcess):
         keys = Keys(f"onceproof{secrets.token_hex(4)}", secrets.token_hex(16), REGION)
         self.server = Server(LOOPBACK, self._port.number, keys)
         self.log = logs / "s3.log"
-        self._relays = Relays("S3")
+        self._proxies = Proxies("S3")
 
     def start(self) -> None:
         """Start it and return when it names its buckets to who has its keys, and has ours. Raises StackError."""
@@ -78,13 +78,13 @@ class S3Server(Provides, DatabaseProcess):
         service.ready(self.name, self._process, self.log, self._ours, within_s=START_S)
 
     def check(self) -> None:
-        """Raise StackError if it is dead, or a relay in front of it has failed."""
+        """Raise StackError if it is dead, or a proxy in front of it has failed."""
         super().check()
-        self._relays.check()
+        self._proxies.check()
 
     def close(self) -> None:
-        """Give the port back, end the relays and close the connections; ending the process is the session's work."""
-        self._relays.close()
+        """Give the port back, end the proxies and close the connections; ending the process is the session's work."""
+        self._proxies.close()
         self.server.close()
         super().close()
 

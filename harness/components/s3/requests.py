@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.remote.relay.commits import Dialect
+from harness.remote.proxy.commits import Dialect
 
 SOURCE = "x-amz-copy-source"
 

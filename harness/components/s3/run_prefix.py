@@ -14,9 +14,9 @@ from harness.errors import StackError
 from harness.machine import jars
 from harness.remote import Entry as Folder
 from harness.remote.parts import ProvidesFolders
-from harness.remote.relay.commits import Commits
-from harness.remote.relay.relays import RELAY, Relays
-from harness.remote.relay.server import Relay
+from harness.remote.proxy.commits import Commits
+from harness.remote.proxy.proxies import PROXY, Proxies
+from harness.remote.proxy.server import Proxy
 from harness.resources import Resources, labelled
 
 PROVIDER = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
@@ -30,7 +30,7 @@ class Room:
     bucket: str
     prefix: str
     scratch: Path | None = None
-    relay: Relay | None = field(default=None, repr=False, compare=False)
+    proxy: Proxy | None = field(default=None, repr=False, compare=False)
     """What the run's programs ask it through, if anything: the harness asks the server itself."""
 
     @property
@@ -43,10 +43,10 @@ class Room:
         return replace(self, prefix=f"{self.prefix}{place}/")
 
     def commits(self) -> Commits | None:
-        """What sees the commits of the checkpoints in it; None where the run was given no relay."""
-        if self.relay is None:
+        """What sees the commits of the checkpoints in it; None where the run was given no proxy."""
+        if self.proxy is None:
             return None
-        return Commits(relay=self.relay, reads=operation, prefix=f"{self.bucket}/{self.prefix}")
+        return Commits(proxy=self.proxy, reads=operation, prefix=f"{self.bucket}/{self.prefix}")
 
     def entries(self, place: str) -> list[Folder]:
         """The names in a folder; none where it is not there. A mark of the folder itself is none."""
@@ -99,18 +99,18 @@ class Provides(ProvidesFolders):
     bucket: str
     scratch: Path | None = None
     shared = False
-    _relays: Relays
+    _proxies: Proxies
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
         """A folder for each part; the one that is asked for the checkpoint gives `{checkpoint}` too, and with one that
-        is asked for a relay all of them are asked through it. Raises StackError."""
-        if any(asked.get(RELAY) for asked in parts.values()):
-            self._relays.start(run_id, self.server.host, self.server.port)
+        is asked for a proxy all of them are asked through it. Raises StackError."""
+        if any(asked.get(PROXY) for asked in parts.values()):
+            self._proxies.start(run_id, self.server.host, self.server.port)
         return super().provide(run_id, parts)
 
     def drop(self, run_id: str, names: Collection[str]) -> None:
         """Delete the folders. Raises StackError, once everything was tried."""
-        self._relays.end(run_id)
+        self._proxies.end(run_id)
         super().drop(run_id, names)
 
     def connector(self) -> tuple[Path, ...]:
@@ -126,7 +126,7 @@ class Provides(ProvidesFolders):
             placeholders={"path": folder.url, "jars": ",".join(map(str, self.connector())), **there},
             bare=tuple(there),
             environment={"AWS_ACCESS_KEY_ID": keys.access, "AWS_SECRET_ACCESS_KEY": keys.secret},
-            conf=settings(self.server, folder.relay.url if folder.relay else self.server.url),
+            conf=settings(self.server, folder.proxy.url if folder.proxy else self.server.url),
             secrets=(keys.secret,),
             shared=self.shared,
         )
@@ -137,7 +137,7 @@ class Provides(ProvidesFolders):
             bucket=self.bucket,
             prefix=prefix(run_id, part),
             scratch=self.scratch,
-            relay=self._relays.of(run_id),
+            proxy=self._proxies.of(run_id),
         )
 
 

@@ -45,7 +45,7 @@ class Restartable(Protocol):
 
 @runtime_checkable
 class Recounts(Protocol):
-    """A tripwire whose count a killed server does not keep."""
+    """A row breakpoint whose count a killed server does not keep."""
 
     def recount(self, rows: int) -> None:
         """If its server was killed: so many rows had been handed to the sink by then. Raises StackError."""
@@ -112,7 +112,7 @@ class KillServer:
         driver, pipeline = run.supervisor.driver, everyone(run)
         reached.frozen += signals.freeze(pipeline)
         try:
-            handed = run.tripwire.rows() if run.tripwire is not None else 0
+            handed = run.row_breakpoint.rows() if run.row_breakpoint is not None else 0
             lost = sorted({each.name for each in pipeline if isinstance(each, Connects) and each.reaches(server.port)})
             run.look(reached)
             server.stop()
@@ -145,8 +145,8 @@ class KillServer:
         late = signals.freeze(everyone(run)) if self.stands_still else []
         try:
             server.start()
-            if isinstance(run.tripwire, Recounts):
-                run.tripwire.recount(handed)
+            if isinstance(run.row_breakpoint, Recounts):
+                run.row_breakpoint.recount(handed)
             # Beside a daemon that alone was away, its server may have done something all the same.
             return run.back(reached, self.component) if self.stands_still and not self.daemon else []
         finally:

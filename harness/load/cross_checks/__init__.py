@@ -33,7 +33,7 @@ from harness.sinks.base import CallsCode, CommitsByRename, CountsRows, DropsRows
 from harness.sources import SOURCES, by_receiver
 from harness.sources.base import ForDStreams, RefusesOptions
 from harness.stacks import other_lines
-from harness.stacks.needed_parts import asked, grouped, relayed
+from harness.stacks.needed_parts import asked, grouped, proxied
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
 
@@ -247,7 +247,7 @@ def planned(claim: Claim) -> Planned:
         receiver=by_receiver(build.source(claim.input)),
         sink_logs=logs if claim.sinks_are_known else None,
         sinks_in={kind.component for _, kind in named},
-        relayed=relayed(claim.pipeline.get("checkpoint", "")) if claim.whole else None,
+        proxied=proxied(claim.pipeline.get("checkpoint", "")) if claim.whole else None,
     )
 
 

@@ -93,7 +93,7 @@ def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None)
 
 def _how(attempt: Attempt) -> str:
     after = "" if attempt.after_s is None else f", {attempt.after_s:.2f} s after the death"
-    beside = f", {plural(attempt.orphans, 'process')} of a dead attempt still alive" if attempt.orphans else ""
+    beside = f", {plural(attempt.zombies, 'process')} of a dead attempt still alive" if attempt.zombies else ""
     return f"{after}{beside}".removeprefix(", ") or NOTHING
 
 

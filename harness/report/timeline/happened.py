@@ -29,7 +29,7 @@ POINTS: Mapping[type[OfBatch], str] = {BatchPlanned: "planned", SinkCommitted: "
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
     """One start of the driver. `end` is when it was seen dead, None if it was not; `status` its exit status then;
-    `scheduled`: a fault ended it. `after_s` is how long after the death before it began, `orphans` how many of dead
+    `scheduled`: a fault ended it. `after_s` is how long after the death before it began, `zombies` how many of dead
     attempts lived; `diagnostics` what a cluster manager says of its end."""
 
     number: int
@@ -38,7 +38,7 @@ class Attempt:
     status: int | None = None
     scheduled: bool = False
     after_s: float | None = None
-    orphans: int = 0
+    zombies: int = 0
     diagnostics: str = ""
 
 
@@ -134,7 +134,7 @@ def _attempts(history: Sequence[Line]) -> Iterator[Attempt]:
             number=event.attempt,
             begin=at_s,
             after_s=event.after_s,
-            orphans=len(event.orphans),
+            zombies=len(event.zombies),
             diagnostics=said.get(event.attempt, ""),
         )
         if event.attempt in deaths:

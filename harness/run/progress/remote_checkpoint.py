@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.component import KeepsCheckpoints, ShowsCommits, able, component
 from harness.remote.mirror import Mirror
-from harness.remote.relay.commits import Commits
+from harness.remote.proxy.commits import Commits
 from harness.resources import RunResources
 from harness.scenario import Scenario
 from harness.triggers import TRIGGERS

@@ -51,7 +51,7 @@ class Planned:
     sink_logs: Collection[str | None] | None = None
     """The queries of the sinks that commit by renaming a file, None for a sink that names none; None: not known."""
     sinks_in: Collection[str] = ()
-    relayed: bool | None = None
+    proxied: bool | None = None
 
 
 def most_batches(records: float) -> float:
@@ -63,11 +63,11 @@ class Trait(Enum):
     """What else may be so of a kind of trigger, for code that must not know the kind."""
 
     COUNTS_ROWS = auto()
-    """It holds the sink's writer at a row: the run needs a tripwire."""
+    """It holds the sink's writer at a row: the run needs a row breakpoint."""
     IN_PROGRAM = auto()
     """It is in the pipeline's own code, which alone knows where that is."""
     HOLDS_REQUESTS = auto()
-    """It holds a request to the server that keeps the checkpoint: the run needs a relay in front of it."""
+    """It holds a request to the server that keeps the checkpoint: the run needs a proxy in front of it."""
     TIMED = auto()
     """Its value is when it comes, in seconds after the schedule has begun."""
 

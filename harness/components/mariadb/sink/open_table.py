@@ -10,7 +10,7 @@ import pymysql
 from harness.components.mariadb.database import words
 from harness.components.mariadb.run_database import Database
 from harness.components.mariadb.sink import rows, writers
-from harness.components.mariadb.sink.tripwire import Tripwire
+from harness.components.mariadb.sink.row_breakpoint import RowBreakpoint
 from harness.errors import SetupError
 from harness.sinks.base import Reading, Writer
 from harness.sinks.table import SinkColumn, SinkTable
@@ -57,10 +57,10 @@ class OpenTable:
         """Who has written into it and not committed, and who into any table of the run."""
         return writers.writing(self.own, self.target, wait_ms=wait_ms)
 
-    def tripwire(self) -> Tripwire:
+    def row_breakpoint(self) -> RowBreakpoint:
         """Count its rows from now on."""
         try:
-            return Tripwire(self.own, self.target)
+            return RowBreakpoint(self.own, self.target)
         except pymysql.Error as failure:
             saw = f"asked to count the rows of {self.target}; saw {words(failure)}"
             raise SetupError(

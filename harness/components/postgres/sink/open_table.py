@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import psycopg2
 
 from harness.components.postgres.sink import hides_duplicates, rows, writers
-from harness.components.postgres.sink.tripwire import Tripwire
+from harness.components.postgres.sink.row_breakpoint import RowBreakpoint
 from harness.errors import SetupError
 from harness.sinks.base import Reading, Writer
 from harness.sinks.table import SinkColumn, SinkTable
@@ -53,10 +53,10 @@ class OpenTable:
         """Who has written into it and not committed, and who into any table of the run."""
         return writers.writing(self.dsn, self.target, wait_ms=wait_ms)
 
-    def tripwire(self) -> Tripwire:
+    def row_breakpoint(self) -> RowBreakpoint:
         """Count its rows from now on."""
         try:
-            return Tripwire(self.dsn, self.schema, self.target)
+            return RowBreakpoint(self.dsn, self.schema, self.target)
         except psycopg2.Error as failure:
             saw = f"asked to count the rows of {self.target}; saw {str(failure).strip()}"
             raise SetupError(f"{saw}. Make the table in the scenario's `setup`") from failure

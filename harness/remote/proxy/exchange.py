@@ -1,4 +1,4 @@
-"""What a relay tells of a request, and what it can be asked to do with one."""
+"""What a proxy tells of a request, and what it can be asked to do with one."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Exchange:
 
 
 class Watch(Protocol):
-    """Sees the requests of a relay."""
+    """Sees the requests of a proxy."""
 
     def asked(self, exchange: Exchange) -> bool:
         """Return whether a request is to be held, of which the head is there and nothing was sent on. Called in the
-        relay's own thread, which waits for it."""
+        proxy's own thread, which waits for it."""
 
 
 class State(StrEnum):
@@ -72,9 +72,9 @@ class Held:
         try:
             self._loop.call_soon_threadsafe(self._decide, drop)
         except RuntimeError:
-            return  # The relay has ended, and with it the connection.
+            return  # The proxy has ended, and with it the connection.
         if not self._over.wait(LET_GO_S):
-            raise HarnessError(f"waited {LET_GO_S:g} s for the relay to let a request go; it is {self.state}")
+            raise HarnessError(f"waited {LET_GO_S:g} s for the proxy to let a request go; it is {self.state}")
 
     def _decide(self, drop: bool) -> None:
         if not self._decided.done():
@@ -89,7 +89,7 @@ class Held:
         except TimeoutError:
             drop, self.early, self.why = False, True, f"it was not let go in {HOLD_S:g} s"
         except asyncio.CancelledError:
-            self._end(State.DROPPED, "the relay ended")
+            self._end(State.DROPPED, "the proxy ended")
             raise
         if not drop and (why := lost()):
             drop, self.early, self.why = True, False, why

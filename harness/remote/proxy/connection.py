@@ -1,4 +1,4 @@
-"""One connection of a client through a relay: its requests to the server, the answers back."""
+"""One connection of a client through a proxy: its requests to the server, the answers back."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.remote.relay.exchange import Exchange, Held
-from harness.remote.relay.framing import Framing, Head
+from harness.remote.proxy.exchange import Exchange, Held
+from harness.remote.proxy.framing import Framing, Head
 
 CONNECT_S = 10.0
 LINGER_S = 5.0
@@ -62,7 +62,7 @@ class Connection:
             try:
                 await asyncio.gather(*tasks, return_exceptions=True)
             finally:
-                # Also where the relay ends while this connection does.
+                # Also where the proxy ends while this connection does.
                 self._client.close()
                 if self._server is not None:
                     self._server.close()

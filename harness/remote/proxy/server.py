@@ -1,4 +1,4 @@
-"""A relay: listens on loopback, and passes what comes to one server, byte for byte."""
+"""A proxy: listens on loopback, and passes what comes to one server, byte for byte."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from harness.errors import StackError
-from harness.remote.relay.connection import Connection
-from harness.remote.relay.exchange import Exchange, Held, Hold, Watch
+from harness.remote.proxy.connection import Connection
+from harness.remote.proxy.exchange import Exchange, Held, Hold, Watch
 
 LOOPBACK = "127.0.0.1"
 START_S = 10.0
 BACKLOG = 128
 
 
-class Relay:
+class Proxy:
     """In front of the server at a host and port, without TLS. It runs in a thread of this process, and ends
     with it."""
 
@@ -27,7 +27,7 @@ class Relay:
         self._listener: socket.socket | None = None
         self._holds: list[Hold] = []
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._guarded, name=f"relay to {what}", daemon=True)
+        self._thread = threading.Thread(target=self._guarded, name=f"proxy to {what}", daemon=True)
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._over: asyncio.Event | None = None
@@ -49,17 +49,17 @@ class Relay:
             listener.listen(BACKLOG)
         except OSError as error:
             listener.close()
-            raise StackError(f"port {port} was asked for the relay to {self._what}; {error.strerror}") from error
+            raise StackError(f"port {port} was asked for the proxy to {self._what}; {error.strerror}") from error
         listener.setblocking(False)
         self._listener, self.port = listener, listener.getsockname()[1]
         self._thread.start()
         if not self._ready.wait(START_S):
-            raise StackError(f"waited {START_S:g} s for the relay to {self._what} to begin; its thread has not")
+            raise StackError(f"waited {START_S:g} s for the proxy to {self._what} to begin; its thread has not")
 
     def check(self) -> None:
         """Raise StackError if it has failed."""
         if self._failure is not None:
-            raise StackError(f"the relay to {self._what} failed: {self._failure!r}") from self._failure
+            raise StackError(f"the proxy to {self._what} failed: {self._failure!r}") from self._failure
 
     def close(self) -> None:
         """End every connection, and what is held with it. Returns when the thread is gone; safe to call twice."""

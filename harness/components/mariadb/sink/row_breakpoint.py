@@ -5,7 +5,7 @@ that never commits are counted too) and takes a lock that bears this number. The
 after the k-th: while its writer waits, k rows have reached the sink. After the fault the lock is released, and the
 server does with the waiting statement what it does with any whose client is gone.
 
-The tripwire adds a row trigger to the sink's table: it changes the system under test and the report says so.
+The row breakpoint adds a row trigger to the sink's table: it changes the system under test and the report says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HELD_S = 24 * 3600
 """How long a writer waits at most: a run is over by then."""
 INSTALL = (
     "create sequence onceproof_rows start 0 minvalue 0 nocache",
-    "create trigger onceproof_tripwire before insert on {table} for each row begin "
+    "create trigger onceproof_row_breakpoint before insert on {table} for each row begin "
     "declare lock_name varchar(64) default concat('{name}', nextval(onceproof_rows)); "
     f"do get_lock(lock_name, {HELD_S}); do release_lock(lock_name); end",
 )
@@ -36,7 +36,7 @@ where m.object_type = 'USER LEVEL LOCK' and m.lock_status = 'PENDING' and m.obje
 """
 
 
-class Tripwire:
+class RowBreakpoint:
     """The row trigger on one table of one run. Thread-safe; close() releases every writer. Raises pymysql.Error where
     it cannot be made."""
 
@@ -51,7 +51,7 @@ class Tripwire:
             self._answer(statement.format(table=quoted(table), name=self._name), ())
 
     def _connect(self) -> None:
-        self._connection = self._own.connect(name="onceproof tripwire")
+        self._connection = self._own.connect(name="onceproof row breakpoint")
 
     def _ask(self, query: str, *values: object) -> Any:
         """The first row; None if there is none. Raises StackError for what the server refuses, or when it does not
@@ -63,7 +63,7 @@ class Tripwire:
                 except pymysql.Error:
                     if self._connection.open:
                         raise
-                    # The server was killed and is back; a client that waited at the tripwire is gone.
+                    # The server was killed and is back; a client that waited at the row breakpoint is gone.
                     self._connect()
                     self._killed = True
                     return self._answer(query, values)
@@ -97,7 +97,7 @@ class Tripwire:
             self._ask("select release_lock(%s)", f"{self._name}{before}")
 
     def blocked(self) -> BlockedWriter | None:
-        """The writer that waits at the tripwire now, if any."""
+        """The writer that waits at the row breakpoint now, if any."""
         found = self._ask(BLOCKED, f"{self._name}{self._held}") if self._held is not None else None
         if found is None:
             return None

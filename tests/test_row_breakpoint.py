@@ -1,4 +1,4 @@
-"""The tripwire stops a sink's writer at one exact row, whatever way it writes; on a real Postgres."""
+"""The row breakpoint stops a sink's writer at one exact row, whatever way it writes; on a real Postgres."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from psycopg2.extras import execute_values
 
 from harness.components.postgres.process import Postgres
-from harness.components.postgres.sink.tripwire import Tripwire
+from harness.components.postgres.sink.row_breakpoint import RowBreakpoint
 from harness.errors import StackError
 from harness.faults import fault
 from harness.history import History
@@ -38,7 +38,7 @@ ROWS = [(n, f"row {n}") for n in range(30)]
 
 @pytest.fixture
 def own(stack: Stack, request: pytest.FixtureRequest) -> Iterator[RunResources]:
-    own = stack.provide(f"tripwire{abs(hash(request.node.name)) % 10**8}", {"kafka": {}, "postgres": {}})
+    own = stack.provide(f"breakpoint{abs(hash(request.node.name)) % 10**8}", {"kafka": {}, "postgres": {}})
     with psycopg2.connect(dsn(own)) as connection, connection.cursor() as cursor:
         cursor.execute("create table sink (id int primary key, word text)")
     connection.close()
@@ -88,14 +88,14 @@ def count(own: RunResources) -> int:
 def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_postgres_answer(
     own: RunResources, write: Callable[[Any], None], rows: int, seen_while_held: int, seen_after_death: int
 ) -> None:
-    tripwire = Tripwire(dsn(own), schema(own), "sink")
-    assert (tripwire.rows(), tripwire.blocked()) == (0, None)
-    tripwire.block_after(rows)
+    row_breakpoint = RowBreakpoint(dsn(own), schema(own), "sink")
+    assert (row_breakpoint.rows(), row_breakpoint.blocked()) == (0, None)
+    row_breakpoint.block_after(rows)
     writer = psycopg2.connect(dsn(own))
     thread = threading.Thread(target=lambda: attempt(write, writer), daemon=True)
     thread.start()
-    until("the writer to stand", tripwire.blocked, within_s=60.0)
-    held = tripwire.blocked()
+    until("the writer to stand", row_breakpoint.blocked, within_s=60.0)
+    held = row_breakpoint.blocked()
     assert held is not None
     assert (held.rows, held.backend) == (rows, writer.info.backend_pid)
     assert held.client is not None and held.client[0] == "127.0.0.1"
@@ -104,11 +104,11 @@ def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_
     theirs = socket.socket(fileno=writer.fileno())
     theirs.shutdown(socket.SHUT_RDWR)
     theirs.detach()
-    tripwire.release()
+    row_breakpoint.release()
     thread.join(60.0)
     until("the server to notice", lambda: gone(own, held.backend), within_s=60.0)
     assert count(own) == seen_after_death
-    tripwire.close()
+    row_breakpoint.close()
 
 
 def attempt(write: Callable[[Any], None], connection: Any) -> None:
@@ -125,21 +125,21 @@ def gone(own: RunResources, backend: int) -> bool:
 
 
 def test_rows_of_a_transaction_that_never_commits_are_counted(own: RunResources) -> None:
-    tripwire = Tripwire(dsn(own), schema(own), "sink")
+    row_breakpoint = RowBreakpoint(dsn(own), schema(own), "sink")
     writer = psycopg2.connect(dsn(own))
     with writer.cursor() as cursor:
         cursor.execute("insert into sink values (1, 'a'), (2, 'b')")
     writer.rollback()
     writer.close()
-    assert tripwire.rows() == 2
+    assert row_breakpoint.rows() == 2
     assert count(own) == 0
-    tripwire.close()
+    row_breakpoint.close()
 
 
 def test_it_can_be_armed_again_after_letting_go(own: RunResources) -> None:
-    tripwire = Tripwire(dsn(own), schema(own), "sink")
+    row_breakpoint = RowBreakpoint(dsn(own), schema(own), "sink")
     for round_ in range(2):
-        tripwire.block_after(tripwire.rows())
+        row_breakpoint.block_after(row_breakpoint.rows())
         writer = psycopg2.connect(dsn(own))
         writer.autocommit = True
         row = (round_, "a")
@@ -147,38 +147,38 @@ def test_it_can_be_armed_again_after_letting_go(own: RunResources) -> None:
             target=lambda w=writer, r=row: w.cursor().execute("insert into sink values (%s, %s)", r)
         )
         thread.start()
-        until("the writer to stand", tripwire.blocked, within_s=60.0)
-        tripwire.release()
+        until("the writer to stand", row_breakpoint.blocked, within_s=60.0)
+        row_breakpoint.release()
         thread.join(60.0)
         writer.close()
         assert count(own) == round_ + 1
-    tripwire.close()
+    row_breakpoint.close()
 
 
 def test_it_counts_on_after_the_server_was_killed(own: RunResources, stack: Stack) -> None:
     server = stack.servers["postgres"]
     assert isinstance(server, Postgres)
-    tripwire = Tripwire(dsn(own), schema(own), "sink")
+    row_breakpoint = RowBreakpoint(dsn(own), schema(own), "sink")
     for write in (one_transaction, autocommit):
-        before = tripwire.rows()
+        before = row_breakpoint.rows()
         writer = psycopg2.connect(dsn(own))
         writer.autocommit = write is autocommit
         with writer.cursor() as cursor:
             cursor.execute("insert into sink values (%s, 'a'), (%s, 'b')", (before + 1000, before + 1001))
-        tripwire.block_after(before + 3)
+        row_breakpoint.block_after(before + 3)
         server.stop()
         server.check()
         with pytest.raises(StackError, match="asked Postgres how many rows the sink was handed"):
-            tripwire.rows()
+            row_breakpoint.rows()
         server.start()
-        tripwire.recount(before + 2)
-        assert (tripwire.rows(), tripwire.blocked()) == (before + 2, None)
+        row_breakpoint.recount(before + 2)
+        assert (row_breakpoint.rows(), row_breakpoint.blocked()) == (before + 2, None)
         attempt(autocommit, psycopg2.connect(dsn(own)))
-        assert tripwire.rows() > before + 2, "nobody is held any more"
-        tripwire.recount(0)
-        assert tripwire.rows() > before + 2, "nothing was killed since"
+        assert row_breakpoint.rows() > before + 2, "nobody is held any more"
+        row_breakpoint.recount(0)
+        assert row_breakpoint.rows() > before + 2, "nothing was killed since"
         run_out(own)
-    tripwire.close()
+    row_breakpoint.close()
 
 
 def run_out(own: RunResources) -> None:
@@ -188,13 +188,13 @@ def run_out(own: RunResources) -> None:
     connection.close()
 
 
-def context(own: RunResources, observer: Observer, tripwire: Tripwire) -> Any:
+def context(own: RunResources, observer: Observer, row_breakpoint: RowBreakpoint) -> Any:
     """A run as the trigger `rows` sees it."""
     return SimpleNamespace(
         own=own,
         supervisor=SimpleNamespace(last_ended_by_fault=0),
         observer=observer,
-        tripwire=tripwire,
+        row_breakpoint=row_breakpoint,
         feeds=None,
         snapshots=None,
         stop=threading.Event(),
@@ -243,16 +243,16 @@ def inserted(own: RunResources, *numbers: int) -> threading.Thread:
 def test_before_the_first_row_is_before_the_first_of_all(
     own: RunResources, tmp_path: Path, batch: int | None, empty: bool
 ) -> None:
-    observer, tripwire = (
+    observer, row_breakpoint = (
         Observer(tmp_path, reader("topic"), History(None)),
-        Tripwire(dsn(own), schema(own), "sink"),
+        RowBreakpoint(dsn(own), schema(own), "sink"),
     )
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=batch)
     step = Step(when=when, do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
-            waiting = pool.submit(Schedule((step,), context(own, observer, tripwire))._wait, step, 0)
-            until("the trigger to be armed", lambda: tripwire._locked, within_s=60.0)
+            waiting = pool.submit(Schedule((step,), context(own, observer, row_breakpoint))._wait, step, 0)
+            until("the trigger to be armed", lambda: row_breakpoint._locked, within_s=60.0)
             written.begin()
             if empty:
                 written.plan(0, 0)
@@ -265,39 +265,39 @@ def test_before_the_first_row_is_before_the_first_of_all(
         assert moment.batch == int(empty), "an empty batch has no row to stand at"
         assert ROWS_KIND.agrees(when, moment, observer.listing(moment.folder))
         assert count(own) == 0
-        tripwire.release()
+        row_breakpoint.release()
         writer.join(60.0)
         assert count(own) == 2
     finally:
         observer.close()
-        tripwire.close()
+        row_breakpoint.close()
 
 
 def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: RunResources, tmp_path: Path) -> None:
-    observer, tripwire = (
+    observer, row_breakpoint = (
         Observer(tmp_path, reader("topic"), History(None)),
-        Tripwire(dsn(own), schema(own), "sink"),
+        RowBreakpoint(dsn(own), schema(own), "sink"),
     )
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=1)
     step = Step(when=when, do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
-            waiting = pool.submit(Schedule((step,), context(own, observer, tripwire))._wait, step, 0)
+            waiting = pool.submit(Schedule((step,), context(own, observer, row_breakpoint))._wait, step, 0)
             until("the hook", lambda: observer._hook is not None, within_s=60.0)
             written.plan(0, 3)
             inserted(own, 1, 2, 3).join(60.0)
             written.commit(0)
-            until("the trigger to be armed", lambda: tripwire._locked, within_s=60.0)
+            until("the trigger to be armed", lambda: row_breakpoint._locked, within_s=60.0)
             written.plan(1, 5)
             writer = inserted(own, 4, 5)
             moment = waiting.result(60.0)
         assert moment.blocked is not None and (moment.blocked.rows, moment.batch) == (3, 1)
         assert count(own) == 3
-        tripwire.release()
+        row_breakpoint.release()
         writer.join(60.0)
     finally:
         observer.close()
-        tripwire.close()
+        row_breakpoint.close()
 
 
 def test_a_row_that_slips_by_while_the_next_one_is_asked_for_leaves_it_unarmed() -> None:

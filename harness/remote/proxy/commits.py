@@ -2,7 +2,7 @@
 
 A checkpoint file manager that renames has the store copy `commits/.N.<uuid>.tmp` to `commits/N`, and delete the first
 one; one without a rename puts `commits/N` itself. The trigger `op` holds a rename whole: between its two requests only
-the relay reaches.
+the proxy reaches.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from enum import StrEnum
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from harness.remote.relay.exchange import Exchange, Held, State
-from harness.remote.relay.server import Relay
+from harness.remote.proxy.exchange import Exchange, Held, State
+from harness.remote.proxy.server import Proxy
 
 TEMPORARY = re.compile(r"\.(\d+)\.[^.]+\.tmp")
 COMMITS = "commits"
@@ -163,9 +163,9 @@ class HeldRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Commits:
-    """The commits of the checkpoints below a root, as a relay in front of the store sees them."""
+    """The commits of the checkpoints below a root, as a proxy in front of the store sees them."""
 
-    relay: Relay
+    proxy: Proxy
     reads: Reads
     prefix: str
 
@@ -173,7 +173,7 @@ class Commits:
     def armed(self, part: Part, wanted: Wanted) -> Iterator[Callable[[], HeldRequest | None]]:
         """Hold the first such request; what is given tells which it is, None before."""
         watch = Watch(self.reads, self.prefix, part, wanted)
-        with self.relay.armed(watch) as hold:
+        with self.proxy.armed(watch) as hold:
             yield lambda: None if hold.held is None else _told(watch, hold.held)
 
 

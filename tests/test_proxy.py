@@ -1,4 +1,4 @@
-"""The relay in front of an object store: every byte passes as it came, and a request that is wanted is held."""
+"""The proxy in front of an object store: every byte passes as it came, and a request that is wanted is held."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from hypothesis import strategies as st
 from harness.components.azure import requests as azure
 from harness.components.s3 import requests as s3
 from harness.errors import StackError
-from harness.remote.relay import exchange
-from harness.remote.relay.commits import Commits, HeldRequest, Name, Operation, Part, named
-from harness.remote.relay.connection import Connection
-from harness.remote.relay.exchange import Exchange, State
-from harness.remote.relay.framing import Framing, Head, Piece
-from harness.remote.relay.server import Relay
+from harness.remote.proxy import exchange
+from harness.remote.proxy.commits import Commits, HeldRequest, Name, Operation, Part, named
+from harness.remote.proxy.connection import Connection
+from harness.remote.proxy.exchange import Exchange, State
+from harness.remote.proxy.framing import Framing, Head, Piece
+from harness.remote.proxy.server import Proxy
 from harness.wait import until
 
 WITHIN_S = 20.0
@@ -216,20 +216,20 @@ class Store(BaseHTTPRequestHandler):
 
 @dataclass
 class Stage:
-    """A store, a relay in front of it, and clients of the relay."""
+    """A store, a proxy in front of it, and clients of the proxy."""
 
     store: type[Store]
-    relay: Relay
+    proxy: Proxy
     clients: list[http.client.HTTPConnection] = field(default_factory=list)
 
     def client(self) -> http.client.HTTPConnection:
         """Another one."""
-        self.clients.append(http.client.HTTPConnection("127.0.0.1", self.relay.port, timeout=WITHIN_S))
+        self.clients.append(http.client.HTTPConnection("127.0.0.1", self.proxy.port, timeout=WITHIN_S))
         return self.clients[-1]
 
     def commits(self) -> Commits:
         """Of the checkpoint `c`."""
-        return Commits(relay=self.relay, reads=s3.operation, prefix="b/c/")
+        return Commits(proxy=self.proxy, reads=s3.operation, prefix="b/c/")
 
 
 class Threads(ThreadingHTTPServer):
@@ -248,18 +248,18 @@ def stage() -> Iterator[Stage]:
     with Threads(("127.0.0.1", 0), kind) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
-        relay = Relay("127.0.0.1", server.server_address[1], what="a store")
-        relay.start()
-        made = Stage(kind, relay)
+        proxy = Proxy("127.0.0.1", server.server_address[1], what="a store")
+        proxy.start()
+        made = Stage(kind, proxy)
         try:
             yield made
         finally:
             for client in made.clients:
                 client.close()
-            relay.close()
+            proxy.close()
             server.shutdown()
             thread.join()
-    relay.check()
+    proxy.check()
 
 
 def said(
@@ -285,7 +285,7 @@ def test_one_connection_serves_many_requests(stage: Stage) -> None:
 
 
 def raw(stage: Stage) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", stage.relay.port), timeout=WITHIN_S)
+    return socket.create_connection(("127.0.0.1", stage.proxy.port), timeout=WITHIN_S)
 
 
 def test_a_client_that_waits_for_100_gets_it_before_it_sends_its_body(stage: Stage) -> None:
@@ -310,10 +310,10 @@ def test_two_requests_at_once_are_answered_in_their_order(stage: Stage) -> None:
 def test_a_request_that_breaks_off_breaks_off_for_the_server_too() -> None:
     sent, got = b"PUT /b/k HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc", b""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        relay = Relay("127.0.0.1", server.getsockname()[1], what="a store")
-        relay.start()
+        proxy = Proxy("127.0.0.1", server.getsockname()[1], what="a store")
+        proxy.start()
         try:
-            with socket.create_connection(("127.0.0.1", relay.port), timeout=WITHIN_S) as client:
+            with socket.create_connection(("127.0.0.1", proxy.port), timeout=WITHIN_S) as client:
                 client.sendall(sent)
                 there, _ = server.accept()
             with there:
@@ -321,7 +321,7 @@ def test_a_request_that_breaks_off_breaks_off_for_the_server_too() -> None:
                 while data := there.recv(4096):
                     got += data
         finally:
-            relay.close()
+            proxy.close()
     assert got == sent
 
 
@@ -329,29 +329,29 @@ def asked_later(stage: Stage, path: str) -> None:
     said(stage.client(), "GET", path)
 
 
-def test_a_server_that_is_away_is_no_answer_and_no_failure_of_the_relay(stage: Stage) -> None:
+def test_a_server_that_is_away_is_no_answer_and_no_failure_of_the_proxy(stage: Stage) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         away = taken.getsockname()[1]
-    relay = Relay("127.0.0.1", away, what="nobody")
-    relay.start()
+    proxy = Proxy("127.0.0.1", away, what="nobody")
+    proxy.start()
     try:
         # Whoever is slow to connect may be told so before it has sent anything.
         with (
             pytest.raises(ConnectionError),
-            socket.create_connection(("127.0.0.1", relay.port), timeout=WITHIN_S) as client,
+            socket.create_connection(("127.0.0.1", proxy.port), timeout=WITHIN_S) as client,
         ):
             client.sendall(b"GET / HTTP/1.1\r\n\r\n")
             assert not client.recv(1)
             raise ConnectionError("closed")
-        relay.check()
+        proxy.check()
     finally:
-        relay.close()
+        proxy.close()
 
 
 def test_an_answer_that_breaks_off_breaks_off_for_the_client_too() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        relay = Relay("127.0.0.1", server.getsockname()[1], what="a store")
-        relay.start()
+        proxy = Proxy("127.0.0.1", server.getsockname()[1], what="a store")
+        proxy.start()
 
         def answer() -> None:
             there, _ = server.accept()
@@ -361,7 +361,7 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too() -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        client = http.client.HTTPConnection("127.0.0.1", relay.port, timeout=WITHIN_S)
+        client = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=WITHIN_S)
         try:
             client.request("GET", "/")
             with client.getresponse() as found, pytest.raises(http.client.IncompleteRead):
@@ -369,25 +369,25 @@ def test_an_answer_that_breaks_off_breaks_off_for_the_client_too() -> None:
         finally:
             client.close()
             thread.join()
-            relay.close()
+            proxy.close()
 
 
-def test_a_relay_that_ends_leaves_no_socket_and_no_thread(stage: Stage) -> None:
+def test_a_proxy_that_ends_leaves_no_socket_and_no_thread(stage: Stage) -> None:
     client = stage.client()
     said(client, "GET", "/b/k")
-    stage.relay.close()
-    stage.relay.close()
-    assert not any(thread.name == "relay to a store" for thread in threading.enumerate())
+    stage.proxy.close()
+    stage.proxy.close()
+    assert not any(thread.name == "proxy to a store" for thread in threading.enumerate())
     with pytest.raises(OSError):
         said(client, "GET", "/b/k")
     with pytest.raises(OSError):
-        socket.create_connection(("127.0.0.1", stage.relay.port), timeout=WITHIN_S).close()
+        socket.create_connection(("127.0.0.1", stage.proxy.port), timeout=WITHIN_S).close()
 
 
 def test_a_port_that_somebody_has_is_said(stage: Stage) -> None:
-    second = Relay("127.0.0.1", 1, what="a store")
-    with pytest.raises(StackError, match=f"port {stage.relay.port} was asked for the relay to a store; .*in use"):
-        second.start(stage.relay.port)
+    second = Proxy("127.0.0.1", 1, what="a store")
+    with pytest.raises(StackError, match=f"port {stage.proxy.port} was asked for the proxy to a store; .*in use"):
+        second.start(stage.proxy.port)
     second.close()
 
 
@@ -486,7 +486,7 @@ client.getresponse()
 
 @pytest.mark.subprocess
 def test_that_of_a_process_that_is_killed_is_dropped_though_nobody_says_so(stage: Stage) -> None:
-    process = subprocess.Popen([sys.executable, "-c", CLIENT, str(stage.relay.port)])
+    process = subprocess.Popen([sys.executable, "-c", CLIENT, str(stage.proxy.port)])
     try:
         with stage.commits().armed(Part.PUT, lambda *_: True) as found:
             request = until("a request to be held", found, within_s=WITHIN_S)
@@ -521,13 +521,13 @@ def test_one_that_nobody_lets_go_goes_on_and_says_so(stage: Stage, monkeypatch: 
         assert "it was not let go in 0.2 s" in request.told
 
 
-def test_a_relay_that_ends_drops_what_it_holds(stage: Stage) -> None:
+def test_a_proxy_that_ends_drops_what_it_holds(stage: Stage) -> None:
     with held(stage, Part.PUT, puts) as (request, out, thread, _):
-        stage.relay.close()
+        stage.proxy.close()
         thread.join(WITHIN_S)
         assert isinstance(out[0], Exception)
         request.let_go(drop=False)
-    assert (request.held.state, request.held.why) == (State.DROPPED, "the relay ended")
+    assert (request.held.state, request.held.why) == (State.DROPPED, "the proxy ended")
     assert stage.store.kept == {}
 
 
@@ -625,18 +625,18 @@ def test_what_a_request_asks_for(
 
 BUSY = """
 import sys, threading
-from harness.remote.relay.server import Relay
-relay = Relay("127.0.0.1", int(sys.argv[1]), what="a store")
-relay.start()
-print(relay.port, flush=True)
+from harness.remote.proxy.server import Proxy
+proxy = Proxy("127.0.0.1", int(sys.argv[1]), what="a store")
+proxy.start()
+print(proxy.port, flush=True)
 threading.Event().wait(600)
 """
 
 
 @pytest.mark.subprocess
-def test_a_relay_goes_with_its_process(stage: Stage) -> None:
+def test_a_proxy_goes_with_its_process(stage: Stage) -> None:
     stage.store.kept["/b/k"] = b"v1"
-    to = str(stage.relay._to[1])
+    to = str(stage.proxy._to[1])
     root = str(Path(__file__).parents[1])
     process = subprocess.Popen([sys.executable, "-c", BUSY, to], stdout=subprocess.PIPE, cwd=root)
     try:
@@ -661,18 +661,18 @@ def test_a_mistake_of_ours_is_told(stage: Stage) -> None:
     client = stage.client()
     with stage.commits().armed(Part.PUT, wanted), pytest.raises((OSError, http.client.HTTPException)):
         puts(client)
-    until("it to be told", lambda: stage.relay._failure, within_s=WITHIN_S)
-    with pytest.raises(StackError, match="the relay to a store failed: ValueError"):
-        stage.relay.check()
-    stage.relay._failure = None
+    until("it to be told", lambda: stage.proxy._failure, within_s=WITHIN_S)
+    with pytest.raises(StackError, match="the proxy to a store failed: ValueError"):
+        stage.proxy.check()
+    stage.proxy._failure = None
 
 
 def test_a_connection_that_is_cancelled_while_it_ends_closes_its_sockets(stage: Stage) -> None:
-    """As where a relay ends at that moment."""
+    """As where a proxy ends at that moment."""
     sockets: list[socket.socket] = []
 
     async def ended(near: socket.socket, port: int) -> None:
-        made = Connection(near, ("127.0.0.1", port), stage.relay)
+        made = Connection(near, ("127.0.0.1", port), stage.proxy)
         task = asyncio.create_task(made.run())
         while made._answering is None:
             await asyncio.sleep(0)

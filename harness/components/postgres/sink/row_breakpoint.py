@@ -5,7 +5,7 @@ transaction that never commits are counted too). The row after the k-th waits fo
 holds; while it waits, k rows have reached the sink and their writer is blocked. After the fault the lock is
 released, and the server does with the waiting statement what it does with any whose client is gone.
 
-The tripwire adds a row trigger to the sink's table: it changes the system under test and the report says so.
+The row breakpoint adds a row trigger to the sink's table: it changes the system under test and the report says so.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ LOCK = 0x6F6E6365  # one advisory lock per schema: (LOCK, hash of the schema)
 INSTALL = """
 create sequence {schema}.onceproof_rows minvalue 0 start 0;
 create sequence {schema}.onceproof_hold minvalue -1 start -1;
-create function {schema}.onceproof_tripwire() returns trigger language plpgsql as $$
+create function {schema}.onceproof_row_breakpoint() returns trigger language plpgsql as $$
 begin
   if nextval({rows}) = (select last_value from {schema}.onceproof_hold) then
     perform pg_advisory_xact_lock_shared({lock}, {slot});
   end if;
   return new;
 end $$;
-create trigger onceproof_tripwire before insert on {schema}.{table}
-  for each row execute function {schema}.onceproof_tripwire();
+create trigger onceproof_row_breakpoint before insert on {schema}.{table}
+  for each row execute function {schema}.onceproof_row_breakpoint();
 """
 
 
-class Tripwire:
+class RowBreakpoint:
     """The row trigger on one table of one run. Thread-safe; close() releases every writer."""
 
     def __init__(self, dsn: str, schema: str, table: str) -> None:
@@ -57,7 +57,7 @@ class Tripwire:
             cursor.execute(sql.SQL(INSTALL).format(**parts))
 
     def _connect(self) -> None:
-        self._connection = psycopg2.connect(self._dsn, application_name="onceproof tripwire")
+        self._connection = psycopg2.connect(self._dsn, application_name="onceproof row breakpoint")
         self._connection.autocommit = True
         self._locked = False
 
@@ -75,7 +75,7 @@ class Tripwire:
                 except (psycopg2.OperationalError, psycopg2.InterfaceError):
                     if not self._connection.closed:
                         raise
-                    # The server was killed and is back; a client that waited at the tripwire is gone.
+                    # The server was killed and is back; a client that waited at the row breakpoint is gone.
                     self._connect()
                     self._killed = True
                     return self._answer(query, arguments)
@@ -112,7 +112,7 @@ class Tripwire:
         self._ask("select setval(%s, %s)", f'"{self._schema}".onceproof_hold', rows)
 
     def blocked(self) -> BlockedWriter | None:
-        """The writer that waits at the tripwire now, if any."""
+        """The writer that waits at the row breakpoint now, if any."""
         row = self._row(
             "select a.pid, host(a.client_addr), a.client_port"
             " from pg_locks l join pg_stat_activity a on a.pid = l.pid"
