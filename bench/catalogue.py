@@ -142,7 +142,7 @@ def kept(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def merged(old: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Both, without the older runs that new ones of the same scenario, stack and line of Spark replace; by scenario."""
+    """Both, without the older runs that new ones of the same scenario, stack and Spark version replace; by scenario."""
     fresh = [*new]
     latest = {_ran(each): each["commit"] for each in fresh}
     stay = [each for each in old if latest.get(_ran(each), each["commit"]) == each["commit"]]
@@ -196,7 +196,7 @@ def name_of(run: dict[str, Any]) -> str:
 
 
 def line_of(run: dict[str, Any]) -> str:
-    """The line of Spark that its command asked for; empty where it asked for none."""
+    """The Spark version that its command asked for; empty where it asked for none."""
     told = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
     words = str(told.get("command", "")).split()
     return words[words.index("--spark") + 1] if "--spark" in words[:-1] else ""

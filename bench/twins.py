@@ -12,7 +12,7 @@ from random import Random
 from harness.faults import fault
 from harness.load import load
 from harness.nightly.draw import batches
-from harness.nightly.moments import exposes
+from harness.nightly.possible import exposes
 from harness.scenario import (
     CrashPoint,
     Expected,

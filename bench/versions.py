@@ -1,4 +1,4 @@
-"""What scenarios come to on each line of Spark: a word and kinds for each, a page of all, and whether they are equal.
+"""What scenarios come to on each Spark version: a word and kinds for each, a page of all, and whether they are equal.
 
     PYTHONPATH=. .venv/bin/python bench/versions.py PATH... [-- OPTION OF `onceproof run`...]
 

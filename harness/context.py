@@ -239,7 +239,7 @@ class Snapshots(Protocol):
     ) -> None:
         """Step `step` struck an attempt that worked on `batch` of the checkpoint at `folder`."""
 
-    def glance(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
+    def note_writers(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
 
     def resuming(self, step: int, attempt: int) -> None:
@@ -303,7 +303,7 @@ class RunContext:
             driver = self.supervisor.driver
             reached.request.let_go(drop=driver is None or self.supervisor.ended(driver.number))
 
-    def look(self, reached: Reached) -> None:
+    def snapshot(self, reached: Reached) -> None:
         """Keep where everything stands, now that anything was struck and before anything goes on."""
         if self.snapshots is not None:
             driver = self.supervisor.driver
@@ -321,10 +321,10 @@ class RunContext:
         """Keep the component's sinks once its server is back; return what is gone of each, in words."""
         return [] if self.snapshots is None else self.snapshots.back(reached.step, component)
 
-    def glance(self, reached: Reached) -> None:
+    def note_writers(self, reached: Reached) -> None:
         """Who writes, as long as they are there: the server rolls back what a dead client had open."""
         if self.snapshots is not None:
-            self.snapshots.glance(self.injected(reached), reached.batch, blocked=reached.blocked)
+            self.snapshots.note_writers(self.injected(reached), reached.batch, blocked=reached.blocked)
 
 
 def running(batch: int | None, listing: Listing) -> bool:

@@ -115,7 +115,7 @@ class TakesArchives(Protocol):
 
 @runtime_checkable
 class RunsLines(Protocol):
-    """An ability of a stack: drivers on other lines of Spark than the installed one (`Pipeline.spark`)."""
+    """An ability of a stack: drivers on other Spark versions than the installed one (`Pipeline.spark`)."""
 
     @property
     def lines(self) -> Mapping[str, Mapping[str, Any]]:

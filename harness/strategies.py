@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.load import dump, load
 from harness.nightly.draw import given, scheduled, targets
-from harness.nightly.moments import Target
+from harness.nightly.possible import Target
 from harness.scenario import Scenario
 from harness.stack import Means
 from harness.stacks import DEFAULT

@@ -55,7 +55,7 @@ def world(server: Hdfs, *, dies_at_look: int, status: int = 1) -> Any:
             ended=lambda number: 0 < dies_at_look <= next(looks),
             ending=lambda number, within_s: status,
         ),
-        look=lambda reached: None,
+        snapshot=lambda reached: None,
         release=lambda reached: None,
         own=SimpleNamespace(run_id="t1", parts={}),
         stop=threading.Event(),
@@ -111,7 +111,7 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
     killed = Injection(signalled={"driver": "gone after SIGKILL"}, driver_status=-9, proof=Proof.AFTER)
     server = Hdfs()
     run = world(server, dies_at_look=1)
-    run.look = lambda reached: done.append("looked")
+    run.snapshot = lambda reached: done.append("snapshot")
 
     def lose() -> None:
         done.append("lost")
@@ -124,8 +124,8 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
     monkeypatch.setattr(server, "lose_blocks", lose)
     monkeypatch.setattr(killing, "kill_driver", kill)
     injection = lose_node.KIND.inject(run, step("lose node"), Reached(batch=3))
-    assert done == ["killed", "looked", "lost"]
-    assert (injection.healed, injection.looked, injection.driver_status, injection.proof) == (
+    assert done == ["killed", "snapshot", "lost"]
+    assert (injection.healed, injection.snapshot_taken, injection.driver_status, injection.proof) == (
         False, True, -9, Proof.AFTER,
     )  # fmt: skip
     assert set(injection.signalled) == {"driver", "datanode"}

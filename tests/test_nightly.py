@@ -23,8 +23,8 @@ from harness.load import dump, load, load_all
 from harness.nightly.bound import Bound, bounds, told
 from harness.nightly.draw import Half, plans, targets
 from harness.nightly.kept import HELD_KEPT, Keeper, Kept, thinned
-from harness.nightly.moments import Target
 from harness.nightly.night import AGAIN, Entry, Night, entries, reproduced
+from harness.nightly.possible import Target
 from harness.nightly.state import Head, Line, State
 from harness.nightly.trend import Trend
 from harness.report.exposures import Struck, struck

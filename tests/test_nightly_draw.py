@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from harness.fields.paths import find
 from harness.load import dump, load, load_all
 from harness.nightly.draw import Half, plans, targets
-from harness.nightly.moments import Target, faults, inside
+from harness.nightly.possible import Target, faults, inside
 from harness.scenario import CrashPoint, Scenario, Victim
 from harness.stacks.registry import STACKS
 from harness.triggers import trigger

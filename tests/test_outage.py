@@ -53,7 +53,7 @@ def world(*, connected: bool, died: bool = False, dies_at_look: int = 1, status:
             ending=lambda number, within_s: status,
         ),
         row_breakpoint=None,
-        look=lambda reached: None,
+        snapshot=lambda reached: None,
         back=lambda reached, component: [],
         release=lambda reached: None,
         only_checkpoint="",
@@ -76,9 +76,9 @@ def test_the_writer_that_the_trigger_holds_works_on_without_the_server(
 
     server = SimpleNamespace(port=1, stop=lambda: seen.append("stopped"), start=lambda: seen.append("started"))
     run.stack.servers["postgres"], run.release = server, release
-    run.look = lambda reached: seen.append("looked")
+    run.snapshot = lambda reached: seen.append("snapshot")
     assert outage.KillServer("postgres").inject(run, STEP, Reached(batch=3)).signalled
-    assert seen == ["looked", "stopped", "released", "started"]
+    assert seen == ["snapshot", "stopped", "released", "started"]
 
 
 @pytest.mark.parametrize(

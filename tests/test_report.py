@@ -316,7 +316,7 @@ def test_the_command_that_repeats_a_run_stands_first_and_says_how_the_others_dif
         "onceproof check reports/a/1",
     ]
     assert len({words for _, words in commands}) == 3
-    # The line of Spark of the run's own command; a stored plan has it.
+    # The Spark version of the run's own command; a stored plan has it.
     own = {**run, "command": "onceproof run 'scenarios/a b.yaml' --seed 7 --spark 3.5 --stack containers"}
     replay, file, _ = (command for command, _ in claims.again("reports/a/1", own, sample.verdict()))
     assert file == own["command"]

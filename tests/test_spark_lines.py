@@ -1,4 +1,4 @@
-"""Another line of Spark beside the installed one: who asks for it, what is made once, what is refused by name."""
+"""Another Spark version beside the installed one: who asks for it, what is made once, what is refused by name."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness import strategies
 from harness.errors import UsageError
 from harness.load import dump, load
-from harness.nightly.moments import place
+from harness.nightly.possible import place
 from harness.scenario import Scenario
 from harness.strategies import inputs, scenarios, schedules
 from tests.limits import examples

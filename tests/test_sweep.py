@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from harness import failpoint
 from harness.faults import FAULTS, fault
 from harness.history import BatchPlanned, CheckpointOp, Event, Line
-from harness.nightly import moments
+from harness.nightly import possible
 from harness.operation import Op, Side
 from harness.scenario import (
     Attribution,
@@ -129,7 +129,7 @@ def test_no_cell_is_one_that_can_never_come(progress: str) -> None:
     scenario = replace(SCENARIO, pipeline=replace(SCENARIO.pipeline, progress=progress))
     for cell in found(lines(planned(1)), scenario, MEANS).cells:
         (step,) = cell.steps
-        assert not any(TRIGGERS[step.when.kind].refusals(replace(step.when, batch=1), moments.planned(scenario)))
+        assert not any(TRIGGERS[step.when.kind].refusals(replace(step.when, batch=1), possible.planned(scenario)))
 
 
 def test_of_several_queries_each_place_names_its_own() -> None:

@@ -44,8 +44,8 @@ from harness.report.timeline.attempt_rows import attempt_rows
 from harness.report.timeline.counts import Counts, read_counts
 from harness.report.timeline.curves import MOST_POINTS, curves, thinned, value
 from harness.report.timeline.happened import Happened, happened
-from harness.report.timeline.lanes import Cast
 from harness.report.timeline.picture import LEVELS, levels, picture
+from harness.report.timeline.tracks import Setting
 from harness.scenario import Evidence, Impact, StepOutcome
 from harness.snapshot import Batch, Position, Progressed, Query
 from tests import histories
@@ -113,9 +113,9 @@ def test_the_history_tells_attempts_batches_and_faults() -> None:
         (1, 1, 2.2, 3.0, None, 3.05),
         (1, 2, None, 5.0, 5.1, None),
     ]
-    (blow,) = told.blows
+    (fault,) = told.faults
     # From the death that it was seen to cause until the harness was done with it.
-    assert (blow.number, blow.begin, blow.end) == (1, 3.05, 3.3)
+    assert (fault.number, fault.begin, fault.end) == (1, 3.05, 3.3)
     # What comes after the sinks were read is not drawn.
     assert told.end == 6.0
 
@@ -125,12 +125,12 @@ def test_an_outage_lasts_from_the_look_until_the_server_is_back() -> None:
         (4.0, SinkRead(step=1, moment="injection", seconds=0.5, rows=1)),
         (7.0, Phase(name="judging")),
     )
-    (blow,) = run(history, replace(STEP, at_s=6.0)).blows
-    assert (blow.begin, blow.end) == (3.5, 6.0)
+    (fault,) = run(history, replace(STEP, at_s=6.0)).faults
+    assert (fault.begin, fault.end) == (3.5, 6.0)
 
 
 def test_a_step_that_never_came_is_no_band() -> None:
-    assert run(None, replace(STEP, injected=False, at_s=None)).blows == ()
+    assert run(None, replace(STEP, injected=False, at_s=None)).faults == ()
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_any_history_is_drawn(told: list[tuple[float, Event]]) -> None:
     assert (found is None) is not bool(told)
     if found is not None:
         over_time = curves(found, PROGRESSED, COUNTS, sink_rows=3)
-        drawn = picture(found, Cast(servers=[("kafka", "source")]), over_time)
+        drawn = picture(found, Setting(servers=[("kafka", "source")]), over_time)
         for shape in drawn.shapes:
             for name in ("x", "x2"):
                 assert 0 <= float(getattr(shape, name, "0%").rstrip("%")) <= 100
@@ -235,8 +235,8 @@ def test_the_axis_has_round_seconds_and_not_too_many(end: float) -> None:
 
 def test_lanes_are_those_of_the_run() -> None:
     away = replace(STEP, evidence=Evidence(signalled={"postgres": "gone after SIGKILL, back after 2 s"}))
-    cast = Cast(impacts={1: Impact.NONE}, executors=2, servers=[("kafka", "source"), ("postgres", "sink")])
-    drawn = picture(run(None, away), cast, curves(run(), PROGRESSED, COUNTS, sink_rows=None))
+    setting = Setting(impacts={1: Impact.NONE}, executors=2, servers=[("kafka", "source"), ("postgres", "sink")])
+    drawn = picture(run(None, away), setting, curves(run(), PROGRESSED, COUNTS, sink_rows=None))
     texts = {shape.text for shape in drawn.shapes if isinstance(shape, shapes.Label)}
     assert {"Producer", "Driver", "Executors", "Micro-batches", "kafka", "postgres"} <= texts
     assert {

@@ -553,7 +553,7 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
         ),
         row_breakpoint=None,
         observer=SimpleNamespace(states=lambda: ()),
-        look=lambda reached: story.append("looked"),
+        snapshot=lambda reached: story.append("snapshot"),
         release=lambda reached: story.append("let go"),
         only_checkpoint="",
         stop=threading.Event(),
@@ -561,7 +561,7 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
     reached, step = Reached(batch=2), Step(when=at_point(CrashPoint.BATCH_PLANNED, batch=2), do=fault(kind, for_s=0.1))
     done = FAULTS[kind].inject(run, step, reached)
     # The lost driver works on without NodeManager: whom the trigger holds is held until it has ended.
-    away = ["looked", "killed", "back"] if name == "nodemanager" else ["looked", "killed", "let go", "back"]
+    away = ["snapshot", "killed", "back"] if name == "nodemanager" else ["snapshot", "killed", "let go", "back"]
     assert (story, list(done.signalled), not done.why) == (away, [name], struck)
     # The judge is told that the attempt is over, and how it ended.
     assert done.driver_status == (1 if lost and name == "nodemanager" else None)
@@ -606,8 +606,8 @@ def test_a_driver_that_is_killed_without_resourcemanager_is_looked_at_before_it_
             expect_death=lambda number, left: story.append(f"expected {number}"),
             ending=lambda number, within_s: KILLED,
         ),
-        glance=lambda reached: story.append("glanced"),
-        look=lambda reached: story.append("looked"),
+        note_writers=lambda reached: story.append("writers noted"),
+        snapshot=lambda reached: story.append("snapshot"),
         release=lambda reached: story.append("let go"),
         stop=threading.Event(),
     )
@@ -618,10 +618,10 @@ def test_a_driver_that_is_killed_without_resourcemanager_is_looked_at_before_it_
         # Nobody is left to be struck: ResourceManager is let be.
         assert (story, done.signalled) == ([], {})
         return
-    told = ["killed", "expected 1", "SIGSTOP driver", "glanced", "SIGKILL driver", "looked", "let go", "back"]
+    told = ["killed", "expected 1", "SIGSTOP driver", "writers noted", "SIGKILL driver", "snapshot", "let go", "back"]
     assert [each for place, each in enumerate(story) if place == 0 or story[place - 1] != each][1:] == told
     assert story[0] == "SIGSTOP driver", "it gets nothing done between the two"
-    assert (done.driver_status, done.looked, done.lived, done.proof) == (KILLED, True, False, Proof.AFTER)
+    assert (done.driver_status, done.snapshot_taken, done.lived, done.proof) == (KILLED, True, False, Proof.AFTER)
     assert list(done.signalled) == ["resourcemanager", "driver", "driver 1"]
     assert do.impact is Impact.DRIVER_KILLED, "the end counts against the attempts"
 

@@ -82,7 +82,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-ON_LINE = "The line of Spark, such as 3.5, for scenarios that name none.  [default: the installed one]"
+ON_LINE = "The Spark version, such as 3.5, for scenarios that name none.  [default: the installed one]"
 
 
 def line_of(spark: str | None) -> str:
@@ -130,7 +130,7 @@ def init(program: Path) -> None:
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
 @click.option("--stack", type=StackName(), help="Say also what this stack does not support.")
-@click.option("--spark", metavar="LINE", help="Say also what this line of Spark does not do.")
+@click.option("--spark", metavar="VERSION", help="Say also what this Spark version does not do.")
 def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> None:
     """Say every mistake in scenario files. Nothing is started."""
     from harness.load import load_all
@@ -179,7 +179,7 @@ def kinds(markdown: bool) -> None:
 @click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts, by the sorted paths of the files.")
 @click.option("--dry-run", is_flag=True, help="Print the plans and touch nothing.")
-@click.option("--spark", metavar="LINE", help=ON_LINE)
+@click.option("--spark", metavar="VERSION", help=ON_LINE)
 @running
 @click.pass_context
 def run(
@@ -245,7 +245,7 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Watch the pipeline, print its cells, and crash nothing.")
 @click.option("--shrink", is_flag=True, help="Play violated cells again, smaller for as long as they break.")
 @click.option("--since", default="", metavar="COMMIT", help="Only pipelines of which a file has changed since, by git.")
-@click.option("--spark", metavar="LINE", help=ON_LINE)
+@click.option("--spark", metavar="VERSION", help=ON_LINE)
 @click.option("--junit", type=PATHS, default=None, metavar="FILE", help="Write JUnit's XML too, one test case a cell.")
 @placed
 @click.pass_context

@@ -38,7 +38,7 @@ class DisconnectDriver:
         try:
             off = [host for host in hosts if host.disconnected()]
             if off:
-                run.look(reached)
+                run.snapshot(reached)
             # It was frozen for the snapshot alone: a lost network does nothing to a frozen process.
             release(run, step, reached)
             limit, began_s = Deadline(lasting.lasts_s(step.do)), run.history.elapsed_s()
@@ -51,7 +51,7 @@ class DisconnectDriver:
         ended = f"cut off, and ended within {run.history.elapsed_s() - began_s:.1f} s of it"
         words = {host.name: f"cut off for {limit.seconds:g} s" if host in back else ended for host in off}
         signalled = {host.name: words[host.name] for host in off if host in back or not host.alive()}
-        return Injection(signalled=signalled, looked=True, committed_meanwhile=without)
+        return Injection(signalled=signalled, snapshot_taken=True, committed_meanwhile=without)
 
     def freezes(self, fault: Fault) -> bool:
         """So that it is cut off where the trigger found it."""

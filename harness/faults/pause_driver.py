@@ -43,7 +43,7 @@ class PauseDriver:
         try:
             # One that ended meanwhile, a worker between two tasks, no longer runs either.
             until("the driver to be paused", lambda: not any(map(signals.moves, tree)), within_s=STOPPED_WITHIN_S)
-            run.look(reached)
+            run.snapshot(reached)
             connected = servers(run, tree)
             run.stop.wait(limit.left_s())
             run.resuming(reached)
@@ -51,7 +51,7 @@ class PauseDriver:
             ended = tuple(sorted(connected - servers(run, tree)))
             return Injection(
                 signalled={p.name: f"paused for {for_s:g} s" for p in tree if p.stopped()},
-                looked=True,
+                snapshot_taken=True,
                 disconnected=ended,
                 note=f"its server ended the connection meanwhile: {', '.join(ended)}" if ended else "",
             )

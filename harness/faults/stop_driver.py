@@ -42,7 +42,7 @@ class StopDriver:
         """Ask it to end, and wait until it has."""
         targets, driver = run.supervisor.processes(Victim.PYTHON), run.supervisor.driver
         killing.scheduled(run, driver, targets)
-        run.glance(reached)
+        run.note_writers(reached)
         signalled = {p.name: "asked to end by SIGTERM" for p in signals.send(targets[:1], signal.SIGTERM)}
         if signalled and driver is not None:
             with suppress(WaitError):

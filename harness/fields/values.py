@@ -351,7 +351,7 @@ Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{LEDGER_
 Progress = Annotated[str, typed(_progress, A_PROGRESS, type="string", minLength=1)]
 Queried = Annotated[str, typed(_queried, "a component, or a part of one", type="string")]
 Kept = Annotated[str, typed(_kept, "a component, or a part of one", type="string")]
-SparkLine = Annotated[str, typed(_spark_line, "a line of Spark such as 3.5", type=["string", "number"])]
+SparkLine = Annotated[str, typed(_spark_line, "a Spark version such as 3.5", type=["string", "number"])]
 Prepared = Annotated[str, typed(_prepared, "a component, or a part of one", type="string")]
 Rate = Annotated[float, typed(_rate, A_RATE, type="string", pattern=f"^{RATE.pattern}$")]
 Column = Annotated[str, typed(_column, A_COLUMN, type="string", minLength=1, maxLength=200)]

@@ -295,8 +295,8 @@ def parts(spans: Spans) -> Iterator[Spans]:
 
 def _saw(step: Exposed, key: Key, row: Row) -> int:
     """Return how many copies of a row were there when the fault was injected, or before the next attempt."""
-    looks = (look for look in (step.at, step.last) if look is not None)
-    return max(sum(look.rows[key][mark] for mark in look.of([row])[key]) for look in looks)
+    states = (state for state in (step.at, step.last) if state is not None)
+    return max(sum(state.rows[key][mark] for mark in state.of([row])[key]) for state in states)
 
 
 def _one(rows: Counter[Row]) -> Row | None:

@@ -22,7 +22,7 @@ from harness.judge.injections import Injection, lasting
 from harness.judge.progress_at_injection import Reach
 from harness.judge.ran_again import Ran, ran_again
 from harness.judge.readings.in_flight import bounded, feeding, handed, has
-from harness.judge.readings.looks import dropped_since, look
+from harness.judge.readings.read_at import dropped_since, state_at
 from harness.judge.readings.scale import Scale, changed
 from harness.judge.readings.sink_state import RowsByKey, SinkState, blind, same, whole
 from harness.judge.readings.traces import Traces
@@ -82,12 +82,12 @@ def exposed(
     it has written."""
     if injection.at is None:
         return Exposed(injection=injection, why=injection.why, unknown=True)
-    at = look(scale, injection.at)
+    at = state_at(scale, injection.at)
     if at is None:
         return Exposed(
             injection=injection, why=f"{scale.case.sink} could not be read when the fault was injected", unknown=True
         )
-    last = (look(scale, injection.restart) if injection.restart else None) or at
+    last = (state_at(scale, injection.restart) if injection.restart else None) or at
     if not found:
         return _nothing_at_work(injection, at, last)
     try:
@@ -138,14 +138,14 @@ class _Struck:
         scale: Scale,
         injection: Injection,
         reach: Reach,
-        looks: tuple[SinkState, SinkState],
+        states: tuple[SinkState, SinkState],
         *,
         until: Injection | None,
         ran_again: Ran,
         writes_first: bool,
     ) -> None:
         self.scale, self.injection, self.reach, self.until = scale, injection, reach, until
-        self.at, self.last = looks
+        self.at, self.last = states
         self.ran_again, self.writes_first = ran_again, writes_first
         self.partial = scale.keys(reach.partial)
 
@@ -291,7 +291,7 @@ class _Struck:
         return covers(beyond, self.reach.taken) and self._right(beyond) and self._seen_by_the_next_step(beyond)
 
     def _seen_by_the_next_step(self, spans: Spans) -> bool:
-        then = look(self.scale, self.until.at) if self.until and self.until.at else None
+        then = state_at(self.scale, self.until.at) if self.until and self.until.at else None
         if then is None or self.scale.case.aggregate or not self.scale.ledger.plain(self.scale.sql):
             return True
         due = then.of(self.scale.rows(Cut(only=spans)))

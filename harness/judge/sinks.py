@@ -18,7 +18,7 @@ from harness.judge.overlapping import overlapping
 from harness.judge.progress_at_injection import feeders, reaches, taken
 from harness.judge.read_folder import Run
 from harness.judge.readings.in_flight import feeding
-from harness.judge.readings.looks import look
+from harness.judge.readings.read_at import state_at
 from harness.judge.readings.scale import Scale
 from harness.judge.windows import by_writing, unclear
 from harness.ledger import Ledger, Source
@@ -137,7 +137,7 @@ def _ended(run: Run, scale: Scale, ended: Sequence[Injection]) -> Iterator[Expos
     """Yield the readings after attempts that no step had ended, of which it is known how far the sink's query was."""
     many = feeders(run.progressed, scale.sink)
     for injection in ended:
-        at = look(scale, injection.at) if injection.at else None
+        at = state_at(scale, injection.at) if injection.at else None
         found = reaches(injection, run.progressed, scale.sink)
         if at is not None and (reach := feeding(scale, found, many, at)) is not None:
             yield Exposed(injection=injection, reach=reach, at=at, last=at)

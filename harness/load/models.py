@@ -65,7 +65,7 @@ class PipelineShape(LaunchShape):
 
     short: ClassVar[str] = "entry"
     entry: Annotated[v.Template, Field(description="relative to the project root, or {spark.home}/...")]
-    spark: Annotated[v.SparkLine, Field(None, description="the line of Spark that it runs on, such as 3.5")]
+    spark: Annotated[v.SparkLine, Field(None, description="the Spark version that it runs on, such as 3.5")]
 
 
 class OrderShape(Shape):
@@ -109,7 +109,7 @@ class RestartShape(Shape):
     after: Annotated[v.Pause, Field(None)]
     max_restarts: Annotated[int, v.whole(0, 1000), Field(None)]
     spark: Annotated[
-        v.SparkLine, Field(None, description="another line of Spark from the second attempt on: an upgrade")
+        v.SparkLine, Field(None, description="another Spark version from the second attempt on: an upgrade")
     ]
 
 

@@ -5,7 +5,7 @@ looked at, because a POM that some build left there without its jar breaks the r
 no JVM is needed. `jars.sha256` beside this file pins what each jar must be.
 
     python -m harness.machine.jars            fetch what is missing and print the folders
-    python -m harness.machine.jars --pin      every component's for every line of Spark: the text of jars.sha256
+    python -m harness.machine.jars --pin      every component's for every Spark version: the text of jars.sha256
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LOCK_S = 900.0
 ALONE = "@jar"
 """What the text of a coordinate ends with that means the jar alone."""
 OF_LINE = "@"
-"""What parts the name of a class path in a `jars.json` from the line of Spark that it is for (`spark-delta@3.5`)."""
+"""What parts the name of a class path in a `jars.json` from the Spark version that it is for (`spark-delta@3.5`)."""
 SPARKS = "org.apache.spark"
 # What the pyspark wheel ships itself, or what is only annotations. A second copy would shadow Spark's own.
 SHIPPED = (

@@ -1,4 +1,4 @@
-"""The lines of Spark that a driver may run on: the installed one, and others, each with a Python of its own.
+"""The Spark versions that a driver may run on: the installed one, and others, each with a Python of its own.
 
 Such an environment is in our cache and is made when a line is first asked for, from lock files beside this one: that
 of its pyspark (`spark-3.5.lock`), and that of what programs import (`programs.lock`). It is renamed into its place once
@@ -41,7 +41,7 @@ print(pyspark.__version__)
 
 @dataclass(frozen=True)
 class Line:
-    """One line of Spark: its name (`3.5`), its version, the Python of its drivers, and the package pyspark there."""
+    """One Spark version: its name (`3.5`), its version, the Python of its drivers, and the package pyspark there."""
 
     name: str
     version: str

@@ -3,7 +3,7 @@
 A *target* is a pipeline with its sinks, input and guarantee, as a scenario file has them. The list of plans is fixed
 before the first run: known failing plans (the corpus, ordinary scenario files), and then drawn ones, the same for the
 same targets, seed and shard. Each half takes the targets in turn. Even numbers are the *uniform* half: each is drawn
-by itself, over the moments, then over the faults that the stack and the loader take there. Odd numbers are the
+by itself, over the triggers, then over the faults that the stack and the loader take there. Odd numbers are the
 *weighted* half: of some candidates the one whose cells (target, crash point, fault) the list and earlier nights have
 aimed at least. Once a plan of a target has failed, its later ones are passed over, while there are other targets.
 Only the uniform half bounds anything, for the other one goes where the list sends it. A drawn plan expects *held*:
@@ -11,7 +11,7 @@ what is violated is a finding, run again at once, and written as a scenario file
 The state is a file of lines, one a run, so that a killed night goes on where it was, with the same plans.
 
 draw.py      targets and plans; pure
-moments.py   the steps that are possible in a batch of a target; pure
+possible.py  the steps that are possible in a batch of a target; pure
 night.py     the order, again after a failure, the time, the exit code; who runs a scenario is handed in
 state.py     what the night has done so far, a line a run
 bound.py     what a held night says, cell by cell; pure

@@ -28,8 +28,8 @@ from harness.machine import capacity
 from harness.nightly.bound import told
 from harness.nightly.draw import Cell, plans, targets
 from harness.nightly.kept import Keeper
-from harness.nightly.moments import Target
 from harness.nightly.night import Entry, Night, entries
+from harness.nightly.possible import Target
 from harness.nightly.state import Head, Line, State
 from harness.nightly.trend import Trend
 from harness.report import render

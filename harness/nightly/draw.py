@@ -16,7 +16,7 @@ from random import Random
 
 from harness.fields import values as v
 from harness.load.models import own
-from harness.nightly.moments import Target, exposes, faults, inside, moments, place
+from harness.nightly.possible import Target, exposes, faults, inside, place, triggers
 from harness.scenario import Expected, Impact, Input, Scenario, Step
 from harness.scenario.impact import ENDS_EXECUTOR
 from harness.sources import SOURCES
@@ -83,7 +83,7 @@ def claim(scenario: Scenario) -> str:
     return repr(replace(bare, known=None, timeout_s=1))
 
 
-def kin(scenario: Scenario) -> str:
+def undrawn(scenario: Scenario) -> str:
     """Its claim without what `given` draws: that of a plan is that of the target it was drawn for."""
     said, kind = scenario.input, WORKLOADS[scenario.input.workload].about
     if not _given(scenario):
@@ -228,7 +228,7 @@ def _step(
 ) -> list[Step]:
     """One step: first a moment, then a fault. With `idle` one that can expose something, if there is any; none if
     there is none at all."""
-    found = list(moments(random, target, scenario, batch))
+    found = list(triggers(random, target, scenario, batch))
     random.shuffle(found)
     for when in sorted(found, key=lambda when: idle and not exposes(when)):
         if there := list(faults(random, scenario, when, means)):

@@ -16,8 +16,8 @@ from pathlib import Path
 from time import monotonic
 
 from harness.load import dump
-from harness.nightly.draw import Cell, Plan, cell, claim, kin
-from harness.nightly.moments import Target
+from harness.nightly.draw import Cell, Plan, cell, claim, undrawn
+from harness.nightly.possible import Target
 from harness.nightly.state import Line, State
 from harness.report.escape import visible
 from harness.report.exposures import struck
@@ -49,11 +49,11 @@ def entries(
 ) -> Iterator[Entry]:
     """The list: the corpus, of which each shard has its part, then what is drawn. A plan of the corpus is of the target
     that makes the same claim, or else of one that it may have been drawn for, if there is one."""
-    names = {kin(target.base): target.name for target in reversed(targets)}
+    names = {undrawn(target.base): target.name for target in reversed(targets)}
     names |= {claim(target.base): target.name for target in targets}
     for number, each in enumerate(known):
         if number % shards == shard - 1:
-            own = names.get(claim(each)) or names.get(kin(each)) or each.path or each.name
+            own = names.get(claim(each)) or names.get(undrawn(each)) or each.path or each.name
             yield Entry(plan=f"known {number}", scenario=each, target=own)
     for plan in drawn:
         yield Entry(plan=f"drawn {plan.number}", scenario=plan.scenario, target=plan.target, half=plan.half.value)
@@ -205,7 +205,7 @@ class Night:
 
     def _same(self, target: str) -> set[str]:
         """The targets that differ from it in nothing but what is drawn of their input."""
-        claims = {each.name: kin(each.base) for each in self.targets}
+        claims = {each.name: undrawn(each.base) for each in self.targets}
         return {target} | {name for name, found in claims.items() if found == claims.get(target)}
 
     def _written(self, entry: Entry, runs: Sequence[Line]) -> None:

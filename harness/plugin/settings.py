@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OPTIONS = {
     "stack": ("NAME", "the stack that scenarios run on (default: processes)"),
-    "spark": ("LINE", "the line of Spark, such as 3.5, of scenarios that name none (default: the installed one)"),
+    "spark": ("VERSION", "the Spark version, such as 3.5, of scenarios that name none (default: the installed one)"),
     "own_stack": ("yes|no", "yes: start a stack even where `onceproof up` left one (default: no)"),
     "seed": ("N", "seed of every scenario (default: the one in its file)"),
     "shard": ("I/N", "only the I-th of N parts of the scenarios, by their sorted paths; other tests run in each"),

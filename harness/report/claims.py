@@ -112,7 +112,7 @@ def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def spark(plan: Mapping[str, Any]) -> str:
-    """The lines of Spark that the plan names for its attempts; empty where they run on the installed one."""
+    """The Spark versions that the plan names for its attempts; empty where they run on the installed one."""
     first, then = (str(mapping(plan.get(part)).get("spark") or "") for part in ("pipeline", "restart"))
     later = f"{then} from attempt 2 on" if then and then != first else ""
     return ", ".join(filter(None, (first or (later and "the installed one"), later)))

@@ -27,9 +27,9 @@ from harness.report.timeline.attempt_rows import AttemptText, attempt_rows
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.curves import curves
 from harness.report.timeline.happened import happened
-from harness.report.timeline.lanes import Cast
 from harness.report.timeline.picture import Picture, picture
 from harness.report.timeline.slices import counted, saved_at
+from harness.report.timeline.tracks import Setting
 from harness.run_folder import command
 from harness.scenario import Impact, StepOutcome, Verdict
 from harness.snapshot import Position, Progressed
@@ -240,7 +240,7 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
     run = happened(parts.history, parts.verdict.steps)
     if run is None:
         return None
-    cast = Cast(
+    setting = Setting(
         impacts=case.impacts,
         executors=claims.executors(parts.plan),
         servers=claims.servers(parts.plan),
@@ -248,7 +248,7 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
         slices=counted(positions) if (positions := _positions(parts)) else "",
     )
     return picture(
-        run, cast, curves(run, parts.progressed, parts.counts, sink_rows=parts.verdict.counts.get("sink_rows"))
+        run, setting, curves(run, parts.progressed, parts.counts, sink_rows=parts.verdict.counts.get("sink_rows"))
     )
 
 
@@ -260,7 +260,7 @@ def _positions(parts: Parts) -> tuple[Position, ...]:
 def _steps(parts: Parts) -> list[StepText]:
     seen = {each.step: each for each in parts.snapshots}
     past = happened(parts.history, parts.verdict.steps)
-    lasted = {blow.number: (blow.begin, blow.end) for blow in (past.blows if past else ())}
+    lasted = {fault.number: (fault.begin, fault.end) for fault in (past.faults if past else ())}
     return [
         _step(
             number,

@@ -31,7 +31,7 @@ def in_its_file(scenario: Scenario) -> bool:
 
 def its_file(scenario: Scenario) -> Scenario | None:
     """What its file says now, if that is this very scenario. Not of one that was drawn from the file's, or of a stored
-    one whose file has changed. The seed does not count, nor a line of Spark where the file names none: the
+    one whose file has changed. The seed does not count, nor a Spark version where the file names none: the
     command that repeats a run says them."""
     try:
         said = load(Path(scenario.path)) if scenario.path else None

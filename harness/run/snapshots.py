@@ -88,7 +88,7 @@ class Snapshots:
         self._ending = threading.Event()
         self._threads: list[threading.Thread] = []
         self._rows: dict[tuple[Path, int], int] = {}
-        self._glanced: dict[str, tuple[str, ...]] = {}
+        self._writers_noted: dict[str, tuple[str, ...]] = {}
         self._late_log: bool | None = None
         self._open = False
         """A transaction was open when the last fault was injected."""
@@ -96,10 +96,10 @@ class Snapshots:
         if parts.row_breakpoint is not None:
             parts.observer.listen(self._count)
 
-    def glance(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
+    def note_writers(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
-        _, empty = self._counted(_Look(), self._own(folder, batch), blocked)
-        self._glanced, self._late_log = self._writing(_Look(), empty), self._logs_late()
+        _, empty = self._counted(_Reading(), self._own(folder, batch), blocked)
+        self._writers_noted, self._late_log = self._writing(_Reading(), empty), self._logs_late()
 
     def injection(
         self, step: int, attempt: int, *, folder: Path | None, batch: int | None, blocked: BlockedWriter | None
@@ -126,16 +126,16 @@ class Snapshots:
     def back(self, step: int, component: str) -> list[str]:
         """The component's server is back, and no client could write there since step `step` struck it: keep its sinks,
         and return for each whose rows are not as they were how many are gone or changed, in words."""
-        look, began, out, count = _Look(), monotonic(), list[str](), 0
+        reading, began, out, count = _Reading(), monotonic(), list[str](), 0
         before, after = (self._folder(step, moment) for moment in (INJECTION, BACK))
         for index, sink in enumerate(self._parts.sinks):
             if SINKS[sink.kind].component != component:
                 continue
-            count += self._sink(look, after, index)
-            lost, held = look.at(partial(gone, before, after, index), (0, 0))
+            count += self._sink(reading, after, index)
+            lost, held = reading.at(partial(gone, before, after, index), (0, 0))
             if lost:
                 out.append(f"{lost} of the {held} rows that {sink.name} held were gone or changed once it was back")
-        seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
+        seconds, said = round(monotonic() - began, 3), "; ".join(reading.failures)
         self._parts.history.write(SinkRead(step=step, moment=BACK, seconds=seconds, rows=count, error=said))
         return out
 
@@ -222,21 +222,21 @@ class Snapshots:
     ) -> None:
         """Where the pipeline stands first, then who writes, then the sinks: what is committed meanwhile shows once at
         least."""
-        parts, look, began = self._parts, _Look(), monotonic()
+        parts, reading, began = self._parts, _Reading(), monotonic()
         at_s = round(parts.history.elapsed_s(), 3)
-        queries = look.at(parts.observer.states, _NONE)
-        position, sent = look.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
-        rows, empty = self._counted(look, before, blocked)
-        writers = self._writing(look, empty)
+        queries = reading.at(parts.observer.states, _NONE)
+        position, sent = reading.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
+        rows, empty = self._counted(reading, before, blocked)
+        writers = self._writing(reading, empty)
         late_log: bool | None = None
         if moment == INJECTION:
-            writers = _both(self._glanced, writers)
+            writers = _both(self._writers_noted, writers)
             # A dead JVM has no threads: they were looked at while it stood still.
-            late_log = look.at(self._logs_late, None) if self._late_log is None else self._late_log
-            self._glanced, self._late_log, self._open = {}, None, bool(writers)
+            late_log = reading.at(self._logs_late, None) if self._late_log is None else self._late_log
+            self._writers_noted, self._late_log, self._open = {}, None, bool(writers)
         folder = self._folder(step, moment)
-        kept = [self._sink(look, folder, index) for index in range(len(parts.sinks))]
-        late = _Look()
+        kept = [self._sink(reading, folder, index) for index in range(len(parts.sinks))]
+        late = _Reading()
         left = self._writing(late, empty)
         taken = Snapshot(
             step=step,
@@ -250,20 +250,22 @@ class Snapshots:
             counted=parts.counted,
             rows_counted=rows,
             rows_before=before,
-            alive=look.at(self._alive, None),
-            error="; ".join(look.failures),
+            alive=reading.at(self._alive, None),
+            error="; ".join(reading.failures),
             left=None if late.failures else left,
             late_log=late_log,
         )
-        seconds, said = round(monotonic() - began, 3), "; ".join(look.failures)
+        seconds, said = round(monotonic() - began, 3), "; ".join(reading.failures)
         parts.history.write(
             SinkRead(step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said, stood=taken)
         )
 
-    def _counted(self, look: _Look, before: int | None, blocked: BlockedWriter | None) -> tuple[int | None, int | None]:
+    def _counted(
+        self, reading: _Reading, before: int | None, blocked: BlockedWriter | None
+    ) -> tuple[int | None, int | None]:
         """How many rows the sink was handed, and the server's process that is held before its first one."""
         row_breakpoint = self._parts.row_breakpoint
-        rows = look.at(row_breakpoint.rows, None) if row_breakpoint else None
+        rows = reading.at(row_breakpoint.rows, None) if row_breakpoint else None
         # The one that is held has drawn its number, and is not in.
         rows = rows if rows is None or blocked is None else rows - 1
         return rows, blocked.backend if blocked is not None and rows == (before or 0) else None
@@ -279,31 +281,31 @@ class Snapshots:
         seen = [found for jvm in jvms if isinstance(jvm, NamesThreads) and (found := jvm.threads())]
         return any(LATE_LOG in found for found in seen) if seen else None
 
-    def _writing(self, look: _Look, empty: int | None) -> dict[str, tuple[str, ...]]:
+    def _writing(self, reading: _Reading, empty: int | None) -> dict[str, tuple[str, ...]]:
         """Who writes, by the sink's position; `empty` is a server's process that stands before its first row."""
         parts, out = self._parts, dict[str, tuple[str, ...]]()
         beside: dict[tuple[str, Writer], None] = {}
         found: set[tuple[str, Writer]] = set()
         for index, sink in enumerate(parts.sinks):
-            there = look.at(partial(opened, sink, parts.own.parts), None)
+            there = reading.at(partial(opened, sink, parts.own.parts), None)
             if not isinstance(there, ShowsWriters):
                 continue
-            theirs, ours = look.at(partial(there.writing, wait_ms=WAIT_MS), _NO_WRITERS)
+            theirs, ours = reading.at(partial(there.writing, wait_ms=WAIT_MS), _NO_WRITERS)
             found |= {(there.server, writer) for writer in theirs}
             beside |= {(there.server, writer): None for writer in ours}
             # A prepared transaction, or one of Kafka, has no server's process.
             if words := statements(each for each in theirs if each.backend is None or each.backend != empty):
                 out[str(index)] = words
         rest = statements(writer for server, writer in beside if (server, writer) not in found)
-        more = {OFFSETS: look.at(parts.saving, _NOTHING), "": rest}
+        more = {OFFSETS: reading.at(parts.saving, _NOTHING), "": rest}
         return {**out, **{place: words for place, words in more.items() if words}}
 
-    def _sink(self, look: _Look, folder: Path, index: int) -> int:
+    def _sink(self, reading: _Reading, folder: Path, index: int) -> int:
         sink, own = self._parts.sinks[index], self._parts.own.parts
-        kept = look.at(lambda: keep(folder, index, sink, own, rows_max=SNAPSHOT_ROWS_MAX, wait_ms=WAIT_MS), -1)
+        kept = reading.at(lambda: keep(folder, index, sink, own, rows_max=SNAPSHOT_ROWS_MAX, wait_ms=WAIT_MS), -1)
         if kept < 0:
             about = SinkTable(name=sink.name, kind=sink.kind, target=sink.target)
-            look.at(lambda: save(folder, index, replace(about, unreadable=look.failures[-1])), None)
+            reading.at(lambda: save(folder, index, replace(about, unreadable=reading.failures[-1])), None)
         return max(kept, 0)
 
 
@@ -317,7 +319,7 @@ def _sorted(offsets: Mapping[int, int] | None) -> Offsets | None:
     return None if offsets is None else dict(sorted(offsets.items()))
 
 
-class _Look:
+class _Reading:
     """Looks at one thing after the other, and remembers in words which could not be looked at."""
 
     def __init__(self) -> None:

@@ -100,7 +100,7 @@ class Supervisor:
         )
 
     def _program(self, number: int) -> Pipeline:
-        """The program of attempt `number`, on the line of Spark that it has then."""
+        """The program of attempt `number`, on the Spark version that it has then."""
         return other_lines.program(self._pipeline, self._restart.spark, number)
 
     def _gap(self) -> dict[str, Any]:

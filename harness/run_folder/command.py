@@ -26,7 +26,7 @@ def typed(run: Mapping[str, Any]) -> str:
 
 
 def _line(run: Mapping[str, Any]) -> list[str]:
-    """The line of Spark that the run's own command asks for: `--spark` and its name, or nothing."""
+    """The Spark version that the run's own command asks for: `--spark` and its name, or nothing."""
     words = str(run.get("command")).split()
     at = words.index(LINE) if LINE in words[:-1] else len(words)
     return words[at : at + 2]

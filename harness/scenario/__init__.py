@@ -79,7 +79,7 @@ class Victim(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
     """The program under test; its texts may hold placeholders. `checkpoint`: the part that `{checkpoint}` is in;
-    `spark`: the line of Spark that its drivers and executors run on (`3.5`), empty for the installed one."""
+    `spark`: the Spark version that its drivers and executors run on (`3.5`), empty for the installed one."""
 
     entry: str
     args: tuple[str, ...] = ()
@@ -193,7 +193,7 @@ class Step:
 @dataclass(frozen=True, kw_only=True)
 class Restart:
     """What the supervisor does after a death of the driver: wait `delay_s`, at most `max_restarts` times.
-    `spark`: the line of Spark from the second attempt on; empty: as the first."""
+    `spark`: the Spark version from the second attempt on; empty: as the first."""
 
     delay_s: float = 0.0
     max_restarts: int = 5

@@ -1,4 +1,4 @@
-"""Another line of Spark than the installed one: a standalone cluster of its own, with its Python and its jars.
+"""Another Spark version than the installed one: a standalone cluster of its own, with its Python and its jars.
 
 Drivers and executors of one line speak only to a master and a worker of the same. No jar of the installed Spark is
 used. Class data archives are those of the line.

@@ -40,7 +40,7 @@ SETTINGS = {
 
 
 class Spark:
-    """Master and worker. `flags` are more JVM flags for both (a class data archive), `line` another line of Spark than
+    """Master and worker. `flags` are more JVM flags for both (a class data archive), `line` another Spark version than
     the installed one, with its own Python."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Spark:
 
     @property
     def modules(self) -> Path:
-        """The folder of Python modules that executors of another line of Spark find."""
+        """The folder of Python modules that executors of another Spark version find."""
         return self.folder / "python"
 
     @property

@@ -52,7 +52,7 @@ class AtAddresses(Protocol):
 
 @runtime_checkable
 class HasLines(Protocol):
-    """It can run drivers on other lines of Spark than the installed one: its stack is `RunsLines`."""
+    """It can run drivers on other Spark versions than the installed one: its stack is `RunsLines`."""
 
     has_lines: bool
 

@@ -1,4 +1,4 @@
-"""Which lines of Spark a scenario asks for besides the installed one, and what of it a line does not do, by name."""
+"""Which Spark versions a scenario asks for besides the installed one, and what of it a line does not do, by name."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from harness.suite import side_by_side
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `spark`: the line of Spark of the
+    """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `spark`: the Spark version of the
     scenarios that name none, empty for the installed one; `jobs`: runs at once, None: by what the machine has to give;
     `own_stack`: not on the one that is up; `junit`: where JUnit's XML goes."""
 

@@ -12,7 +12,7 @@ from harness.faults import FAULTS
 from harness.faults.base import Implies
 from harness.fields import values as v
 from harness.history import BatchPlanned, CheckpointOp, Line
-from harness.nightly.moments import Target, exposes, faults, moments, planned
+from harness.nightly.possible import Target, exposes, faults, planned, triggers
 from harness.operation import Op, Side, file_batch
 from harness.scenario import CrashPoint, Fault, Impact, Scenario, Step, Trigger
 from harness.scenario.impact import ENDS_EXECUTOR
@@ -150,7 +150,7 @@ def _inside(scenario: Scenario, failpoints: Sequence[str]) -> Iterator[Trigger]:
     in_program = [kind for kind in TRIGGERS if has(kind, Trait.IN_PROGRAM)]
     said = [(kind, name) for kind in in_program for name in failpoints if v.reads(kind.about.options, name)]
     target = Target(base=scenario, named=tuple(kind.trigger(name) for kind, name in said))
-    for when in moments(Random(scenario.seed), target, target.base, 0):
+    for when in triggers(Random(scenario.seed), target, target.base, 0):
         kind = TRIGGERS[when.kind]
         if not when.implied and (has(kind, Trait.COUNTS_ROWS) or has(kind, Trait.IN_PROGRAM)) and exposes(when):
             yield replace(when, batch=None)

@@ -29,8 +29,8 @@ def located(module: str, folders: Sequence[Path]) -> tuple[Path, Path]:
         for path in (folder / inside / "__init__.py", folder / inside.with_suffix(".py")):
             if path.is_file():
                 return path, folder
-    looked = ", ".join(dict.fromkeys(map(str, folders)))
-    raise UsageError(f"names the module {module}, and there is no {inside}.py in {looked}")
+    within = ", ".join(dict.fromkeys(map(str, folders)))
+    raise UsageError(f"names the module {module}, and there is no {inside}.py in {within}")
 
 
 def files(module: str, folders: Sequence[Path]) -> list[Path]:

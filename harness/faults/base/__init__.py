@@ -41,19 +41,19 @@ class Injection:
     """What a fault did. `signalled` maps each victim, a process by its name, to what became of it, in words; no
     process was struck if it is empty. `lived`: a victim that was to die lives on. `driver_status` is the driver's exit
     status (negative for a signal) if the fault ended it. `proof` says which listing has to agree, `why` why no
-    process of the pipeline was affected, `note` what else a reader should know. `looked`: the snapshot was taken
-    while the victims were frozen. `later`: what lives on of the driver stands still, and the driver ends only once
-    that goes on again. `healed`: what it took away is back; where it is not, a driver which stops after it is not
-    to blame. `committed_meanwhile`: the newest batch that each query had committed before what was away came back,
-    by its checkpoint's name. `disconnected`: the components whose servers ended their connections with a driver
-    that was paused. `confirm` is asked once everything goes on again, and says why it was no injection after all."""
+    process of the pipeline was affected, `note` what else a reader should know. `snapshot_taken`: the snapshot was
+    taken while the victims were frozen. `later`: what lives on of the driver stands still, and the driver ends only
+    once that goes on again. `healed`: what it took away is back; where it is not, a driver which stops after it is not
+    to blame. `committed_meanwhile`: the newest batch that each query had committed before what was away came back, by
+    its checkpoint's name. `disconnected`: the components whose servers ended their connections with a driver that was
+    paused. `confirm` is asked once everything goes on again, and says why it was no injection after all."""
 
     signalled: Mapping[str, str]
     lived: bool = False
     driver_status: int | None = None
     proof: Proof = Proof.BEFORE
     why: str = ""
-    looked: bool = False
+    snapshot_taken: bool = False
     later: bool = False
     note: str = ""
     healed: bool = True

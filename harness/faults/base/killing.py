@@ -112,7 +112,7 @@ def kill(run: RunContext, reached: Reached, targets: Sequence[Process], *, drive
     reached.frozen += signals.freeze([each for each in jvms if each not in targets] if targets else [])
     # All are frozen before the first dies, so that none can act on the death of another.
     signals.freeze(targets)
-    run.glance(reached)
+    run.note_writers(reached)
     gone = signals.kill(targets)
     roles = {each.name: "JVM of the driver" if each in jvms else "process of the driver" for each in driver}
     words = {

@@ -114,7 +114,7 @@ class KillServer:
         try:
             handed = run.row_breakpoint.rows() if run.row_breakpoint is not None else 0
             lost = sorted({each.name for each in pipeline if isinstance(each, Connects) and each.reaches(server.port)})
-            run.look(reached)
+            run.snapshot(reached)
             server.stop()
         finally:
             if self.holds_on:
@@ -133,7 +133,7 @@ class KillServer:
         struck = seen or killing.dies(run, driver) or self.noticed(server)
         why = UNREPEATED if alone else UNCONNECTED if self.missed_at_once else OUTLIVED
         return Injection(
-            signalled={victim: words}, looked=True, note=note, why="" if struck else why,
+            signalled={victim: words}, snapshot_taken=True, note=note, why="" if struck else why,
             proof=Proof.SINK if gone else Proof.BEFORE,
             healed=self.heals(step.do, server), committed_meanwhile=without,
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 scale       the expected rows over any part of the ledger
 sink_state  what a sink held at a reading, made comparable
-looks       the readings of a step
+read_at     the readings of a step
 traces      what shows that a batch had begun to write
 in_flight   which query feeds a sink, and what it had in flight
 """

@@ -37,7 +37,7 @@ class Traces:
         new = now - base
         if new & (full - base):
             return True
-        # The look holds fingerprints, or a record has its rows to itself: they are there, or they are not.
+        # The reading holds fingerprints, or a record has its rows to itself: they are there, or they are not.
         if self.sink_state.places is not None or not self.scale.case.aggregate:
             return False
         if base.total() > 1 or full.total() > 1:

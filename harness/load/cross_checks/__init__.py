@@ -278,7 +278,7 @@ def offsets(claim: Claim) -> None:
 
 
 def on_its_line(claim: Claim) -> None:
-    """The lines of Spark that the file names do all that it asks for."""
+    """The Spark versions that the file names do all that it asks for."""
     scenario = build.scenario(claim, path=claim.top.file)
     restart = claim.top.section("restart")
     owner = restart if spark_lines.is_other(scenario.restart.spark) else claim.pipeline

@@ -55,7 +55,7 @@ def grid(runs: Sequence[Seen], *, rows: int, heads: int) -> Grid:
         idle.update(seen.idle)
         points.update((cell.sink, cell.point) for cell in (*seen.struck, *seen.idle))
         points.update(seen.unstruck)
-        planned.update({fault for fault, _, _ in seen.steps} | {blow.name for blow in seen.blows})
+        planned.update({fault for fault, _, _ in seen.steps} | {outcome.name for outcome in seen.outcomes})
     faults = [fault for fault, _ in sorted(planned.items(), key=lambda each: (-each[1], each[0]))]
     shown = sorted(points)[:rows]
     lines = [

@@ -19,7 +19,7 @@ EXPECTED = "expected"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blow:
+class Outcome:
     """One step as it went: the fault, where its trigger was met, and whether it was injected."""
 
     name: str
@@ -41,7 +41,7 @@ class Seen:
     as_expected: bool
     expected: str = ""
     kinds: Mapping[str, int] = field(default_factory=dict)
-    blows: tuple[Blow, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
     reasons: tuple[str, ...] = ()
     seconds: float = 0.0
     stack: str = ""
@@ -67,7 +67,9 @@ class Seen:
             as_expected=verdict.as_expected,
             expected=verdict.expected,
             kinds=verdict.kinds(),
-            blows=tuple(Blow(name=s.name, point=s.point, batch=s.batch, injected=s.injected) for s in verdict.steps),
+            outcomes=tuple(
+                Outcome(name=s.name, point=s.point, batch=s.batch, injected=s.injected) for s in verdict.steps
+            ),
             reasons=verdict.reasons,
             seconds=run.seconds,
             stack=run.stack,
@@ -93,7 +95,7 @@ class Seen:
                 "as_expected": told.get("as_expected"),
                 "expected": told.get("expected") or "",
                 "kinds": told.get("findings") or {},
-                "blows": [{key: each.get(key) for key in ("name", "point", "batch", "injected")} for each in faults],
+                "outcomes": [{key: each.get(key) for key in ("name", "point", "batch", "injected")} for each in faults],
                 "reasons": told.get("reasons") or (),
                 "seconds": told.get("seconds") or 0.0,
                 "stack": told.get("stack") or "",
@@ -112,19 +114,19 @@ class Seen:
         exposures: tuple[Exposure, ...] = store.noun(
             tuple[Exposure, ...], told.get("exposures") or (), f"{where}, exposures"
         )
-        counting, idle = struck(exposures, seen.blows)
+        counting, idle = struck(exposures, seen.outcomes)
         return replace(seen, struck=tuple(counting), idle=tuple(idle))
 
     def entry(self, folder: str = "") -> dict[str, Any]:
         """As an entry of a summary: `read` gives the same, but for `folder`, which is called `folder` there."""
         said = plain(self)
-        renamed = {"verdict": said.pop("word"), "findings": said.pop("kinds"), "faults": said.pop("blows")}
+        renamed = {"verdict": said.pop("word"), "findings": said.pop("kinds"), "faults": said.pop("outcomes")}
         return {**said, **renamed, "folder": folder or None}
 
     @property
     def steps(self) -> list[tuple[str, str, str]]:
         """Fault, place and batch of each step: as planned, or else as it went."""
-        went = [(each.name, each.point, "" if each.batch is None else str(each.batch)) for each in self.blows]
+        went = [(each.name, each.point, "" if each.batch is None else str(each.batch)) for each in self.outcomes]
         return list(self.about.schedule) or went
 
     @property

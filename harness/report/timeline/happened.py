@@ -57,7 +57,7 @@ class Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blow:
+class Fault:
     """One fault. `number` counts the schedule's steps from 1; `begin` is when the harness first saw its effect, `end`
     when it was done with it, a server's absence included."""
 
@@ -85,7 +85,7 @@ class Happened:
     phases: tuple[Phase, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     works: tuple[Work, ...] = ()
-    blows: tuple[Blow, ...] = ()
+    faults: tuple[Fault, ...] = ()
     sent: tuple[tuple[float, int], ...] = ()
     read: tuple[tuple[float, int], ...] = ()
 
@@ -106,7 +106,7 @@ def happened(history: Sequence[Line], steps: Sequence[StepOutcome]) -> Happened 
         phases=phases,
         attempts=attempts,
         works=tuple(_works(history, {each.number: each for each in attempts})),
-        blows=tuple(_blows(history, steps, attempts)),
+        faults=tuple(_faults(history, steps, attempts)),
         sent=tuple((at_s, event.records) for at_s, event in _of(history, Sent)),
         read=tuple((at_s, event.rows) for at_s, event in _of(history, SinkRead)),
     )
@@ -155,7 +155,7 @@ def _works(history: Sequence[Line], attempts: Mapping[int, Attempt]) -> Iterator
         yield Work(query=query, batch=batch, attempt=attempt, ended=ended, **points)
 
 
-def _blows(history: Sequence[Line], steps: Sequence[StepOutcome], attempts: Sequence[Attempt]) -> Iterator[Blow]:
+def _faults(history: Sequence[Line], steps: Sequence[StepOutcome], attempts: Sequence[Attempt]) -> Iterator[Fault]:
     looks = {event.step: at_s - event.seconds for at_s, event in _of(history, SinkRead) if event.moment == "injection"}
     for place, step in enumerate(steps, 1):
         if step.at_s is None:
@@ -166,4 +166,4 @@ def _blows(history: Sequence[Line], steps: Sequence[StepOutcome], attempts: Sequ
             for each in attempts
             if each.number == step.attempt and each.scheduled and each.end is not None and step.injected
         ]
-        yield Blow(number=place, step=step, begin=max(0.0, min(begins)), end=step.at_s)
+        yield Fault(number=place, step=step, begin=max(0.0, min(begins)), end=step.at_s)

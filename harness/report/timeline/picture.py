@@ -1,4 +1,4 @@
-"""The whole picture: the time axis, the faults as numbered bands over everything, the lanes, the curves.
+"""The whole picture: the time axis, the faults as numbered bands over everything, the tracks, the curves.
 
 Pure: the same run folder gives the same picture, byte by byte.
 """
@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from harness.report.timeline import shapes
 from harness.report.timeline.curves import Curve, Curves
-from harness.report.timeline.happened import Blow, Happened
-from harness.report.timeline.lanes import LANE, Cast, lanes
+from harness.report.timeline.happened import Fault, Happened
 from harness.report.timeline.shapes import Label, Mark, Scale, Shape, Stroke, Way
+from harness.report.timeline.tracks import TRACK, Setting, tracks
 
 AXIS, COUNTS, LAG, GAP = 22, 110, 56, 22
 FLAG, NEAR = 16, 2.6
@@ -33,19 +33,19 @@ class Picture:
     lag: bool
 
 
-def picture(run: Happened, cast: Cast, over_time: Curves) -> Picture:
+def picture(run: Happened, setting: Setting, over_time: Curves) -> Picture:
     """The timeline of a run."""
     scale = Scale(run.end)
-    blows = list(run.blows[:MOST_FAULTS])
-    flags = levels([scale.at((blow.begin + blow.end) / 2) for blow in blows])
+    faults = list(run.faults[:MOST_FAULTS])
+    flags = levels([scale.at((fault.begin + fault.end) / 2) for fault in faults])
     top = FLAG * (max(flags, default=-1) + 1) + 6
     body: list[Shape] = []
     y = top
-    for lane in lanes(run, cast, scale):
-        body += [Label(kind="lane", x="0%", y=y + 13, text=lane.name)]
-        body += [Label(kind="remark", x="100%", y=y + 13, text=lane.remark, anchor="end", screen=True)]
-        body += [moved(shape, y) for shape in lane.shapes]
-        y += LANE
+    for track in tracks(run, setting, scale):
+        body += [Label(kind="track", x="0%", y=y + 13, text=track.name)]
+        body += [Label(kind="remark", x="100%", y=y + 13, text=track.remark, anchor="end", screen=True)]
+        body += [moved(shape, y) for shape in track.shapes]
+        y += TRACK
     y += 6
     most = max(
         (count for curve in (over_time.sent, over_time.committed, over_time.rows) for _, count in curve), default=0
@@ -60,11 +60,11 @@ def picture(run: Happened, cast: Cast, over_time: Curves) -> Picture:
         path = shapes.staircase(over_time.lag, scale, worst, LAG)
         body.append(Way(kind="lag", y=y + GAP, height=LAG, d=f"{path}V{LAG}Z"))
         y += GAP + LAG + 10
-    back = [*_axis(scale, top, y), *_bands(blows, scale, flags, y)]
+    back = [*_axis(scale, top, y), *_bands(faults, scale, flags, y)]
     return Picture(
         height=y + AXIS,
         shapes=[*back, *body],
-        told=told(run, cast.slices),
+        told=told(run, setting.slices),
         committed_by=over_time.by if over_time.committed else "",
         rows=bool(over_time.rows) and bool(most),
         lag=bool(worst),
@@ -77,7 +77,7 @@ def told(run: Happened, slices: str = "") -> str:
     batches = slices or _many(len({(work.query, work.batch) for work in run.works}), "batch")
     return (
         f"{run.end:.1f} seconds: {_many(len(run.attempts), 'attempt')} of the driver, of which {deaths} died; "
-        f"{batches}; {_many(len(run.blows), 'fault')}. The run's history below has it line by line."
+        f"{batches}; {_many(len(run.faults), 'fault')}. The run's history below has it line by line."
     )
 
 
@@ -114,22 +114,26 @@ def _axis(scale: Scale, top: int, bottom: int) -> Iterator[Shape]:
         yield Label(kind="time", x=scale.x(seconds), y=bottom + 14, text=text, anchor=anchor, screen=place % 3 != 0)
 
 
-def _bands(blows: Sequence[Blow], scale: Scale, flags: Sequence[int], bottom: int) -> Iterator[Shape]:
-    for blow, line in zip(blows, flags, strict=True):
-        title = f"fault {blow.number}: {blow.step.name}"
+def _bands(faults: Sequence[Fault], scale: Scale, flags: Sequence[int], bottom: int) -> Iterator[Shape]:
+    for fault, line in zip(faults, flags, strict=True):
+        title = f"fault {fault.number}: {fault.step.name}"
         y = FLAG * line + 8
-        kind = "band" if blow.step.injected else "band missed"
-        yield shapes.box(kind, scale, (blow.begin, blow.end), (y, bottom - y), title)
-        place = min(max((scale.at(blow.begin) + scale.at(blow.end)) / 2, 1.5), 98.5)
+        kind = "band" if fault.step.injected else "band missed"
+        yield shapes.box(kind, scale, (fault.begin, fault.end), (y, bottom - y), title)
+        place = min(max((scale.at(fault.begin) + scale.at(fault.end)) / 2, 1.5), 98.5)
         yield Mark(
-            kind="flag" if blow.step.injected else "flag missed", sign="flag", x=shapes.percent(place), y=y, title=title
+            kind="flag" if fault.step.injected else "flag missed",
+            sign="flag",
+            x=shapes.percent(place),
+            y=y,
+            title=title,
         )
-        yield Label(kind="number", x=shapes.percent(place), y=y + 4, text=str(blow.number), anchor="middle")
+        yield Label(kind="number", x=shapes.percent(place), y=y + 4, text=str(fault.number), anchor="middle")
 
 
 def _panel(name: str, most: int, y: int, height: int) -> Iterator[Shape]:
     """The head of a panel, its highest value and its ground line."""
-    yield Label(kind="lane", x="0%", y=y + 13, text=name)
+    yield Label(kind="track", x="0%", y=y + 13, text=name)
     yield Label(kind="remark", x="100%", y=y + 13, text=f"top: {most:,}", anchor="end")
     yield Stroke(kind="ground", x="0%", x2="100%", y=y + GAP, y2=y + GAP)
     yield Stroke(kind="ground", x="0%", x2="100%", y=y + GAP + height, y2=y + GAP + height)

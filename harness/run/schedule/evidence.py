@@ -33,8 +33,8 @@ def injected(run: RunContext, step: Step, reached: Reached) -> StepOutcome:
             after = reached.with_sink(
                 run.observer.settled(reached.folder) if ended else run.observer.listing(reached.folder)
             )
-            if done.signalled and not done.looked:
-                run.look(reached)
+            if done.signalled and not done.snapshot_taken:
+                run.snapshot(reached)
         finally:
             release(run, step, reached)
         if done.later:

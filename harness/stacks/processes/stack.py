@@ -86,7 +86,7 @@ class ProcessesStack(ChildProcessesStack):
 
     @property
     def lines(self) -> dict[str, dict[str, Any]]:
-        """By name, what is to be told in run.json of each other line of Spark that is up."""
+        """By name, what is to be told in run.json of each other Spark version that is up."""
         return {name: line.describe() for name, line in self._lines.items()}
 
     def need(self, lines: Collection[str]) -> None:

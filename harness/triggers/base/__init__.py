@@ -97,7 +97,7 @@ class TriggerKind(Protocol):
 
 @runtime_checkable
 class Draws(Protocol):
-    """A trigger that can be drawn: `onceproof nightly` asks it for moments. Of any other one it takes those that a
+    """A trigger that can be drawn: `onceproof nightly` asks it for triggers. Of any other one it takes those that a
     scenario of the same pipeline names."""
 
     def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:

@@ -50,7 +50,7 @@ class EnterSafeMode:
         # Who was asked to enter it may have entered, whatever the answer was.
         try:
             try:
-                run.look(reached)
+                run.snapshot(reached)
                 server.safe_mode(on=True)
             finally:
                 go_on(run, step, reached)
@@ -59,7 +59,7 @@ class EnterSafeMode:
             server.safe_mode(on=False)
         died = killing.dies(run, driver)
         words = f"in safe mode for {for_s:g} s"
-        return Injection(signalled={"namenode": words}, looked=True, why="" if died else NO_CHANGE)
+        return Injection(signalled={"namenode": words}, snapshot_taken=True, why="" if died else NO_CHANGE)
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the safe mode."""

@@ -57,14 +57,14 @@ class LoseBlocks:
             lost = server.blocks(run.own.run_id)
             if not lost:
                 return Injection(signalled={}, note=NONE_THERE)
-            run.look(reached)
+            run.snapshot(reached)
             server.lose_blocks()
         finally:
             go_on(run, step, reached)
         struck = _to_read(run, step) or killing.dies(run, driver)
         return Injection(
             signalled={"datanode": told(lost)},
-            looked=True,
+            snapshot_taken=True,
             why="" if struck else NO_READER,
             healed=False,
         )

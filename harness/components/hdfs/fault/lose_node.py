@@ -44,9 +44,9 @@ class LoseNode:
         done = killing.kill_driver(run, step.do, reached, executors=True)
         if not done.signalled or done.lived:
             return done
-        run.look(reached)
+        run.snapshot(reached)
         server.lose_blocks()
-        return replace(done, signalled={**done.signalled, "datanode": told(lost)}, looked=True, healed=False)
+        return replace(done, signalled={**done.signalled, "datanode": told(lost)}, snapshot_taken=True, healed=False)
 
     def freezes(self, fault: Fault) -> bool:
         """Nothing moves between the trigger and the kill."""

@@ -43,7 +43,7 @@ class KillDriverWithoutResourceManager(KillDaemon):
         try:
             done = killing.kill_driver(run, step.do, reached)
             if done.signalled:
-                run.look(reached)
+                run.snapshot(reached)
             # The executors end as they do after any driver.
             go_on(run, step, reached)
             words = self.meanwhile(run, step, server)
@@ -51,7 +51,7 @@ class KillDriverWithoutResourceManager(KillDaemon):
             server.start()
         if not done.signalled:
             return done
-        return replace(done, signalled={self.component: words, **done.signalled}, looked=True)
+        return replace(done, signalled={self.component: words, **done.signalled}, snapshot_taken=True)
 
     def freezes(self, fault: Fault) -> bool:
         """The driver dies anyway."""

@@ -1,6 +1,6 @@
 """The steps that are possible in one batch of a scenario: asked of every kind, and held against its refusals.
 
-A kind of trigger that can draw itself says so (`harness.triggers.base.Draws`); of the others, those moments are taken
+A kind of trigger that can draw itself says so (`harness.triggers.base.Draws`); of the others, those are taken
 that scenarios of the same pipeline name. The options of a fault are drawn by the types of their fields.
 """
 
@@ -65,7 +65,7 @@ def planned(scenario: Scenario) -> Planned:
     )
 
 
-def moments(random: Random, target: Target, scenario: Scenario, batch: int) -> Iterator[Trigger]:
+def triggers(random: Random, target: Target, scenario: Scenario, batch: int) -> Iterator[Trigger]:
     """The triggers that can be met in a batch; `scenario` has the input that was drawn."""
     seen, there = planned(scenario), set(component_names(replace(scenario, schedule=())))
     for kind in TRIGGERS:

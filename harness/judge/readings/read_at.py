@@ -10,7 +10,7 @@ from harness.judge.readings.scale import Scale
 from harness.judge.readings.sink_state import SinkState, dropped, sink_state
 
 
-def look(scale: Scale, seen: Seen) -> SinkState | None:
+def state_at(scale: Scale, seen: Seen) -> SinkState | None:
     """What the sink held then; None where it is not known."""
     names = [column.name for column in scale.table.columns]
     return sink_state(scale.case, seen.tables[scale.position], names=names)

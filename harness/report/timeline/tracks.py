@@ -1,6 +1,6 @@
-"""The lanes of a timeline: phases, producer, driver, executors, batches of each query, and the servers of the run.
+"""The tracks of a timeline: phases, producer, driver, executors, batches of each query, and the servers of the run.
 
-Pure. A lane is a name, a remark and shapes; its own top is 0.
+Pure. A track is a name, a remark and shapes; its own top is 0.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from harness.report.escape import visible
 from harness.report.timeline import shapes
-from harness.report.timeline.happened import Attempt, Blow, Happened, Work
+from harness.report.timeline.happened import Attempt, Fault, Happened, Work
 from harness.report.timeline.shapes import Mark, Scale, Shape, Way
 from harness.scenario import Impact
 from harness.scenario.impact import ENDS_EXECUTOR
 
-TOP, HEIGHT, LANE = 18, 14, 40
+TOP, HEIGHT, TRACK = 18, 14, 40
 BAR = (TOP, HEIGHT)
 MIDDLE = TOP + HEIGHT // 2
 BASE = TOP + HEIGHT - 3
@@ -26,8 +26,8 @@ MOST_QUERIES = 6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lane:
-    """One lane."""
+class Track:
+    """One track."""
 
     name: str
     remark: str = ""
@@ -35,8 +35,8 @@ class Lane:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cast:
-    """Who takes part, as plan and verdict say it: what each step's fault does to the driver, how many executors were
+class Setting:
+    """What takes part, as plan and verdict say it: what each step's fault does to the driver, how many executors were
     asked for, what the source and the sinks lie in (`kafka`, `postgres`), which batches findings name."""
 
     impacts: Mapping[int, Impact] = field(default_factory=dict)
@@ -48,41 +48,41 @@ class Cast:
     """What a pipeline that keeps its own offsets saved, in place of batches."""
 
 
-def lanes(run: Happened, cast: Cast, scale: Scale) -> Iterator[Lane]:
-    """Every lane, from top to bottom."""
+def tracks(run: Happened, setting: Setting, scale: Scale) -> Iterator[Track]:
+    """Every track, from top to bottom."""
     yield _phases(run, scale)
     yield _producer(run, scale)
-    yield _driver(run, cast, scale)
-    yield _executors(run, cast, scale)
+    yield _driver(run, setting, scale)
+    yield _executors(run, setting, scale)
     for query in run.queries[:MOST_QUERIES]:
         several = f" of {visible(query, 40)}" if len(run.queries) > 1 else ""
-        yield _batches(run, cast, scale, query, several)
-    for component, role in cast.servers:
+        yield _batches(run, setting, scale, query, several)
+    for component, role in setting.servers:
         yield _server(run, scale, component, role)
 
 
-def _phases(run: Happened, scale: Scale) -> Lane:
+def _phases(run: Happened, scale: Scale) -> Track:
     out: list[Shape] = []
     for place, phase in enumerate(run.phases):
         kind = "phase odd" if place % 2 else "phase"
         title = f"{phase.name}: {phase.begin:.2f} to {phase.end:.2f} s"
         out.append(shapes.box(kind, scale, (phase.begin, phase.end), BAR, title))
         out += shapes.fitting(scale, (phase.begin, phase.end), BASE, phase.name)
-    return Lane(name="Phase of the run", shapes=out)
+    return Track(name="Phase of the run", shapes=out)
 
 
-def _producer(run: Happened, scale: Scale) -> Lane:
+def _producer(run: Happened, scale: Scale) -> Track:
     if not run.sent:
-        return Lane(name="Producer", remark="no send was recorded")
+        return Track(name="Producer", remark="no send was recorded")
     (begin, _), (end, count) = run.sent[0], run.sent[-1]
     title = f"{count:,} records sent; counted from {begin:.2f} to {end:.2f} s"
     out: list[Shape] = [shapes.box("producer", scale, (begin, end), BAR, title)]
     path = shapes.combs([seconds for seconds, _ in run.sent], scale, HEIGHT)
     out.append(Way(kind="tick", y=TOP, height=HEIGHT, d=path))
-    return Lane(name="Producer", remark=f"{count:,} records sent; a tick for each count", shapes=out)
+    return Track(name="Producer", remark=f"{count:,} records sent; a tick for each count", shapes=out)
 
 
-def _driver(run: Happened, cast: Cast, scale: Scale) -> Lane:
+def _driver(run: Happened, setting: Setting, scale: Scale) -> Track:
     out: list[Shape] = []
     for attempt in run.attempts:
         end = run.end if attempt.end is None else attempt.end
@@ -93,7 +93,7 @@ def _driver(run: Happened, cast: Cast, scale: Scale) -> Lane:
         out += whole or shapes.fitting(scale, (attempt.begin, end), BASE, str(attempt.number))
         if attempt.end is not None:
             out.append(Mark(kind="death", sign="cross", x=scale.x(attempt.end), y=MIDDLE, title=title))
-    return Lane(name="Driver", remark=_told(run.attempts), shapes=out)
+    return Track(name="Driver", remark=_told(run.attempts), shapes=out)
 
 
 def _ended(attempt: Attempt) -> str:
@@ -109,28 +109,30 @@ def _told(attempts: Sequence[Attempt]) -> str:
     return f"{many}; a cross is a death" if any(each.end is not None for each in attempts) else many
 
 
-def _executors(run: Happened, cast: Cast, scale: Scale) -> Lane:
+def _executors(run: Happened, setting: Setting, scale: Scale) -> Track:
     out: list[Shape] = []
     for attempt in run.attempts:
         end = run.end if attempt.end is None else attempt.end
         out.append(shapes.level("unrecorded", scale, (attempt.begin, end), MIDDLE))
-    injected = [blow for blow in run.blows if cast.impacts.get(blow.number) in ENDS_EXECUTOR and blow.step.injected]
-    for blow in injected:
-        title = f"fault {blow.number}: {blow.step.name}"
-        out.append(Mark(kind="death", sign="cross", x=scale.x(blow.begin), y=MIDDLE, title=title))
-    asked = "1 executor" if cast.executors == 1 else f"{cast.executors} executors"
-    return Lane(name="Executors", remark=f"{asked} asked for; dotted: not recorded", shapes=out)
+    injected = [
+        fault for fault in run.faults if setting.impacts.get(fault.number) in ENDS_EXECUTOR and fault.step.injected
+    ]
+    for fault in injected:
+        title = f"fault {fault.number}: {fault.step.name}"
+        out.append(Mark(kind="death", sign="cross", x=scale.x(fault.begin), y=MIDDLE, title=title))
+    asked = "1 executor" if setting.executors == 1 else f"{setting.executors} executors"
+    return Track(name="Executors", remark=f"{asked} asked for; dotted: not recorded", shapes=out)
 
 
-def _batches(run: Happened, cast: Cast, scale: Scale, query: str, several: str) -> Lane:
+def _batches(run: Happened, setting: Setting, scale: Scale, query: str, several: str) -> Track:
     works = [work for work in run.works if work.query == query]
     begins = {attempt.number: attempt.begin for attempt in run.attempts}
     many = len(works) > MOST_BATCHES
-    struck_batches = {blow.step.batch for blow in run.blows}
+    struck_batches = {fault.step.batch for fault in run.faults}
     told = [
         work
         for work in works
-        if not many or work.committed is None or work.batch in struck_batches or work.batch in cast.batches
+        if not many or work.committed is None or work.batch in struck_batches or work.batch in setting.batches
     ][:MOST_BATCHES]
     out: list[Shape] = []
     if many:
@@ -141,7 +143,7 @@ def _batches(run: Happened, cast: Cast, scale: Scale, query: str, several: str) 
     remark = "outlined: planned; filled: in the sink, being committed; cross: cut off by a death"
     if many:
         remark = f"{len(works):,} in all, a tick for each commit; {remark}"
-    return Lane(name=f"Micro-batches{several}", remark=remark, shapes=out)
+    return Track(name=f"Micro-batches{several}", remark=remark, shapes=out)
 
 
 def _work(work: Work, launched: float, last: float, scale: Scale) -> Iterator[Shape]:
@@ -172,19 +174,19 @@ def _title(work: Work) -> str:
     return f"batch {work.batch}, attempt {work.attempt}: {', '.join(told)}"
 
 
-def _server(run: Happened, scale: Scale, component: str, role: str) -> Lane:
+def _server(run: Happened, scale: Scale, component: str, role: str) -> Track:
     out: list[Shape] = [shapes.level("unrecorded", scale, (0.0, run.end), MIDDLE)]
-    away = [blow for blow in run.blows if blow.step.injected and component in blow.step.evidence.signalled]
-    for blow in away:
-        out.append(_away(blow, scale))
+    away = [fault for fault in run.faults if fault.step.injected and component in fault.step.evidence.signalled]
+    for fault in away:
+        out.append(_away(fault, scale))
     remark = f"{role}; struck by {_numbers(away)}" if away else f"{role}; no fault struck it"
-    return Lane(name=visible(component, 40), remark=remark, shapes=out)
+    return Track(name=visible(component, 40), remark=remark, shapes=out)
 
 
-def _away(blow: Blow, scale: Scale) -> Shape:
-    title = f"fault {blow.number}: {blow.step.name}, {blow.begin:.2f} to {blow.end:.2f} s"
-    return shapes.box("away", scale, (blow.begin, blow.end), BAR, title)
+def _away(fault: Fault, scale: Scale) -> Shape:
+    title = f"fault {fault.number}: {fault.step.name}, {fault.begin:.2f} to {fault.end:.2f} s"
+    return shapes.box("away", scale, (fault.begin, fault.end), BAR, title)
 
 
-def _numbers(blows: Sequence[Blow]) -> str:
-    return ", ".join(f"fault {blow.number}" for blow in blows)
+def _numbers(faults: Sequence[Fault]) -> str:
+    return ", ".join(f"fault {fault.number}" for fault in faults)
