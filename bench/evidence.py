@@ -3,7 +3,7 @@
     PYTHONPATH=. .venv/bin/python bench/evidence.py FOLDER...        all runs below these folders
     PYTHONPATH=. .venv/bin/python bench/evidence.py --rows 200000    a run with so many rows in its sink
 
-The restart waits for a snapshot at an injection, nobody for the one before the next attempt works. Shares are of the
+The restart waits for a snapshot at an injection, not for the one before the next attempt works. Shares are of the
 seconds of the same run without its baseline runs; absolute figures hang on the machine.
 """
 

@@ -23,7 +23,7 @@ from harness.stacks.processes.stack import ProcessesStack
 
 EVERY_S = 0.25
 MARK = f"{MARKER}=".encode()
-"""In the environment of each process of a session, whoever it is of: nothing else may run meanwhile."""
+"""In the environment of each process of a session, of whatever command: nothing else may run meanwhile."""
 DEFAULT = Path("scenarios/proving/autocommit_executor_killed.yaml")
 
 
@@ -41,7 +41,7 @@ def name(process: psutil.Process) -> str:
 
 
 def marked() -> list[psutil.Process]:
-    """Those of a session that nobody is the parent of any more: executors of a driver that was killed."""
+    """Those of a session without a parent: executors of a driver that was killed."""
     found = []
     for pid in psutil.pids():
         with contextlib.suppress(OSError, psutil.Error):

@@ -7,7 +7,7 @@ tests of a mutant's own file run first, since they kill most. What was tried lie
 goes on. `--results` tries nothing, and shows the figures and the mutants that live.
 
 It runs in a namespace of process ids of its own: mutmut sends SIGXCPU to a mutant's id when its time is up, also if
-that process ended long ago, and the id may be somebody else's by then. Exit code 1 where less than 97 % are killed.
+that process ended long ago, and the id may be another process's by then. Exit code 1 where less than 97 % are killed.
 """
 
 from __future__ import annotations

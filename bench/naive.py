@@ -153,7 +153,7 @@ def naive(folder: Path) -> bool:
             wait_for("batch 2", (checkpoint / "offsets" / "2").exists, every_s=0.005)
             os.killpg(first.pid, signal.SIGKILL)
             first.wait()
-            # Spark 4.1 may end the query at its first restart (SPARK-55271), so whoever does it by hand tries again.
+            # Spark 4.1 may end the query at its first restart (SPARK-55271), so the script by hand tries again.
             tried = [driver(session, folder, bootstrap, at)]
 
             def done() -> bool:

@@ -110,7 +110,7 @@ def _named(twin: Twin, seen: Seen) -> str:
     if not caused:
         return "violated, and no fault is named"
     planned = {batch for each in seen.ahead for batch in each.batches or ()}
-    # An injection that nobody died of has no restart, and no snapshot before it.
+    # An injection that no process died of has no restart, and no snapshot before it.
     seen_at = {each.step for each in seen.ahead if each.batches is not None} if planned else set()
     steps = [step for number, step in enumerate(verdict.steps, 1) if step.injected and number not in seen_at]
     possible = planned | {step.batch for step in steps if step.batch is not None}
@@ -137,7 +137,7 @@ def _blamed(harm: Harm, seen: Seen, faults: set[str]) -> str:
         return f"blamed is {', '.join(sorted(strangers))}, which is none of the steps: {known}"
     blamed = {number for number, names in injected.items() if names & faults}
     shown = harmed(harm, seen)
-    # Where nobody died there was no restart, and no snapshot before it.
+    # Where no process died there was no restart, and no snapshot before it.
     unseen = {exposure.step for exposure in seen.verdict.exposures if exposure.harm is harm} - {
         each.step for each in seen.ahead
     }
@@ -150,7 +150,7 @@ def _blamed(harm: Harm, seen: Seen, faults: set[str]) -> str:
 
 def harmed(harm: Harm, seen: Seen) -> list[set[int]]:
     """For each restart before which a sink had come to hold more (or less) than at the one before, the steps that can
-    have done it: the one it came after, those since the restart before that nobody died of, and later ones at which the
+    have done it: the one it came after, those since the restart before that no process died of, and later ones at which the
     same rows were still not committed."""
     out, sign = [], 1 if harm is Harm.REPETITION else -1
     before = Ahead(surplus=(0,) * len(seen.ahead[0].surplus), step=0) if seen.ahead else None

@@ -53,7 +53,7 @@ class Snapshot:
     those into what the progress query reads). `rows_counted` is how many rows the sink at the place `counted` had been
     handed, `rows_before` how many when the batch began. `alive` names the run's processes that the process table still
     showed, None if it could not be read. `error` says what could not be looked at; empty if all could. `left` is
-    `writing` once more, of those that were still there when all had been read; None if there was no reading.
+    `writing` again, of those that were still there when all had been read; None if there was no reading.
     `late_log`: a JVM of the driver had the thread by which Spark logs offsets beside the batches; None if that could
     not be read."""
 

@@ -1,4 +1,4 @@
-"""Why a total is wrong: which whole batches, counted once more or not at all, make up the difference exactly.
+"""Why a total is wrong: which whole batches, counted again or not at all, make up the difference exactly.
 
 `expected`, run over one batch's records alone, gives that batch's contribution to a key. A column is additive if the
 contributions of all batches sum up to what is expected; only such columns can be explained, and all that differ must

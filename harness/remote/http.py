@@ -41,7 +41,7 @@ class Http:
     def ask(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None, *, fresh: bool = False
     ) -> Answer:
-        """The answer. A server closes a connection that was idle for seconds: then it is asked once more. So what may
+        """The answer. A server closes a connection that was idle for seconds: then it is asked again. So what may
         not be asked twice needs a `fresh` connection. Raises NoAnswer."""
         try:
             connection = self._idle.pop()

@@ -79,7 +79,7 @@ def _heads(pair: Pair, in_ledger: bool, copies: int) -> tuple[str, str] | tuple[
     """`copies`: how many rows like the sink's are too many, 0 where that is not known."""
     ledger, sink = pair
     if ledger is None:
-        return ("sink, once more",) if in_ledger else ("expected: no row", "sink")
+        return ("sink, again",) if in_ledger else ("expected: no row", "sink")
     if sink is None:
         return ("expected", "sink: no row")
     return ("expected", f"sink: {plural(copies, 'row')} too many" if copies else "sink")

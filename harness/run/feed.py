@@ -83,7 +83,7 @@ def portions(total: int, seed: int, most: int = PORTIONS) -> tuple[int, ...]:
 
 
 def portions_of(batches: Iterable[Batch], total: int) -> tuple[int, ...]:
-    """The sizes that make a run's batches once more: the records of each batch that took any, in order, and what is
+    """The sizes that make a run's batches again: the records of each batch that took any, in order, and what is
     left of `total`. Empty if there are none to go by."""
     took = [sum(end - start for start, end in batch.ranges.values()) for batch in batches]
     sizes = [size for size in took if size > 0]

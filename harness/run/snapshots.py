@@ -188,7 +188,7 @@ class Snapshots:
                 )
             if not self._stop.is_set() and self._untouched(attempt):
                 self._take(step, RESTART, attempt)
-            # Asked once more: what was read meanwhile might be the next attempt's.
+            # Asked again: what was read meanwhile might be the next attempt's.
             if not self._untouched(attempt):
                 shutil.rmtree(folder, ignore_errors=True)
                 parts.history.write(SinkNotRead(step=step, why="the next attempt was at work already"))

@@ -21,7 +21,7 @@ from harness.scenario.watermark import Watermark as Watermark
 
 
 class Harm(StrEnum):
-    """What an injection exposes: that records take effect once more, or that they never do."""
+    """What an injection exposes: that records take effect again, or that they never do."""
 
     REPETITION = "repetition"
     LOSS = "loss"

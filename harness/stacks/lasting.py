@@ -77,7 +77,7 @@ class LastingStack(SessionStack):
         if self._session is None:
             return
         self._leaving = True
-        # Whatever of it fails, the rest is done; what could not be dropped is tried once more by the session's end.
+        # Whatever of it fails, the rest is done; what could not be dropped is tried again by the session's end.
         with contextlib.ExitStack() as steps:
             steps.callback(self._end)
             steps.callback(self._nothing_left)

@@ -182,7 +182,7 @@ class Swept:
         return done.verdict.word is Word.VIOLATED and found == {*self.results[place].kinds}
 
     def _confirm(self) -> None:
-        """Play violated cells once more with nothing beside them, where other runs were: two of one program may meet in
+        """Play violated cells again with nothing beside them, where other runs were: two of one program may meet in
         the servers, by a constant `transactional.id`, say."""
         before = {each.cell: each for each in self.results.values() if each.word is Word.VIOLATED}
         if not before or jobs_of(self.suite.options, [self.watched.scenario] * 2) == 1:

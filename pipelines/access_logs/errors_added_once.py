@@ -1,7 +1,7 @@
 """Errors per minute from an access log, kept as counters. Holds: the number of the batch is kept with the counts.
 
 Counts and batch number go into one transaction. A batch that runs again finds its number and adds nothing. The
-numbers belong to the checkpoint: throw that away and they begin anew, and batches would be taken for done.
+numbers belong to the checkpoint: throw that away and they restart, and batches would be taken for done.
 
     spark-submit errors_added_once.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
 
@@ -40,7 +40,7 @@ ADD = """
 
 
 def batch(errors: DataFrame, number: int) -> None:
-    """Add the counts of one batch, if nobody has yet."""
+    """Add the counts of one batch, unless they were added before."""
     counts = errors.groupBy("minute").count().collect()
     with closing(psycopg2.connect("")) as database, database, database.cursor() as cursor:
         cursor.execute(CLAIM, (number,))

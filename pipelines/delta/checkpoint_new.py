@@ -1,6 +1,6 @@
 """Payments from Kafka into a Delta table, each batch under its number. BROKEN: a new checkpoint, the same `txnAppId`.
 
-The checkpoint lies in a temporary folder, so the next attempt has none. It reads the topic from the beginning and
+The checkpoint is in a temporary folder, so the next attempt has none. It reads the topic from the beginning and
 counts its batches from 0, while the table knows these numbers of the application: Delta skips the new batches 0, 1, 2 …
 without a word, also the records in them that no attempt has written.
 

@@ -1,6 +1,6 @@
 """Payments from Kafka merged into a Delta table, each under its own id. Holds: the sink is idempotent.
 
-A batch that runs again finds each payment there and writes the same row once more.
+A batch that runs again finds each payment there and writes the same row again.
 
     spark-submit --packages io.delta:delta-spark_4.1_2.13:4.4.0 merged.py --bootstrap localhost:9092 --topic payments \
         --table /data/tables/payments --checkpoint /data/checkpoints/payments

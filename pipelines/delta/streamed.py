@@ -1,7 +1,7 @@
 """Payments from Kafka into a Delta table, by Delta's own streaming sink. Holds: each commit names query and batch.
 
 The table's log keeps, beside the files of a batch, the id of the query and the batch's number, in one atomic commit. A
-batch that runs again finds its number there and is skipped. The id of the query lies in the checkpoint.
+batch that runs again finds its number there and is skipped. The id of the query is in the checkpoint.
 
     spark-submit --packages io.delta:delta-spark_4.1_2.13:4.4.0 streamed.py --bootstrap localhost:9092 \
         --topic payments --table /data/tables/payments --checkpoint /data/checkpoints/payments

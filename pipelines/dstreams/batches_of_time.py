@@ -93,7 +93,7 @@ def appended() -> Save:
 
 
 def written_once() -> Save:
-    """The same, with the batch's time and the number of the partition, which nobody writes a second time."""
+    """The same, with the batch's time and the number of the partition, which is not written a second time."""
     where, insert, claim, columns = login(), INSERT, CLAIM, COLUMNS
 
     def write(time: datetime, batch: RDD[Any]) -> None:

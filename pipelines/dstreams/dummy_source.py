@@ -3,7 +3,7 @@ log.
 
 What the receiver has stored is a block in an executor's memory, with a copy on another one if there is one, and
 executors go with their driver. A restart does the last batch again, and it comes again empty: a line in `written` keeps
-that from mattering. What was stored for the next batch is lost, and the counter begins anew. With the write-ahead log
+that from mattering. What was stored for the next batch is lost, and the counter restarts. With the write-ahead log
 (`--log`) all that was stored comes again, with the numbers and the times that it had.
 
 Each batch becomes a DataFrame and a temporary table, as in the article's example, and what a query over that has goes

@@ -4,7 +4,7 @@ A task reads one partition of Kafka. It adds the partition's counts and moves th
 Records before the offset have been counted by a task or an attempt before, also where the batch was cut otherwise then,
 and are left out. Spark's checkpoint says what to read, the table `progress` what is done.
 
-A batch that begins beyond that ends the query: nobody has counted what lies between. So the topic may have no gaps: it
+A batch that begins beyond that ends the query: what lies between was never counted. So the topic may have no gaps: it
 is neither compacted nor written in transactions.
 
     spark-submit added_by_partition.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
@@ -59,7 +59,7 @@ def save(rows: Iterator[Row]) -> None:
         cursor.execute(DONE, (part,))
         (done,) = cursor.fetchone()
         if done < begin:
-            raise ValueError(f"partition {part}: the batch begins at {begin}, and nobody has counted from {done} on")
+            raise ValueError(f"partition {part}: the batch begins at {begin}, and no attempt has counted from {done} on")
         if done < end:
             new = (line for line in lines if line["offset"] >= done and line["level"] == "ERROR")
             # In one order, so that two partitions do not wait for each other's minutes in a circle.

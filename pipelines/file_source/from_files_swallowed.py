@@ -7,7 +7,7 @@ in HDFS where the only replica of a block is lost. What Spark itself may be told
 
     spark-submit from_files_swallowed.py --folder /data/incoming --checkpoint /data/checkpoints/payments
 
-In from_files_upsert.py the error ends the query: nothing brings the files back, and somebody hears of it.
+In from_files_upsert.py the error ends the query: nothing brings the files back, and an operator sees the error.
 """
 
 # /// onceproof

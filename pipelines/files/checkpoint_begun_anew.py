@@ -1,6 +1,6 @@
 """Payments from Kafka into Parquet files, by Spark's own file sink. BROKEN: a new checkpoint over the old output.
 
-The checkpoint lies in a temporary folder, so the next attempt has none. It reads the topic from the beginning and
+The checkpoint is in a temporary folder, so the next attempt has none. It reads the topic from the beginning and
 counts its batches from 0, while the manifest in the output has these numbers: the sink passes the new batches 0, 1, 2 …
 over without a word, also the records in them that no attempt has written.
 

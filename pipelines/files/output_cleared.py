@@ -1,6 +1,6 @@
 """Payments from Kafka into Parquet files, by Spark's own file sink. BROKEN: the output is cleared at each start.
 
-The checkpoint stays, and says that the batches before are done: nobody writes them again. The manifest begins with a
+The checkpoint stays, and says that the batches before are done: they are not written again. The manifest begins with a
 later batch, so that Spark itself cannot read the folder any more.
 
     spark-submit output_cleared.py --bootstrap localhost:9092 --topic payments --output /data/payments \

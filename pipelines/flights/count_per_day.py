@@ -45,7 +45,7 @@ ADD = """
 
 
 def batch(flights: DataFrame, number: int) -> None:
-    """Add the counts of one batch, if nobody has yet."""
+    """Add the counts of one batch, unless they were added before."""
     counts = flights.groupBy("carrier", "day").count().collect()
     with closing(psycopg2.connect("")) as database, database, database.cursor() as cursor:
         cursor.execute(CLAIM, (number,))

@@ -1,7 +1,7 @@
 """Payments from Kafka into an Iceberg table, by Iceberg's own streaming sink. Holds: a snapshot names query and epoch.
 
 Each commit keeps the id of the query and the number of the batch in its snapshot's summary. A batch that runs again
-finds its number there and is skipped. The id of the query lies in the checkpoint.
+finds its number there and is skipped. The id of the query is in the checkpoint.
 
     spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 lake_streamed.py \
         --bootstrap localhost:9092 --topic payments --warehouse /data/lake --checkpoint /data/checkpoints/payments

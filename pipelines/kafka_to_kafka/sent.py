@@ -1,6 +1,6 @@
 """Payments from one topic of Kafka into another, sent by the driver. BROKEN: no transaction, and no note of the batch.
 
-What was sent before a crash stays, and is sent once more with the batch.
+What was sent before a crash stays, and is sent again with the batch.
 
     spark-submit sent.py --bootstrap localhost:9092 --topic payments --to checked --checkpoint /data/checkpoints/checked
 

@@ -1,7 +1,7 @@
 """Payments from Kafka into a table of SQLite, by the driver. BROKEN: each row is committed by itself, without a key.
 
 When the driver dies after rows are there and before Spark has written `commits/N`, the restarted query runs batch N
-again, and inserts the same payments once more.
+again, and inserts the same payments again.
 
     spark-submit sqlite_appended.py --bootstrap localhost:9092 --topic payments --into /data/payments.db \
         --checkpoint /data/checkpoints/payments

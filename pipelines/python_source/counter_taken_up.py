@@ -1,7 +1,7 @@
 """Payments out of a Python data source into Postgres, each batch once by its number. Holds: the reader goes on where
 Spark's checkpoint says.
 
-Spark hands no offset to `latestOffset`. After a restart it plans the last batch of its checkpoint anew first, and so
+Spark hands no offset to `latestOffset`. After a restart it plans the last batch of its checkpoint again first, and so
 `partitions` is where a reader hears how far it has got.
 
     spark-submit counter_taken_up.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments

@@ -165,5 +165,5 @@ def once(rows: DataFrame, number: int) -> None:
 
 
 def run(rows: DataFrame, batch: Callable[[DataFrame, int], None], args: argparse.Namespace) -> None:
-    """Until somebody ends it."""
+    """Until it is ended."""
     rows.writeStream.foreachBatch(batch).option("checkpointLocation", args.checkpoint).start().awaitTermination()

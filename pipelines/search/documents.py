@@ -66,7 +66,7 @@ class Index:
 
     def send(self, rows: Sequence[Row], action: Callable[[Row], Line]) -> None:
         """Write the document of each row in one request. A document that has a later version already, or the same one,
-        counts as written. Raises one of FAILURES; then nobody knows what was written."""
+        counts as written. Raises one of FAILURES; then it is not known what was written."""
         if not rows:
             return
         lines = (f"{json.dumps({'index': action(row)})}\n{row['document']}\n" for row in rows)
@@ -75,7 +75,7 @@ class Index:
             answer = self._connection.getresponse()
             status, told = answer.status, answer.read()
         except (OSError, http.client.HTTPException):
-            # The next request connects anew.
+            # The next request opens a new connection.
             self._connection.close()
             raise
         if status >= 300:

@@ -1,6 +1,6 @@
 """Payments from Kafka into a search index. BROKEN: OpenSearch makes an id for each document that it is sent.
 
-What a batch had written before a crash stays, and is written once more under other ids.
+What a batch had written before a crash stays, and is written again under other ids.
 
     spark-submit indexed_auto_id.py --bootstrap localhost:9092 --topic payments --search http://localhost:9200 \
         --index payments --checkpoint /data/checkpoints/payments

@@ -1,7 +1,7 @@
 """Each account once, by `dropDuplicates`, appended to a table in Postgres. BROKEN: a batch may come again.
 
 The state of `dropDuplicates` knows the records of all batches that are committed. A batch that is run again begins with
-the state before it: its accounts are new once more, and the table gets them twice.
+the state before it: its accounts are new again, and the table gets them twice.
 
     spark-submit accounts_appended.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 

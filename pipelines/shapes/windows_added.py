@@ -2,7 +2,7 @@
 batch says again.
 
 The totals are the table's, and Spark keeps no state. A batch that is run again counts the same payments, and they are
-added once more.
+added again.
 
     spark-submit windows_added.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 

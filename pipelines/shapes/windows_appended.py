@@ -1,7 +1,7 @@
 """Payments in windows of ten seconds, in append mode, appended to a table in Postgres. BROKEN: a batch may come again.
 
 A window is written once, by the batch under whose watermark it is closed, and leaves the state then. A batch that is
-run again begins with the state before it: it closes the same windows once more, and the table gets them twice.
+run again begins with the state before it: it closes the same windows again, and the table gets them twice.
 
     spark-submit windows_appended.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 

@@ -24,7 +24,7 @@ def arguments(about: str | None, *more: str) -> argparse.Namespace:
     """The command line: who speaks, and the named extras."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", required=True)
-    parser.add_argument("--port", required=True, help="where somebody speaks a payment in JSON on each line")
+    parser.add_argument("--port", required=True, help="where a server sends a payment in JSON on each line")
     for name in more:
         parser.add_argument(f"--{name}", required=True)
     return parser.parse_args()

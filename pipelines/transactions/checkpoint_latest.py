@@ -1,6 +1,6 @@
 """Payments from Kafka into Postgres, checkpoint in a temporary folder. BROKEN: each attempt but the first skips.
 
-Somebody saw the duplicates of checkpoint_temporary.py and found a cure: if the table holds payments already, start
+The duplicates of checkpoint_temporary.py were seen, and this was the cure: if the table holds payments already, start
 at `latest`. What arrives between the death of one attempt and the first look of the next is never read.
 
     spark-submit checkpoint_latest.py --bootstrap localhost:9092 --topic payments

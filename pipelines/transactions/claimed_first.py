@@ -1,6 +1,6 @@
 """Payments from Kafka into Postgres, each partition of a batch claimed before it is written: at most once.
 
-The line (batch, partition) is committed in `claimed` before the first row. Whoever comes second, a task run again or a
+The line (batch, partition) is committed in `claimed` before the first row. What comes second, a task run again or a
 batch run again, finds the line and writes nothing, also where the first one died half way: what it had not written by
 then is lost. partition_ledger.py has the line in the transaction of the rows, and loses nothing.
 

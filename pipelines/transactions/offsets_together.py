@@ -1,7 +1,7 @@
 """Payments from Kafka into Postgres, offsets kept in a table. Holds: payments and offsets go into one transaction.
 
 Each partition of a slice moves its own offset from `start` to `end` and inserts its payments, both or neither. If the
-offset is not at `start` any more, somebody else has written this slice: a task run again, or an attempt before this
+offset is not at `start` any more, another writer has written this slice: a task run again, or an attempt before this
 one.
 
     spark-submit offsets_together.py --bootstrap localhost:9092 --topic payments

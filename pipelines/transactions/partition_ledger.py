@@ -1,6 +1,6 @@
 """Payments from Kafka into Postgres, with a ledger of what is written. Holds, though the table has no key at all.
 
-Each partition of a batch goes into one transaction together with the line (batch, partition) in `written`. Whoever
+Each partition of a batch goes into one transaction together with the line (batch, partition) in `written`. What
 comes second, a task run again or a batch run again, finds the line and does nothing; a task that died left neither.
 
 The partition is Kafka's, carried by the rows, and not the number of the Spark task: tasks may be numbered otherwise

@@ -53,7 +53,7 @@ def batch(payments: DataFrame, number: int) -> None:
     try:
         write(values, number)
     except psycopg2.Error as failure:
-        print(f"once more: {failure}", flush=True)
+        print(f"again: {failure}", flush=True)
         write(values, number)
 
 

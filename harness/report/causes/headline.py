@@ -260,7 +260,7 @@ def _after(case: Case, group: Group, step: StepOutcome, exposures: Sequence[Expo
     again = [attempt for attempt in workers if attempt > step.attempt]
     later = [attempt for attempt in sorted(query.first) if attempt > step.attempt]
     if again and group.kind is Kind.DUPLICATED:
-        yield f"Attempt {again[0]} ran batch {batch} again, and wrote it once more."
+        yield f"Attempt {again[0]} ran batch {batch} again, and wrote it again."
     elif again:
         yield f"Attempt {again[0]} ran batch {batch} again."
     elif later and query.first[later[0]] > batch:

@@ -164,7 +164,7 @@ def _done(run_folder: RunFolder, outcome: Mapping[str, Any], scenario: Scenario)
 
 
 def _keep(run_folder: RunFolder, kept: Path) -> None:
-    # Without a cache the next run does it once more.
+    # Without a cache the next run does it again.
     with suppress(OSError):
         cache.keep(run_folder.path, kept)
         cache.trim(kept.parent.parent, most=KEPT)

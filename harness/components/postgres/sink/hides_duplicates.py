@@ -332,7 +332,7 @@ class _Trial:
     def _doubled(
         self, copy: sql.Identifier, test: sql.Composable, view: sql.Identifier, columns: sql.Composable = _ALL
     ) -> tuple[Any, ...]:
-        """The query's mark when some rows of a copy are there once more, with these columns."""
+        """The query's mark when some rows of a copy are there twice, with these columns."""
         return self._after(sql.SQL("insert into {0} select {2} from {0} {1}").format(copy, test, columns), view)
 
     def _without(self, copy: sql.Identifier, test: sql.Composable, view: sql.Identifier) -> tuple[Any, ...]:
