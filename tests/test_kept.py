@@ -37,7 +37,7 @@ def test_an_injection_stands_beside_the_restart_that_followed(folder: RunFolder)
         ("Query other", "planned none, committed none; it does not read the source", "-"),
         ("Acknowledged (next offsets)", "0/200, 1/199", "0/200, 1/200"),
         ("Open transactions", "1 transaction in postgres payments: insert into payments values ($1)", "none"),
-        ("Rows counted by the row trigger", "299, 200 before the batch", "-"),
+        ("Rows counted by the row breakpoint", "299, 200 before the batch", "-"),
         ("Rows in sink 1, postgres payments", "299", "300"),
     ]
 
@@ -50,7 +50,7 @@ def test_injections_are_in_order_and_one_without_a_restart_has_none(folder: RunF
     shown = shown_of(folder)
     assert [each.step for each in shown] == [2, 10]
     assert ("Saved (next offsets)", "0/3, 1/7", "-") in shown[0].lines
-    assert "Rows counted by the row trigger" not in {name for name, _, _ in shown[0].lines}
+    assert "Rows counted by the row breakpoint" not in {name for name, _, _ in shown[0].lines}
 
 
 def test_a_write_beside_the_sinks_is_told_as_one(folder: RunFolder) -> None:
@@ -58,7 +58,7 @@ def test_a_write_beside_the_sinks_is_told_as_one(folder: RunFolder) -> None:
     sample.keep(folder, injection, rows=0)
     lines = {name: text for name, text, _ in shown_of(folder)[0].lines}
     assert lines["Open transactions"] == "2 transactions in tables beside the sinks: update a; update b"
-    assert lines["Rows counted by the row trigger"] == "299"
+    assert lines["Rows counted by the row breakpoint"] == "299"
 
 
 def test_a_sink_that_is_kept_by_its_place_is_told_by_its_name(folder: RunFolder) -> None:

@@ -260,7 +260,7 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         "select * from ledger",
         "signalled: 4711: SIGKILL; 4720: SIGKILL",
         "checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2",
-        "rows that the row trigger counted: 200",
+        "rows that the row breakpoint counted: 200",
         "4 of 4 (lost found, doubled found, flipped found, swapped found)",
         "1 of 1",
         "1 of 600 rows in postgres payments is there twice.",

@@ -25,7 +25,7 @@ VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after t
   injected: kill driver at sink-committed of batch 3, attempt 1, at 12.35 s
     signalled: 4711: SIGKILL; 4720: SIGKILL
     checkpoint before: offsets 0-3, commits 0-2; after: offsets 0-3, commits 0-2
-    rows that the row trigger counted: 200
+    rows that the row breakpoint counted: 200
     in flight: 200 records
     note: the temporary file was there
     exposed, counts: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)

@@ -160,7 +160,7 @@ def evidence_lines(evidence: Evidence) -> list[str]:
         before, after = _listing(evidence.checkpoint_before), _listing(evidence.checkpoint_after)
         out.append(f"checkpoint before: {before}; after: {after}")
     if evidence.rows_seen is not None:
-        out.append(f"rows that the row trigger counted: {evidence.rows_seen:,}")
+        out.append(f"rows that the row breakpoint counted: {evidence.rows_seen:,}")
     out += [f"in flight: {visible(evidence.in_flight, 200)}"] if evidence.in_flight else []
     return out + ([f"note: {visible(evidence.note, 400)}"] if evidence.note else [])
 

@@ -100,7 +100,7 @@ def _rolled_back(then: Snapshot, later: Snapshot, place: str, sinks: Sequence[Ma
 
 
 def _held(then: Snapshot, place: str, rows: int) -> int | None:
-    """How many inserted rows the sink did not show. None where the row trigger's count does not tell: it also counts
+    """How many inserted rows the sink did not show. None where the row breakpoint's count does not tell: it also counts
     what was rolled back earlier, and rows that replaced others."""
     counted, before = then.rows_counted, then.rows_before
     if counted is None or before is None or then.attempt != 1 or place != str(then.counted):
@@ -123,7 +123,7 @@ def _told(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, str]:
     out["Open transactions"] = _writing(snapshot.writing, names)
     if snapshot.rows_counted is not None:
         before = "" if snapshot.rows_before is None else f", {snapshot.rows_before:,} before the batch"
-        out["Rows counted by the row trigger"] = f"{snapshot.rows_counted:,}{before}"
+        out["Rows counted by the row breakpoint"] = f"{snapshot.rows_counted:,}{before}"
     return out
 
 
