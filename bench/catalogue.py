@@ -1,7 +1,7 @@
 """What happens to which program, into which sink, at which crash point: a table made from runs.
 
     make prove SUITE=all
-    PYTHONPATH=. .venv/bin/python bench/catalogue.py reports/latest/summary.json [MORE...] > docs/catalogue.md
+    PYTHONPATH=. .venv/bin/python bench/catalogue.py reports/latest/summary.json [MORE...] > bench/records/catalogue.md
 
 The runs are kept in bench/records/runs.jsonl, a line each, so that a suite can be played in parts: those of a summary
 take the place of earlier ones of the same scenario and stack, unless they are of the same commit. Their run folders
@@ -44,13 +44,13 @@ LIMIT = "--max-records"
 """A flag of our programs that is a size too."""
 HEAD = """\
 # What happens
-Made by `bench/catalogue.py` from [runs](../bench/records/runs.jsonl) of the scenarios here; run it again rather than
+Made by `bench/catalogue.py` from [runs](runs.jsonl) of the scenarios here; run it again rather than
 edit this page. *Seen at the injection* is what the snapshots of an injection showed, the later one where there are two
 (taken before the next attempt worked): what the sink held, how far Spark's logs were, what that exposed; *missed* is a
 fault that was not injected. *Asked* is what the scenario sets beside the program: how the sink is read, a weaker
-guarantee, where the checkpoint lies. [The programs](../pipelines/README.md) say why each of them breaks or holds;
-[crash-points.md](crash-points.md) goes by the kind of sink and the place in a batch. Runs that came out otherwise than
-expected are kept in [otherwise.jsonl](../bench/records/otherwise.jsonl)."""
+guarantee, where the checkpoint lies. [The programs](../../pipelines/README.md) say why each of them breaks or holds;
+[crash-points.md](../../docs/crash-points.md) goes by the kind of sink and the place in a batch. Runs that came out otherwise than
+expected are kept in [otherwise.jsonl](otherwise.jsonl)."""
 
 
 NOT_RUN = "## Not run yet"
@@ -184,8 +184,8 @@ def anchored(name: str, nth: int = 1) -> str:
 
 
 def link(name: str) -> str:
-    """To a scenario, from a page in docs/; by its place below scenarios/."""
-    return f"[{name}](../scenarios/{name}.yaml)"
+    """To a scenario, from a page in bench/records/; by its place below scenarios/."""
+    return f"[{name}](../../scenarios/{name}.yaml)"
 
 
 def name_of(run: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """What the articles claim, our scenario, and what happened: a page made from bench/seeds.yaml (the rows), from
-bench/seed_claims.yaml (where in the articles each is claimed), and from the runs whose rows are in docs/catalogue.md.
+bench/seed_claims.yaml (where in the articles each is claimed), and from the runs whose rows are in bench/records/catalogue.md.
 
-    PYTHONPATH=. .venv/bin/python bench/seeds.py > docs/seeds.md
+    PYTHONPATH=. .venv/bin/python bench/seeds.py > bench/records/seeds.md
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from harness.scenario import Guarantee
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "bench" / "seeds.yaml"
 CLAIMS = ROOT / "bench" / "seed_claims.yaml"
-CATALOGUE = ROOT / "docs" / "catalogue.md"
+CATALOGUE = ROOT / "bench" / "records" / "catalogue.md"
 NOT_RUN = "not run yet"
 NO_SCENARIO = "no scenario: "
 WRONG = "**wrong**: "
 CHANGED = "*changed since*"
 HEAD = """\
 # What the articles claim
-Made by `bench/seeds.py` from [bench/seeds.yaml](../bench/seeds.yaml), from
-[bench/seed_claims.yaml](../bench/seed_claims.yaml), which has the claims of each article by paragraph, and from the
+Made by `bench/seeds.py` from [bench/seeds.yaml](../seeds.yaml), from
+[bench/seed_claims.yaml](../seed_claims.yaml), which has the claims of each article by paragraph, and from the
 runs in [catalogue.md](catalogue.md); run it again rather than edit this page. Numbers are paragraphs of an article.
 A scenario stands with the verdicts of its stored runs, each linked to its row; *changed since* says that the scenario
 or its program is another one now, and has not been run again. **Wrong** says what is the case instead. The articles are
@@ -45,7 +45,7 @@ class Found(NamedTuple):
     changed: Collection[str] = ()
 
 
-SCENARIO = re.compile(r'<a id="([\w-]+)"></a>\[[^]]+\]\(\.\./scenarios/([\w/-]+)\.yaml\)')
+SCENARIO = re.compile(r'<a id="([\w-]+)"></a>\[[^]]+\]\(\.\./\.\./scenarios/([\w/-]+)\.yaml\)')
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""docs/seeds.md: each claim of the articles has a scenario that is there and the verdict of a stored run, or says what
+"""bench/records/seeds.md: each claim of the articles has a scenario that is there and the verdict of a stored run, or says what
 is not run yet."""
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from bench.seeds import known as known_now
 from harness.load import load
 from harness.scenario import Guarantee
 
-PAGE = ROOT / "docs" / "seeds.md"
+PAGE = ROOT / "bench" / "records" / "seeds.md"
 TOLD = loaded()
-LINKED = re.compile(r"\]\(\.\./scenarios/([\w/]+)\.yaml\): (.*?)(?=<br>| \|)")
+LINKED = re.compile(r"\]\(\.\./\.\./scenarios/([\w/]+)\.yaml\): (.*?)(?=<br>| \|)")
 SETTING = re.compile(r"spark\.streaming\.[\w.]*\w")
 VERDICT = re.compile(r"\[([^]]+)\]\(catalogue\.md#([\w-]+)\)")
 
@@ -56,7 +56,7 @@ def rows() -> list[str]:
 @pytest.mark.slow
 def test_the_page_is_the_one_that_is_made() -> None:
     assert PAGE.read_text(encoding="utf-8").splitlines() == "\n".join(page(TOLD, known())).splitlines(), (
-        "PYTHONPATH=. python bench/seeds.py > docs/seeds.md"
+        "PYTHONPATH=. python bench/seeds.py > bench/records/seeds.md"
     )
 
 
