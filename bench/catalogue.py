@@ -49,8 +49,8 @@ edit this page. *Seen at the injection* is what the snapshots of an injection sh
 (taken before the next attempt worked): what the sink held, how far Spark's logs were, what that exposed; *missed* is a
 fault that was not injected. *Asked* is what the scenario sets beside the program: how the sink is read, a weaker
 guarantee, where the checkpoint lies. [The programs](../../pipelines/README.md) say why each of them breaks or holds;
-[crash-points.md](../../docs/crash-points.md) goes by the kind of sink and the place in a batch. Runs that came out otherwise than
-expected are kept in [otherwise.jsonl](otherwise.jsonl)."""
+[crash-points.md](../../docs/crash-points.md) goes by the kind of sink and the place in a batch. Runs that came out
+otherwise than expected are kept in [otherwise.jsonl](otherwise.jsonl)."""
 
 
 NOT_RUN = "## Not run yet"

@@ -1,5 +1,6 @@
 """What the articles claim, our scenario, and what happened: a page made from bench/seeds.yaml (the rows), from
-bench/seed_claims.yaml (where in the articles each is claimed), and from the runs whose rows are in bench/records/catalogue.md.
+bench/seed_claims.yaml (where in the articles each is claimed), and from the runs whose rows are in
+bench/records/catalogue.md.
 
     PYTHONPATH=. .venv/bin/python bench/seeds.py > bench/records/seeds.md
 """

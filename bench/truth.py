@@ -150,8 +150,8 @@ def _blamed(harm: Harm, seen: Seen, faults: set[str]) -> str:
 
 def harmed(harm: Harm, seen: Seen) -> list[set[int]]:
     """For each restart before which a sink had come to hold more (or less) than at the one before, the steps that can
-    have done it: the one it came after, those since the restart before that no process died of, and later ones at which the
-    same rows were still not committed."""
+    have done it: the one it came after, those since the restart before that no process died of, and later ones at which
+    the same rows were still not committed."""
     out, sign = [], 1 if harm is Harm.REPETITION else -1
     before = Ahead(surplus=(0,) * len(seen.ahead[0].surplus), step=0) if seen.ahead else None
     for place, each in enumerate(seen.ahead):

@@ -96,6 +96,8 @@ class Reached:
     request: HeldRequest | None = None
     operation: HeldOperation | None = None
     late: bool = False
+    sink: int | None = None
+    """The place of the sink whose writer is held."""
 
     def with_sink(self, listing: Listing) -> Listing:
         """A listing, and whether the sink's commit that was met is being written right now."""
@@ -231,15 +233,24 @@ class RowBreakpoint(Protocol):
         """Release every writer and disconnect."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CountedSink:
+    """A sink whose rows are counted. `place` is its place in the scenario; `target` what the scenario calls it; `feeds`
+    the folder name of the checkpoint of the query that feeds it, None if that cannot be told."""
+
+    place: int
+    target: str
+    feeds: str | None
+    rows: RowBreakpoint
+
+
 class Snapshots(Protocol):
     """Keeps where everything stands: `harness.run.snapshots`."""
 
-    def injection(
-        self, step: int, attempt: int, *, folder: Path | None, batch: int | None, blocked: BlockedWriter | None
-    ) -> None:
-        """Step `step` struck an attempt that worked on `batch` of the checkpoint at `folder`."""
+    def injection(self, reached: Reached, attempt: int, *, folder: Path | None) -> None:
+        """The step struck an attempt that worked on the batch of the checkpoint at `folder`."""
 
-    def note_writers(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
+    def note_writers(self, reached: Reached, *, folder: Path | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
 
     def resuming(self, step: int, attempt: int) -> None:
@@ -251,8 +262,8 @@ class Snapshots(Protocol):
     def restart(self, step: int, attempt: int) -> None:
         """The attempt is dead: take the second snapshot before the next one works."""
 
-    def before(self, folder: Path | None, batch: int | None) -> int | None:
-        """How many rows there were when the batch began."""
+    def before(self, place: int, folder: Path | None, batch: int | None) -> int | None:
+        """How many rows the sink at `place` had been handed when the batch began."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,17 +274,15 @@ class RunContext:
     are none. `hopeless`: why no trigger can be met any more, empty while one can. `sent`: records sent so far.
     `has_progress`: the driver lives and has done something in this attempt; before that there is nothing to strike.
     `commits`: what tells of its sinks' own commits, `requests`: of those that commit in its checkpoint on a server;
-    None where no step asks for them. `feeds`: the folder name of the checkpoint of the query whose rows the row
-    breakpoint counts, None if that cannot be told. `only_checkpoint`: the component that keeps it, if it is neither the
-    source's nor a sink's; else empty. `began_s`: when the schedule began, by the monotonic clock. `stop` ends every
-    wait of the schedule."""
+    None where no step asks for them. `counted`: the sinks whose rows a step counts. `only_checkpoint`: the component
+    that keeps it, if it is neither the source's nor a sink's; else empty. `began_s`: when the schedule began, by the
+    monotonic clock. `stop` ends every wait of the schedule."""
 
     stack: Stack
     own: RunResources
     supervisor: Drivers
     observer: Checkpoints
     history: History
-    row_breakpoint: RowBreakpoint | None
     sent: Callable[[], int]
     in_flight: Callable[[], str]
     hopeless: Callable[[], str]
@@ -281,7 +290,7 @@ class RunContext:
     snapshots: Snapshots | None = None
     commits: SinkCommits | None = None
     requests: Commits | None = None
-    feeds: str | None = None
+    counted: Sequence[CountedSink] = ()
     only_checkpoint: str = ""
     began_s: float = field(default_factory=monotonic)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -296,8 +305,8 @@ class RunContext:
         signals.thaw(reached.frozen)
         if reached.operation is not None:
             reached.operation.let_go()
-        if self.row_breakpoint is not None and reached.blocked is not None:
-            self.row_breakpoint.release()
+        for each in self.counted if reached.blocked is not None else ():
+            each.rows.release()
         if reached.request is not None:
             # What a dead driver had asked for is not done after its death.
             driver = self.supervisor.driver
@@ -308,9 +317,7 @@ class RunContext:
         if self.snapshots is not None:
             driver = self.supervisor.driver
             attempt = driver.number if driver else 0
-            self.snapshots.injection(
-                reached.step, attempt, folder=self.injected(reached), batch=reached.batch, blocked=reached.blocked
-            )
+            self.snapshots.injection(reached, attempt, folder=self.injected(reached))
 
     def resuming(self, reached: Reached) -> None:
         """Keep where everything stands before a driver that was paused goes on."""
@@ -324,7 +331,7 @@ class RunContext:
     def note_writers(self, reached: Reached) -> None:
         """Who writes, as long as they are there: the server rolls back what a dead client had open."""
         if self.snapshots is not None:
-            self.snapshots.note_writers(self.injected(reached), reached.batch, blocked=reached.blocked)
+            self.snapshots.note_writers(reached, folder=self.injected(reached))
 
 
 def running(batch: int | None, listing: Listing) -> bool:

@@ -50,12 +50,12 @@ class Snapshot:
     """Where everything stood. `position` is what a pipeline that keeps its offsets itself had saved; None with a
     checkpoint. `sent` is how far sends were acknowledged. `writing` has, by sink, the statements of the open
     transactions that have written into it (`""` stands for writes into the run's schema beside the sinks, `offsets` for
-    those into what the progress query reads). `rows_counted` is how many rows the sink at the place `counted` had been
-    handed, `rows_before` how many when the batch began. `alive` names the run's processes that the process table still
-    showed, None if it could not be read. `error` says what could not be looked at; empty if all could. `left` is
-    `writing` again, of those that were still there when all had been read; None if there was no reading.
-    `late_log`: a JVM of the driver had the thread by which Spark logs offsets beside the batches; None if that could
-    not be read."""
+    those into what the progress query reads). `handed` has by the place of a sink whose rows are counted how many it
+    had been handed, and how many when the batch began, None if that is not known. `alive` names the run's processes
+    that the process table still showed, None if it could not be read. `error` says what could not be looked at; empty
+    if all could. `left` is `writing` again, of those that were still there when all had been read; None if there was no
+    reading. `late_log`: a JVM of the driver had the thread by which Spark logs offsets beside the batches; None if that
+    could not be read."""
 
     step: int
     moment: str
@@ -65,9 +65,7 @@ class Snapshot:
     position: Offsets | None = None
     sent: Offsets = field(default_factory=dict)
     writing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    counted: int | None = None
-    rows_counted: int | None = None
-    rows_before: int | None = None
+    handed: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
     alive: tuple[str, ...] | None = ()
     error: str = ""
     left: Mapping[str, tuple[str, ...]] | None = None

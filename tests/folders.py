@@ -20,7 +20,6 @@ from harness.ledger import Ledger, Source, Table
 from harness.run_folder import digests, ledger
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Evidence, Pipeline, Scenario, Sink, Step, StepOutcome, Verdict, plain
-from harness.sinks import counted
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.snapshot import INJECTION, Batch, Position, Progressed, Query, QueryState, Snapshot
 from harness.triggers import trigger
@@ -154,8 +153,7 @@ class Injected:
     position: dict[int, int] | None = None
     at_s: float = 3.0
     writing: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    rows_counted: int | None = None
-    rows_before: int | None = None
+    handed: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     moment: str = INJECTION
     checkpoint: str = "checkpoint"
     left: dict[str, tuple[str, ...]] | None = field(default_factory=dict)
@@ -255,9 +253,7 @@ class Folder:
             position=injected.position,
             sent={0: len(self.records)},
             writing=injected.writing,
-            counted=counted(self.scenario.sinks),
-            rows_counted=injected.rows_counted,
-            rows_before=injected.rows_before,
+            handed=injected.handed,
             left=injected.left,
         )
         self._stood(snapshot)

@@ -161,8 +161,7 @@ INJECTION = Snapshot(
     queries=(QUERY, QueryState(checkpoint="other", ours=False)),
     sent={0: 200, 1: 199},
     writing={"postgres payments": ("insert into payments values ($1)",)},
-    rows_counted=299,
-    rows_before=200,
+    handed={"0": (299, 200)},
 )
 RESTART = Snapshot(step=1, moment="restart", attempt=1, at_s=12.9, queries=(QUERY,), sent={0: 200, 1: 200})
 

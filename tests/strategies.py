@@ -204,7 +204,7 @@ def steps(draw: st.DrawFn, /, **world: Any) -> Step:
     planned = Planned(
         records=world["records"],
         timeout_s=world["within_s"],
-        countable=world["rows"],
+        countable=["sink"] if world["rows"] else [],
         checkpoint=world["progress"] == "checkpoint",
     )
     options = st.fixed_dictionaries(

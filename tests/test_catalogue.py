@@ -128,7 +128,7 @@ def test_flags_of_the_program_that_are_not_its_own_tell_rows_apart(tmp_path: Pat
 def test_the_page_is_the_one_that_is_made() -> None:
     """Each scenario that its stack can run has a row or is named as not run."""
     made = "\n".join([HEAD, *page(read())])
-    assert PAGE.read_text(encoding="utf-8") == f"{made}\n", "PYTHONPATH=. python bench/catalogue.py > bench/records/catalogue.md"
+    assert PAGE.read_text(encoding="utf-8") == f"{made}\n", "bench/catalogue.py > bench/records/catalogue.md"
     names = {path.relative_to(ROOT / "scenarios").with_suffix("").as_posix() for path in SCENARIOS}
     assert {each["scenario"] for each in read()} <= names and lacking(()) != []
     assert [each["scenario"] for each in read() if not each.get("ran")] == []

@@ -930,7 +930,7 @@ def test_what_the_next_attempt_writes_again_into_a_sink_that_was_away_is_exposed
 def test_rows_handed_to_one_sink_are_no_beginning_in_the_other(folder: Folder) -> None:
     folder.claim(sinks=(PER_RECORD, replace(PER_RECORD, part="second")))
     folder.tables, folder.steps = [payments(folder.records)] * 2, [BEFORE]
-    folder.injections = [Injected(holds=10, rows_before=10, rows_counted=14, left=None)]
+    folder.injections = [Injected(holds=10, handed={"0": (14, 10)}, left=None)]
     exposures = judge(folder).exposures
     assert [(exposure.position, exposure.harm) for exposure in exposures] == [
         (0, Harm.REPETITION),

@@ -44,7 +44,7 @@ def test_an_injection_stands_beside_the_restart_that_followed(folder: RunFolder)
 
 def test_injections_are_in_order_and_one_without_a_restart_has_none(folder: RunFolder) -> None:
     for step in (10, 2):
-        sample.keep(folder, replace(sample.INJECTION, step=step, rows_counted=None, position={1: 7, 0: 3}), rows=0)
+        sample.keep(folder, replace(sample.INJECTION, step=step, handed={}, position={1: 7, 0: 3}), rows=0)
     (folder.path / "snapshots" / "x-injection").mkdir()
     (folder.path / "snapshots" / "3-restart").mkdir()
     shown = shown_of(folder)
@@ -54,7 +54,7 @@ def test_injections_are_in_order_and_one_without_a_restart_has_none(folder: RunF
 
 
 def test_a_write_beside_the_sinks_is_told_as_one(folder: RunFolder) -> None:
-    injection = replace(sample.INJECTION, writing={"": ("update a", "update b"), "s": ()}, rows_before=None)
+    injection = replace(sample.INJECTION, writing={"": ("update a", "update b"), "s": ()}, handed={"0": (299, None)})
     sample.keep(folder, injection, rows=0)
     lines = {name: text for name, text, _ in shown_of(folder)[0].lines}
     assert lines["Open transactions"] == "2 transactions in tables beside the sinks: update a; update b"
@@ -67,8 +67,8 @@ def test_a_sink_that_is_kept_by_its_place_is_told_by_its_name(folder: RunFolder)
     assert lines["Open transactions"] == "1 transaction in postgres payments: insert; 1 transaction in 7: update"
 
 
-OPEN = replace(sample.INJECTION, writing={"0": ("insert",)}, counted=0)
-AFTER = replace(sample.RESTART, rows_counted=310)
+OPEN = replace(sample.INJECTION, writing={"0": ("insert",)})
+AFTER = replace(sample.RESTART, handed={"0": (310, None)})
 HELD = "At the injection, 1 open transaction held 19 rows of postgres payments; with 11 inserted later they were "
 
 
@@ -81,15 +81,15 @@ HELD = "At the injection, 1 open transaction held 19 rows of postgres payments; 
             "At the injection, 1 transaction had written into postgres payments; it was ",
         ),
         (
-            replace(OPEN, counted=1),
+            replace(OPEN, handed={"1": (299, 200)}),
             "At the injection, 1 transaction had written into postgres payments; it was ",
         ),
         (
-            replace(OPEN, rows_before=281),
+            replace(OPEN, handed={"0": (299, 281)}),
             "At the injection, 1 transaction had written into postgres payments; it ",
         ),
         (
-            replace(OPEN, writing={"0": ("a", "b")}, rows_counted=None),
+            replace(OPEN, writing={"0": ("a", "b")}, handed={}),
             "At the injection, 2 transactions had ",
         ),
         (replace(OPEN, writing={"": ("insert",), "0": ()}), ""),

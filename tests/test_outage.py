@@ -52,7 +52,7 @@ def world(*, connected: bool, died: bool = False, dies_at_look: int = 1, status:
             ended=lambda number: died and next(looks) >= dies_at_look,
             ending=lambda number, within_s: status,
         ),
-        row_breakpoint=None,
+        counted=(),
         snapshot=lambda reached: None,
         back=lambda reached, component: [],
         release=lambda reached: None,

@@ -18,6 +18,7 @@ from psycopg2.extras import execute_values
 
 from harness.components.postgres.process import Postgres
 from harness.components.postgres.sink.row_breakpoint import RowBreakpoint
+from harness.context import CountedSink
 from harness.errors import StackError
 from harness.faults import fault
 from harness.history import History
@@ -194,8 +195,7 @@ def context(own: RunResources, observer: Observer, row_breakpoint: RowBreakpoint
         own=own,
         supervisor=SimpleNamespace(last_ended_by_fault=0),
         observer=observer,
-        row_breakpoint=row_breakpoint,
-        feeds=None,
+        counted=[CountedSink(place=0, target="sink", feeds=None, rows=row_breakpoint)],
         snapshots=None,
         stop=threading.Event(),
         hopeless=lambda: "",

@@ -473,7 +473,7 @@ class Boxed:
 
 
 NOTHING: dict[str, Any] = {
-    **dict.fromkeys(("stack", "own", "row_breakpoint", "sent", "in_flight", "hopeless", "has_progress")),
+    **dict.fromkeys(("stack", "own", "sent", "in_flight", "hopeless", "has_progress")),
     "observer": SimpleNamespace(states=lambda: ()),
 }
 

@@ -1,5 +1,5 @@
-"""bench/records/seeds.md: each claim of the articles has a scenario that is there and the verdict of a stored run, or says what
-is not run yet."""
+"""bench/records/seeds.md: each claim of the articles has a scenario that is there and the verdict of a stored run, or
+says what is not run yet."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from harness.context import Reached
 from harness.errors import StackError
 from harness.faults import kill_executor
 from harness.history import readings
@@ -136,7 +137,7 @@ def test_a_second_injection_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_
 def test_rows_that_a_server_has_lost_are_told_once_it_is_back(tmp_path: Path, database: Database) -> None:
     with world(tmp_path, snapshots=True) as w:
         w.sink.write_text("0 0 1")
-        w.camera.injection(1, 1, folder=None, batch=None, blocked=None)
+        w.camera.injection(Reached(None, step=1), 1, folder=None)
         assert w.camera.back(1, "kafka") == []
         assert w.camera.back(1, "postgres") == []
         w.sink.write_text("0 2 3")

@@ -551,7 +551,7 @@ def test_a_daemon_is_killed_alone_and_the_attempt_that_is_lost_with_it_is_waited
             ended=lambda number: next(late, lost),
             ending=lambda number, within_s: 1 if lost else None,
         ),
-        row_breakpoint=None,
+        counted=(),
         observer=SimpleNamespace(states=lambda: ()),
         snapshot=lambda reached: story.append("snapshot"),
         release=lambda reached: story.append("let go"),

@@ -22,7 +22,7 @@ from harness.load.models import annotated
 from harness.scenario import CrashPoint, Fault, Scenario, Trigger, Victim
 from harness.scenario.impact import ENDS_EXECUTOR
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
-from harness.sinks import SINKS, counted
+from harness.sinks import SINKS, countable
 from harness.sinks.base import CommitsByRename
 from harness.sources import by_receiver
 from harness.stack import Means
@@ -54,7 +54,7 @@ def planned(scenario: Scenario) -> Planned:
     return Planned(
         records=scenario.input.records or inf,
         timeout_s=scenario.timeout_s,
-        countable=counted(scenario.sinks) is not None,
+        countable=list(countable(scenario.sinks).values()),
         checkpoint=scenario.pipeline.progress in IN_CHECKPOINT,
         late_log=scenario.pipeline.progress == ASYNC,
         by_time=scenario.pipeline.progress == DSTREAMS,

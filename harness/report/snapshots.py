@@ -93,7 +93,7 @@ def _rolled_back(then: Snapshot, later: Snapshot, place: str, sinks: Sequence[Ma
     if held is None:
         was = "it was" if many == 1 else "they were"
         return f"At the injection, {plural(many, 'transaction')} had written into {name}; {was} {end}"
-    more = max(0, (later.rows_counted or 0) - (then.rows_counted or 0))
+    more = max(0, later.handed.get(place, (0, None))[0] - then.handed.get(place, (0, None))[0])
     late = f" with {more:,} inserted later" if more else ""
     told = f"At the injection, {plural(many, 'open transaction')} held {plural(held, 'row')} of {name}"
     return f"{told};{late} they were {end}"
@@ -102,8 +102,8 @@ def _rolled_back(then: Snapshot, later: Snapshot, place: str, sinks: Sequence[Ma
 def _held(then: Snapshot, place: str, rows: int) -> int | None:
     """How many inserted rows the sink did not show. None where the row breakpoint's count does not tell: it also counts
     what was rolled back earlier, and rows that replaced others."""
-    counted, before = then.rows_counted, then.rows_before
-    if counted is None or before is None or then.attempt != 1 or place != str(then.counted):
+    counted, before = then.handed.get(place, (0, None))
+    if before is None or then.attempt != 1:
         return None
     return counted - rows if before <= rows < counted else None
 
@@ -121,9 +121,10 @@ def _told(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, str]:
         out["Saved (next offsets)"] = _offsets(snapshot.position)
     out["Acknowledged (next offsets)"] = _offsets(snapshot.sent)
     out["Open transactions"] = _writing(snapshot.writing, names)
-    if snapshot.rows_counted is not None:
-        before = "" if snapshot.rows_before is None else f", {snapshot.rows_before:,} before the batch"
-        out["Rows counted by the row breakpoint"] = f"{snapshot.rows_counted:,}{before}"
+    for place, (rows, before) in snapshot.handed.items():
+        began = "" if before is None else f", {before:,} before the batch"
+        name = f" of {names.get(place, place)}" if len(snapshot.handed) > 1 else ""
+        out[f"Rows counted by the row breakpoint{name}"] = f"{rows:,}{began}"
     return out
 
 

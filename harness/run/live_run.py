@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from time import monotonic
 
 from harness.checkpoint import Offsets, caught_up, count
 from harness.component import SetsUp, able
-from harness.context import RowBreakpoint, RunContext
+from harness.context import CountedSink, RunContext
 from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
 from harness.history import History, Phase, ShuffleCrowded, SinkMissing, SystemChanged
@@ -86,7 +86,6 @@ class Live:
         self._exit = ExitStack()
         self._exit.callback(stack.release, self.own)
         self._ends: Offsets | None = None
-        self._counted = counted(scenario.sinks)
         self.since: dict[str, int] = {}
         """By server a mark in time from before the pipeline's start."""
         self.start_s = 0.0
@@ -137,7 +136,7 @@ class Live:
         self._exit.callback(self.progress.close)
         self.positions = Positions(self.progress.committed, history)
         self._exit.callback(self.positions.close)
-        self.row_breakpoint = self._row_breakpoint()
+        self.counted = [*self._counted()]
         self.attempts = Attempts(self.folder.attempts)
         self._exit.callback(self.attempts.close)
         self.producer = Producer(workload, self.attempts, self.source.sender())
@@ -182,18 +181,17 @@ class Live:
         """Return whether it is a DStreams program. It passes over files that were there before it."""
         return self.scenario.pipeline.progress == DSTREAMS
 
-    def _row_breakpoint(self) -> RowBreakpoint | None:
-        kinds = [TRIGGERS[step.when.kind] for step in self.scenario.schedule]
-        if self._counted is None or not any(has(kind, Trait.COUNTS_ROWS) for kind in kinds):
-            return None
-        sink = self.scenario.sinks[self._counted]
-        found = SINKS[sink.kind].open(sink, self.own.parts)
-        if not isinstance(found, HoldsWriter):
-            return None
-        row_breakpoint = found.row_breakpoint()
-        self._exit.callback(row_breakpoint.close)
-        self.history.write(SystemChanged(table=sink.target, changes="adds a row trigger to the sink's table"))
-        return row_breakpoint
+    def _counted(self) -> Iterator[CountedSink]:
+        sinks, steps = self.scenario.sinks, self.scenario.schedule
+        asked = [step.when for step in steps if has(TRIGGERS[step.when.kind], Trait.COUNTS_ROWS)]
+        for place in sorted({place for when in asked if (place := counted(sinks, when.sink)) is not None}):
+            sink = sinks[place]
+            found = SINKS[sink.kind].open(sink, self.own.parts)
+            if isinstance(found, HoldsWriter):
+                rows = found.row_breakpoint()
+                self._exit.callback(rows.close)
+                self.history.write(SystemChanged(table=sink.target, changes="adds a row trigger to the sink's table"))
+                yield CountedSink(place=place, target=sink.target, feeds=sink.query, rows=rows)
 
     def _context(self) -> RunContext:
         return RunContext(
@@ -202,7 +200,6 @@ class Live:
             supervisor=self.supervisor,
             observer=self.observer,
             history=self.history,
-            row_breakpoint=self.row_breakpoint,
             sent=lambda: self.producer.sent,
             in_flight=self._in_flight,
             hopeless=self._hopeless,
@@ -210,7 +207,7 @@ class Live:
             snapshots=self.snapshots,
             commits=sink_commits(self.scenario, self.own),
             requests=requests(self.scenario, self.own),
-            feeds=None if self._counted is None else self.scenario.sinks[self._counted].query,
+            counted=self.counted,
             only_checkpoint=only_checkpoint(self.scenario),
         )
 
@@ -223,8 +220,7 @@ class Live:
             supervisor=self.supervisor,
             observer=self.observer,
             history=self.history,
-            row_breakpoint=self.row_breakpoint,
-            counted=self._counted,
+            counted=self.counted,
             sent=lambda: self.producer.reached,
             position=self.progress.committed if by_hand else lambda: None,
             moved=self.positions.moved if by_hand else lambda attempt: False,

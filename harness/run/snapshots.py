@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Protocol, TypeVar, runtime_checkable
 
 from harness.checkpoint import Offsets
-from harness.context import BlockedWriter, CheckpointEvent, RowBreakpoint
+from harness.context import CheckpointEvent, CountedSink, Reached
 from harness.errors import HarnessError, WaitError
 from harness.history import History, SinkNotRead, SinkRead
 from harness.resources import RunResources
@@ -53,8 +53,7 @@ class Parts:
     """What a snapshot looks at. `sent`: next offsets as acknowledged; `position`: where a pipeline that keeps its
     offsets itself stands, None with a checkpoint; `moved`: has that been seen to move since an attempt was launched;
     `start_s`: how long a start takes, as far as is known; `saving`: the statements of open transactions that have
-    written where such a pipeline saves its offsets; `counted`: the place of the sink whose rows the row breakpoint
-    counts."""
+    written where such a pipeline saves its offsets; `counted`: the sinks whose rows are counted."""
 
     folder: Path
     sinks: tuple[Sink, ...]
@@ -62,13 +61,12 @@ class Parts:
     supervisor: Supervisor
     observer: Observer
     history: History
-    row_breakpoint: RowBreakpoint | None
     sent: Callable[[], Mapping[int, int]]
     position: Callable[[], Offsets | None]
     moved: Callable[[int], bool]
     start_s: Callable[[], float]
     saving: Callable[[], tuple[str, ...]] = lambda: ()
-    counted: int | None = None
+    counted: Sequence[CountedSink] = ()
 
 
 @runtime_checkable
@@ -87,25 +85,24 @@ class Snapshots:
         self._stop = threading.Event()
         self._ending = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._rows: dict[tuple[Path, int], int] = {}
+        self._rows: dict[tuple[int, Path, int], int] = {}
         self._writers_noted: dict[str, tuple[str, ...]] = {}
         self._late_log: bool | None = None
         self._open = False
         """A transaction was open when the last fault was injected."""
-        self._handed = 0
-        if parts.row_breakpoint is not None:
+        self._handed: dict[int, int] = {}
+        if parts.counted:
             parts.observer.listen(self._count)
 
-    def note_writers(self, folder: Path | None, batch: int | None, *, blocked: BlockedWriter | None) -> None:
+    def note_writers(self, reached: Reached, *, folder: Path | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
-        _, empty = self._counted(_Reading(), self._own(folder, batch), blocked)
-        self._writers_noted, self._late_log = self._writing(_Reading(), empty), self._logs_late()
+        handed = self._counted(_Reading(), reached, folder)
+        self._writers_noted = self._writing(_Reading(), _before_its_first(reached, handed))
+        self._late_log = self._logs_late()
 
-    def injection(
-        self, step: int, attempt: int, *, folder: Path | None, batch: int | None, blocked: BlockedWriter | None
-    ) -> None:
-        """Step `step` struck an attempt that worked on `batch` of the checkpoint at `folder`."""
-        self._take(step, INJECTION, attempt, before=self._own(folder, batch), blocked=blocked)
+    def injection(self, reached: Reached, attempt: int, *, folder: Path | None) -> None:
+        """The step struck an attempt that worked on the batch of the checkpoint at `folder`."""
+        self._take(reached.step, INJECTION, attempt, reached=reached, at=folder)
 
     def resuming(self, step: int, attempt: int) -> None:
         """A driver that was paused is about to go on: a transaction that was open, and is not any more, was ended by
@@ -119,9 +116,9 @@ class Snapshots:
 
     def launched(self) -> None:
         """Another attempt begins: what it hands to the sink is counted from here."""
-        if self._parts.row_breakpoint is not None:
+        for each in self._parts.counted:
             with suppress(HarnessError):
-                self._handed = self._parts.row_breakpoint.rows()
+                self._handed[each.place] = each.rows.rows()
 
     def back(self, step: int, component: str) -> list[str]:
         """The component's server is back, and no client could write there since step `step` struck it: keep its sinks,
@@ -159,20 +156,15 @@ class Snapshots:
 
     def _count(self, seen: CheckpointEvent) -> None:
         # No row of the next batch can be in yet.
-        if seen.point is CrashPoint.BATCH_COMMITTED and self._parts.row_breakpoint is not None:
+        for each in self._parts.counted if seen.point is CrashPoint.BATCH_COMMITTED else ():
             with suppress(HarnessError):
-                self._rows[seen.folder, seen.batch] = self._parts.row_breakpoint.rows()
+                self._rows[each.place, seen.folder, seen.batch] = each.rows.rows()
 
-    def before(self, folder: Path | None, batch: int | None) -> int | None:
-        """How many rows there were when the batch began."""
-        if self._parts.row_breakpoint is None or batch is None:
+    def before(self, place: int, folder: Path | None, batch: int | None) -> int | None:
+        """How many rows the sink at `place` had been handed when the batch began."""
+        if batch is None:
             return None
-        return 0 if batch == 0 else self._rows.get((folder, batch - 1)) if folder else None
-
-    def _own(self, folder: Path | None, batch: int | None) -> int | None:
-        """The same, without the rows that an earlier attempt at the batch was counted with."""
-        before = self.before(folder, batch)
-        return None if before is None else max(before, self._handed)
+        return 0 if batch == 0 else self._rows.get((place, folder, batch - 1)) if folder else None
 
     def _late(self, step: int, attempt: int) -> None:
         """What stays of the dead attempt's work once its zombies are done, unless the next one was quicker."""
@@ -218,7 +210,7 @@ class Snapshots:
         return self._parts.folder / "snapshots" / f"{step}-{moment}"
 
     def _take(
-        self, step: int, moment: str, attempt: int, *, before: int | None = None, blocked: BlockedWriter | None = None
+        self, step: int, moment: str, attempt: int, *, reached: Reached | None = None, at: Path | None = None
     ) -> None:
         """Where the pipeline stands first, then who writes, then the sinks: what is committed meanwhile shows once at
         least."""
@@ -226,7 +218,8 @@ class Snapshots:
         at_s = round(parts.history.elapsed_s(), 3)
         queries = reading.at(parts.observer.states, _NONE)
         position, sent = reading.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
-        rows, empty = self._counted(reading, before, blocked)
+        handed = self._counted(reading, reached, at)
+        empty = _before_its_first(reached, handed)
         writers = self._writing(reading, empty)
         late_log: bool | None = None
         if moment == INJECTION:
@@ -247,9 +240,7 @@ class Snapshots:
             position=position,
             sent=sent or {},
             writing=writers,
-            counted=parts.counted,
-            rows_counted=rows,
-            rows_before=before,
+            handed=handed,
             alive=reading.at(self._alive, None),
             error="; ".join(reading.failures),
             left=None if late.failures else left,
@@ -261,14 +252,21 @@ class Snapshots:
         )
 
     def _counted(
-        self, reading: _Reading, before: int | None, blocked: BlockedWriter | None
-    ) -> tuple[int | None, int | None]:
-        """How many rows the sink was handed, and the server's process that is held before its first one."""
-        row_breakpoint = self._parts.row_breakpoint
-        rows = reading.at(row_breakpoint.rows, None) if row_breakpoint else None
-        # The one that is held has drawn its number, and is not in.
-        rows = rows if rows is None or blocked is None else rows - 1
-        return rows, blocked.backend if blocked is not None and rows == (before or 0) else None
+        self, reading: _Reading, reached: Reached | None, at: Path | None
+    ) -> dict[str, tuple[int, int | None]]:
+        """By the place of a sink, how many rows it was handed, and how many when the batch began, without those that an
+        earlier attempt at it was counted with; None if that is not known."""
+        out = dict[str, tuple[int, int | None]]()
+        for each in self._parts.counted:
+            rows = reading.at(each.rows.rows, None)
+            if rows is None:
+                continue
+            # The row that is held has drawn its number, and is not in.
+            held = reached is not None and reached.blocked is not None and reached.sink == each.place
+            began = self.before(each.place, at, reached.batch) if reached is not None else None
+            before = None if began is None else max(began, self._handed.get(each.place, 0))
+            out[str(each.place)] = (rows - held, before)
+        return out
 
     def _alive(self) -> tuple[str, ...]:
         """Asked of the process table, not of who signalled."""
@@ -307,6 +305,14 @@ class Snapshots:
             about = SinkTable(name=sink.name, kind=sink.kind, target=sink.target)
             reading.at(lambda: save(folder, index, replace(about, unreadable=reading.failures[-1])), None)
         return max(kept, 0)
+
+
+def _before_its_first(reached: Reached | None, handed: Mapping[str, tuple[int, int | None]]) -> int | None:
+    """Return the server's process that is held before the first row of the batch; None if none is."""
+    if reached is None or reached.blocked is None:
+        return None
+    rows, before = handed.get(str(reached.sink), (None, None))
+    return reached.blocked.backend if rows == (before or 0) else None
 
 
 def _both(one: Mapping[str, tuple[str, ...]], other: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

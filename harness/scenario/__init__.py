@@ -158,6 +158,11 @@ class Trigger:
     implied: bool = False
     options: Mapping[str, str] = field(default_factory=dict, hash=False)
 
+    @property
+    def sink(self) -> str:
+        """Return what the scenario calls the sink whose rows it counts; empty if it names none."""
+        return self.options.get("sink", "")
+
     def __str__(self) -> str:
         batch = "" if self.batch is None else f" of batch {self.batch}"
         return f"{self.place}{batch}" + (f" of query {self.query}" if self.query else "")

@@ -19,7 +19,13 @@ __all__ = ["SINKS", "counted"]
 SINKS: Registry[SinkKind] = Registry("sink", "harness.sinks", SinkKind)
 
 
-def counted(sinks: Sequence[Sink]) -> int | None:
-    """The place of the sink whose rows are counted: the first that can be; None if there is none."""
+def countable(sinks: Sequence[Sink]) -> dict[int, str]:
+    """Return by its place what each sink is called whose rows can be counted."""
     kinds = ((place, sink, SINKS[sink.kind]) for place, sink in enumerate(sinks))
-    return next((at for at, sink, kind in kinds if isinstance(kind, CountsRows) and kind.countable(sink.target)), None)
+    return {at: sink.target for at, sink, kind in kinds if isinstance(kind, CountsRows) and kind.countable(sink.target)}
+
+
+def counted(sinks: Sequence[Sink], named: str = "") -> int | None:
+    """Return the place of the sink whose rows are counted: the first of that name, or of all that can be; None if there
+    is none."""
+    return next((place for place, target in countable(sinks).items() if named in ("", target)), None)

@@ -1,7 +1,7 @@
 """Payments out of text files with DStreams: (batch time, partition) goes into the transaction of the rows in Postgres.
 
-The checkpoint names the files of each batch, so a batch that is done again has the same partitions, and the attempt that comes
-second finds the line in `written`.
+The checkpoint names the files of each batch, so a batch that is done again has the same partitions, and the attempt
+that comes second finds the line in `written`.
 
     spark-submit files_written_once.py --folder /data/in --checkpoint /data/checkpoints/payments
 

@@ -1,8 +1,8 @@
 """Payments off a socket with DStreams: (batch time, partition) goes into the transaction of the rows in Postgres.
 
-With the write-ahead log (`--log`) a batch that is done again has the same blocks in the same order, and the attempt that comes
-second finds the line in `written`. What the log cannot bring back is what the receiver had read and not stored yet: a
-socket cannot be asked again. Without the log, a batch that had not been written is lost as well.
+With the write-ahead log (`--log`) a batch that is done again has the same blocks in the same order, and the attempt
+that comes second finds the line in `written`. What the log cannot bring back is what the receiver had read and not
+stored yet: a socket cannot be asked again. Without the log, a batch that had not been written is lost as well.
 
     spark-submit received_written_once.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments --log
 

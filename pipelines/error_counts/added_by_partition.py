@@ -59,7 +59,9 @@ def save(rows: Iterator[Row]) -> None:
         cursor.execute(DONE, (part,))
         (done,) = cursor.fetchone()
         if done < begin:
-            raise ValueError(f"partition {part}: the batch begins at {begin}, and no attempt has counted from {done} on")
+            raise ValueError(
+                f"partition {part}: the batch begins at {begin}, and no attempt has counted from {done} on"
+            )
         if done < end:
             new = (line for line in lines if line["offset"] >= done and line["level"] == "ERROR")
             # In one order, so that two partitions do not wait for each other's minutes in a circle.

@@ -1,8 +1,8 @@
 """Payments into Postgres by a stored procedure, each under its place in Kafka. Holds: the key decides.
 
-The record's partition and offset are its identity: no other record has them, and they are the same however often the record
-is read. They are the table's primary key. A second call with the same record waits for the first one to end and then
-inserts nothing, whether it comes from a batch that is written again or from a task that runs beside the first one.
+The record's partition and offset are its identity: no other record has them, and they are the same however often the
+record is read. They are the table's primary key. A second call with the same record waits for the first one to end and
+then inserts nothing, whether it comes from a batch that is written again or from a task that runs beside the first one.
 
 The procedure is its broken twin's, but for the look.
 

@@ -1,7 +1,7 @@
 """Payments from Kafka into a search index and into a table. BROKEN: the index makes ids of its own.
 
-A driver that dies between the two has written the batch to the index only. Run again, the index has it twice, and the table,
-where the payment's id is the key, once. What libpq's PG* variables name is the database.
+A driver that dies between the two has written the batch to the index only. Run again, the index has it twice, and the
+table, where the payment's id is the key, once. What libpq's PG* variables name is the database.
 
     spark-submit index_and_table.py --bootstrap localhost:9092 --topic payments --search http://localhost:9200 \
         --index payments --checkpoint /data/checkpoints/payments

@@ -1,7 +1,7 @@
 """Payments from Kafka into a search index. Holds: a request without a good answer is sent again.
 
-It is not known what was written of such a request. Under the id of the payment it does not matter. When a minute was not
-enough, the error ends the query, and with it the batch.
+It is not known what was written of such a request. Under the id of the payment it does not matter. When a minute was
+not enough, the error ends the query, and with it the batch.
 
     spark-submit indexed_retried.py --bootstrap localhost:9092 --topic payments --search http://localhost:9200 \
         --index payments --checkpoint /data/checkpoints/payments

@@ -1,7 +1,7 @@
 """Two queries of one program: all payments into one table in Postgres, the large ones into another. BROKEN: appended.
 
-Each query reads the topic for itself and has a checkpoint of its own. A driver that dies has one batch in flight in each, and
-they stand at different offsets.
+Each query reads the topic for itself and has a checkpoint of its own. A driver that dies has one batch in flight in
+each, and they stand at different offsets.
 
     spark-submit queries_appended.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/both
 

@@ -1,8 +1,8 @@
 """Payments from Kafka into Postgres, offsets kept by Kafka. BROKEN: an append sink before the offset commit.
 
-The consumer group's committed offsets say where to go on. A driver that dies after the payments are in the table and before
-Kafka has heard of it reads the same slice again and appends it again. No order of the two steps can mend that: the
-table and the group are two systems.
+The consumer group's committed offsets say where to go on. A driver that dies after the payments are in the table and
+before Kafka has heard of it reads the same slice again and appends it again. No order of the two steps can mend that:
+the table and the group are two systems.
 
     spark-submit group_append.py --bootstrap localhost:9092 --topic payments --group ledger
 

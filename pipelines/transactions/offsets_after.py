@@ -1,7 +1,7 @@
 """Payments from Kafka into Postgres, offsets kept in a table. BROKEN: the offsets are saved after the payments.
 
-A driver that dies in between has written payments that the table of offsets knows nothing of. The restarted program reads
-the same slice again and appends it again (at least once).
+A driver that dies in between has written payments that the table of offsets knows nothing of. The restarted program
+reads the same slice again and appends it again (at least once).
 
     spark-submit offsets_after.py --bootstrap localhost:9092 --topic payments
 

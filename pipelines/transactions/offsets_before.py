@@ -1,7 +1,7 @@
 """Payments from Kafka into Postgres, offsets kept in a table. BROKEN: the offsets are saved before the payments.
 
-A driver that dies in between has promised records that it never wrote. The restarted program goes on behind them, and no
-one will ever come back: they are lost (at most once).
+A driver that dies in between has promised records that it never wrote. The restarted program goes on behind them, and
+no one will ever come back: they are lost (at most once).
 
     spark-submit offsets_before.py --bootstrap localhost:9092 --topic payments
 

@@ -1,7 +1,8 @@
 """Payments from Kafka into a table and into a search index. BROKEN: both are appended to.
 
-A second database takes the place of the index. A driver that dies between the two has written the batch to the first system
-only; run again, the first gets it twice and the second once. Nothing that either system does alone can prevent it.
+A second database takes the place of the index. A driver that dies between the two has written the batch to the first
+system only; run again, the first gets it twice and the second once. Nothing that either system does alone can prevent
+it.
 
     SEARCH_DSN=… spark-submit two_systems_append.py --bootstrap localhost:9092 --topic payments --checkpoint /data/both
 

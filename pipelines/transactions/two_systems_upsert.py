@@ -1,8 +1,8 @@
 """Payments from Kafka into a table and into a search index. Holds: both are written under the id of the payment.
 
-A second database takes the place of the index. The batch may be written to either any number of times; when it is committed
-both have it. Between the two writes a reader can see a payment in the table and not yet in the index: idempotence
-gives exactly once, not atomic.
+A second database takes the place of the index. The batch may be written to either any number of times; when it is
+committed both have it. Between the two writes a reader can see a payment in the table and not yet in the index:
+idempotence gives exactly once, not atomic.
 
     SEARCH_DSN=… spark-submit two_systems_upsert.py --bootstrap localhost:9092 --topic payments --checkpoint /data/both
 

@@ -18,7 +18,6 @@ from harness.checkers.offset_ranges import Cut, Span
 from harness.ledger import Ledger, Source
 from harness.run_folder import ledger
 from harness.scenario import Evidence, Sink, StepOutcome, plain
-from harness.sinks import counted
 from harness.sinks.table import SinkTable, load, save
 from harness.snapshot import INJECTION, Batch, Progressed, Query, QueryState, Snapshot
 from tests.folders import SCENARIO, STEP, Folder, Injected, crash_point, edited
@@ -230,9 +229,7 @@ class RunBuilder(Folder):
             position=injected.position,
             sent={0: len(self.records)},
             writing=injected.writing,
-            counted=counted(self.scenario.sinks),
-            rows_counted=injected.rows_counted,
-            rows_before=injected.rows_before,
+            handed=injected.handed,
             left=injected.left,
             error=injected.error,
             late_log=injected.late_log,

@@ -3,11 +3,12 @@ data that it left."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from harness.context import Reached, RunContext
+from harness.context import Reached, RowBreakpoint, RunContext
 from harness.errors import StackError
 from harness.faults.base import Injection, Proof, killing, lasting
 from harness.hosts import signals
@@ -49,6 +50,10 @@ class Recounts(Protocol):
 
     def recount(self, rows: int) -> None:
         """If its server was killed: so many rows had been handed to the sink by then. Raises StackError."""
+
+
+Handed = Sequence[tuple[RowBreakpoint, int]]
+"""What counts the rows of a sink, and how many those were."""
 
 
 @runtime_checkable
@@ -112,7 +117,7 @@ class KillServer:
         driver, pipeline = run.supervisor.driver, everyone(run)
         reached.frozen += signals.freeze(pipeline)
         try:
-            handed = run.row_breakpoint.rows() if run.row_breakpoint is not None else 0
+            handed = [(each.rows, each.rows.rows()) for each in run.counted]
             lost = sorted({each.name for each in pipeline if isinstance(each, Connects) and each.reaches(server.port)})
             run.snapshot(reached)
             server.stop()
@@ -138,15 +143,16 @@ class KillServer:
             healed=self.heals(step.do, server), committed_meanwhile=without,
         )  # fmt: skip
 
-    def bring_back(self, run: RunContext, reached: Reached, server: Restartable, handed: int) -> list[str]:
+    def bring_back(self, run: RunContext, reached: Reached, server: Restartable, handed: Handed) -> list[str]:
         """Start it again: other runs may share it. No client writes before its rows are counted on from where they
         stood. Return what its sinks have lost with it, in words; of one that the pipeline writes to while it starts,
         nothing is known."""
         late = signals.freeze(everyone(run)) if self.stands_still else []
         try:
             server.start()
-            if isinstance(run.row_breakpoint, Recounts):
-                run.row_breakpoint.recount(handed)
+            for counts, rows in handed:
+                if isinstance(counts, Recounts):
+                    counts.recount(rows)
             # Beside a daemon that alone was away, its server may have done something all the same.
             return run.back(reached, self.component) if self.stands_still and not self.daemon else []
         finally:

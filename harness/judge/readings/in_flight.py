@@ -51,10 +51,9 @@ def handed(scale: Scale, injection: Injection) -> str:
     snapshot = injection.at.snapshot
     if snapshot.writing.get(str(scale.position)):
         return "an open transaction had written into the sink"
-    counted, before = snapshot.rows_counted, snapshot.rows_before
-    rows = counted - before if counted is not None and before is not None else 0
-    ours = snapshot.counted in (None, scale.position)
-    return f"{rows} rows had been handed to the sink" if rows > 0 and ours else ""
+    counted, before = snapshot.handed.get(str(scale.position), (0, None))
+    rows = 0 if before is None else counted - before
+    return f"{rows} rows had been handed to the sink" if rows > 0 else ""
 
 
 def has(now: Counter[Any], full: Counter[Any]) -> bool:

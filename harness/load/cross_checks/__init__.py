@@ -232,15 +232,14 @@ def outcome(claim: Claim, expected: Section) -> None:
 def planned(claim: Claim) -> Planned:
     """What the file says of the run that bears on its steps."""
     named = [(sink, kind) for sink in claim.sinks for kind in SINKS if sink.has(kind.about.name)]
-    counted = [
-        kind.countable(str(sink.get(kind.about.name, ""))) for sink, kind in named if isinstance(kind, CountsRows)
-    ]
+    tables = [(str(sink.get(kind.about.name, "")), kind) for sink, kind in named if isinstance(kind, CountsRows)]
+    countable = [target for target, kind in tables if kind.countable(target)]
     logs = [sink.get("query") for sink, kind in named if isinstance(kind, CommitsByRename)]
     progress = claim.get("progress") if claim.owner("progress").has("progress") else None
     return Planned(
         records=limit(claim),
         timeout_s=lasting(claim),
-        countable=any(counted) or not claim.sinks_are_known,
+        countable=countable if claim.sinks_are_known else None,
         checkpoint=progress in (None, *IN_CHECKPOINT),
         late_log=progress == ASYNC,
         by_time=progress == DSTREAMS,

@@ -158,7 +158,7 @@ def notes(step: Step, reached: Reached, done: Injection, after: Listing) -> list
         words.append(f"it was signalled and lived on for {killing.DEATH_WITHIN_S:g} s")
     if reached.blocked is not None:
         words.append(
-            f"the row breakpoint held the server's process {reached.blocked.backend} before row {reached.blocked.rows + 1}"
+            f"the row breakpoint held server process {reached.blocked.backend} before row {reached.blocked.rows + 1}"
         )
     return words
 

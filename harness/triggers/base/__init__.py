@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from math import inf
@@ -35,15 +35,15 @@ one's output may be its input."""
 @dataclass(frozen=True, kw_only=True)
 class Planned:
     """What the file says of the run that a step belongs to: how many records are sent and how long it may take
-    (infinity where the file says it wrongly), whether some sink's rows can be counted, whether the pipeline's progress
-    is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and not of each, whether
-    they are those of DStreams, and a receiver reads the source, whether some sink's own commits can be seen as they are
-    written, which components keep the rows of its sinks, and whether requests can be held of the one that keeps the
-    checkpoint, None if that is not known."""
+    (infinity where the file says it wrongly), the sinks whose rows can be counted (None: not known), whether the
+    pipeline's progress is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and
+    not of each, whether they are those of DStreams, and a receiver reads the source, whether some sink's own commits
+    can be seen as they are written, which components keep the rows of its sinks, and whether requests can be held of
+    the one that keeps the checkpoint, None if that is not known."""
 
     records: float = inf
     timeout_s: float = inf
-    countable: bool = True
+    countable: Sequence[str] | None = None
     checkpoint: bool = True
     late_log: bool = False
     by_time: bool = False
