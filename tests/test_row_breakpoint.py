@@ -189,6 +189,33 @@ def run_out(own: RunResources) -> None:
     connection.close()
 
 
+def test_the_rows_of_the_sink_that_is_named_count_and_no_others(own: RunResources, tmp_path: Path) -> None:
+    with contextlib.closing(psycopg2.connect(dsn(own))) as connection, connection.cursor() as cursor:
+        cursor.execute("create table other (id int, word text)")
+        connection.commit()
+    observer = Observer(tmp_path, reader("topic"), History(None))
+    first, other = (RowBreakpoint(dsn(own), schema(own), name) for name in ("sink", "other"))
+    run = context(own, observer, first)
+    run.counted = [*run.counted, CountedSink(place=1, target="other", feeds=None, rows=other)]
+    step = Step(when=trigger("rows", 2, sink="other"), do=fault("crash mid-sink"))
+    try:
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(Schedule((step,), run)._wait, step, 0)
+            until("the trigger to be armed", lambda: other._locked, within_s=60.0)
+            inserted(own, 1, 2, 3).join(60.0)
+            assert count(own) == 3 and not waiting.done()
+            writer = inserted(own, 1, 2, 3, table="other")
+            reached = waiting.result(60.0)
+        assert reached.blocked is not None and (reached.sink, reached.blocked.rows) == (1, 2)
+        assert first.blocked() is None
+        other.release()
+        writer.join(60.0)
+    finally:
+        observer.close()
+        first.close()
+        other.close()
+
+
 def context(own: RunResources, observer: Observer, row_breakpoint: RowBreakpoint) -> Any:
     """A run as the trigger `rows` sees it."""
     return SimpleNamespace(
@@ -224,14 +251,14 @@ class Written:
         half.rename(self.folder / log / str(batch))
 
 
-def inserted(own: RunResources, *numbers: int) -> threading.Thread:
+def inserted(own: RunResources, *numbers: int, table: str = "sink") -> threading.Thread:
     """One client that writes each row by itself, in a thread."""
 
     def write() -> None:
         with contextlib.closing(psycopg2.connect(dsn(own))) as connection:
             connection.autocommit = True
             for number in numbers:
-                connection.cursor().execute("insert into sink values (%s, 'a')", (number,))
+                connection.cursor().execute(f"insert into {table} values (%s, 'a')", (number,))
 
     thread = threading.Thread(target=write, daemon=True)
     thread.start()

@@ -124,6 +124,15 @@ def test_a_first_batch_has_the_operations_that_it_was_seen_to_have() -> None:
     assert "before rename of state" not in firsts
 
 
+def test_each_sink_that_can_be_counted_has_a_row_and_a_later_one_the_gap_before_its_first() -> None:
+    (orders,) = SCENARIO.sinks
+    scenario = replace(SCENARIO, sinks=(orders, replace(orders, target="documents", part="second")))
+    history = lines(planned(1), *both(Op.RENAME, "commits/1"))
+    rows = {cell.place for cell in found(history, scenario, MEANS).cells if "row" in cell.place}
+    assert {place.rpartition(" in ")[2] for place in rows} == {"orders", "documents"}
+    assert len(rows) == 3 and "before the first row in documents" in rows
+
+
 @pytest.mark.parametrize("progress", ["group", "dstreams", "async"])
 def test_no_cell_is_one_that_can_never_come(progress: str) -> None:
     scenario = replace(SCENARIO, pipeline=replace(SCENARIO.pipeline, progress=progress))

@@ -56,13 +56,16 @@ class Rows:
         return Trigger(kind=self.about.name, value=value, place=place, batch=batch, query=query, options=options)
 
     def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
-        """A row of the batch, of each sink that can be counted; where batches are not seen, one of all that there are,
-        so that a later one comes later."""
+        """A row of the batch, of each sink that can be counted, and the gap before the first row of a later one. Where
+        batches are not seen, a row of all that there are, so that a later one comes later."""
         sinks = planned.countable if planned.countable and len(planned.countable) > 1 else [None]
-        for sink in sinks:
+        for place, sink in enumerate(sinks):
             row = random.randint(1, DRAWN_ROWS)
-            own = self.trigger(row, batch=batch, sink=sink)
-            yield own if planned.checkpoint else self.trigger(DRAWN_APART * batch + row, sink=sink)
+            if not planned.checkpoint:
+                yield self.trigger(DRAWN_APART * batch + row, sink=sink)
+                continue
+            yield from [self.trigger(0, batch=batch, sink=sink)] if place else []
+            yield self.trigger(row, batch=batch, sink=sink)
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
         """A table that can be counted is needed."""

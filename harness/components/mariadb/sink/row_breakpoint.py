@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from typing import Any
+from zlib import crc32
 
 import pymysql
 
@@ -23,9 +24,9 @@ from harness.errors import StackError
 HELD_S = 24 * 3600
 """How long a writer waits at most: a run is over by then."""
 INSTALL = (
-    "create sequence onceproof_rows start 0 minvalue 0 nocache",
-    "create trigger onceproof_row_breakpoint before insert on {table} for each row begin "
-    "declare lock_name varchar(64) default concat('{name}', nextval(onceproof_rows)); "
+    "create sequence {rows} start 0 minvalue 0 nocache",
+    "create trigger {rows}_stop before insert on {table} for each row begin "
+    "declare lock_name varchar(64) default concat('{name}', nextval({rows})); "
     f"do get_lock(lock_name, {HELD_S}); do release_lock(lock_name); end",
 )
 BLOCKED = """
@@ -42,13 +43,15 @@ class RowBreakpoint:
 
     def __init__(self, own: Database, table: str) -> None:
         self._own = own
-        self._name = f"onceproof {own.name} "
+        # Other tables of the database may be counted too.
+        table_id = f"{crc32(table.encode()):x}"
+        self._name, self._rows = f"onceproof {own.name} {table_id} ", f"onceproof_rows_{table_id}"
         self._lock = threading.Lock()
         self._held: int | None = None
         self._killed = False
         self._connect()
         for statement in INSTALL:
-            self._answer(statement.format(table=quoted(table), name=self._name), ())
+            self._answer(statement.format(table=quoted(table), name=self._name, rows=self._rows), ())
 
     def _connect(self) -> None:
         self._connection = self._own.connect(name="onceproof row breakpoint")
@@ -77,7 +80,7 @@ class RowBreakpoint:
 
     def rows(self) -> int:
         """How many rows the table has been handed so far, committed or not."""
-        return int(self._ask("select next_not_cached_value from onceproof_rows")[0])
+        return int(self._ask(f"select next_not_cached_value from {self._rows}")[0])
 
     def recount(self, rows: int) -> None:
         """If the server was killed, go on from `rows`, and hold no writer: what was drawn for rows that had not
@@ -86,7 +89,7 @@ class RowBreakpoint:
         if self._killed:
             self._killed, self._held = False, None
             if left < rows:
-                self._ask("select setval(onceproof_rows, %s, true)", rows - 1)
+                self._ask(f"select setval({self._rows}, %s, true)", rows - 1)
 
     def block_after(self, rows: int) -> None:
         """Let rows in all reach the table and hold the next one (the first row has number 0)."""

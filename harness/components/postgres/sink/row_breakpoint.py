@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from typing import Any
+from zlib import crc32
 
 import psycopg2
 from psycopg2 import sql
@@ -19,20 +20,20 @@ from psycopg2 import sql
 from harness.context import BlockedWriter
 from harness.errors import StackError
 
-LOCK = 0x6F6E6365  # one advisory lock per schema: (LOCK, hash of the schema)
+LOCK = 0x6F6E6365  # one advisory lock per table: (LOCK, hash of its name)
 
 INSTALL = """
-create sequence {schema}.onceproof_rows minvalue 0 start 0;
-create sequence {schema}.onceproof_hold minvalue -1 start -1;
-create function {schema}.onceproof_row_breakpoint() returns trigger language plpgsql as $$
+create sequence {schema}.{rows} minvalue 0 start 0;
+create sequence {schema}.{hold} minvalue -1 start -1;
+create function {schema}.{function}() returns trigger language plpgsql as $$
 begin
-  if nextval({rows}) = (select last_value from {schema}.onceproof_hold) then
+  if nextval({counted}) = (select last_value from {schema}.{hold}) then
     perform pg_advisory_xact_lock_shared({lock}, {slot});
   end if;
   return new;
 end $$;
 create trigger onceproof_row_breakpoint before insert on {schema}.{table}
-  for each row execute function {schema}.onceproof_row_breakpoint();
+  for each row execute function {schema}.{function}();
 """
 
 
@@ -40,16 +41,21 @@ class RowBreakpoint:
     """The row trigger on one table of one run. Thread-safe; close() releases every writer."""
 
     def __init__(self, dsn: str, schema: str, table: str) -> None:
-        self._schema = schema
+        # Other tables of the schema may be counted too.
+        rows, hold, function = (f"onceproof_{name}_{crc32(table.encode()):x}" for name in ("rows", "hold", "stop"))
+        self._rows, self._hold = f'"{schema}".{rows}', f'"{schema}".{hold}'
         self._lock = threading.Lock()
         self._dsn = dsn
         self._killed = False
         self._connect()
-        self._slot = self._ask("select hashtext(%s)", schema)
+        self._slot = self._ask("select hashtext(%s)", f"{schema} {table}")
         parts: dict[str, sql.Composable] = {
             "schema": sql.Identifier(schema),
             "table": sql.Identifier(table),
-            "rows": sql.Literal(f"{schema}.onceproof_rows"),
+            "rows": sql.Identifier(rows),
+            "hold": sql.Identifier(hold),
+            "function": sql.Identifier(function),
+            "counted": sql.Literal(self._rows),
             "lock": sql.Literal(LOCK),
             "slot": sql.Literal(self._slot),
         }
@@ -90,9 +96,7 @@ class RowBreakpoint:
 
     def rows(self) -> int:
         """How many rows the table has been handed so far, committed or not."""
-        return self._ask(
-            f'select case when is_called then last_value + 1 else 0 end from "{self._schema}".onceproof_rows'
-        )
+        return self._ask(f"select case when is_called then last_value + 1 else 0 end from {self._rows}")
 
     def recount(self, rows: int) -> None:
         """If the server was killed, go on from `rows`, and hold no writer: a sequence comes back with a number that was
@@ -100,8 +104,7 @@ class RowBreakpoint:
         self.rows()
         if self._killed:
             self._killed = False
-            counted = f'"{self._schema}".onceproof_rows'
-            self._ask("select setval(%s, %s, %s)", counted, max(rows - 1, 0), rows > 0)
+            self._ask("select setval(%s, %s, %s)", self._rows, max(rows - 1, 0), rows > 0)
             self.release()
 
     def block_after(self, rows: int) -> None:
@@ -109,7 +112,7 @@ class RowBreakpoint:
         if not self._locked:
             self._ask("select 1 from (select pg_advisory_lock(%s, %s)) as locked", LOCK, self._slot)
             self._locked = True
-        self._ask("select setval(%s, %s)", f'"{self._schema}".onceproof_hold', rows)
+        self._ask("select setval(%s, %s)", self._hold, rows)
 
     def blocked(self) -> BlockedWriter | None:
         """The writer that waits at the row breakpoint now, if any."""
@@ -127,7 +130,7 @@ class RowBreakpoint:
 
     def release(self) -> None:
         """Hold nothing from now on, and let waiting writers go on."""
-        self._ask("select setval(%s, -1)", f'"{self._schema}".onceproof_hold')
+        self._ask("select setval(%s, -1)", self._hold)
         self._ask("select 1 from (select pg_advisory_unlock_all()) as unlocked")
         self._locked = False
 
