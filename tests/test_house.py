@@ -34,7 +34,6 @@ WIDE_CLASSES = {
     "report/many/seen.py Seen",
     "report/page.py Page",
     "report/page.py StepText",
-    "run/snapshots.py Parts",
     "snapshot.py Snapshot",
     "scenario/__init__.py Finding",
     "scenario/__init__.py Scenario",
