@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.judge.exposure import COMMITTED, EARLY, PLANNED, RECEIVED, WRITING, WRITTEN
+from harness.load import load
 from harness.scenario import CrashPoint, Guarantee, Harm, Kind, Word
 from tests.shipped import scenario as shipped
 
@@ -131,6 +132,16 @@ def test_the_words_of_the_page_s_headings_are_in_the_glossary() -> None:
     known = explained | {f"{word}s" for word in explained} | {f"{word}es" for word in explained}
     assert len(words) > 20
     assert words - known == set()
+
+
+def test_the_scenario_of_the_readme_is_valid_and_its_program_parses(tmp_path: Path) -> None:
+    text = (HOUSE / "README.md").read_text(encoding="utf-8")
+    for language, place in (("python", "jobs/orders.py"), ("yaml", "scenarios/orders.yaml")):
+        (block,) = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+        (tmp_path / place).parent.mkdir()
+        (tmp_path / place).write_text(block, encoding="utf-8")
+    compile((tmp_path / "jobs" / "orders.py").read_text(encoding="utf-8"), "orders.py", "exec")
+    assert load(tmp_path / "scenarios" / "orders.yaml").crash_points == ("all",)
 
 
 def test_the_first_command_stands_on_the_first_screen() -> None:

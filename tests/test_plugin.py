@@ -134,7 +134,7 @@ def test_scenario_files_are_tests_on_one_stack(
             "scenarios/deep/two.yml::two PASSED*",
             "scenarios/one.yaml::one PASSED*",
             "*Onceproof*",
-            "ok  two *held*1/1*4/4*",
+            "ok  held*1/1*two",
             "2 runs: 2 as expected",
             "report: reports/latest/index.html",
         ]
@@ -190,7 +190,7 @@ def test_the_failure_text_is_ours_and_nothing_else(
             "     !  amount   10.00     10.01",
             "report: reports/an-append/*-r1/report.html",
             "again:  onceproof replay reports/an-append/*-r1",
-            "!!  an append *",
+            "!!  *an append *",
         ]
     )
     result.stdout.no_fnmatch_line("*Error*")
@@ -216,7 +216,7 @@ def test_an_error_of_the_harness_is_its_message(
     world.answers["a"] = SetupError("the pipeline committed no batch within 60 s; see driver-1.log")
     result = run(pytester, "scenarios")
     result.assert_outcomes(failed=1, passed=1)
-    result.stdout.fnmatch_lines(["the pipeline committed no batch*", "!!  a *error*", "ok  b *held*"])
+    result.stdout.fnmatch_lines(["the pipeline committed no batch*", "!!  error* a*", "ok  held* b"])
     result.stdout.no_fnmatch_line("*Traceback*")
     result.stdout.no_fnmatch_line("*.py:*")
 
@@ -228,7 +228,7 @@ def test_a_stack_that_does_not_come_up_is_said_and_taken_down(
     world.broken = "Kafka did not come up: port 9092 is taken"
     result = run(pytester, "scenarios")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["Kafka did not come up: port 9092 is taken", "!!  a *error*"])
+    result.stdout.fnmatch_lines(["Kafka did not come up: port 9092 is taken", "!!  error* a*"])
     result.stdout.no_fnmatch_line("*.py:*")
     assert (world.ups, world.downs) == (1, 1)
 
@@ -472,7 +472,7 @@ def test_a_test_of_the_users_own_runs_scenarios(
     )
     result = run(pytester, "test_a_test_of_the_users_own_runs_scenarios.py")
     result.assert_outcomes(passed=1, failed=1)
-    result.stdout.fnmatch_lines(["*none.yaml*", "!!  a *violated*"])
+    result.stdout.fnmatch_lines(["*none.yaml*", "!!  violated* a*"])
     assert world.asked == [("a", 5)]
 
 

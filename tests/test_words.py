@@ -67,10 +67,10 @@ report: reports/a/1/report.html
 again:  onceproof replay reports/a/1"""
 
 TABLE = """\
-    scenario     expected  verdict   findings                           injected  exposed           self-test  seconds
-ok  driver dies  held      held      -                                  1/1       repetition, loss  4/4        3.0
-!!  driver dies  held      violated  1 duplicated, 1 corrupted, 1 lost  1/1       repetition, loss  4/4        0.0
-!!  a\\u202eb     held      error     -                                  -         -                 -          0.0
+    verdict   injected  seconds  scenario
+ok  held      1/1       3.0      driver dies
+!!  violated  1/1       0.0      driver dies (1 duplicated, 1 corrupted, 1 lost, expected held)
+!!  error     -         0.0      a\\u202eb (expected held)
 3 runs: 1 as expected, 2 not (1 violated, 1 error)"""
 
 
@@ -444,6 +444,17 @@ def test_the_table_of_a_terminal_says_the_same_words() -> None:
     console.print(table.table(runs()))
     plain_lines = [line.split() for line in console.export_text().splitlines()]
     assert plain_lines == [line.split() for line in TABLE.splitlines()[:-1]]
+
+
+def test_a_narrow_terminal_wraps_the_scenario_at_words() -> None:
+    name = "a table and an index, both appended to, killed while the index is written"
+    console = Console(width=80, record=True, force_terminal=True, file=StringIO())
+    console.print(table.table([Run(scenario=name, verdict=sample.verdict(), seconds=163.3)]))
+    head, *rows = console.export_text().splitlines()
+    assert head.split() == ["verdict", "injected", "seconds", "scenario"]
+    assert len(rows) <= 4 and max(map(len, rows)) <= 80
+    told = " ".join(row[head.index("scenario") :].strip() for row in rows)
+    assert told == f"{name} (1 duplicated, 1 corrupted, 1 lost, expected held)"
 
 
 def test_markup_in_a_name_is_only_text() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness.report import exposures
 from harness.report.escape import plural, visible
 from harness.report.summary import Run
 from harness.scenario import Word
@@ -13,7 +12,8 @@ from harness.scenario import Word
 if TYPE_CHECKING:
     from rich.table import Table
 
-HEADS = ("", "scenario", "expected", "verdict", "findings", "injected", "exposed", "self-test", "seconds")
+HEADS = ("", "verdict", "injected", "seconds", "scenario")
+"""The scenario stands last: a narrow terminal wraps it at words."""
 COLOURS = {
     Word.HELD: "green",
     Word.VIOLATED: "magenta",
@@ -30,12 +30,12 @@ def table(runs: Sequence[Run]) -> Table:
 
     out = Table(box=None, pad_edge=False, header_style="bold")
     for head in HEADS:
-        right = head in {"seconds", "injected", "self-test"}
+        right = head in {"seconds", "injected"}
         out.add_column(head, justify="right" if right else "left", overflow="fold", no_wrap=head != "scenario")
     for run in runs:
         row = [Text(text) for text in cells(run)]
         row[0].stylize(colour(run))
-        row[3].stylize(COLOURS[run.verdict.word])
+        row[1].stylize(COLOURS[run.verdict.word])
         out.add_row(*row)
     return out
 
@@ -69,18 +69,15 @@ def colour(run: Run) -> str:
 
 
 def cells(run: Run) -> tuple[str, ...]:
-    """One row of the table, by `HEADS`; every cell is visible text."""
+    """One row of the table, by `HEADS`; every cell is visible text. The scenario has its findings behind it, and what
+    was expected where that did not come."""
     verdict, (injected, steps) = run.verdict, run.injected()
-    found = ", ".join(f"{count:,} {kind}" for kind, count in verdict.kinds().items()) or "-"
-    self_tests = f"{sum(verdict.self_tests.values())}/{len(verdict.self_tests)}" if verdict.self_tests else "-"
+    more = [f"{count:,} {kind}" for kind, count in verdict.kinds().items()]
+    more += [f"expected {visible(verdict.expected, 60)}"] if not verdict.as_expected and verdict.expected else []
     return (
         mark(run),
-        visible(run.scenario, 90),
-        visible(verdict.expected, 60),
         verdict.word.value,
-        found,
         f"{injected}/{steps}" if steps else "-",
-        exposures.harms(verdict),
-        self_tests,
         f"{run.seconds:.1f}",
+        visible(run.scenario, 90) + (f" ({', '.join(more)})" if more else ""),
     )
