@@ -379,7 +379,7 @@ def test_pytest_says_a_sweep_that_could_not_be_played(
     monkeypatch.setattr(swept, "watch", watch)
     project("scenarios/broken.yaml", text=FILE.format(name="broken", expected="held"))
     result = run(pytester, "scenarios")
-    result.stdout.fnmatch_lines(["*without faults it does not work*", "!!*broken*error*", "exit code of onceproof: 4*"])
+    result.stdout.fnmatch_lines(["*without faults it does not work*", "!!*error*broken*", "exit code of onceproof: 4*"])
 
 
 def test_two_sweeps_of_one_name_are_refused_when_they_are_collected(

@@ -58,6 +58,17 @@ VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after t
 report: reports/a b/1/report.html
 again:  onceproof replay 'reports/a b/1'"""
 
+BRIEF = """\
+VIOLATED (1 duplicated, 1 corrupted, 1 lost), expected held: driver dies after the sink committed
+  exposed: postgres payments: repetition of batch 3 (99 rows in the sink, not in Spark's commit log)
+  exposed: postgres payments: loss of batch 3 (planned, not committed)
+  found: duplicated in postgres payments: id=17, 1 row too many (record 0/217 (partition/offset); batch 3; after kill \
+driver at sink-committed of batch 3, attempt 1)
+  found: corrupted in postgres payments: id=18 (record 1/4 (partition/offset); batch 2)
+  found: lost in postgres payments: id=19 (records 2/9, 2/10 (partition/offset); batches 2, 3)
+report: reports/a b/1/report.html
+again:  onceproof replay 'reports/a b/1'"""
+
 UNTESTED = """\
 UNTESTED, expected held: driver dies after the sink committed
   because: step `kill driver` missed its crash point
@@ -76,6 +87,23 @@ ok  held      1/1       3.0      driver dies
 
 def test_the_failure_text() -> None:
     assert words.failure(sample.NAME, sample.verdict(), Path("reports/a b/1")) == FAILURE
+
+
+def test_the_failure_text_in_brief_has_no_evidence_and_no_rows() -> None:
+    assert words.brief(sample.NAME, sample.verdict(), Path("reports/a b/1")) == BRIEF
+
+
+def test_of_many_findings_and_reasons_the_brief_text_counts_the_rest() -> None:
+    many = tuple(replace(sample.duplicated(), key={"id": str(number)}) for number in range(100))
+    reasons = tuple(f"reason {number}\nof the log" for number in range(5))
+    lines = words.brief(sample.NAME, sample.verdict(findings=many, reasons=reasons), None).splitlines()
+    assert [line for line in lines if "because" in line][-1] == "  because: and 2 more"
+    assert sum("  found: " in line for line in lines) == 3
+    assert lines[-1] == "  and 97 more findings"
+    assert "  because: reason 0 of the log" in lines
+    step = StepOutcome(name="kill driver", point="sink-committed", batch=3, injected=False)
+    missed = sample.verdict(steps=(step,), exposures=(), findings=())
+    assert "  MISSED: kill driver, sink-committed, batch 3" in words.brief(sample.NAME, missed, None).splitlines()
 
 
 def test_an_untested_run_says_its_word_and_why() -> None:

@@ -76,6 +76,7 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True,
                      help="How often to run each; all must be as expected."),
         click.option("--skip-unsupported", is_flag=True, help="Leave out, by name, what the stack does not support."),
+        click.option("--verbose", "-v", is_flag=True, help="Tell what is not as expected with its evidence and rows."),
         placed,
     ):  # fmt: skip
         command = option(command)

@@ -127,7 +127,7 @@ def _proof(scenario: Scenario) -> Callable[..., None]:
         if run.known:
             pytest.xfail(f"known: {visible(run.known)}")
         # Also where pytest was told to run what is known to fail as if it were not.
-        raise NotAsExpected(told.failure(run))
+        raise NotAsExpected(told.failure(run, brief=request.config.option.verbose < 1))
 
     return prove
 

@@ -94,11 +94,11 @@ def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
 
 
 def _told(item: pytest.Item) -> list[str]:
-    """What each run of a test says in full: an assertion on its verdict shows the word alone."""
+    """What each run of a test says: an assertion on its verdict shows the word alone."""
     from harness.report.ci import told
     from harness.report.ci.github import guarded
 
-    return [guarded(told.failure(run)) for run in _done(item)]
+    return [guarded(told.failure(run, brief=item.config.option.verbose < 1)) for run in _done(item)]
 
 
 def _again(item: pytest.Item) -> str:

@@ -39,17 +39,17 @@ def prove(request: pytest.FixtureRequest, stack: Stack, scenario: Scenario) -> N
     config.stash[SUITE].say(found.sentence)
     for row in found.rows:
         runs.remember(request.node, row)
-    wrong = [row for row in found.rows if row.wrong]
+    wrong, brief = [row for row in found.rows if row.wrong], request.config.option.verbose < 1
     if (subtest := _subtests(request)) is None:
         if found.code:
-            raise NotAsExpected("\n\n".join([found.sentence, *map(told.failure, wrong)]))
+            raise NotAsExpected("\n\n".join([found.sentence, *(told.failure(row, brief=brief) for row in wrong)]))
         return
     for row in found.rows:
         with subtest(row.scenario.removeprefix(f"{scenario.name}: ")):
             if row.known:
                 pytest.xfail(f"known: {visible(row.known)}")
             if row.wrong:
-                raise NotAsExpected(told.failure(row))
+                raise NotAsExpected(told.failure(row, brief=brief))
     if found.code and not wrong:
         raise NotAsExpected(found.sentence)
 

@@ -1,7 +1,8 @@
 """What a failed run says in the terminal and in pytest: which records, which batch, which fault, which crash point;
 the ledger's row and the sink's row beside each other; the report's path; last, the command that repeats it.
 
-Pure: it reads no file.
+A terminal has it in brief, with the evidence left out; a run folder, JUnit and `-v` have all of it. Pure: it reads no
+file.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ OF_A_CAUSE = 3
 """Of each cause, before more of the largest are."""
 CELL = 40
 LINES = 40
+BRIEF = 3
+"""Findings and reasons that a terminal has."""
 
 
 def failure(
@@ -50,6 +53,38 @@ def failure(
     if verdict.word is Word.ERROR and again:
         return "\n".join([*out, "", *([f"report: {folder / 'report.html'}"] if folder else []), f"again:  {again}"])
     return "\n".join([*out, *_last(folder, asked, again)])
+
+
+def brief(
+    scenario: str,
+    verdict: Verdict,
+    folder: Path | None,
+    *,
+    asked: str = "",
+    again: str = "",
+    left: Sequence[str] = (),
+) -> str:
+    """Return the verdict, why, what was exposed, what was found and what to do next, without evidence and rows. The
+    arguments are those of `failure`."""
+    reasons = [visible(_ends(reason), 400) for reason in (*verdict.reasons, *left)]
+    out = [headline(scenario, verdict), *(f"  because: {line}" for line in exposures.few(reasons, BRIEF))]
+    out += [f"  {step_lines(step)[0]}" for step in verdict.steps if not step.injected]
+    shown = [exposures.what(each, verdict) for each in verdict.exposures if each.counts]
+    out += [f"  exposed: {line}" for line in exposures.few(shown, BRIEF)]
+    for finding in _chosen(verdict.findings)[:BRIEF]:
+        known = "; ".join(place(finding, verdict.steps))
+        out.append(f"  found: {title(finding)}{f' ({known})' if known else ''}")
+    if more := more_findings(verdict, min(BRIEF, len(verdict.findings))):
+        out.append(f"  {more}")
+    if verdict.word is Word.ERROR and again:
+        return "\n".join([*out, *([f"report: {folder / 'report.html'}"] if folder else []), f"again:  {again}"])
+    return "\n".join([*out, *filter(None, _last(folder, asked, again))])
+
+
+def _ends(reason: str) -> str:
+    """Return the first line of a reason and its last one, which is that of a log."""
+    lines = [line.strip() for line in reason.splitlines() if line.strip()]
+    return " ".join([*lines[:1], *lines[1:][-1:]])
 
 
 def because(reason: str) -> list[str]:

@@ -156,7 +156,7 @@ def run_all(work: Sequence[Scenario], options: Options, further: Further | None 
         index = ended(options.reports, suite.runs) if suite.runs else None
     with github.no_commands():
         if work:
-            show(runs, index)
+            show(runs, index, verbose=options.verbose)
     github.tell(suite.runs)
     return worst([exit_code(runs), code])
 
@@ -192,7 +192,7 @@ def cut_short(suite: Suite, work: Sequence[Scenario], later: Sequence[Scenario],
     index = render.index(options.reports, runs)
     with github.no_commands():
         if suite.runs:
-            show(suite.runs, index)
+            show(suite.runs, index, verbose=options.verbose)
         # What ended the suite is told behind it, on the other stream.
         print(f"\nnot judged: {', '.join(visible(each.name) for each in left) or END}", flush=True)
     github.tell(runs)
@@ -283,7 +283,7 @@ def signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def show(runs: Sequence[Run], index: Path | None) -> None:
+def show(runs: Sequence[Run], index: Path | None, *, verbose: bool = False) -> None:
     """The table, what went wrong, and where the report is."""
     from rich.console import Console
 
@@ -300,7 +300,7 @@ def show(runs: Sequence[Run], index: Path | None) -> None:
         print(table.text(runs))
     for run in runs:
         if run.wrong:
-            print(f"\n{told.failure(run)}")
+            print(f"\n{told.failure(run, brief=not verbose)}")
     for run in runs:
         if run.known:
             print(f"\nknown, {visible(run.known)}: {headline(run.scenario, run.verdict)}")
