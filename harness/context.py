@@ -235,11 +235,11 @@ class RowBreakpoint(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CountedSink:
-    """A sink whose rows are counted. `place` is its place in the scenario; `target` what the scenario calls it; `feeds`
-    the folder name of the checkpoint of the query that feeds it, None if that cannot be told."""
+    """A sink whose rows are counted. `place` is its place in the scenario; `name` what a trigger calls it; `feeds` the
+    folder name of the checkpoint of the query that feeds it, None if that cannot be told."""
 
     place: int
-    target: str
+    name: str
     feeds: str | None
     rows: RowBreakpoint
 

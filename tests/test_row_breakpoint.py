@@ -196,7 +196,7 @@ def test_the_rows_of_the_sink_that_is_named_count_and_no_others(own: RunResource
     observer = Observer(tmp_path, reader("topic"), History(None))
     first, other = (RowBreakpoint(dsn(own), schema(own), name) for name in ("sink", "other"))
     run = context(own, observer, first)
-    run.counted = [*run.counted, CountedSink(place=1, target="other", feeds=None, rows=other)]
+    run.counted = [*run.counted, CountedSink(place=1, name="other", feeds=None, rows=other)]
     step = Step(when=trigger("rows", 2, sink="other"), do=fault("crash mid-sink"))
     try:
         with ThreadPoolExecutor() as pool:
@@ -222,7 +222,7 @@ def context(own: RunResources, observer: Observer, row_breakpoint: RowBreakpoint
         own=own,
         supervisor=SimpleNamespace(last_ended_by_fault=0),
         observer=observer,
-        counted=[CountedSink(place=0, target="sink", feeds=None, rows=row_breakpoint)],
+        counted=[CountedSink(place=0, name="sink", feeds=None, rows=row_breakpoint)],
         snapshots=None,
         stop=threading.Event(),
         hopeless=lambda: "",

@@ -131,6 +131,9 @@ def test_each_sink_that_can_be_counted_has_a_row_and_a_later_one_the_gap_before_
     rows = {cell.place for cell in found(history, scenario, MEANS).cells if "row" in cell.place}
     assert {place.rpartition(" in ")[2] for place in rows} == {"orders", "documents"}
     assert len(rows) == 3 and "before the first row in documents" in rows
+    alike = replace(scenario, sinks=(orders, replace(orders, part="second")))
+    named = {cell.place.rpartition(" in ")[2] for cell in found(history, alike, MEANS).cells if "row" in cell.place}
+    assert named == {"postgres orders", "postgres.second orders"}
 
 
 @pytest.mark.parametrize("progress", ["group", "dstreams", "async"])

@@ -33,7 +33,7 @@ from harness.run_folder.ledger import Attempts
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Pipeline, Scenario
 from harness.scenario.progress import DSTREAMS
-from harness.sinks import SINKS, counted
+from harness.sinks import SINKS, countable, counted
 from harness.sinks.base import HoldsWriter
 from harness.sinks.reading import since
 from harness.sources import SOURCES
@@ -182,8 +182,8 @@ class Live:
         return self.scenario.pipeline.progress == DSTREAMS
 
     def _counted(self) -> Iterator[CountedSink]:
-        sinks, steps = self.scenario.sinks, self.scenario.schedule
-        asked = [step.when for step in steps if has(TRIGGERS[step.when.kind], Trait.COUNTS_ROWS)]
+        sinks, whens = self.scenario.sinks, [step.when for step in self.scenario.schedule]
+        names, asked = countable(sinks), [when for when in whens if has(TRIGGERS[when.kind], Trait.COUNTS_ROWS)]
         for place in sorted({place for when in asked if (place := counted(sinks, when.sink)) is not None}):
             sink = sinks[place]
             found = SINKS[sink.kind].open(sink, self.own.parts)
@@ -191,7 +191,7 @@ class Live:
                 rows = found.row_breakpoint()
                 self._exit.callback(rows.close)
                 self.history.write(SystemChanged(table=sink.target, changes="adds a row trigger to the sink's table"))
-                yield CountedSink(place=place, target=sink.target, feeds=sink.query, rows=rows)
+                yield CountedSink(place=place, name=names[place], feeds=sink.query, rows=rows)
 
     def _context(self) -> RunContext:
         return RunContext(

@@ -82,7 +82,7 @@ class Rows:
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """The server holds the writer, so nothing has to be frozen."""
         when = step.when
-        counted = next((each for each in run.counted if when.sink in ("", each.target)), None)
+        counted = next((each for each in run.counted if when.sink in ("", each.name)), None)
         if counted is None:
             raise HarnessError(f"asked to stop {when}; the scenario has no table that rows can be counted in")
         alone(run, when)

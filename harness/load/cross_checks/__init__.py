@@ -26,10 +26,10 @@ from harness.load.models import ExpectedShape, View, keys, own, unsaid
 from harness.load.reader import RENAMED, Section, joined
 from harness.load.with_header import Claim
 from harness.machine import spark_lines
-from harness.scenario import MISFITS, Guarantee, Kind, Pipeline, Scenario, Word
+from harness.scenario import MISFITS, Guarantee, Kind, Pipeline, Scenario, Sink, Word
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
-from harness.sinks import SINKS
-from harness.sinks.base import CallsCode, CommitsByRename, CountsRows, DropsRows, MakesPart, Queries, SinkKind
+from harness.sinks import SINKS, countable
+from harness.sinks.base import CallsCode, CommitsByRename, DropsRows, MakesPart, Queries, SinkKind
 from harness.sources import SOURCES, by_receiver
 from harness.sources.base import ForDStreams, RefusesOptions
 from harness.stacks import other_lines
@@ -232,14 +232,16 @@ def outcome(claim: Claim, expected: Section) -> None:
 def planned(claim: Claim) -> Planned:
     """What the file says of the run that bears on its steps."""
     named = [(sink, kind) for sink in claim.sinks for kind in SINKS if sink.has(kind.about.name)]
-    tables = [(str(sink.get(kind.about.name, "")), kind) for sink, kind in named if isinstance(kind, CountsRows)]
-    countable = [target for target, kind in tables if kind.countable(target)]
+    tables = [
+        Sink(kind=kind.about.name, target=str(sink.get(kind.about.name, "")), part=str(sink.get("part", "")))
+        for sink, kind in named
+    ]
     logs = [sink.get("query") for sink, kind in named if isinstance(kind, CommitsByRename)]
     progress = claim.get("progress") if claim.owner("progress").has("progress") else None
     return Planned(
         records=limit(claim),
         timeout_s=lasting(claim),
-        countable=countable if claim.sinks_are_known else None,
+        countable=[*countable(tables).values()] if claim.sinks_are_known else None,
         checkpoint=progress in (None, *IN_CHECKPOINT),
         late_log=progress == ASYNC,
         by_time=progress == DSTREAMS,
