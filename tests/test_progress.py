@@ -114,6 +114,14 @@ def test_plain_lines() -> None:
     assert "[   31.2 s] ok HELD" in stream.getvalue()
 
 
+def test_why_a_run_is_not_as_expected_is_said_when_it_ends() -> None:
+    stream = StringIO()
+    verdict = sample.verdict(word=Word.UNTESTED, reasons=("driver 1 ended; its log ends:\na line\nno such table",))
+    told(stream, {}, Run(scenario=sample.NAME, verdict=verdict, seconds=31.25))
+    *_, last = stream.getvalue().splitlines()
+    assert last == f"{' ' * 15}because: driver 1 ended; its log ends: no such table"
+
+
 def test_github_gets_a_group_and_no_annotation_for_what_is_expected() -> None:
     stream = Terminal()
     told(stream, {"GITHUB_ACTIONS": "true"}, held())

@@ -66,8 +66,7 @@ def brief(
 ) -> str:
     """Return the verdict, why, what was exposed, what was found and what to do next, without evidence and rows. The
     arguments are those of `failure`."""
-    reasons = [visible(_ends(reason), 400) for reason in (*verdict.reasons, *left)]
-    out = [headline(scenario, verdict), *(f"  because: {line}" for line in exposures.few(reasons, BRIEF))]
+    out = [headline(scenario, verdict), *(f"  {line}" for line in reasons(verdict, left))]
     out += [f"  {step_lines(step)[0]}" for step in verdict.steps if not step.injected]
     shown = [exposures.what(each, verdict) for each in verdict.exposures if each.counts]
     out += [f"  exposed: {line}" for line in exposures.few(shown, BRIEF)]
@@ -79,6 +78,12 @@ def brief(
     if verdict.word is Word.ERROR and again:
         return "\n".join([*out, *([f"report: {folder / 'report.html'}"] if folder else []), f"again:  {again}"])
     return "\n".join([*out, *filter(None, _last(folder, asked, again))])
+
+
+def reasons(verdict: Verdict, left: Sequence[str] = ()) -> list[str]:
+    """Return why a verdict is no better, a line each, of a log its last one; `left` are more reasons."""
+    told = [visible(_ends(reason), 400) for reason in (*verdict.reasons, *left)]
+    return [f"because: {line}" for line in exposures.few(told, BRIEF)]
 
 
 def _ends(reason: str) -> str:

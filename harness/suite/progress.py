@@ -40,7 +40,7 @@ from harness.history import (
 )
 from harness.report.escape import visible
 from harness.report.exposures import rests
-from harness.report.failure_text import headline, where
+from harness.report.failure_text import headline, reasons, where
 from harness.report.summary import Run
 from harness.report.table import COLOURS, colour, mark
 
@@ -148,8 +148,8 @@ class Plain:
         whose = f"{number}/{total} " if self._several else ""
         self._say(f"{group}{number}/{total} {visible(scenario, 200)}")
 
-        def event(told: Line) -> None:
-            text = line(told.event)
+        def event(seen: Line) -> None:
+            text = line(seen.event)
             if text is not None:
                 self._say(f"{whose}[{monotonic() - began:7.1f} s] {text}")
 
@@ -161,8 +161,8 @@ class Plain:
     def ended(self, number: int, run: Run) -> None:
         text = headline(run.scenario, run.verdict)
         self._say(f"[{run.seconds:7.1f} s] {mark(run)} {text}")
-        for told in rests(run.verdict):
-            self._say(f"{' ' * 15}{told}")
+        for more in _more(run):
+            self._say(f"{' ' * 15}{more}")
         if self._github:
             if not self._several:
                 self._say("::endgroup::")
@@ -193,11 +193,11 @@ class LiveDisplay:
             self._seen.pop(0, None)
             self._seen[number] = Seen(scenario=scenario, place=f"{number}/{total}", faults=steps), began
 
-        def event(told: Line) -> None:
+        def event(line: Line) -> None:
             with self._lock:
                 # The run may be over.
                 if number in self._seen:
-                    self._seen[number] = self._seen[number][0].after(told.event), began
+                    self._seen[number] = self._seen[number][0].after(line.event), began
 
         return event
 
@@ -213,8 +213,8 @@ class LiveDisplay:
         text.append(f"{seen.place} ", style="dim")
         text.append(run.verdict.word.value, style=COLOURS[run.verdict.word])
         text.append(f" {visible(run.scenario, 90)} ({run.seconds:.1f} s)", style="default")
-        for told in rests(run.verdict):
-            text.append(f"\n     {told}", style="dim")
+        for more in _more(run):
+            text.append(f"\n     {more}", style="dim")
         self._console.print(text)
 
     def _lines(self) -> Text:
@@ -239,6 +239,11 @@ def progress(stream: TextIO | None = None, *, environment: Mapping[str, str] = o
     from rich.console import Console
 
     return LiveDisplay(Console(file=out, highlight=False))
+
+
+def _more(run: Run) -> list[str]:
+    """Return the lines below a run's verdict: what a held rests on, and why any other one is not as expected."""
+    return [*(reasons(run.verdict) if run.wrong else ()), *rests(run.verdict)]
 
 
 def _escaped(text: str) -> str:
