@@ -459,6 +459,11 @@ class TestDoctor:
         assert doctor.fit([met, extra])
         assert not doctor.fit([met, lack])
         assert doctor.lines([]) == []
+        assert doctor.ready([met, lack, extra]) == "not ready: mend disk first"
+        server = replace(extra, name="mariadb server")
+        assert doctor.ready([met, extra, server]).endswith("; not there: docker, mariadb server")
+        assert "mariadb" in doctor.ready([met]).split("; ")[0]
+        assert "mariadb" not in doctor.ready([met, server]).split("; ")[0]
 
 
 @pytest.mark.subprocess

@@ -454,10 +454,10 @@ def down(now: bool) -> None:
 @click.pass_context
 def doctor(ctx: click.Context, /) -> None:
     """Look at this machine: what the stack needs, what was found, the cure."""
-    from harness.cli.doctor import check, fit, lines
+    from harness.cli.doctor import check, fit, lines, ready
     from harness.errors import StackError
 
     requirements = check()
-    for line in lines(requirements):
+    for line in (*lines(requirements), ready(requirements)):
         click.echo(line)
     ctx.exit(0 if fit(requirements) else StackError.exit_code)

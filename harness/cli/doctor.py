@@ -65,6 +65,15 @@ def lines(requirements: Sequence[Requirement]) -> list[str]:
     return out
 
 
+def ready(requirements: Sequence[Requirement]) -> str:
+    """Return in one line what can run here: the components of which nothing is missing, and what is missing."""
+    if failed := [each.name for each in requirements if not (each.ok or each.optional)]:
+        return f"not ready: mend {', '.join(failed)} first"
+    lacking = [each.name for each in requirements if not each.ok]
+    whole = [name for name in sorted(COMPONENTS.all()) if not any(each.split()[0] == name for each in lacking)]
+    return f"ready for {', '.join(whole)}" + (f"; not there: {', '.join(lacking)}" if lacking else "")
+
+
 def _requirement(look: Look) -> Requirement:
     try:
         found, ok = look.see(), True
