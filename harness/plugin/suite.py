@@ -113,7 +113,8 @@ class Suite:
             told = {"red": True} if run.wrong else {"yellow": True} if run.known else {"green": True}
             terminalreporter.write_line(row, **told)
         terminalreporter.write_line(tally)
-        terminalreporter.write_line(f"exit code of onceproof: {exit_code(self.runs)} (pytest's own says less)")
+        if code := exit_code(self.runs):
+            terminalreporter.write_line(f"exit code of onceproof: {code} (pytest's own says less)")
         index = self.settings.reports / "latest" / "index.html"
         terminalreporter.write_line(self.trouble or f"report: {short(index)}", red=bool(self.trouble))
 
