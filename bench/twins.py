@@ -144,11 +144,11 @@ def named(name: str) -> tuple[int, int, Twin]:
 
 def _step(random: Random, twin: Twin, batch: int, *, idle: bool) -> Step:
     """A step in a batch. With `idle` none before it exposes anything: then it has to."""
-    when = random.choice(list(_moments(random, twin, batch, idle=idle)))
+    when = random.choice(list(_triggers(random, twin, batch, idle=idle)))
     return Step(when=when, do=random.choice(list(_faults(when))))
 
 
-def _moments(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator[Trigger]:
+def _triggers(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator[Trigger]:
     for name in twin.failpoints:
         yield trigger("failpoint", name, batch=batch)
     if twin.own_offsets:

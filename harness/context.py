@@ -295,7 +295,7 @@ class RunContext:
     began_s: float = field(default_factory=monotonic)
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def injected(self, reached: Reached) -> Path | None:
+    def checkpoint_of(self, reached: Reached) -> Path | None:
         """The checkpoint whose batch it was; None where several queries may have worked on it."""
         current = self.observer.current()
         return reached.folder or (current[0].folder if len(current) == 1 else None)
@@ -305,8 +305,9 @@ class RunContext:
         signals.thaw(reached.frozen)
         if reached.operation is not None:
             reached.operation.let_go()
-        for each in self.counted if reached.blocked is not None else ():
-            each.rows.release()
+        for each in self.counted:
+            if each.place == reached.sink:
+                each.rows.release()
         if reached.request is not None:
             # What a dead driver had asked for is not done after its death.
             driver = self.supervisor.driver
@@ -317,7 +318,7 @@ class RunContext:
         if self.snapshots is not None:
             driver = self.supervisor.driver
             attempt = driver.number if driver else 0
-            self.snapshots.injection(reached, attempt, folder=self.injected(reached))
+            self.snapshots.injection(reached, attempt, folder=self.checkpoint_of(reached))
 
     def resuming(self, reached: Reached) -> None:
         """Keep where everything stands before a driver that was paused goes on."""
@@ -331,7 +332,7 @@ class RunContext:
     def note_writers(self, reached: Reached) -> None:
         """Who writes, as long as they are there: the server rolls back what a dead client had open."""
         if self.snapshots is not None:
-            self.snapshots.note_writers(reached, folder=self.injected(reached))
+            self.snapshots.note_writers(reached, folder=self.checkpoint_of(reached))
 
 
 def running(batch: int | None, listing: Listing) -> bool:

@@ -132,7 +132,7 @@ def test_a_file_is_read_when_its_rows_are_asked_for(own: Own) -> None:
 def test_rows_are_those_of_one_version_and_files_without_a_version_are_none(own: Own) -> None:
     write(own, payments([("1", "a", "5")]))
     (data,) = folder(own).glob("*.parquet")
-    (folder(own) / "part-00000-zombie.snappy.parquet").write_bytes(data.read_bytes())
+    (folder(own) / "part-00000-unlisted.snappy.parquet").write_bytes(data.read_bytes())
     with OpenTable(folder(own), delta_rows).reading() as found:
         write(own, payments([("2", "b", "6")]))
         assert [row for part in found.parts for row in part] == [("1", "a", "5")]

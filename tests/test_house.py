@@ -207,14 +207,14 @@ def test_no_text_has_a_banned_word(word: str) -> None:
     banned = re.compile(rf"(?<![`\"])\b{word}s?\b".replace(" ", r"\s+"), re.IGNORECASE)
     places = ("harness", "docs", "pipelines", "scenarios", "README.md", "ARCHITECTURE.md")
     read = [path for path in committed() if path.relative_to(ROOT).parts[0] in places]
-    injected = [path for path in read if banned.search(path.read_bytes().decode("utf-8", errors="replace"))]
-    assert [str(path.relative_to(ROOT)) for path in injected] == []
+    found = [path for path in read if banned.search(path.read_bytes().decode("utf-8", errors="replace"))]
+    assert [str(path.relative_to(ROOT)) for path in found] == []
 
 
 def test_no_docstring_asks_a_question() -> None:
     # A name has one too: the text below it.
     asked = re.compile(r"[a-z)']\?(\s|$)")
-    injected = [
+    found = [
         f"{module.name}:{node.lineno}: {text.splitlines()[0]}"
         for module in modules("harness", "pipelines", "bench", "tests")
         for node in ast.walk(module.tree)
@@ -223,7 +223,7 @@ def test_no_docstring_asks_a_question() -> None:
         and isinstance(text := node.value.value, str)
         and asked.search(text)
     ]
-    assert injected == []
+    assert found == []
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -233,8 +233,8 @@ def test_no_file_names_a_registry(host: str) -> None:
 
 def test_no_file_names_a_folder_of_the_machine_it_was_written_on() -> None:
     texts = {path: path.read_bytes().decode("utf-8", errors="replace") for path in committed()}
-    injected = [f"{path.relative_to(ROOT)}: {home[0]}" for path, text in texts.items() for home in HOMES.finditer(text)]
-    assert injected == []
+    found = [f"{path.relative_to(ROOT)}: {home[0]}" for path, text in texts.items() for home in HOMES.finditer(text)]
+    assert found == []
 
 
 @pytest.mark.subprocess

@@ -121,7 +121,7 @@ def test_a_file_is_read_when_its_rows_are_asked_for(lake: Lake) -> None:
 def test_rows_are_those_of_one_snapshot_and_files_without_one_are_none(lake: Lake) -> None:
     lake.write(payments([("1", "a", "5")]))
     (data,) = (lake.table / "data").glob("*.parquet")
-    (lake.table / "data" / "00000-zombie.parquet").write_bytes(data.read_bytes())
+    (lake.table / "data" / "00000-unlisted.parquet").write_bytes(data.read_bytes())
     with OpenTable(lake.table, iceberg_rows).reading() as found:
         lake.write(payments([("2", "b", "6")]))
         assert [row for part in found.parts for row in part] == [("1", "a", "5")]

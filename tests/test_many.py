@@ -112,7 +112,7 @@ def test_a_cell_was_struck_only_where_a_exposure_says_so() -> None:
         ("while rows are written", ""),
     }
     assert (grid.struck, grid.never) == (1, 2)
-    # The step was injected, and its name says a crash point: without a exposure that counts for nothing.
+    # The step was injected, and its name says a crash point: without an exposure that counts for nothing.
     for verdict in (
         replace(sample.held(), exposures=()),
         replace(sample.held(), steps=(replace(sample.STEP, injected=False),)),

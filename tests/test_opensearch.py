@@ -235,7 +235,7 @@ def test_a_text_that_no_search_finds_since_it_is_too_long_is_refused(own: Own) -
     sent(own, "t", '{"x": "12345"}')
     assert "cannot be read exactly: column x: its index" in read(sink("t"), own).unreadable
     # The index has been refreshed to be read.
-    found = [ask(own, "GET", "t", "/_search", q=query)["strikes"]["total"]["value"] for query in ("*:*", "x:12345")]
+    found = [ask(own, "GET", "t", "/_search", q=query)["hits"]["total"]["value"] for query in ("*:*", "x:12345")]
     assert found == [1, 0]
 
 
@@ -259,7 +259,7 @@ def test_a_field_of_which_a_search_finds_what_no_document_says_is_refused(
     column = "x date" if "date" in field else "x string"
     assert "has a field x that cannot be read exactly" in read(sink("t", column), own).unreadable
     ask(own, "POST", "t", "/_refresh")
-    assert ask(own, "POST", "t", "/_search", {"query": query})["strikes"]["total"]["value"] == 1
+    assert ask(own, "POST", "t", "/_search", {"query": query})["hits"]["total"]["value"] == 1
 
 
 def test_an_index_that_is_not_searched_is_refused(own: Own) -> None:
@@ -285,7 +285,7 @@ def test_an_index_that_setup_makes_is_looked_at_before_the_run(own: Own, made: s
 
 
 def found(own: Own, query: str = "*:*") -> int:
-    return int(ask(own, "GET", "t", "/_search", q=query)["strikes"]["total"]["value"])
+    return int(ask(own, "GET", "t", "/_search", q=query)["hits"]["total"]["value"])
 
 
 @pytest.mark.parametrize("interval", ["-1", "30s", "0"])

@@ -48,7 +48,7 @@ def test_a_batch_that_was_written_twice_is_one_story() -> None:
     assert told == [
         "99 of 600 rows in postgres payments are there twice.",
         "Batch 3 was in the sink; the driver was killed before its offsets were committed (fault 1).",
-        "Attempt 2 ran batch 3 again, and wrote it again.",
+        "Attempt 2 ran batch 3 again, and wrote it.",
         "Fault 1 did it: baseline runs do not show it.",
         "No row is missing, and none is wrong.",
     ]

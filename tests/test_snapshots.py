@@ -6,21 +6,23 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from harness.context import Reached
+from harness.context import BlockedWriter, CountedSink, Reached
 from harness.errors import StackError
 from harness.faults import kill_executor
 from harness.history import readings
 from harness.run import snapshots
+from harness.run.snapshots import Snapshots
 from harness.scenario import CrashPoint, Restart, Sink, Victim
 from harness.sinks.base import Writer
 from harness.sinks.table import load, save
 from harness.snapshot import Snapshot
 from harness.wait import until
-from tests.worlds import SLOW_S, WITHIN_S, World, at, rows, step, world
+from tests.worlds import SINK, SLOW_S, WITHIN_S, World, at, rows, step, world
 
 HERE = at(CrashPoint.SINK_COMMITTED, 2)
 
@@ -131,6 +133,40 @@ def test_a_second_injection_has_a_snapshot_of_its_own_and_names_its_attempt(tmp_
         assert [o.attempt for o in outcomes] == [1, 2]
         assert [snapshot(w, f"{step}-injection").attempt for step in (1, 2)] == [1, 2]
         assert len(held_rows(w, "2-injection")) > len(held_rows(w, "1-injection"))
+
+
+def two_sinks(handed: dict[int, int], *, queries: int = 1, feeds: str | None = None) -> Snapshots:
+    """Of a run that has written into the first sink, and whose writer is held before the first row of the second."""
+    current = [SimpleNamespace(folder=Path("a"))] * queries
+    counted = [
+        CountedSink(place=place, name=str(place), feeds=feeds, rows=cast(Any, SimpleNamespace(rows=lambda n=rows: n)))
+        for place, rows in handed.items()
+    ]
+    observer = SimpleNamespace(current=lambda: current, listen=lambda heard: None)
+    own = SimpleNamespace(parts={})
+    parts = SimpleNamespace(sinks=(SINK, SINK), own=own, counted=counted, observer=observer, saving=lambda: ())
+    return Snapshots(cast(Any, parts))
+
+
+HELD = Reached(0, step=1, blocked=BlockedWriter(backend=7, client=None, rows=0), sink=1)
+
+
+def test_a_writer_that_is_held_before_the_first_row_of_one_sink_has_written_into_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        snapshots, "opened", lambda sink, own: Written([Writer(backend=7, table=1, schema="s", statement="insert")])
+    )
+    taken = two_sinks({0: 40, 1: 1})
+    handed = taken._counted(snapshots._Reading(), HELD, Path("a"))
+    assert handed == {"0": (40, 0), "1": (0, 0)}
+    assert taken._writing(snapshots._Reading(), HELD, handed) == {"0": ("insert",)}
+
+
+@pytest.mark.parametrize(("queries", "feeds"), [(2, None), (2, "b"), (1, "b")])
+def test_what_a_sink_of_another_query_had_when_the_batch_began_is_not_known(queries: int, feeds: str | None) -> None:
+    taken = two_sinks({0: 40, 1: 1}, queries=queries, feeds=feeds)
+    assert taken._counted(snapshots._Reading(), HELD, Path("a")) == {"0": (40, None), "1": (0, 0)}
 
 
 @pytest.mark.subprocess

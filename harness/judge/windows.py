@@ -63,8 +63,8 @@ def by_writing(run: Run, readings: Readings, source: Source, place: int) -> ByWr
     return ByWriting(
         run=_run(run, query, written, found),
         readings=Readings(
-            steps=tuple(_injected(each, written, found) for each in readings.steps),
-            ended=tuple(_injected(each, written, found) for each in readings.ended),
+            steps=tuple(_by_writing(each, written, found) for each in readings.steps),
+            ended=tuple(_by_writing(each, written, found) for each in readings.ended),
         ),
         source=replace(source, places=found.places, batches=_ranges(written)),
         unknown=[*_unfinished(written, sink), *_due(found, sink)],
@@ -183,7 +183,7 @@ def _run(run: Run, query: Query, written: Query, found: Closed) -> Run:
     return replace(run, progressed=replace(run.progressed, queries=queries, batches=written.batches, end=end))
 
 
-def _injected(injection: Injection, query: Query, found: Closed) -> Injection:
+def _by_writing(injection: Injection, query: Query, found: Closed) -> Injection:
     return replace(injection, at=_seen(injection.at, query, found), restart=_seen(injection.restart, query, found))
 
 

@@ -41,7 +41,7 @@ print(pyspark.__version__)
 
 @dataclass(frozen=True)
 class Line:
-    """One Spark version: its name (`3.5`), its version, the Python of its drivers, and the package pyspark there."""
+    """One Spark version: its name (`3.5`), its release, the Python of its drivers, and the package pyspark there."""
 
     name: str
     version: str

@@ -6,7 +6,7 @@ that scenarios of the same pipeline name. The options of a fault are drawn by th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import product
@@ -37,11 +37,13 @@ LASTS = (5, 40)
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """A pipeline under test: `base` is the scenario without its schedule, `named` the triggers that scenarios of the
-    same pipeline name, for kinds that cannot be drawn, `own` its scenarios as they are."""
+    same pipeline name, for kinds that cannot be drawn, `own` its scenarios as they are. `counted` are the sinks that
+    are known to be tables, None where no run has shown it."""
 
     base: Scenario
     named: tuple[Trigger, ...] = ()
     own: tuple[Scenario, ...] = ()
+    counted: Sequence[str] | None = None
 
     @property
     def name(self) -> str:
@@ -49,12 +51,13 @@ class Target:
         return self.base.path or self.base.name
 
 
-def planned(scenario: Scenario) -> Planned:
-    """What bears on the steps of a scenario."""
+def planned(scenario: Scenario, counted: Sequence[str] | None = None) -> Planned:
+    """What bears on the steps of a scenario. `counted` are the sinks that are known to be tables: where they are not,
+    the first that may be one."""
     return Planned(
         records=scenario.input.records or inf,
         timeout_s=scenario.timeout_s,
-        countable=list(countable(scenario.sinks).values()),
+        countable=list(countable(scenario.sinks).values())[:1] if counted is None else counted,
         checkpoint=scenario.pipeline.progress in IN_CHECKPOINT,
         late_log=scenario.pipeline.progress == ASYNC,
         by_time=scenario.pipeline.progress == DSTREAMS,
@@ -67,7 +70,7 @@ def planned(scenario: Scenario) -> Planned:
 
 def triggers(random: Random, target: Target, scenario: Scenario, batch: int) -> Iterator[Trigger]:
     """The triggers that can be met in a batch; `scenario` has the input that was drawn."""
-    seen, there = planned(scenario), set(component_names(replace(scenario, schedule=())))
+    seen, there = planned(scenario, target.counted), set(component_names(replace(scenario, schedule=())))
     for kind in TRIGGERS:
         if not set(needs(kind)) <= there:
             continue
@@ -149,4 +152,4 @@ def place(when: Trigger) -> str:
     """Where in the protocol, without numbers: a crash point, a failpoint by name, or the kind of trigger."""
     if when.point is not None:
         return when.point.value
-    return f"{when.kind} {when.value}" if isinstance(when.value, str) else when.kind
+    return f"{when.kind} {when.value}" if isinstance(when.value, str) else f"{when.kind} {when.sink}".strip()

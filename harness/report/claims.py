@@ -6,7 +6,7 @@ Pure. "Held" is never "proved": the sentences say under what, on what, and with 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.history import Line, SystemChanged
@@ -147,7 +147,9 @@ def servers(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def changes(run: Mapping[str, Any], history: Sequence[Line]) -> list[str]:
     """What the harness changed of the system under test, a sentence each; settings stand in tables of their own."""
-    out = [text for line in history if isinstance(line.event, SystemChanged) for text in _change(line.event)]
+    changed = [line.event for line in history if isinstance(line.event, SystemChanged)]
+    out = [f"In {event.table}, Onceproof {event.changes}." for event in changed]
+    out += [ROW_BREAKPOINT] if changed else []
     given, stack = mappings(run.get("changes")), mapping(run.get("stack"))
     if given:
         out.append(
@@ -168,11 +170,6 @@ ROW_BREAKPOINT = (
     "It counts inserted rows, and has the writer wait at the row of the schedule until the fault was injected. It "
     "neither adds nor changes a row: duplicates come from the pipeline."
 )
-
-
-def _change(event: SystemChanged) -> Iterator[str]:
-    yield f"In {event.table}, Onceproof {event.changes}."
-    yield ROW_BREAKPOINT
 
 
 def figures(verdict: Verdict, *, caught_up: bool = True) -> list[tuple[str, str]]:

@@ -142,7 +142,7 @@ def lines(verdict: Verdict) -> list[str]:
 
 def rests(verdict: Verdict) -> list[str]:
     """What a held rests on: what was exposed and would have shown, or came, what limits it, and the crash points not
-    injected."""
+    reached."""
     if verdict.word is not Word.HELD:
         return []
     shown = [f"{verb(exposure)}: {what(exposure, verdict)}" for exposure in verdict.exposures if exposure.counts]

@@ -1,8 +1,8 @@
 """What a failed run says in the terminal and in pytest: which records, which batch, which fault, which crash point;
 the ledger's row and the sink's row beside each other; the report's path; last, the command that repeats it.
 
-A terminal has it in brief, with the evidence left out; a run folder, JUnit and `-v` have all of it. Pure: it reads no
-file.
+A terminal has it in brief, with the evidence left out; a run folder, `--junit` and `-v` have all of it. Pure: it reads
+no file.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Run:
         """Return whether it ended otherwise than expected, in a way that is new."""
         return not (self.verdict.as_expected or self.known)
 
-    def injected(self) -> tuple[int, int]:
+    def injections(self) -> tuple[int, int]:
         """How many faults were injected at their crash points, of how many."""
         return sum(step.injected for step in self.verdict.steps), len(self.verdict.steps)
 

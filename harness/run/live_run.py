@@ -108,6 +108,7 @@ class Live:
         self._set_up()
         self.since = since(self.scenario.sinks, self.own.parts)
         self._looked = preflight.look(self.scenario, workload, self.own)
+        self.tables = [*self._tables()] if not self.scenario.schedule else []
         self._start(workload)
         self._phase("warm-up")
         self._warm_up()
@@ -181,6 +182,14 @@ class Live:
         """Return whether it is a DStreams program. It passes over files that were there before it."""
         return self.scenario.pipeline.progress == DSTREAMS
 
+    def _tables(self) -> Iterator[str]:
+        """Yield what the sinks are called whose rows can be counted, before the pipeline is there."""
+        for place, name in countable(self.scenario.sinks).items():
+            sink = self.scenario.sinks[place]
+            found = SINKS[sink.kind].open(sink, self.own.parts)
+            if isinstance(found, HoldsWriter) and found.is_table():
+                yield name
+
     def _counted(self) -> Iterator[CountedSink]:
         sinks, whens = self.scenario.sinks, [step.when for step in self.scenario.schedule]
         names, asked = countable(sinks), [when for when in whens if has(TRIGGERS[when.kind], Trait.COUNTS_ROWS)]
@@ -190,7 +199,7 @@ class Live:
             if isinstance(found, HoldsWriter):
                 rows = found.row_breakpoint()
                 self._exit.callback(rows.close)
-                self.history.write(SystemChanged(table=sink.target, changes="adds a row trigger to the sink's table"))
+                self.history.write(SystemChanged(table=names[place], changes="adds a row trigger to the sink's table"))
                 yield CountedSink(place=place, name=names[place], feeds=sink.query, rows=rows)
 
     def _context(self) -> RunContext:

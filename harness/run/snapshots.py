@@ -97,7 +97,7 @@ class Snapshots:
     def note_writers(self, reached: Reached, *, folder: Path | None) -> None:
         """Remember for the next snapshot who writes now: the victims are frozen, and not dead yet."""
         handed = self._counted(_Reading(), reached, folder)
-        self._writers_noted = self._writing(_Reading(), _before_its_first(reached, handed))
+        self._writers_noted = self._writing(_Reading(), reached, handed)
         self._late_log = self._logs_late()
 
     def injection(self, reached: Reached, attempt: int, *, folder: Path | None) -> None:
@@ -219,8 +219,7 @@ class Snapshots:
         queries = reading.at(parts.observer.states, _NONE)
         position, sent = reading.at(lambda: _sorted(parts.position()), None), _sorted(parts.sent())
         handed = self._counted(reading, reached, at)
-        empty = _before_its_first(reached, handed)
-        writers = self._writing(reading, empty)
+        writers = self._writing(reading, reached, handed)
         late_log: bool | None = None
         if moment == INJECTION:
             writers = _both(self._writers_noted, writers)
@@ -230,7 +229,7 @@ class Snapshots:
         folder = self._folder(step, moment)
         kept = [self._sink(reading, folder, index) for index in range(len(parts.sinks))]
         late = _Reading()
-        left = self._writing(late, empty)
+        left = self._writing(late, reached, handed)
         taken = Snapshot(
             step=step,
             moment=moment,
@@ -263,10 +262,16 @@ class Snapshots:
                 continue
             # The row that is held has drawn its number, and is not in.
             held = reached is not None and reached.blocked is not None and reached.sink == each.place
-            began = self.before(each.place, at, reached.batch) if reached is not None else None
+            struck = reached is not None and self._of_the_struck(each, reached, at)
+            began = self.before(each.place, at, reached.batch) if reached is not None and struck else None
             before = None if began is None else max(began, self._handed.get(each.place, 0))
             out[str(each.place)] = (rows - held, before)
         return out
+
+    def _of_the_struck(self, counted: CountedSink, reached: Reached, at: Path | None) -> bool:
+        """Return whether the batch that was struck is one of the query that feeds a sink."""
+        alone = counted.feeds is None and len(self._parts.observer.current()) < 2
+        return alone or reached.sink == counted.place or (at is not None and counted.feeds == at.name)
 
     def _alive(self) -> tuple[str, ...]:
         """Asked of the process table, not of who signalled."""
@@ -279,9 +284,12 @@ class Snapshots:
         seen = [found for jvm in jvms if isinstance(jvm, NamesThreads) and (found := jvm.threads())]
         return any(LATE_LOG in found for found in seen) if seen else None
 
-    def _writing(self, reading: _Reading, empty: int | None) -> dict[str, tuple[str, ...]]:
-        """Who writes, by the sink's position; `empty` is a server's process that stands before its first row."""
-        parts, out = self._parts, dict[str, tuple[str, ...]]()
+    def _writing(
+        self, reading: _Reading, reached: Reached | None, handed: Mapping[str, tuple[int, int | None]]
+    ) -> dict[str, tuple[str, ...]]:
+        """Who writes, by the sink's position. A writer that is held before the first row of a sink has written nothing
+        there, whatever it has written elsewhere."""
+        parts, out, held = self._parts, dict[str, tuple[str, ...]](), _before_its_first(reached, handed)
         beside: dict[tuple[str, Writer], None] = {}
         found: set[tuple[str, Writer]] = set()
         for index, sink in enumerate(parts.sinks):
@@ -292,6 +300,7 @@ class Snapshots:
             found |= {(there.server, writer) for writer in theirs}
             beside |= {(there.server, writer): None for writer in ours}
             # A prepared transaction, or one of Kafka, has no server's process.
+            empty = held if reached is not None and reached.sink == index else None
             if words := statements(each for each in theirs if each.backend is None or each.backend != empty):
                 out[str(index)] = words
         rest = statements(writer for server, writer in beside if (server, writer) not in found)

@@ -128,7 +128,7 @@ def send(victim: ProcessId, number: int) -> bool:
 def fell(roots: set[ProcessId], *, within_s: float) -> set[ProcessId]:
     """Kill `roots` and everything under them; what is left when the time is up (nothing, as a rule).
 
-    All are stopped before any is killed: one that runs could fork in between, and its zombie would be lost."""
+    All are stopped before any is killed: one that runs could fork in between, and its child would be lost."""
     pause, end = threading.Event(), time.monotonic() + within_s
     known, calm = set(roots), 0
     while calm < 2 and time.monotonic() < end:

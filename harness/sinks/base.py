@@ -182,6 +182,9 @@ class KeepsRows(Protocol):
 class HoldsWriter(Protocol):
     """A sink that can count its rows and hold their writer."""
 
+    def is_table(self) -> bool:
+        """Return whether it is there, as a table whose rows can be counted. Raises StackError."""
+
     def row_breakpoint(self) -> RowBreakpoint:
         """Count from now on. Raises SetupError."""
 

@@ -72,6 +72,8 @@ class Passed:
 
     failpoints: Mapping[str, bool] = field(default_factory=dict)
     commit_logs: Sequence[str | None] = ()
+    tables: Sequence[str] | None = None
+    """The sinks whose rows can be counted."""
 
 
 def found(
@@ -87,7 +89,7 @@ def found(
     taken = _batches(history)
     first_batch = min((batch for _, batch in taken), default=0)
     begun = {(query, min(batch for each, batch in taken if each == query)) for query, _ in taken}
-    every = [*_inside(scenario, [*passed.failpoints])]
+    every = [*_inside(scenario, passed)]
     inside = [when for place, when in enumerate(every) if when not in every[:place]]
     several = len({query for query, _ in taken}) > 1
     logs = dict.fromkeys(query if several else None for query in passed.commit_logs if taken)
@@ -100,15 +102,15 @@ def found(
         for do in _faults(scenario, when, means, in_task=_in_task(when, passed, scenario))
         if _plain(do) or (not first and (when.point is CrashPoint.BATCH_PLANNED or when in inside))
     ]
-    cells = [cell for cell in cells if not _refused(cell.steps[0], scenario)]
+    cells = [cell for cell in cells if not _refused(cell.steps[0], scenario, passed)]
     plain = [cell.steps[0] for cell in cells if not cell.first and _plain(cell.steps[0].do)]
     twice = [Cell(steps=(one, two)) for one, two in product(plain, plain) if pairs and _follows(one.when, two.when)]
     return Found(cells=[*cells, *twice], first_batch=first_batch)
 
 
-def _refused(step: Step, scenario: Scenario) -> bool:
+def _refused(step: Step, scenario: Scenario, passed: Passed) -> bool:
     """Return whether the step can never be injected in a batch of such a run."""
-    seen, when = planned(scenario), replace(step.when, batch=1)
+    seen, when = planned(scenario, passed.tables), replace(step.when, batch=1)
     return any(TRIGGERS[when.kind].refusals(when, seen)) or any(FAULTS[step.do.kind].refusals(step.do, when, seen))
 
 
@@ -145,11 +147,12 @@ def _operations(history: Sequence[Line], taken: set[tuple[str, int]]) -> Iterato
         yield from (at_point(point, batch=None) for point in WATCHED if taken)
 
 
-def _inside(scenario: Scenario, failpoints: Sequence[str]) -> Iterator[Trigger]:
+def _inside(scenario: Scenario, passed: Passed) -> Iterator[Trigger]:
     """Yield the places while the sink is written: a row, and the failpoints."""
     in_program = [kind for kind in TRIGGERS if has(kind, Trait.IN_PROGRAM)]
-    said = [(kind, name) for kind in in_program for name in failpoints if v.reads(kind.about.options, name)]
-    target = Target(base=scenario, named=tuple(kind.trigger(name) for kind, name in said))
+    said = [(kind, name) for kind in in_program for name in passed.failpoints if v.reads(kind.about.options, name)]
+    named = tuple(kind.trigger(name) for kind, name in said)
+    target = Target(base=scenario, named=named, counted=passed.tables)
     for when in triggers(Random(scenario.seed), target, target.base, 0):
         kind = TRIGGERS[when.kind]
         if not when.implied and (has(kind, Trait.COUNTS_ROWS) or has(kind, Trait.IN_PROGRAM)) and exposes(when):

@@ -216,7 +216,7 @@ def watch(scenario: Scenario, stack: Stack, options: Options, *, pairs: bool) ->
     if kinds := without_faults(target):
         raise UsageError(f"{asked}; without faults too its sinks are wrong: {', '.join(kinds)}. {MEND}")
     lines = whole(target / "history.jsonl")
-    passed = Passed(failpoints=outcome["failpoints"], commit_logs=outcome["commit_logs"])
+    passed = Passed(failpoints=outcome["failpoints"], commit_logs=outcome["commit_logs"], tables=outcome["tables"])
     every = found(lines, base, STACKS[options.stack].means, passed, pairs=pairs)
     if not every.cells:
         why = "Spark's checkpoint shows no batches, or the stack can inject no fault"

@@ -30,7 +30,10 @@ class Keys(Shape):
     """In which sink."""
 
     sink: Annotated[
-        v.Text, Field(None, description="the sink whose rows count, where several can be counted: its table")
+        v.Text,
+        Field(
+            None, description="the sink whose rows count, where several can be counted: its table, or its whole name"
+        ),
     ]
 
 

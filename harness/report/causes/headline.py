@@ -213,7 +213,7 @@ def cause(case: Case, group: Group) -> list[str]:
         return [text for finding in group.findings[:1] for text in sentences(finding.note)]
     numbers = [case.labels[fault] for fault in group.faults if fault in case.labels]
     if numbers and len(numbers) == len(group.faults):
-        out = [text for number in numbers[:2] for text in _blow(case, group, number)]
+        out = [text for number in numbers[:2] for text in _of_step(case, group, number)]
         if parts := whole_or_none(group, shares(case.verdict, group, case.progressed, case.counts)):
             out.append(parts)
         return [*out, SHOWS.format(_capital(_faults(numbers)))]
@@ -226,7 +226,7 @@ def cause(case: Case, group: Group) -> list[str]:
     return ["Nothing in the run folder shows the cause."]
 
 
-def _blow(case: Case, group: Group, number: int) -> Iterator[str]:
+def _of_step(case: Case, group: Group, number: int) -> Iterator[str]:
     """What the fault of a step did, and what came after."""
     step = case.verdict.steps[number - 1]
     did = DONE.get(case.impacts.get(number, Impact.NONE), f"“{visible(step.name, 60)}” was injected")
@@ -260,7 +260,7 @@ def _after(case: Case, group: Group, step: StepOutcome, exposures: Sequence[Expo
     again = [attempt for attempt in workers if attempt > step.attempt]
     later = [attempt for attempt in sorted(query.first) if attempt > step.attempt]
     if again and group.kind is Kind.DUPLICATED:
-        yield f"Attempt {again[0]} ran batch {batch} again, and wrote it again."
+        yield f"Attempt {again[0]} ran batch {batch} again, and wrote it."
     elif again:
         yield f"Attempt {again[0]} ran batch {batch} again."
     elif later and query.first[later[0]] > batch:

@@ -57,7 +57,7 @@ def _blocks(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _cells(run: Run) -> tuple[str, ...]:
-    verdict, (injected, steps) = run.verdict, run.injected()
+    verdict, (injected, steps) = run.verdict, run.injections()
     return (
         table.mark(run),
         escaped(run.scenario),

@@ -5,7 +5,7 @@ seen       one run in the page's words, from a run folder or from an entry of a 
 gather     everything below some folders: runs, what is damaged, suites and nights so far
 twins      which pipelines are broken and repaired twins of each other
 matrix     pipelines by faults
-coverage   crash points by faults and sinks: struck, injected for nothing, never struck
+coverage   crash points by faults and sinks: struck, injected with nothing exposed, never struck
 durations  where the seconds went
 hunted     after how many plans a night found the pipelines that are expected to break
 trend      suites and nights so far

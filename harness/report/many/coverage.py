@@ -13,7 +13,7 @@ from harness.scenario import Word
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """`struck` runs, by word; `idle` runs that were injected there with nothing exposed that would have shown."""
+    """`struck` runs, by word; `idle` runs whose fault was injected there with nothing exposed that would have shown."""
 
     struck: int
     words: str
@@ -45,13 +45,13 @@ class Grid:
 
 def grid(runs: Sequence[Seen], *, rows: int, heads: int) -> Grid:
     """Every crash point that a verdict knows of a sink, by every fault that was done or planned."""
-    injected: dict[Struck, Counter[Word]] = defaultdict(Counter)
+    found: dict[Struck, Counter[Word]] = defaultdict(Counter)
     idle: Counter[Struck] = Counter()
     points: set[tuple[str, str]] = set()
     planned: Counter[str] = Counter()
     for seen in runs:
         for cell in seen.struck:
-            injected[cell][seen.word] += 1
+            found[cell][seen.word] += 1
         idle.update(seen.idle)
         points.update((cell.sink, cell.point) for cell in (*seen.struck, *seen.idle))
         points.update(seen.unstruck)
@@ -59,7 +59,7 @@ def grid(runs: Sequence[Seen], *, rows: int, heads: int) -> Grid:
     faults = [fault for fault, _ in sorted(planned.items(), key=lambda each: (-each[1], each[0]))]
     shown = sorted(points)[:rows]
     lines = [
-        [_cell(injected, idle, Struck(sink=sink, point=point, fault=fault)) for fault in faults[:heads]]
+        [_cell(found, idle, Struck(sink=sink, point=point, fault=fault)) for fault in faults[:heads]]
         for sink, point in shown
     ]
     own = Counter(sink for sink, _ in shown)
@@ -75,14 +75,14 @@ def grid(runs: Sequence[Seen], *, rows: int, heads: int) -> Grid:
             )
             for number, ((sink, point), cells) in enumerate(zip(shown, lines, strict=True))
         ],
-        struck=len(injected),
-        never=len(points) * len(faults) - len(injected.keys() | idle.keys()),
+        struck=len(found),
+        never=len(points) * len(faults) - len(found.keys() | idle.keys()),
         left_lines=len(points) - len(shown),
         left_heads=len(faults) - len(faults[:heads]),
     )
 
 
-def _cell(injected: dict[Struck, Counter[Word]], idle: Counter[Struck], cell: Struck) -> Cell:
-    words = injected.get(cell, Counter())
+def _cell(found: dict[Struck, Counter[Word]], idle: Counter[Struck], cell: Struck) -> Cell:
+    words = found.get(cell, Counter())
     told = ", ".join(f"{words[word]} {word.value}" for word in Word if words[word])
     return Cell(struck=sum(words.values()), words=told, idle=idle[cell])

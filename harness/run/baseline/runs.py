@@ -191,6 +191,7 @@ def without_faults(
         passed = {
             "failpoints": failpoint.seen(live.own.folder / "failpoints"),
             "commit_logs": committed_to(alone, live.own),
+            "tables": live.tables,
         }
     except (SetupError, WaitError) as failure:
         error = str(failure)

@@ -17,7 +17,7 @@ from harness.errors import HarnessError, WaitError
 from harness.faults import FAULTS
 from harness.faults.base import Freezes
 from harness.history import FaultInjected, FaultMissed
-from harness.run.schedule.evidence import injected
+from harness.run.schedule.evidence import performed
 from harness.scenario import Evidence, Step, StepOutcome
 from harness.triggers import TRIGGERS
 
@@ -95,7 +95,7 @@ class Schedule:
             self._acted.set()
             reached.step = number
             self._injecting.set()
-            outcome = injected(self._run, step, reached)
+            outcome = performed(self._run, step, reached)
             self._injecting.clear()
             if outcome.injected or outcome.evidence.signalled or not reached.late:
                 break

@@ -15,7 +15,7 @@ from harness.triggers.base import WATCHED
 NO_VICTIM = Injection(signalled={})
 
 
-def injected(run: RunContext, step: Step, reached: Reached) -> StepOutcome:
+def performed(run: RunContext, step: Step, reached: Reached) -> StepOutcome:
     """Do the fault. If the checkpoint no longer stands at the crash point, nothing is struck and `injected` is
     false."""
     in_flight = run.in_flight() or beyond(run, reached)
@@ -47,7 +47,7 @@ def injected(run: RunContext, step: Step, reached: Reached) -> StepOutcome:
     borne_out = proved(step, reached, done, after)
     if not why and not borne_out:
         why = NOT_BORNE_OUT
-    injected = run.injected(reached)
+    folder = run.checkpoint_of(reached)
     watched = "" if reached.folder is None or run.observer.reported(reached.folder) else WATCHED
     words = (why, beside(run, reached), *notes(step, reached, done, after), watched)
     return StepOutcome(
@@ -72,7 +72,7 @@ def injected(run: RunContext, step: Step, reached: Reached) -> StepOutcome:
         ),
         at_s=round(run.history.elapsed_s(), 3),
         attempt=attempt if done.signalled else 0,
-        checkpoint=run.observer.name(injected) if injected else "",
+        checkpoint=run.observer.name(folder) if folder else "",
     )
 
 

@@ -99,13 +99,13 @@ def listed(folder: Path, *, recursive: bool = False) -> list[DataFile]:
 def fingerprint(folder: Path) -> str:
     """Of the names, sizes and times of all that is there, hidden or not."""
 
-    def seen() -> str:
+    def listed() -> str:
         seen = [(path, path.lstat()) for path in sorted(_walked(folder, hide=lambda name: False))]
         lines = [f"{path.relative_to(folder)} {stat.st_size} {stat.st_mtime_ns}" for path, stat in seen]
         digest = blake2b("\n".join(lines).encode(errors="surrogateescape"), digest_size=16).hexdigest()
         return f"{len(seen)} files, {sum(stat.st_size for _, stat in seen)} bytes, {digest}"
 
-    return _unchanged(folder, seen)
+    return _unchanged(folder, listed)
 
 
 def _walked(folder: Path, *, hide: Callable[[str], bool]) -> list[Path]:

@@ -9,7 +9,7 @@ import pymysql
 
 from harness.components.mariadb.database import words
 from harness.components.mariadb.run_database import Database
-from harness.components.mariadb.sink import rows, writers
+from harness.components.mariadb.sink import row_breakpoint, rows, writers
 from harness.components.mariadb.sink.row_breakpoint import RowBreakpoint
 from harness.errors import SetupError
 from harness.sinks.base import Reading, Writer
@@ -56,6 +56,10 @@ class OpenTable:
     def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
         """Who has written into it and not committed, and who into any table of the run."""
         return writers.writing(self.own, self.target, wait_ms=wait_ms)
+
+    def is_table(self) -> bool:
+        """Return whether it is there, and no view."""
+        return row_breakpoint.is_table(self.own, self.target)
 
     def row_breakpoint(self) -> RowBreakpoint:
         """Count its rows from now on."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import psycopg2
 
-from harness.components.postgres.sink import hides_duplicates, rows, writers
+from harness.components.postgres.sink import hides_duplicates, row_breakpoint, rows, writers
 from harness.components.postgres.sink.row_breakpoint import RowBreakpoint
 from harness.errors import SetupError
 from harness.sinks.base import Reading, Writer
@@ -52,6 +52,10 @@ class OpenTable:
     def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
         """Who has written into it and not committed, and who into any table of the run."""
         return writers.writing(self.dsn, self.target, wait_ms=wait_ms)
+
+    def is_table(self) -> bool:
+        """Return whether it is there, and no view."""
+        return row_breakpoint.is_table(self.dsn, self.schema, self.target)
 
     def row_breakpoint(self) -> RowBreakpoint:
         """Count its rows from now on."""
