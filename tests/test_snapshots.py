@@ -154,7 +154,8 @@ HELD = Reached(0, step=1, blocked=BlockedWriter(backend=7, client=None, rows=0),
 def test_a_writer_that_is_held_before_the_first_row_of_one_sink_has_written_into_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
+    writer = Writer(backend=7, table=1, schema="s", statement="insert")
+    monkeypatch.setattr(snapshots, "opened", lambda sink, own: Written([writer]))
         snapshots, "opened", lambda sink, own: Written([Writer(backend=7, table=1, schema="s", statement="insert")])
     )
     taken = two_sinks({0: 40, 1: 1})
