@@ -51,7 +51,7 @@ MOST = 3
 KEPT = 200
 """Digests in the cache."""
 FOLDER = "baseline"
-FORM = 2
+FORM = 3
 """Counts up when what a baseline run tells changes."""
 VOLATILE = frozenset({"session", "shared", "reapers_replaced", "cluster_id", "driver_host", "flags"})
 """What a stack says of itself that is new each time it comes up, or where a file of ours lies."""
