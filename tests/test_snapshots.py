@@ -156,8 +156,6 @@ def test_a_writer_that_is_held_before_the_first_row_of_one_sink_has_written_into
 ) -> None:
     writer = Writer(backend=7, table=1, schema="s", statement="insert")
     monkeypatch.setattr(snapshots, "opened", lambda sink, own: Written([writer]))
-        snapshots, "opened", lambda sink, own: Written([Writer(backend=7, table=1, schema="s", statement="insert")])
-    )
     taken = two_sinks({0: 40, 1: 1})
     handed = taken._counted(snapshots._Reading(), HELD, Path("a"))
     assert handed == {"0": (40, 0), "1": (0, 0)}
