@@ -444,6 +444,6 @@ def test_a_batch_that_is_cut_otherwise_when_it_runs_again_is_counted_from_where_
 
 def test_a_batch_beyond_what_has_been_counted_ends_the_query(own: Own, save: Save) -> None:
     save(0, 4)
-    with pytest.raises(ValueError, match="the batch begins at 6, and nobody has counted from 4 on"):
+    with pytest.raises(ValueError, match="the batch begins at 6, and no attempt has counted from 4 on"):
         save(6, 8)
     assert counted(own) == [("4", "4")]
