@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.context import BlockedWriter, CountedSink, Reached
+from harness.context import BlockedWriter, CountedSink, Reached, RunContext
 from harness.errors import StackError
 from harness.faults import kill_executor
 from harness.history import readings
@@ -166,6 +166,20 @@ def test_a_writer_that_is_held_before_the_first_row_of_one_sink_has_written_into
 def test_what_a_sink_of_another_query_had_when_the_batch_began_is_not_known(queries: int, feeds: str | None) -> None:
     taken = two_sinks({0: 40, 1: 1}, queries=queries, feeds=feeds)
     assert taken._counted(snapshots._Reading(), HELD, Path("a")) == {"0": (40, None), "1": (0, 0)}
+
+
+def test_what_is_held_in_one_sink_is_released_though_another_ones_server_is_away() -> None:
+    released: list[int] = []
+
+    def away() -> None:
+        raise StackError("asked Postgres; saw no answer")
+
+    counted = [
+        CountedSink(place=0, name="a", feeds=None, rows=cast(Any, SimpleNamespace(release=away))),
+        CountedSink(place=1, name="b", feeds=None, rows=cast(Any, SimpleNamespace(release=lambda: released.append(1)))),
+    ]
+    RunContext.release(cast(Any, SimpleNamespace(counted=counted)), HELD)
+    assert released == [1]
 
 
 @pytest.mark.subprocess
