@@ -260,7 +260,7 @@ def slow(connection: Any) -> None:
 def test_its_rows_are_counted_and_their_writer_is_held(own: Own) -> None:
     run(own, "create table t (id int primary key, n int default 1)")
     there = opened(sink("t"), own)
-    assert isinstance(there, HoldsWriter)
+    assert isinstance(there, HoldsWriter) and there.is_table()
     wire = there.row_breakpoint()
     run(own, "insert into t (id) values (1), (2)")
     assert (wire.rows(), wire.blocked()) == (2, None)
@@ -294,7 +294,7 @@ def written(own: Own) -> bool:
 
 def test_a_table_that_is_not_there_cannot_be_counted(own: Own) -> None:
     there = opened(sink("nowhere"), own)
-    assert isinstance(there, HoldsWriter)
+    assert isinstance(there, HoldsWriter) and not there.is_table()
     with pytest.raises(SetupError, match=r"asked to count the rows of nowhere; .* Make the table in the scenario's"):
         there.row_breakpoint()
 

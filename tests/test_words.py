@@ -90,20 +90,21 @@ def test_the_failure_text() -> None:
 
 
 def test_the_failure_text_in_brief_has_no_evidence_and_no_rows() -> None:
-    assert words.brief(sample.NAME, sample.verdict(), Path("reports/a b/1")) == BRIEF
+    assert words.failure(sample.NAME, sample.verdict(), Path("reports/a b/1"), brief=True) == BRIEF
 
 
 def test_of_many_findings_and_reasons_the_brief_text_counts_the_rest() -> None:
     many = tuple(replace(sample.duplicated(), key={"id": str(number)}) for number in range(100))
     reasons = tuple(f"reason {number}\nof the log" for number in range(5))
-    lines = words.brief(sample.NAME, sample.verdict(findings=many, reasons=reasons), None).splitlines()
+    lines = words.failure(sample.NAME, sample.verdict(findings=many, reasons=reasons), None, brief=True).splitlines()
     assert [line for line in lines if "because" in line][-1] == "  because: and 2 more"
     assert sum("  found: " in line for line in lines) == 3
     assert lines[-1] == "  and 97 more findings"
     assert "  because: reason 0 of the log" in lines
     step = StepOutcome(name="kill driver", point="sink-committed", batch=3, injected=False)
     missed = sample.verdict(steps=(step,), exposures=(), findings=())
-    assert "  MISSED: kill driver, sink-committed, batch 3" in words.brief(sample.NAME, missed, None).splitlines()
+    told = words.failure(sample.NAME, missed, None, brief=True).splitlines()
+    assert "  MISSED: kill driver, sink-committed, batch 3" in told
 
 
 def test_an_untested_run_says_its_word_and_why() -> None:

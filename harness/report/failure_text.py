@@ -8,7 +8,7 @@ no file.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.report import exposures
@@ -35,49 +35,42 @@ def failure(
     asked: str = "",
     again: str = "",
     left: Sequence[str] = (),
+    brief: bool = False,
 ) -> str:
-    """The whole text. `folder` is the run folder, None if the run failed before it had one; `asked` is what a command
-    line says to get its stack, `again` the command that repeats it where there is no folder, or where the stored plan
-    would fail again; `left` are sentences on why it is inconclusive."""
-    out = [headline(scenario, verdict)]
-    out += [line for reason in verdict.reasons for line in because(reason)]
-    out += [f"  {visible(text, 400)}" for text in left]
+    """Return the whole text, or in brief that without evidence and rows. `folder` is the run folder, None if the run
+    failed before it had one; `asked` is what a command line says to get its stack, `again` the command that repeats it
+    where there is no folder, or where the stored plan would fail again; `left` are sentences on why it is
+    inconclusive."""
+    last = _last(folder, asked, again)
+    if verdict.word is Word.ERROR and again:
+        last = [*([f"report: {folder / 'report.html'}"] if folder else []), f"again:  {again}"]
+    body = _brief(verdict, left) if brief else _whole(verdict, left)
+    return "\n".join([headline(scenario, verdict), *body, *([""] if last and not brief else []), *last])
+
+
+def _whole(verdict: Verdict, left: Sequence[str]) -> Iterator[str]:
+    yield from (line for reason in verdict.reasons for line in because(reason))
+    yield from (f"  {visible(text, 400)}" for text in left)
     for number, step in enumerate(verdict.steps, start=1):
         exposed = (f"  {line}" for line in exposures.of_step(verdict, number))
-        out += [f"  {line}" for line in (*step_lines(step), *exposed)]
-    out += [f"  {line}" for line in (*exposures.noted(verdict), *exposures.lines(verdict))]
+        yield from (f"  {line}" for line in (*step_lines(step), *exposed))
+    yield from (f"  {line}" for line in (*exposures.noted(verdict), *exposures.lines(verdict)))
     for number, finding in enumerate(_chosen(verdict.findings), start=1):
-        out += ["", *_finding(number, finding, verdict.steps)]
+        yield from ("", *_finding(number, finding, verdict.steps))
     if more := more_findings(verdict, MOST):
-        out += ["", f"  {more}"]
-    if verdict.word is Word.ERROR and again:
-        return "\n".join([*out, "", *([f"report: {folder / 'report.html'}"] if folder else []), f"again:  {again}"])
-    return "\n".join([*out, *_last(folder, asked, again)])
+        yield from ("", f"  {more}")
 
 
-def brief(
-    scenario: str,
-    verdict: Verdict,
-    folder: Path | None,
-    *,
-    asked: str = "",
-    again: str = "",
-    left: Sequence[str] = (),
-) -> str:
-    """Return the verdict, why, what was exposed, what was found and what to do next, without evidence and rows. The
-    arguments are those of `failure`."""
-    out = [headline(scenario, verdict), *(f"  {line}" for line in reasons(verdict, left))]
-    out += [f"  {step_lines(step)[0]}" for step in verdict.steps if not step.injected]
+def _brief(verdict: Verdict, left: Sequence[str]) -> Iterator[str]:
+    yield from (f"  {line}" for line in reasons(verdict, left))
+    yield from (f"  {step_lines(step)[0]}" for step in verdict.steps if not step.injected)
     shown = [exposures.what(each, verdict) for each in verdict.exposures if each.counts]
-    out += [f"  exposed: {line}" for line in exposures.few(shown, BRIEF)]
+    yield from (f"  exposed: {line}" for line in exposures.few(shown, BRIEF))
     for finding in _chosen(verdict.findings)[:BRIEF]:
         known = "; ".join(place(finding, verdict.steps))
-        out.append(f"  found: {title(finding)}{f' ({known})' if known else ''}")
+        yield f"  found: {title(finding)}{f' ({known})' if known else ''}"
     if more := more_findings(verdict, min(BRIEF, len(verdict.findings))):
-        out.append(f"  {more}")
-    if verdict.word is Word.ERROR and again:
-        return "\n".join([*out, *([f"report: {folder / 'report.html'}"] if folder else []), f"again:  {again}"])
-    return "\n".join([*out, *filter(None, _last(folder, asked, again))])
+        yield f"  {more}"
 
 
 def reasons(verdict: Verdict, left: Sequence[str] = ()) -> list[str]:
@@ -251,9 +244,9 @@ def rows(finding: Finding) -> list[str]:
 
 def _last(folder: Path | None, asked: str, again: str) -> list[str]:
     if folder is None:
-        return ["", f"again:  {again}"] if again else []
+        return [f"again:  {again}"] if again else []
     command = " ".join(["onceproof replay", shlex.quote(str(folder)), *asked.split()])
-    return ["", f"report: {folder / 'report.html'}", f"again:  {command}"]
+    return [f"report: {folder / 'report.html'}", f"again:  {command}"]
 
 
 def meaning(word: Word) -> str:

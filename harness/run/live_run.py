@@ -33,9 +33,9 @@ from harness.run_folder.ledger import Attempts
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Pipeline, Scenario
 from harness.scenario.progress import DSTREAMS
-from harness.sinks import SINKS, countable, counted
+from harness.sinks import countable, counted
 from harness.sinks.base import HoldsWriter
-from harness.sinks.reading import since
+from harness.sinks.reading import opened, since
 from harness.sources import SOURCES
 from harness.sources.base import BeginsWithInput, TellsBeginning
 from harness.sources.producer import Producer
@@ -185,8 +185,7 @@ class Live:
     def _tables(self) -> Iterator[str]:
         """Yield what the sinks are called whose rows can be counted, before the pipeline is there."""
         for place, name in countable(self.scenario.sinks).items():
-            sink = self.scenario.sinks[place]
-            found = SINKS[sink.kind].open(sink, self.own.parts)
+            found = opened(self.scenario.sinks[place], self.own.parts)
             if isinstance(found, HoldsWriter) and found.is_table():
                 yield name
 
@@ -195,7 +194,7 @@ class Live:
         names, asked = countable(sinks), [when for when in whens if has(TRIGGERS[when.kind], Trait.COUNTS_ROWS)]
         for place in sorted({place for when in asked if (place := counted(sinks, when.sink)) is not None}):
             sink = sinks[place]
-            found = SINKS[sink.kind].open(sink, self.own.parts)
+            found = opened(sink, self.own.parts)
             if isinstance(found, HoldsWriter):
                 rows = found.row_breakpoint()
                 self._exit.callback(rows.close)

@@ -20,8 +20,8 @@ from harness.stacks.registry import STACKS
 def failure(run: Run, *, brief: bool = False) -> str:
     """Return the text of a run, whole or in brief; it ends with the command that repeats it, where one can."""
     more = {"asked": asked(run.folder), "again": command(run)}
-    text = failure_text.brief if brief else failure_text.failure
-    return text(run.scenario, run.verdict, run.folder, **more, left=left(run.verdict, run.folder))
+    why = left(run.verdict, run.folder)
+    return failure_text.failure(run.scenario, run.verdict, run.folder, **more, left=why, brief=brief)
 
 
 def left(verdict: Verdict, folder: Path | None) -> list[str]:

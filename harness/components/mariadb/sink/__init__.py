@@ -4,7 +4,7 @@ open_table        one of them, in a run
 rows              reads it whole and exactly, fingerprints it
 column_types      what its columns keep, by the server's description of a result
 writers           who has written into it and not committed, who is at work
-row_breakpoint          counts its rows, and holds their writer
+row_breakpoint    counts its rows, and holds their writer
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pymysql
 
 from harness.components.mariadb.database import words
 from harness.components.mariadb.run_database import Database
-from harness.components.mariadb.sink import row_breakpoint, rows, writers
+from harness.components.mariadb.sink import rows, writers
 from harness.components.mariadb.sink.row_breakpoint import RowBreakpoint
 from harness.errors import SetupError
 from harness.sinks.base import Reading, Writer
@@ -59,7 +59,10 @@ class OpenTable:
 
     def is_table(self) -> bool:
         """Return whether it is there, and no view."""
-        return row_breakpoint.is_table(self.own, self.target)
+        query = "select 1 from information_schema.tables where table_schema = database() and table_name = %s"
+        with rows.snapshot(self.own, f"look for the table {self.target}") as connection, connection.cursor() as cursor:
+            cursor.execute(f"{query} and table_type = 'BASE TABLE'", (self.target,))
+            return cursor.fetchone() is not None
 
     def row_breakpoint(self) -> RowBreakpoint:
         """Count its rows from now on."""

@@ -11,10 +11,8 @@ The row breakpoint adds a row trigger to the sink's table: it changes the system
 from __future__ import annotations
 
 import threading
-from contextlib import closing
 from hashlib import sha256
 from typing import Any
-from zlib import crc32
 
 import pymysql
 
@@ -39,30 +37,15 @@ where m.object_type = 'USER LEVEL LOCK' and m.lock_status = 'PENDING' and m.obje
 """
 
 
-def is_table(own: Database, name: str) -> bool:
-    """Return whether there is a table of that name, and no view. Raises StackError."""
-    query = (
-        "select 1 from information_schema.tables "
-        "where table_schema = database() and table_name = %s and table_type = 'BASE TABLE'"
-    )
-    try:
-        with closing(own.connect()) as connection, connection.cursor() as cursor:
-            cursor.execute(query, (name,))
-            return cursor.fetchone() is not None
-    except pymysql.Error as failure:
-        raise StackError(f"asked MariaDB for the table {name}; saw {words(failure)}") from failure
-
-
 class RowBreakpoint:
     """The row trigger on one table of one run. Thread-safe; close() releases every writer. Raises pymysql.Error where
     it cannot be made."""
 
     def __init__(self, own: Database, table: str) -> None:
         self._own = own
-        # Other tables of the database may be counted too.
-        self._rows = f"onceproof_rows_{crc32(table.encode()):x}"
-        # The server takes 64 characters, and other runs use it too.
-        self._name = f"onceproof {sha256(f'{own.name} {table}'.encode()).hexdigest()[:24]} "
+        # Other tables and other runs may be counted too, and the server takes 64 characters.
+        mark = sha256(f"{own.name} {table}".encode()).hexdigest()[:24]
+        self._name, self._rows = f"onceproof {mark} ", f"onceproof_rows_{mark}"
         self._lock = threading.Lock()
         self._held: int | None = None
         self._killed = False

@@ -5,7 +5,7 @@ rows              reads it whole and exactly, fingerprints it, says who is at wo
 column_types      what its columns keep, modifiers and all
 hides_duplicates  tries whether a query hides a doubled row
 writers           who has written into it and not committed
-row_breakpoint          counts its rows, and holds their writer
+row_breakpoint    counts its rows, and holds their writer
 """
 
 from __future__ import annotations

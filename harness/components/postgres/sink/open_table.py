@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import psycopg2
 
-from harness.components.postgres.sink import hides_duplicates, row_breakpoint, rows, writers
+from harness.components.postgres.sink import hides_duplicates, rows, writers
 from harness.components.postgres.sink.row_breakpoint import RowBreakpoint
 from harness.errors import SetupError
 from harness.sinks.base import Reading, Writer
@@ -55,7 +55,10 @@ class OpenTable:
 
     def is_table(self) -> bool:
         """Return whether it is there, and no view."""
-        return row_breakpoint.is_table(self.dsn, self.schema, self.target)
+        query = "select 1 from pg_tables where schemaname = %s and tablename = %s"
+        with rows.snapshot(self.dsn, f"look for the table {self.target}") as connection, connection.cursor() as cursor:
+            cursor.execute(query, (self.schema, self.target))
+            return cursor.fetchone() is not None
 
     def row_breakpoint(self) -> RowBreakpoint:
         """Count its rows from now on."""

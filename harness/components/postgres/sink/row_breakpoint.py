@@ -11,7 +11,6 @@ The row breakpoint adds a row trigger to the sink's table: it changes the system
 from __future__ import annotations
 
 import threading
-from contextlib import closing
 from typing import Any
 from zlib import crc32
 
@@ -36,17 +35,6 @@ end $$;
 create trigger onceproof_row_breakpoint before insert on {schema}.{table}
   for each row execute function {schema}.{function}();
 """
-
-
-def is_table(dsn: str, schema: str, name: str) -> bool:
-    """Return whether there is a table of that name, and no view. Raises StackError."""
-    query = "select 1 from pg_tables where schemaname = %s and tablename = %s"
-    try:
-        with closing(psycopg2.connect(dsn)) as connection, connection.cursor() as cursor:
-            cursor.execute(query, (schema, name))
-            return cursor.fetchone() is not None
-    except psycopg2.Error as failure:
-        raise StackError(f"asked Postgres for the table {name}; saw {str(failure).strip()}") from failure
 
 
 class RowBreakpoint:
