@@ -50,7 +50,7 @@ def test_the_page_says_which_kinds_have_scenarios_and_which_are_planted() -> Non
     shown = {kind for path in files for kind in shipped(path).verdict.kinds}
     assert shown == {*TWINS}
     parts = sections(FINDINGS)
-    assert {kind for kind in Kind if "**Twins.**" in parts[kind.value]} == {*TWINS}
+    assert {kind for kind in Kind if "**Pairs.**" in parts[kind.value]} == {*TWINS}
     for kind in {*Kind} - {*TWINS}:
         planted = LINK.search(parts[kind.value].partition("**Planted**")[2])
         assert planted is not None and planted[1].startswith("../tests/"), kind
@@ -58,7 +58,7 @@ def test_the_page_says_which_kinds_have_scenarios_and_which_are_planted() -> Non
 
 @pytest.mark.parametrize("kind", TWINS)
 def test_a_twin_has_the_finding_and_the_other_one_holds(kind: Kind) -> None:
-    twins = sections(FINDINGS)[kind.value].partition("**Twins.**")[2]
+    twins = sections(FINDINGS)[kind.value].partition("**Pairs.**")[2]
     linked = [shipped((DOCS / name).resolve()) for name, _ in LINK.findall(twins) if name.endswith(".yaml")]
     words = [scenario.verdict.word for scenario in linked]
     assert words == [Word.VIOLATED, Word.HELD] * (len(words) // 2) and words
