@@ -19,7 +19,7 @@ PYTHON := $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 	$(name) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $(name))))
 endif
 
-.PHONY: prove check test quick pure stack lint style imports types format set-up java jars archives lock clean
+.PHONY: prove check test quick pure stack lint style imports types format docs set-up java jars archives lock dist clean
 .DEFAULT_GOAL := prove
 
 # SUITE: proving (with a dozen of the sinks), or a longer one that is not part of `.ci/run`: sinks, sources, shapes, upgrades, versions, dstreams, hadoop, s3, azure,
@@ -90,6 +90,13 @@ imports: $(STAMP)
 types: $(STAMP)
 	@$(BIN)/mypy --no-error-summary
 
+# The site keeps the repository's layout, so that a link is the same in both.
+docs: $(STAMP)
+	@rm -rf build/pages && mkdir -p build/pages
+	@git ls-files -z --cached --others --exclude-standard '*.md' LICENSE docs pipelines scenarios bench tests ':!NEXT.md' ':!reports' | \
+	  tar --create --null --ignore-failed-read --files-from - | tar --extract --directory build/pages
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict >build/docs.log 2>&1 || { grep -v INFO build/docs.log >&2; exit 1; }
+
 format: $(STAMP)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
@@ -124,7 +131,7 @@ jars: $(STAMP)
 archives: jars
 	@$(BIN)/python -m harness.training.processes || echo "going on without class archives" >&2
 
-# Those of harness/machine/spark_lines.py.
+# Those of harness/machine/spark_versions.py.
 SPARKS := 3.5.7 4.0.0 4.1.1 4.2.0
 # Not uv.lock: it names a registry's host on every line.
 lock:
@@ -141,6 +148,12 @@ lock:
 	done
 	uv pip compile --group browser --universal --generate-hashes --constraints requirements.lock \
 	  --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 --output-file requirements-browser.lock
+
+# The same bytes from the same commit, whatever the machine.
+dist: $(STAMP)
+	rm -rf dist && mkdir dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+	  $(BIN)/python -c 'from flit_core import buildapi as b; b.build_wheel("dist"); b.build_sdist("dist")'
 
 clean:
 	rm -rf $(VENV) build dist mutants *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* \

@@ -29,6 +29,7 @@ GITHUB = [
 GITLAB = HOUSE / "docs/ci/gitlab-ci.yml"
 OURS = HOUSE / ".github/workflows/test.yml"
 OUR_NIGHT = HOUSE / ".github/workflows/nightly.yml"
+OUR_RELEASE = HOUSE / ".github/workflows/release.yml"
 FORMS = sorted({*HOUSE.glob(".github/ISSUE_TEMPLATE/*.yml")} - {HOUSE / ".github/ISSUE_TEMPLATE/config.yml"})
 WRONG_VERDICT = HOUSE / ".github/ISSUE_TEMPLATE/wrong-verdict.yml"
 EXAMPLE = HOUSE / "docs/example-repo"
@@ -58,8 +59,8 @@ def lines(path: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("schema", "files"),
     [
-        ("vendor.github-workflows", [*GITHUB, OURS, OUR_NIGHT]),
-        ("custom.github-workflows-require-timeout", [*GITHUB, OURS, OUR_NIGHT]),
+        ("vendor.github-workflows", [*GITHUB, OURS, OUR_NIGHT, OUR_RELEASE]),
+        ("custom.github-workflows-require-timeout", [*GITHUB, OURS, OUR_NIGHT, OUR_RELEASE]),
         ("vendor.gitlab-ci", [GITLAB]),
         ("vendor.github-issue-forms", FORMS),
         ("vendor.github-issue-config", [HOUSE / ".github/ISSUE_TEMPLATE/config.yml"]),

@@ -48,11 +48,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """Made once. What Onceproof is installed with is borrowed, one by one, so that it itself is not there."""
     folder = tmp_path_factory.mktemp("example")
     project = shutil.copytree(EXAMPLE, folder / "project")
-    source = folder / "source"
-    shutil.copytree(HOUSE / "harness", source / "harness", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(HOUSE / name, source)
-    words = ["wheel", "--no-deps", "--no-build-isolation", "--quiet", f"--wheel-dir={folder / 'wheels'}", str(source)]
+    words = ["wheel", "--no-deps", "--no-build-isolation", "--quiet", f"--wheel-dir={folder / 'wheels'}", str(HOUSE)]
     subprocess.run([sys.executable, "-m", "pip", *words], check=True, timeout=STEP_S)
     venv.create(folder / "env", with_pip=True)
     borrowed = folder / "borrowed"

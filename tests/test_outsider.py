@@ -63,12 +63,8 @@ def install(python: Path, *words: str) -> None:
 
 
 def wheels(folder: Path) -> tuple[str, str]:
-    """Ours and the package's, built from copies: a build leaves things beside its source."""
-    ours, theirs = folder / "ours", folder / "theirs"
-    shutil.copytree(HOUSE / "harness", ours / "harness", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(HOUSE / name, ours)
-    shutil.copytree(OUTSIDER, theirs)
+    """Ours and the package's, which is built from a copy: setuptools leaves files beside the source."""
+    theirs = shutil.copytree(OUTSIDER, folder / "theirs")
     made = folder / "wheels"
     pip(
         Path(sys.executable),
@@ -76,7 +72,7 @@ def wheels(folder: Path) -> tuple[str, str]:
         "--no-deps",
         "--no-build-isolation",
         f"--wheel-dir={made}",
-        str(ours),
+        str(HOUSE),
         str(theirs),
     )
     (one,), (other,) = made.glob("onceproof-*.whl"), made.glob("onceproof_redis-*.whl")
