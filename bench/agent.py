@@ -41,8 +41,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as name:
             costs = {each: measured(Path(name) / f"{each}", given.batches, agent_in_it=each) for each in (False, True)}
         pairs.append((costs[False], costs[True]))
-        told = ", ".join(f"{each.seconds:.1f} s and {each.cpu_seconds:.1f} CPU-s" for each in pairs[-1])
-        print(f"round {number}, without and with the agent: {told}", flush=True)
+        both = ", ".join(f"{each.seconds:.1f} s and {each.cpu_seconds:.1f} CPU-s" for each in pairs[-1])
+        print(f"round {number}, without and with the agent: {both}", flush=True)
     for name in ("seconds", "cpu_seconds"):
         ratios = [getattr(with_it, name) / getattr(without, name) for without, with_it in pairs]
         print(

@@ -66,9 +66,9 @@ def scenario(folder: Path, operation: str = OPERATIONS[-1], checkpoint: str = ""
     return load(path)
 
 
-def told(history: Path, steps: int = EACH) -> Iterator[str]:
-    """How each try of so many steps went: `right`, `elsewhere`, `missed`, where it came too late and the driver went on
-    unhurt, or `unsaid`."""
+def outcomes(history: Path, steps: int = EACH) -> Iterator[str]:
+    """Yield how each try of so many steps went: `right`, `elsewhere`, `missed` (it came too late and the driver went
+    on), or `unsaid` (the history does not have it)."""
     events = [line.event for line in read(history)]
     tries = [(at, event) for at, event in enumerate(events) if isinstance(event, FaultInjected | FaultMissed)]
     for at, event in tries:
@@ -76,10 +76,10 @@ def told(history: Path, steps: int = EACH) -> Iterator[str]:
             yield "right" if _right(event.outcome, events[at:]) else "elsewhere"
         else:
             yield "missed"
-    said = {event.outcome.attempt for _, event in tries if event.outcome.evidence.signalled}
-    deaths = [event for event in events if isinstance(event, AttemptEnded) and event.attempt not in said]
-    untold = steps - sum(isinstance(event, FaultInjected) for _, event in tries)
-    yield from ["unsaid"] * (len(deaths) + max(0, untold))
+    signalled = {event.outcome.attempt for _, event in tries if event.outcome.evidence.signalled}
+    deaths = [event for event in events if isinstance(event, AttemptEnded) and event.attempt not in signalled]
+    missing = steps - sum(isinstance(event, FaultInjected) for _, event in tries)
+    yield from ["unsaid"] * (len(deaths) + max(0, missing))
 
 
 def _right(step: StepOutcome, after: Sequence[Event]) -> bool:
@@ -122,7 +122,7 @@ def measured(operation: str, given: argparse.Namespace) -> None:
         with threads(given.jobs) as pool, ProcessesStack(folder / "logs", needs=needed([wanted])) as stack:
             played([wanted] * -(-given.kills // EACH), pool, play)
         for history in histories:
-            counts.update(told(history))
+            counts.update(outcomes(history))
             latencies += ended_ms(history)
     where = f"checkpoint {given.checkpoint or 'local'}, Spark {given.spark or 'as installed'}, {given.jobs} at once"
     shown(f"{operation}, {where}", counts, latencies)
@@ -143,7 +143,7 @@ def stored(reports: Path) -> None:
     latencies: list[float] = []
     for history in sorted({each.resolve() for each in reports.glob("*/*/history.jsonl")}):
         plan = json.loads((history.parent / "plan.json").read_text(encoding="utf-8"))
-        counts.update(told(history, len(plan["scenario"]["schedule"])))
+        counts.update(outcomes(history, len(plan["scenario"]["schedule"])))
         latencies += ended_ms(history)
     shown(str(reports), counts, latencies)
 

@@ -112,16 +112,16 @@ def address(request: pytest.FixtureRequest, addresses: dict[str, str]) -> str:
 
 
 class Opened:
-    """One page, with everything that the browser said while it was open."""
+    """One page, with all messages and requests of the browser while it was open."""
 
     def __init__(self, browser: Any, address: str, *, width: int = 1400, scheme: str = "light") -> None:
         self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.messages: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.page.on("dialog", self._dismiss)
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(address)
 
     def __enter__(self) -> Opened:
@@ -131,7 +131,7 @@ class Opened:
         self.page.close()
 
     def _dismiss(self, dialog: Any) -> None:
-        self.said.append(dialog.message)
+        self.messages.append(dialog.message)
         dialog.dismiss()
 
 
@@ -159,9 +159,9 @@ def test_axe_finds_nothing(browser: Any, address: str, width: int, scheme: str) 
 
 def assert_quiet(opened: Opened) -> None:
     """Nothing on the console, no dialog, and no request but the page's own."""
-    assert opened.said == []
+    assert opened.messages == []
     # A browser asks for an icon by itself; the policy forbids it, and it may say so or not.
-    assert [url for url in opened.asked if not url.endswith("/favicon.ico")] == [opened.page.url]
+    assert [url for url in opened.requests if not url.endswith("/favicon.ico")] == [opened.page.url]
 
 
 def assert_only_text(page: Any) -> None:
@@ -191,7 +191,7 @@ def test_a_hostile_run_is_text_to_be_read(browser: Any, addresses: dict[str, str
         for closed in page.query_selector_all("details:not([open]) > summary"):
             closed.click()
         assert read in page.locator(".finding td").all_inner_texts()
-        assert_told(page.locator(".finding p").all_inner_texts()[-1], payload)
+        assert_shown(page.locator(".finding p").all_inner_texts()[-1], payload)
         if payload in sample_store.HOSTILE:
             assert page.inner_text("h1").endswith(f" {read}")
         else:
@@ -201,12 +201,12 @@ def test_a_hostile_run_is_text_to_be_read(browser: Any, addresses: dict[str, str
         assert_quiet(opened)
 
 
-def assert_told(told: str, payload: str) -> None:
-    """`told` is the payload as a reader sees it; where it is cut, it says how much is left out."""
+def assert_shown(text: str, payload: str) -> None:
+    """`text` is the payload as a reader sees it; where it is cut, it says how much is left out."""
     if len(payload) < 2000:
-        assert told == sample_store.READ[payload]
+        assert text == sample_store.READ[payload]
     else:
-        shown, left = re.fullmatch(r"(.*)… \(([\d,]+) more characters?\)", told).groups()  # type: ignore[union-attr]
+        shown, left = re.fullmatch(r"(.*)… \(([\d,]+) more characters?\)", text).groups()  # type: ignore[union-attr]
         assert payload.startswith(shown)
         assert len(shown) + int(left.replace(",", "")) == len(payload)
 
@@ -235,7 +235,7 @@ def test_what_a_night_says_of_hostile_runs_is_there_to_be_read(browser: Any, add
         opened.page.get_by_role("link", name="nightly/latest").click()
         opened.page.wait_for_url("**/nightly/latest/index.html")
         assert f"{3 * len(PAYLOADS)} runs: " in opened.page.inner_text("h1")
-        assert opened.said == []
+        assert opened.messages == []
 
 
 def test_bytes_of_a_log_that_are_no_text_are_seen(browser: Any, addresses: dict[str, str]) -> None:
@@ -275,7 +275,7 @@ def test_the_store_is_searched_and_read_by_hand(browser: Any, addresses: dict[st
         page.get_by_role("link", name="an upsert, killed before the offset commit").click()
         page.wait_for_url("**/report.html")
         assert page.inner_text("h1") == "an upsert, killed before the offset commit"
-        assert opened.said == []
+        assert opened.messages == []
 
 
 def test_a_cell_leads_to_its_run(browser: Any, addresses: dict[str, str]) -> None:
@@ -284,7 +284,7 @@ def test_a_cell_leads_to_its_run(browser: Any, addresses: dict[str, str]) -> Non
             opened.page.locator(".matrix .twins a.violated").first.click()
             opened.page.wait_for_url("**/report.html")
             assert opened.page.inner_text("h1") == "an append, killed before the offset commit"
-            assert opened.said == []
+            assert opened.messages == []
 
 
 def test_the_keyboard_reaches_every_wide_table(browser: Any, addresses: dict[str, str]) -> None:

@@ -25,28 +25,28 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def line(counts: Mapping[str, int], seconds: float) -> str:
     """`2026-11-26 16:20 UTC, commit 0123abc, Chromium 156.0: 129 passed, 0 failed, 0 error, 0 skipped in 480 s`."""
-    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES)
-    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {commit()}, {browser()}: {told} in {seconds:.0f} s"
+    counted = ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES)
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {commit()}, {browser()}: {counted} in {seconds:.0f} s"
 
 
 def commit() -> str:
     """The commit that was tested, and whether files differ from it."""
-    head = _said("git", "rev-parse", "--short", "HEAD")
-    changed = " with changes" if _said("git", "status", "--porcelain") else ""
+    head = _output("git", "rev-parse", "--short", "HEAD")
+    changed = " with changes" if _output("git", "status", "--porcelain") else ""
     return f"commit {head}{changed}" if head else "no commit"
 
 
 def browser() -> str:
     """The browser's name and version."""
     try:
-        said = _said(chromium.path(), "--version")
-        # Debian's says what it was built on.
-        return said.partition(" built on ")[0] or "a browser that names no version"
+        output = _output(chromium.path(), "--version")
+        # Debian's also names what it was built on.
+        return output.partition(" built on ")[0] or "a browser that names no version"
     except chromium.NoBrowser:
         return "no browser"
 
 
-def _said(*command: str) -> str:
+def _output(*command: str) -> str:
     try:
         done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -30,7 +30,7 @@ from harness.scenario import CrashPoint, Guarantee, Scenario
 from harness.scenario.progress import DSTREAMS
 from harness.spark.settings import MANAGER
 from harness.stacks import DEFAULT
-from harness.stacks.other_lines import on
+from harness.stacks.other_versions import on
 from harness.stacks.registry import STACKS
 from harness.stacks.supported import unsupported
 
@@ -90,12 +90,12 @@ HEADER = ["program", "asked", "where the batch was", "fault", "seen at the injec
 
 def main(paths: Sequence[str]) -> int:
     judged = [run for path in paths for run in summarised(Path(path))]
-    told = merged(read(), [kept(run) for run in judged if run["as_expected"]])
-    written(RUNS, told)
+    runs = merged(read(), [kept(run) for run in judged if run["as_expected"]])
+    written(RUNS, runs)
     new = [otherwise(run) for run in judged if not run["as_expected"]]
     written(OTHERWISE, sorted([*read(OTHERWISE), *new], key=itemgetter("scenario", "commit")))
     print(HEAD)
-    print("\n".join(page(told)))
+    print("\n".join(page(runs)))
     return 0
 
 
@@ -112,33 +112,33 @@ def read(path: Path = RUNS) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
-def written(path: Path, told: Iterable[Mapping[str, Any]]) -> None:
+def written(path: Path, runs: Iterable[Mapping[str, Any]]) -> None:
     """Keep these runs there, a line each."""
-    path.write_text("".join(json.dumps(each) + "\n" for each in told), encoding="utf-8")
+    path.write_text("".join(json.dumps(each) + "\n" for each in runs), encoding="utf-8")
 
 
-def page(told: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def page(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The lines of the page below its head."""
-    yield from tables((Row(**each["row"]), each["scenario"]) for each in told)
-    yield from not_run(lacking({each["scenario"] for each in told if each["row"]["stack"] == own(each["scenario"])}))
-    yield from changed(told)
+    yield from tables((Row(**each["row"]), each["scenario"]) for each in runs)
+    yield from not_run(lacking({each["scenario"] for each in runs if each["row"]["stack"] == own(each["scenario"])}))
+    yield from changed(runs)
 
 
 def otherwise(run: dict[str, Any]) -> dict[str, Any]:
     """What is kept of a run of a summary whose verdict was not the expected one."""
-    told = kept(run)
-    row = told.pop("row")
-    return {**told, "stack": row["stack"], "expected": run["expected"], "verdict": row["verdict"]}
+    found = kept(run)
+    row = found.pop("row")
+    return {**found, "stack": row["stack"], "expected": run["expected"], "verdict": row["verdict"]}
 
 
 def kept(run: dict[str, Any]) -> dict[str, Any]:
     """What is kept of a run of a summary: scenario, commit, whether it was as expected, seconds, and its row."""
-    asked = ["git", "-C", run["folder"], "rev-parse", "--show-toplevel", "--short", "HEAD"]
-    there, commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
-    name, line = name_of(run), line_of(run)
-    told = {"scenario": name, "commit": commit, "as_expected": run["as_expected"], "seconds": run["seconds"]}
-    told["ran"] = digest(Path(there), name)
-    return {**told, **({"spark": line} if line else {}), "row": row_of(run)._asdict()}
+    command = ["git", "-C", run["folder"], "rev-parse", "--show-toplevel", "--short", "HEAD"]
+    there, commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    name, version = name_of(run), spark_version_of(run)
+    found = {"scenario": name, "commit": commit, "as_expected": run["as_expected"], "seconds": run["seconds"]}
+    found["ran"] = digest(Path(there), name)
+    return {**found, **({"spark": version} if version else {}), "row": row_of(run)._asdict()}
 
 
 def merged(old: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -164,17 +164,17 @@ def tables(rows: Iterable[tuple[Row, str]]) -> Iterator[str]:
     ran: dict[Row, Counter[str]] = {}
     for row, scenario in rows:
         ran.setdefault(row, Counter())[scenario] += 1
-    told = Counter[str]()
+    counts = Counter[str]()
     for sink, own in groupby(sorted(ran), key=lambda row: row.sink):
         yield from ["", f"## {sink}", table_line(HEADER), table_line("---" for _ in HEADER)]
-        yield from (table_line([*row[1:], "<br>".join(_times(ran[row], told))]) for row in own)
+        yield from (table_line([*row[1:], "<br>".join(_times(ran[row], counts))]) for row in own)
 
 
-def _times(ran: Mapping[str, int], told: Counter[str]) -> Iterator[str]:
-    """The scenarios of a row, each at an anchor of its own; `told` counts the rows that each has had."""
+def _times(ran: Mapping[str, int], counts: Counter[str]) -> Iterator[str]:
+    """Yield the scenarios of a row, each at another anchor; `counts` has how many rows each has had."""
     for name in sorted(ran):
-        told[name] += 1
-        yield anchored(name, told[name]) + (f" {times} times" if (times := ran[name]) > 1 else "")
+        counts[name] += 1
+        yield anchored(name, counts[name]) + (f" {times} times" if (times := ran[name]) > 1 else "")
 
 
 def anchored(name: str, nth: int = 1) -> str:
@@ -189,22 +189,22 @@ def link(name: str) -> str:
 
 
 def name_of(run: dict[str, Any]) -> str:
-    """Where its scenario lies below scenarios/; its folder tells it."""
-    told = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
-    path = Path(told["path"])
+    """Return the place of its scenario below scenarios/, by its run folder."""
+    run_json = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
+    path = Path(run_json["path"])
     return path.relative_to(path.parents[1]).with_suffix("").as_posix()
 
 
-def line_of(run: dict[str, Any]) -> str:
-    """The Spark version that its command asked for; empty where it asked for none."""
-    told = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
-    words = str(told.get("command", "")).split()
+def spark_version_of(run: dict[str, Any]) -> str:
+    """Return the Spark version that its command names; empty if it names none."""
+    run_json = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
+    words = str(run_json.get("command", "")).split()
     return words[words.index("--spark") + 1] if "--spark" in words[:-1] else ""
 
 
 def row_of(run: dict[str, Any]) -> Row:
     """One run of a summary."""
-    scenario = on(load(ROOT / "scenarios" / f"{name_of(run)}.yaml"), line_of(run))
+    scenario = on(load(ROOT / "scenarios" / f"{name_of(run)}.yaml"), spark_version_of(run))
     found = ", ".join(run["findings"])
     missed = [] if all(fault["injected"] for fault in run["faults"]) else ["missed"]
     seen = "; ".join(dict.fromkeys([*map(_without_sink, run["points_reached"]), *missed]))
@@ -212,7 +212,7 @@ def row_of(run: dict[str, Any]) -> Row:
     return Row(
         sink=" and ".join(dict.fromkeys(sink.kind for sink in scenario.sinks)),
         program=program,
-        asked=asked(scenario),
+        asked=conditions(scenario),
         window=window,
         fault=fault,
         seen=seen or "nothing exposed",
@@ -236,10 +236,10 @@ def not_run(names: Sequence[str]) -> Iterator[str]:
         yield from (f"- {link(name)}" for name in names)
 
 
-def changed_since(told: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+def changed_since(runs: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
     """The scenarios of which a run was of another scenario or program than are there now, with the stacks of those
     runs."""
-    ran = {(each["scenario"], each["row"]["stack"], each.get("ran")) for each in told}
+    ran = {(each["scenario"], each["row"]["stack"], each.get("ran")) for each in runs}
     now = {name: digest(ROOT, name) for name, _, _ in ran}
     old: dict[str, set[str]] = {}
     for name, stack, then in sorted(ran, key=str):
@@ -248,9 +248,9 @@ def changed_since(told: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
     return old
 
 
-def changed(told: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def changed(runs: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The lines that name them."""
-    old = changed_since(told)
+    old = changed_since(runs)
     if old:
         yield from ["", CHANGED, "Their rows are of a scenario or a program that has been changed since."]
     for name in sorted(old):
@@ -270,7 +270,7 @@ def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str,
     return program, window, ", ".join(fault for _, fault in steps) or "none"
 
 
-def asked(scenario: Scenario) -> str:
+def conditions(scenario: Scenario) -> str:
     """What of a scenario decides besides program and fault: what flags its program is given that it has not by itself,
     on which Spark it runs, where its checkpoint lies and how it is put there, how the sink is read, what the source
     does, what is claimed."""
@@ -288,8 +288,8 @@ def flags(scenario: Scenario) -> list[str]:
     """The flags of a scenario's program, with their values, that are not as in its own header; none where it has no
     header to differ from."""
     entry = scenario.pipeline.entry
-    said = None if entry.startswith(SPARK_HOME) else header(ROOT / entry, file=entry, mistakes=[])
-    own = said.get("args", ()) if said else ()
+    block = None if entry.startswith(SPARK_HOME) else header(ROOT / entry, file=entry, mistakes=[])
+    own = block.get("args", ()) if block else ()
     usual, given = _grouped(own), _grouped(scenario.pipeline.args) if own else []
     return [f"`{each}`" for each in given if each not in usual and not each.startswith(LIMIT)]
 

@@ -25,7 +25,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from harness.machine.spark_lines import PINNED
+from harness.machine.spark_versions import PINNED
 
 HOUSE = Path(__file__).parents[1]
 ENDS = {"plain": "lowest-direct", "lowest": "lowest-direct", "newest": "highest"}
@@ -63,13 +63,13 @@ def main() -> int:
     parser.add_argument("ends", nargs="*", metavar="END", help=f"{' or '.join(ENDS)} (default: both)")
     parser.add_argument("--with", dest="more", action="append", default=[], metavar="REQUIREMENT",
                         help="narrow a dependency, such as pyspark==4.1.1")  # fmt: skip
-    asked = parser.parse_args()
-    if unknown := {*asked.ends} - ENDS.keys():
+    options = parser.parse_args()
+    if unknown := {*options.ends} - ENDS.keys():
         parser.error(f"asked for {', '.join(sorted(unknown))}; there are {', '.join(ENDS)}")
     if shutil.which("uv") is None:
         print("onceproof: asked for environments made by uv; found none; pip install uv", file=sys.stderr)
         return 4
-    return max(_played(end, asked.more or NARROWED[end]) for end in asked.ends or ENDS)
+    return max(_played(end, options.more or NARROWED[end]) for end in options.ends or ENDS)
 
 
 def project() -> dict[str, Any]:
@@ -90,9 +90,9 @@ def bounds() -> list[str]:
 
 def named() -> list[str]:
     """The distributions that pyproject.toml asks for by name, of users and of these tests."""
-    asked = project()
-    extras: dict[str, list[str]] = asked["project"]["optional-dependencies"]
-    lines = [*asked["project"]["dependencies"], *chain(*extras.values()), *asked["dependency-groups"]["tests"]]
+    config = project()
+    extras: dict[str, list[str]] = config["project"]["optional-dependencies"]
+    lines = [*config["project"]["dependencies"], *chain(*extras.values()), *config["dependency-groups"]["tests"]]
     return sorted({re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", line)[0]).lower() for line in lines})
 
 

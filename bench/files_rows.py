@@ -1,4 +1,4 @@
-"""Peak memory and time to read files of a million rows back as a sink, each reading in a process of its own.
+"""Peak memory and time to read files of a million rows back as a sink, each reading in a new process.
 
 PYTHONPATH=. .venv/bin/python bench/files_rows.py [--rows N] [--files N]
 """
@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.reading import read_and_tell
+from bench.reading import timed_read
 from harness.resources import Resources
 from harness.scenario import Sink
 from harness.session.run_folders import Folder
@@ -56,11 +56,11 @@ def commit(folder: Path, batch: int, file: Path) -> None:
     (log / str(batch)).write_text(f"v1\n{json.dumps(entry)}")
 
 
-def look(root: Path, form: str, reader: str) -> None:
+def read_one(root: Path, form: str, reader: str) -> None:
     sink = Sink(kind="files", target=form, options={**SINKS[form], "reader": reader})
     there = opened(sink, {"files": Resources(label="files", at=Folder(root))})
     assert there is not None
-    read_and_tell(there, f"{form} by {reader}")
+    timed_read(there, f"{form} by {reader}")
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def main() -> None:
     parser.add_argument("--look", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.look:
-        look(Path(given.look[0]), *given.look[1:])
+        read_one(Path(given.look[0]), *given.look[1:])
         return
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as folder:
         make(Path(folder), given.rows, given.files)

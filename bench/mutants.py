@@ -3,10 +3,10 @@
     PYTHONPATH=. .venv/bin/python bench/mutants.py [PATTERN ...] [--children N] [--results]
 
 A pattern is one of mutmut's, such as `harness.judge.cause*`; without one, every mutant that has not been tried is. The
-tests of a mutant's own file run first, since they kill most. What was tried lies in `mutants/`, so a run that was ended
+tests of a mutant's own file run first, since they kill most. What was tried is in `mutants/`, so a run that was ended
 goes on. `--results` tries nothing, and shows the figures and the mutants that live.
 
-It runs in a namespace of process ids of its own: mutmut sends SIGXCPU to a mutant's id when its time is up, also if
+It runs in a new namespace of process ids: mutmut sends SIGXCPU to a mutant's id when its time is up, also if
 that process ended long ago, and the id may be another process's by then. Exit code 1 where less than 97 % are killed.
 """
 
@@ -37,14 +37,14 @@ def main() -> int:
     parser.add_argument("patterns", nargs="*")
     parser.add_argument("--children", type=int, default=os.cpu_count())
     parser.add_argument("--results", action="store_true")
-    asked = parser.parse_args()
-    if not asked.results:
+    options = parser.parse_args()
+    if not options.results:
         if APART not in os.environ:
             user = [] if os.getuid() == 0 else ["--map-root-user"]
             command = [*NAMESPACE, *user, sys.executable, *sys.argv]
             return subprocess.run(command, env={**os.environ, APART: "1"}, check=False).returncode
         PytestRunner.run_tests = _own_first  # type: ignore[method-assign]
-        cli(["run", "--max-children", str(asked.children), *asked.patterns], standalone_mode=False)
+        cli(["run", "--max-children", str(options.children), *options.patterns], standalone_mode=False)
     return _results()
 
 

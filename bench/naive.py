@@ -46,9 +46,9 @@ def port() -> int:
         return int(free.getsockname()[1])
 
 
-def wait_for(what: str, look: Callable[[], object], every_s: float = 0.05) -> None:
+def wait_for(what: str, condition: Callable[[], object], every_s: float = 0.05) -> None:
     end = time.monotonic() + WITHIN_S
-    while not look():
+    while not condition():
         if time.monotonic() > end:
             raise SystemExit(f"waited {WITHIN_S:g} s for {what}")
         time.sleep(every_s)  # noqa: TID251  by hand, without a harness

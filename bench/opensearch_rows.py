@@ -1,4 +1,4 @@
-"""Peak memory and time to read an index of a million documents back as a sink, in a process of its own.
+"""Peak memory and time to read an index of a million documents back as a sink, in a new process.
 
 PYTHONPATH=. .venv/bin/python bench/opensearch_rows.py [--rows N]
 """
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.reading import read_and_tell
+from bench.reading import timed_read
 from harness.component import COMPONENTS, SetsUp
 from harness.components.opensearch.address import OpenSearchThere
 from harness.components.opensearch.process import OpenSearchServer
@@ -55,11 +55,11 @@ def make(own: Resources, rows: int) -> None:
         assert answer.status == 200 and not answer.json()["errors"]
 
 
-def look(address: str, prefix: str) -> None:
+def read_one(address: str, prefix: str) -> None:
     own = Resources(label="opensearch", at=Indexes(server=OpenSearchThere(address).server, prefix=prefix))
     there = opened(Sink(kind="opensearch", target="payments", options={"columns": COLUMNS}), {"opensearch": own})
     assert there is not None
-    read_and_tell(there, "opensearch")
+    timed_read(there, "opensearch")
 
 
 def main() -> None:
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--look", nargs=2, metavar=("ADDRESS", "PREFIX"), help="read it here, and report")
     args = parser.parse_args()
     if args.look:
-        return look(*args.look)
+        return read_one(*args.look)
     with tempfile.TemporaryDirectory() as logs, Session() as session:
         server = OpenSearchServer(session, java.find(), logs=Path(logs))
         server.start()

@@ -43,12 +43,12 @@ MOST_S, MOST_MB, MOST_BYTES = 10.0, 500, 300_000
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     for name, count in (("records", 1_000_000), ("findings", 100_000), ("kept", FINDINGS_MAX), ("batches", 2000)):
-        asked.add_argument(f"--{name}", type=int, default=count)
-    given = asked.parse_args()
-    with tempfile.TemporaryDirectory() as room:
-        folder = made(Path(room), given)
+        parser.add_argument(f"--{name}", type=int, default=count)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = made(Path(scratch), given)
         began = monotonic()
         command = [sys.executable, "-m", "harness", "report", str(folder.path)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=600)
@@ -62,18 +62,18 @@ def main() -> int:
         return int(took > MOST_S or peak > MOST_MB or size > MOST_BYTES)
 
 
-def made(room: Path, given: argparse.Namespace) -> RunFolder:
+def made(scratch: Path, given: argparse.Namespace) -> RunFolder:
     """The folder of a run in which the findings' records were written twice."""
     records, findings, batches = given.records, given.findings, given.batches
     counts = {"records": records, "expected_rows": records, "sink_rows": records + findings, "duplicated": findings}
     kept = sample.verdict(findings=tuple(map(sample.duplicated, range(given.kept))), counts=counts)
-    folder = sample.stored(room, kept)
+    folder = sample.stored(scratch, kept)
     ledger.write_source(folder.source, source(records))
     each = -(-records // PARTITIONS // batches)
-    spans = [(n, dict.fromkeys(range(PARTITIONS), (n * each, (n + 1) * each))) for n in range(batches)]
-    said = [{"batch": n, "ranges": span, "committed": True, "attempts": [1]} for n, span in spans]
-    query = {"checkpoint": "checkpoint", "batches": said, "first": {1: 0}}
-    folder.save(1, checkpoint={"queries": [query], "batches": said, "caught_up": True})
+    ranges = [(n, dict.fromkeys(range(PARTITIONS), (n * each, (n + 1) * each))) for n in range(batches)]
+    stored = [{"batch": n, "ranges": each_range, "committed": True, "attempts": [1]} for n, each_range in ranges]
+    query = {"checkpoint": "checkpoint", "batches": stored, "first": {1: 0}}
+    folder.save(1, checkpoint={"queries": [query], "batches": stored, "caught_up": True})
     history = histories.lines(*events(records, batches))
     folder.history.write_text(sample.written(history), encoding="utf-8")
     folder.save(2, run={"seconds": 1.0})

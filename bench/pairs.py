@@ -51,7 +51,7 @@ def printed(number: int, name: str, cost: Cost) -> Cost:
     return cost
 
 
-def told(name: str, costs: Sequence[Cost]) -> str:
+def table_row(name: str, costs: Sequence[Cost]) -> str:
     seconds, cpu = [each.seconds for each in costs], [each.cpu_seconds for each in costs]
     spread = f"{statistics.median(seconds):.1f} ({min(seconds):.1f} to {max(seconds):.1f})"
     return f"| {name} | {len(costs)} | {spread} | {statistics.median(cpu):.1f} ({min(cpu):.1f} to {max(cpu):.1f}) |"
@@ -86,7 +86,7 @@ def main() -> None:
                     raise SystemExit("the script by hand says that a payment is not in the table once")
                 costs["by hand"] += [printed(number, "by hand", meter.cost())] if number else []
     print("| what | rounds | seconds | CPU-seconds |\n| --- | --- | --- | --- |")
-    print("\n".join(told(name, each) for name, each in costs.items() if each))
+    print("\n".join(table_row(name, each) for name, each in costs.items() if each))
     pairs = list(zip(costs["this"], costs["other"], strict=True))
     for what in ("seconds", "cpu_seconds"):
         ratios = [getattr(this, what) / getattr(other, what) for this, other in pairs]

@@ -33,8 +33,8 @@ def played(
         name = Path(json.loads((folder / "run.json").read_text(encoding="utf-8"))["path"]).stem
         verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
         wrong = list(differences(name, verdict))
-        told = f"{name}: {verdict['word']}, {run['seconds']:.0f} s"
-        print(f"{told}; NOT PREDICTED: {'; '.join(wrong)}" if wrong else told)
+        outcome = f"{name}: {verdict['word']}, {run['seconds']:.0f} s"
+        print(f"{outcome}; NOT PREDICTED: {'; '.join(wrong)}" if wrong else outcome)
         status = status or bool(wrong)
         left.remove(name)
     if left:

@@ -40,7 +40,7 @@ KINDS = (
     ("Postgres", "postgres"),
     ("driver: Python", "pipelines/"),
 )
-"""By what stands in its command line, the first that fits."""
+"""The kind of a process by a part of its command line; the first that fits counts."""
 Seen = dict[tuple[int, int], tuple[str, float]]
 """For each process (pid, start): its kind and its CPU-seconds."""
 
@@ -59,8 +59,8 @@ def kind(pid: int, owner: int) -> str:
     return next((name for name, sign in KINDS if sign in text), "other")
 
 
-def look(owner: int, ours: int, known: dict[tuple[int, int], str]) -> Seen:
-    """Every process of the machine but the one that looks."""
+def snapshot(owner: int, ours: int, known: dict[tuple[int, int], str]) -> Seen:
+    """Return every process of the machine but this one."""
     out = {}
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit() or int(folder.name) == ours:
@@ -78,11 +78,11 @@ def look(owner: int, ours: int, known: dict[tuple[int, int], str]) -> Seen:
 
 
 def sampler(owner: int, pipe: Connection) -> None:
-    """Until it is told to stop."""
+    """Take samples until the pipe has a message."""
     samples: list[tuple[float, Seen]] = []
     known: dict[tuple[int, int], str] = {}
     while not pipe.poll(EVERY_S):
-        samples.append((time.time(), look(owner, os.getpid(), known)))
+        samples.append((time.time(), snapshot(owner, os.getpid(), known)))
     pipe.send(samples)
 
 

@@ -26,25 +26,25 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def digest(root: Path, scenario: str) -> str:
     """Of a scenario below `root`, by its place below scenarios/, as the files of that tree are now; 12 hex digits."""
     text = (root / "scenarios" / f"{scenario}.yaml").read_text(encoding="utf-8")
-    said = {key: each for key, each in _tree(text).items() if key not in PROSE}
-    pipeline = said["pipeline"]
+    claim = {key: each for key, each in _tree(text).items() if key not in PROSE}
+    pipeline = claim["pipeline"]
     entry = root / (pipeline if isinstance(pipeline, str) else pipeline["entry"])
-    readers = {*_readers(said), *(_readers(_header(entry)) if entry.is_file() else ())}
+    readers = {*_readers(claim), *(_readers(_header(entry)) if entry.is_file() else ())}
     # A program of Spark's own is no file here.
     whole = [*([entry] if entry.is_file() else []), *filter(None, (_module(root, entry, name) for name in readers))]
     parts = {path: _tops(path) for path in whole}
     left = [*whole]
     while left:
         path = left.pop()
-        for module, names in _asked(root, path, parts[path]).items():
+        for module, names in _uses(root, path, parts[path]).items():
             found = _closure(module, names) | parts.get(module, set())
             if found != parts.get(module):
                 parts[module] = found
                 left.append(module)
-    told = {path.relative_to(root).as_posix(): _told(path, parts[path]) for path in parts}
+    code = {path.relative_to(root).as_posix(): _statements(path, parts[path]) for path in parts}
     java = {source for path in parts for source in _java(path, parts[path])}
-    told |= {source.relative_to(root).as_posix(): source.read_text(encoding="utf-8") for source in java}
-    return sha256(json.dumps([said, told], sort_keys=True).encode()).hexdigest()[:12]
+    code |= {source.relative_to(root).as_posix(): source.read_text(encoding="utf-8") for source in java}
+    return sha256(json.dumps([claim, code], sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _module(root: Path, beside: Path, name: str) -> Path | None:
@@ -53,8 +53,8 @@ def _module(root: Path, beside: Path, name: str) -> Path | None:
     return near if near.is_file() else _named(root).get(name)
 
 
-def _told(path: Path, places: set[int]) -> Any:
-    """The header block of a file, and the statements at those places."""
+def _statements(path: Path, places: set[int]) -> Any:
+    """Return the header block of a file, and the statements at those places."""
     return [_header(path), [_shape(_parsed(path).body[place]) for place in sorted(places)]]
 
 
@@ -92,17 +92,17 @@ def _makes(node: ast.stmt) -> set[str]:
     return {each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}
 
 
-def _asked(root: Path, path: Path, places: set[int]) -> dict[Path, set[str]]:
-    """What the statements at those places use of the project's own modules."""
-    tree, asked = _parsed(path), dict[Path, set[str]]()
+def _uses(root: Path, path: Path, places: set[int]) -> dict[Path, set[str]]:
+    """Return what the statements at those places use of the project's own modules."""
+    tree, used_names = _parsed(path), dict[Path, set[str]]()
     used = [node for at in places for node in ast.walk(tree.body[at])]
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (module := _module(root, path, node.module or "")):
-            asked.setdefault(module, set()).update(alias.name for alias in node.names)
+            used_names.setdefault(module, set()).update(alias.name for alias in node.names)
         for alias in node.names if isinstance(node, ast.Import) else ():
             if module := _module(root, path, alias.name):
-                asked.setdefault(module, set()).update(_attributes(used, alias.asname or alias.name))
-    return asked
+                used_names.setdefault(module, set()).update(_attributes(used, alias.asname or alias.name))
+    return used_names
 
 
 def _attributes(nodes: Iterable[ast.AST], name: str) -> Iterator[str]:
@@ -127,11 +127,11 @@ def _header(path: Path) -> Any:
     return _tree("\n".join(block(lines, lines.index(OPENS) + 1, file="", mistakes=[]))) if OPENS in lines else {}
 
 
-def _readers(said: Any) -> Iterator[str]:
+def _readers(block: Any) -> Iterator[str]:
     """The modules of readers of one's own, `python: module:function`, wherever a scenario has them."""
-    if isinstance(said, dict):
-        yield from [str(said["python"]).partition(":")[0]] if "python" in said else []
-    for each in said.values() if isinstance(said, dict) else said if isinstance(said, list) else ():
+    if isinstance(block, dict):
+        yield from [str(block["python"]).partition(":")[0]] if "python" in block else []
+    for each in block.values() if isinstance(block, dict) else block if isinstance(block, list) else ():
         yield from _readers(each)
 
 

@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from time import monotonic
 
-from bench.reading import peak_mb, read_and_tell
-from harness.components.python.rooms import Rooms
+from bench.reading import peak_mb, timed_read
+from harness.components.python.namespaces import Namespaces
 from harness.scenario import Pipeline, Scenario, Sink
 from harness.session.session import Session
 from harness.sinks.reading import mark, opened
@@ -28,13 +28,13 @@ def rows(room):
 """
 
 
-def look(folder: Path, rooms: Rooms, rows: int) -> None:
+def read_one(folder: Path, namespaces: Namespaces, rows: int) -> None:
     sink = Sink(kind="python", target="readback:rows", options={"options": f'{{"rows": "{rows}"}}', "within": 600.0})
-    asked = parts(Scenario(name="", pipeline=Pipeline(entry="pay.py"), sinks=(sink,), path=str(folder / "it.yaml")))
-    own = {each.label: each for each in rooms.provide(f"r{rows}", {"": asked["python"]}).values()}
+    parts_of = parts(Scenario(name="", pipeline=Pipeline(entry="pay.py"), sinks=(sink,), path=str(folder / "it.yaml")))
+    own = {each.label: each for each in namespaces.provide(f"r{rows}", {"": parts_of["python"]}).values()}
     there = opened(sink, own)
     assert there is not None
-    count = read_and_tell(there, "python")
+    count = timed_read(there, "python")
     began = monotonic()
     mark(sink, own)
     print(f"{count:,} rows looked at in {monotonic() - began:.2f} s; peak {peak_mb()} MB")
@@ -46,10 +46,10 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="onceproof-bench-") as name, Session() as session:
         (Path(name) / "readback.py").write_text(READER)
-        rooms = Rooms(session, session.folder / "runs")
-        rooms.start()
+        namespaces = Namespaces(session, session.folder / "runs")
+        namespaces.start()
         for rows in (0, given.rows):
-            look(Path(name), rooms, rows)
+            read_one(Path(name), namespaces, rows)
 
 
 if __name__ == "__main__":

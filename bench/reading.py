@@ -8,8 +8,8 @@ from time import monotonic
 from harness.sinks.base import OpenSink
 
 
-def read_and_tell(there: OpenSink, name: str) -> int:
-    """Read a sink to its end, print how long it took and what memory; the count of its rows."""
+def timed_read(there: OpenSink, name: str) -> int:
+    """Read a sink to its end, print how long it took and what memory, and return the count of its rows."""
     began, before = monotonic(), peak_mb()
     with there.reading() as found:
         count = sum(len(part) for part in found.parts)

@@ -119,7 +119,7 @@ def main() -> int:
 
 
 def _again(kept: Path) -> int:
-    """Judge the runs once more, but for those that came to no verdict."""
+    """Judge the runs again, but for those that came to no verdict."""
     try:
         text = (kept / LINES).read_text(encoding="utf-8")
         lines = [Line(**json.loads(line)) for line in text.splitlines()]
@@ -148,7 +148,7 @@ def judged(line: Line, kept: Path) -> Line:
         found = judge.judged(kept / line.folder)
         if found.wants:
             return replace(line, raised=True, said=f"needs baseline run {found.wants}, which was not made")
-        return replace(line, **_said(found.verdict))
+        return replace(line, **_outcome(found.verdict))
     except HarnessError as failure:
         return replace(line, raised=True, said=str(failure))
 
@@ -159,21 +159,21 @@ def played(scenario: Scenario, kind: str, stack: ProcessesStack, kept: Path) -> 
     with around():
         try:
             result = run(change(scenario), stack, reports=kept)
-            line = Line(scenario=scenario.path, kind=kind, **_said(result.verdict))
+            line = Line(scenario=scenario.path, kind=kind, **_outcome(result.verdict))
             line = replace(line, folder=str(result.folder.relative_to(kept)))
         except Exception as failure:
-            said = (str(failure).splitlines() or [repr(failure)])[0]
-            line = Line(scenario=scenario.path, kind=kind, word=Word.ERROR.value, said=said, raised=True)
+            words = (str(failure).splitlines() or [repr(failure)])[0]
+            line = Line(scenario=scenario.path, kind=kind, word=Word.ERROR.value, said=words, raised=True)
     with (kept / LINES).open("a", encoding="utf-8") as out:
         out.write(json.dumps(asdict(line)) + "\n")
     return line
 
 
-def _said(verdict: Verdict) -> dict[str, Any]:
+def _outcome(verdict: Verdict) -> dict[str, Any]:
     shown = [exposure.note for exposure in verdict.exposures if exposure.would_show]
     found = [", ".join(verdict.kinds())] if verdict.word is Word.VIOLATED else []
-    said = ": ".join([*found, (verdict.reasons or tuple(shown) or ("",))[0]])
-    return {"word": verdict.word.value, "said": said, "as_expected": verdict.as_expected}
+    words = ": ".join([*found, (verdict.reasons or tuple(shown) or ("",))[0]])
+    return {"word": verdict.word.value, "said": words, "as_expected": verdict.as_expected}
 
 
 if __name__ == "__main__":

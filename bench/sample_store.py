@@ -98,22 +98,22 @@ def hostile(reports: Path) -> dict[str, Run]:
     for number, text in enumerate(HOSTILE):
         finding = replace(sample.duplicated(), key={text: text}, note=text, expected=({text: text},))
         exposure = sample.repetition(sink=text, point=text, note=text)
-        told = sample.verdict(
+        verdict = sample.verdict(
             findings=(finding,), exposures=(exposure,), untried=((text, text),), reasons=(text,), notes=(text,)
         )
-        out[text] = kept(reports, f"{number} {text}", told, f"hostile/{text}.py", tags=(text,), why=text)
+        out[text] = kept(reports, f"{number} {text}", verdict, f"hostile/{text}.py", tags=(text,), why=text)
     for name, text in VALUES.items():
         row = sample.row() | {"account": text}
         finding = replace(sample.duplicated(), key={"account": text}, note=text, expected=(row,), found=(row,))
-        told = sample.verdict(findings=(finding,), reasons=(text,), notes=(text,))
-        out[text] = kept(reports, name, told, "hostile/values.py", raw=NO_UTF_8)
+        verdict = sample.verdict(findings=(finding,), reasons=(text,), notes=(text,))
+        out[text] = kept(reports, name, verdict, "hostile/values.py", raw=NO_UTF_8)
     return out
 
 
 def kept(reports: Path, name: str, verdict: Verdict, entry: str, *, raw: bytes = b"", **changes: Any) -> Run:
     """A run folder with digests and with its page; `raw` is in its log, and in a comment of its scenario."""
-    asked = sample.scenario(name=name, pipeline=Pipeline(entry=f"pipelines/{entry}"), **changes)
-    folder = sample.stored(reports, verdict, asked=asked, run_id=f"r{len(list(reports.glob('*/2*')))}")
+    scenario = sample.scenario(name=name, pipeline=Pipeline(entry=f"pipelines/{entry}"), **changes)
+    folder = sample.stored(reports, verdict, asked=scenario, run_id=f"r{len(list(reports.glob('*/2*')))}")
     begun = [("set up", 0.2), ("warm-up", 0.9), ("feeding", 9.5), ("catching up", 16.0), ("judging", 29.0)]
     with folder.history.open("a", encoding="utf-8") as out:
         out.write(sample.written(histories.lines(*((at_s, Phase(name=phase)) for phase, at_s in begun))))

@@ -1,9 +1,9 @@
-"""Screenshots of the pages, to be looked at: light, dark, a telephone, a 4K screen, and print as PDF.
+"""Screenshots of the pages, to be inspected: light, dark, a telephone, a 4K screen, and print as PDF.
 
     PYTHONPATH=. .venv/bin/python bench/screenshots.py OUT [FILE.html or address]...
     PYTHONPATH=. .venv/bin/python bench/screenshots.py --readme RUN/report.html      README's picture, docs/run-page.png
 
-Without a page it takes those of a store that it makes by hand. Each section of a page is a picture of its own.
+Without a page it takes those of a store that it makes by hand. Each section of a page is one picture.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def main() -> int:
     if out == "--readme":
         return readme(*pages)
     Path(out).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as room, chromium.started() as browser:
+    with tempfile.TemporaryDirectory() as scratch, chromium.started() as browser:
         if not pages:
-            runs = sample_store.made(Path(room))
-            pages = [str(Path(room) / "latest" / "index.html"), *(f"{run.folder}/report.html" for run in runs[:4])]
+            runs = sample_store.made(Path(scratch))
+            pages = [str(Path(scratch) / "latest" / "index.html"), *(f"{run.folder}/report.html" for run in runs[:4])]
         for number, page in enumerate(pages):
             taken(browser, page if "://" in page else Path(page).resolve().as_uri(), f"{out}/{number}")
     return 0

@@ -65,24 +65,24 @@ def known() -> Found:
     return Found(runs(CATALOGUE.read_text(encoding="utf-8")), changed_since(read()))
 
 
-def page(told: Mapping[str, Any], found: Found) -> Iterator[str]:
+def page(catalogue: Mapping[str, Any], found: Found) -> Iterator[str]:
     """The lines of the page."""
     yield from [HEAD, "", "The articles:"]
-    yield from (f"- *{name}*: {each['title']}" for name, each in told["articles"].items())
-    yield from _points(told, found)
+    yield from (f"- *{name}*: {each['title']}" for name, each in catalogue["articles"].items())
+    yield from _points(catalogue, found)
     yield from ["", "## Claims", "", table_line(["the article's claim", "article", "our scenario, what happened"])]
     yield table_line(["---"] * 3)
-    for each in told["claims"]:
-        of = "<br>".join(_cited([each["row"]], told["articles"]))
+    for each in catalogue["claims"]:
+        of = "<br>".join(_cited([each["row"]], catalogue["articles"]))
         yield table_line([each["claim"], of, "<br>".join(_cell(each, found))])
 
 
-def _points(told: Mapping[str, Any], found: Found) -> Iterator[str]:
+def _points(catalogue: Mapping[str, Any], found: Found) -> Iterator[str]:
     yield from ["", "## Points of failure", ""]
     yield from [table_line(["point of failure", "the articles' claim", *Guarantee]), table_line(["---"] * 5)]
-    for each in told["points"]:
-        point = [each["point"], *_cited([each["point"]], told["articles"])]
-        claim = [each["claim"], *_cited(each["rows"], told["articles"])]
+    for each in catalogue["points"]:
+        point = [each["point"], *_cited([each["point"]], catalogue["articles"])]
+        claim = [each["claim"], *_cited(each["rows"], catalogue["articles"])]
         cells = (_cell(each[promise], found) for promise in Guarantee)
         yield table_line("<br>".join(cell) for cell in (point, claim, *cells))
 

@@ -1,5 +1,5 @@
 """How long each server that the harness starts takes until it is ready, and how much memory it has once it is idle: one
-after another, each in a session of its own that has nothing else.
+after another, each in a session that has nothing else.
 
     PYTHONPATH=. .venv/bin/python bench/servers.py [NAME...] [--rounds N]
 
@@ -34,7 +34,7 @@ from harness.session.session import Session
 from harness.spark.standalone_processes import Spark
 from harness.wait import Waiting, until
 
-LOOK_S, IDLE_S = 2.0, 120.0
+POLL_S, IDLE_S = 2.0, 120.0
 IDLE_SHARE = 0.05
 """Of a core. Daemons of YARN tell each other five times a second that they are there."""
 MIB = 2**20
@@ -83,7 +83,7 @@ def measure(name: str, make: Callable[[ProcessHost], Server]) -> str:
 
 
 def of(session: Session) -> list[psutil.Process]:
-    """Its processes but the reaper. Postgres writes over the environment of its own."""
+    """Return its processes but the reaper. Postgres overwrites the environment of its processes."""
     marked = [each for each in carrying(f"{MARKER}={session.id}") if each.pid != session.reaper_pid]
     return list({each.pid: each.process for one in marked for each in one.family()}.values())
 
@@ -92,14 +92,14 @@ def settled(session: Session) -> bool:
     """Return whether it is idle, before its time is up."""
     last = monotonic(), cpu_s(session)
 
-    def look() -> bool | Waiting:
+    def idle() -> bool | Waiting:
         nonlocal last
         before, last = last, (monotonic(), cpu_s(session))
         share = (last[1] - before[1]) / (last[0] - before[0])
         return share < IDLE_SHARE or Waiting(f"{share:.2f} of a core")
 
     try:
-        return bool(until("the server to be idle", look, within_s=IDLE_S, every_s=LOOK_S))
+        return bool(until("the server to be idle", idle, within_s=IDLE_S, every_s=POLL_S))
     except WaitError:
         return False
 
@@ -125,18 +125,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(sorted(known))}; all without one")
     parser.add_argument("--rounds", type=int, default=1)
-    asked = parser.parse_args()
-    if unknown := [name for name in asked.names if name not in known]:
+    options = parser.parse_args()
+    if unknown := [name for name in options.names if name not in known]:
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     failed = 0
-    for _ in range(asked.rounds):
-        for name in asked.names or sorted(known):
+    for _ in range(options.rounds):
+        for name in options.names or sorted(known):
             try:
-                said = measure(name, known[name])
+                measured = measure(name, known[name])
             except StackError as error:
-                said, failed = f"{name}: {' '.join(str(error).split())}", 1
-            if said:
-                print(f"{said} (load {os.getloadavg()[0]:.0f})", flush=True)
+                measured, failed = f"{name}: {' '.join(str(error).split())}", 1
+            if measured:
+                print(f"{measured} (load {os.getloadavg()[0]:.0f})", flush=True)
     return failed
 
 

@@ -1,4 +1,4 @@
-"""Peak memory and time to read a table of a million rows back as a sink, each kind in a process of its own.
+"""Peak memory and time to read a table of a million rows back as a sink, each kind in a new process.
 
 PYTHONPATH=. .venv/bin/python bench/sink_rows.py [KIND...] [--rows N]
 """
@@ -22,7 +22,7 @@ import pyarrow as pa
 from kafka import KafkaProducer
 from pyiceberg.catalog.sql import SqlCatalog
 
-from bench.reading import read_and_tell
+from bench.reading import timed_read
 from harness.components.kafka.process import Kafka
 from harness.components.kafka.topics import Topics
 from harness.components.mariadb.process import MariaDBServer
@@ -53,11 +53,11 @@ def parts(rows: int) -> Iterator[pa.Table]:
 
 
 @contextmanager
-def running(server: Any, asked: dict[str, Any]) -> Iterator[dict[str, Resources]]:
+def running(server: Any, parts: dict[str, Any]) -> Iterator[dict[str, Resources]]:
     """A server, and a run's parts there."""
     server.start()
     try:
-        yield {each.label: each for each in server.provide("bench", asked).values()}
+        yield {each.label: each for each in server.provide("bench", parts).values()}
     finally:
         server.stop()
         server.close()
@@ -134,11 +134,11 @@ KINDS: dict[str, Callable[[int, Path], Any]] = {
 }
 
 
-def look(kind: str, sink: Sink, own: dict[str, Resources], rows: int) -> None:
-    """In a process of its own: its memory is that of the reading, and what is there before."""
+def read_one(kind: str, sink: Sink, own: dict[str, Resources], rows: int) -> None:
+    """Read the sink in this new process: its memory is that of the reading, and what is there before."""
     there = opened(sink, own)
     assert there is not None
-    assert read_and_tell(there, kind) == rows
+    assert timed_read(there, kind) == rows
 
 
 def main() -> None:
@@ -149,7 +149,7 @@ def main() -> None:
     for kind in args.kinds or KINDS:
         with tempfile.TemporaryDirectory() as folder, KINDS[kind](args.rows, Path(folder)) as made:
             how = "fork" if kind in ("postgres", "mariadb") else "spawn"
-            reader = multiprocessing.get_context(how).Process(target=look, args=(kind, *made, args.rows))
+            reader = multiprocessing.get_context(how).Process(target=read_one, args=(kind, *made, args.rows))
             reader.start()
             reader.join()
             assert reader.exitcode == 0, kind

@@ -75,12 +75,12 @@ def counted(lines: Iterable[dict[str, Any]]) -> str:
     words = [word.value for word in Word]
     rows = [["twins", "violated?", *words, "wrong"]]
     kept = list(lines)
-    for broken, asked in ((False, Truth.NEVER), *((True, each) for each in Truth)):
-        own = [each for each in kept if each["broken"] == broken and each["truth"] == asked]
+    for broken, due in ((False, Truth.NEVER), *((True, each) for each in Truth)):
+        own = [each for each in kept if each["broken"] == broken and each["truth"] == due]
         tally = Counter(each["verdict"] for each in own)
         bad = sum(bool(each["wrong"]) for each in own)
         name = "broken" if broken else "repaired"
-        rows.append([name, asked.value, *(str(tally[word]) for word in words), str(bad)])
+        rows.append([name, due.value, *(str(tally[word]) for word in words), str(bad)])
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
@@ -89,7 +89,7 @@ SITTING = 60
 """A sitting of so many schedules has to have had something to hold and something to catch, or it has shown nothing."""
 
 
-def figures(lines: Sequence[dict[str, Any]], asked: int) -> tuple[str, bool]:
+def figures(lines: Sequence[dict[str, Any]], wanted: int) -> tuple[str, bool]:
     """The figures that a sitting is for, in one line, and whether they are as they have to be."""
     fixed, broken = ([each for each in lines if each["broken"] is which] for which in (False, True))
     words = Counter(each["verdict"] for each in fixed)
@@ -100,20 +100,21 @@ def figures(lines: Sequence[dict[str, Any]], asked: int) -> tuple[str, bool]:
     rest = [each for each in fixed if each["verdict"] == Word.HELD] + [each for each in broken if each not in certain]
     others = sum(bool(each["wrong"]) for each in rest)
     enough = words[Word.HELD] >= SHARE * len(due)
-    whole = len(lines) >= asked and (asked < SITTING or bool(due and certain))
+    whole = len(lines) >= wanted and (wanted < SITTING or bool(due and certain))
     right = whole and enough and caught == len(certain) and not words[Word.VIOLATED] + words[Word.ERROR] + others
-    said = [
-        f"{len(lines)} of {asked} run",
+    parts = [
+        f"{len(lines)} of {wanted} run",
         f"repaired: {words[Word.VIOLATED]} violated, {words[Word.ERROR]} error, {words[Word.HELD]} of {len(due)} held",
         f"broken, harm certain: {caught} of {len(certain)} caught",
         f"{others} others wrong",
         "as it has to be" if right else "NOT as it has to be",
     ]
-    return "; ".join(said), right
+    return "; ".join(parts), right
 
 
 def again(folder: Path) -> dict[str, Any]:
-    """The line of a kept run, judged once more from its folder. Raises ValueError for a run that is none of a soak."""
+    """Return the line of a kept run, judged again from its folder. Raises ValueError for a run that is none of a
+    soak."""
     run = Run.read(folder)
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     scenario = store.noun(Scenario, plan["scenario"], str(folder / "plan.json"))
@@ -134,15 +135,15 @@ def _judged(folder: Path) -> Verdict:
 
 
 def judged(where: Path) -> list[dict[str, Any]]:
-    """The lines of all runs that were kept in a folder, each said as it is judged; but for those of which only
-    baseline runs could tell, which another judge had not asked for."""
+    """Return the lines of all runs that were kept in a folder, each printed as it is judged; without those that need
+    baseline runs that were not made."""
     lines = []
     for folder in sorted(plan.parent for plan in where.glob("*/*/plan.json") if not plan.parent.is_symlink()):
         if more := _wants(folder):
             print(f"{folder.parent.name}: asks for baseline run {more}, which was not made: not counted")
             continue
         lines.append(again(folder))
-        said(lines[-1])
+        show(lines[-1])
     return lines
 
 
@@ -163,8 +164,8 @@ def entry(drawn: Drawn, run: Run) -> dict[str, Any]:
     return line(drawn, run, Seen(verdict=run.verdict, ahead=found))
 
 
-def said(one: dict[str, Any]) -> None:
-    """Say what became of a run."""
+def show(one: dict[str, Any]) -> None:
+    """Print what became of a run."""
     word = one["verdict"] if one.get("was") in (None, one["verdict"]) else f"{one['verdict']} (was {one['was']})"
     right = f"WRONG: {one['wrong']}" if one["wrong"] else "right"
     print(f"{one['index']} {one['twin']}: {'; '.join(one['schedule'])}: {word} ({one['truth']}): {right}", flush=True)
@@ -200,11 +201,11 @@ class Soak:
         self.options.out.parent.mkdir(parents=True, exist_ok=True)
         with self.options.out.open("a", encoding="utf-8") as out:
             out.write(json.dumps(one, default=str) + "\n")
-        said(one)
+        show(one)
         return bool(one["wrong"])
 
 
-def asked(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
@@ -232,13 +233,13 @@ def asked(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = asked(arguments)
+    options = parsed(arguments)
     if options.judge is not None:
         return _again(options.judge)
     work = [draw(options.seed, index) for index in range(options.count) if options.only in (None, index)]
     if not work:
-        asked_for = "no schedule" if options.only is None else f"schedule {options.only} of {options.count}"
-        print(f"asked for {asked_for}; say how many (N), they count from 0", file=sys.stderr)
+        chosen = "no schedule" if options.only is None else f"schedule {options.only} of {options.count}"
+        print(f"asked for {chosen}; say how many (N), they count from 0", file=sys.stderr)
         return 2
     if options.dry_run:
         print("---\n".join(dump(drawn.scenario()) for drawn in work))
@@ -268,8 +269,8 @@ def _again(where: Path) -> int:
     return _ended(lines, len(lines))
 
 
-def _ended(lines: Sequence[dict[str, Any]], asked_for: int) -> int:
-    words, right = figures(lines, asked_for)
+def _ended(lines: Sequence[dict[str, Any]], wanted: int) -> int:
+    words, right = figures(lines, wanted)
     print(words)
     return 0 if right else 1
 

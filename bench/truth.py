@@ -84,14 +84,12 @@ def truth(twin: Twin, seen: Seen) -> Truth:
 
 def wrong(twin: Twin, seen: Seen) -> str:
     """Why the verdict is not the right one; empty if it is."""
-    word, asked = seen.verdict.word, truth(twin, seen)
+    word, due = seen.verdict.word, truth(twin, seen)
     if word in (Word.ERROR, Word.INCONCLUSIVE):
         return f"{word}: {'; '.join(seen.verdict.reasons)[:500]}"
     if word is Word.VIOLATED:
-        return (
-            "violated, and nothing that it cannot survive was exposed" if asked is Truth.NEVER else _named(twin, seen)
-        )
-    if asked is Truth.MUST:
+        return "violated, and nothing that it cannot survive was exposed" if due is Truth.NEVER else _named(twin, seen)
+    if due is Truth.MUST:
         return f"{word}, and the snapshots show that it cannot be"
     if word is Word.HELD and not seen.shown:
         return "held, and nothing that was exposed would show"

@@ -104,11 +104,11 @@ def one(program: str, stack: Stack, options: argparse.Namespace, index: int) -> 
         forget(result)
     verdict = result.verdict
     wrong = breach(program, verdict, program == "loser" and left_out(result.folder.name.rpartition("-")[2]))
-    print(f"{told(verdict)}{f': WRONG: {wrong}: {result.folder}' if wrong else ''}", flush=True)
+    print(f"{described(verdict)}{f': WRONG: {wrong}: {result.folder}' if wrong else ''}", flush=True)
     return verdict.word.value + (FOUND if verdict.findings else ""), wrong
 
 
-def told(verdict: Verdict) -> str:
+def described(verdict: Verdict) -> str:
     """The word, what was found, and the first reason."""
     fits, without_faults = sum(bool(f.fits) for f in verdict.findings), sum(f.without_faults for f in verdict.findings)
     found = (
@@ -125,7 +125,7 @@ def forget(result: Result) -> None:
         shutil.rmtree(cache.folder("baseline") / json.loads(path.read_text())["digest"], ignore_errors=True)
 
 
-def asked() -> argparse.Namespace:
+def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("count", type=int, metavar="N", help="runs of each program")
@@ -137,7 +137,7 @@ def asked() -> argparse.Namespace:
 
 
 def main() -> int:
-    options, wrong = asked(), 0
+    options, wrong = parsed(), 0
     with tempfile.TemporaryDirectory() as scratch, ProcessesStack(Path(scratch) / "logs") as stack:
         for program in options.only or TEXTS:
             words = Counter[str]()

@@ -3,7 +3,7 @@ at one place each, numbered as in docs/crash-points.md.
 
     PYTHONPATH=. .venv/bin/python bench/yarn_aimed.py [--only PROGRAM:PLACE]... [--record FILE] [ARGS...]
 
-Each program and place is a run of its own, on a stack of its own; ARGS are those of `onceproof run`. What it came to
+Each program and place is one run, on a new stack; ARGS are those of `onceproof run`. What it came to
 becomes a line of bench/records/yarn-aimed.txt, with its commit. Those that have their ten kills of this commit
 there are left out, unless `--only` names them: the bench can be ended at any time, and goes on there.
 
@@ -101,7 +101,7 @@ class Tally(NamedTuple):
         return Tally(*(one + more for one, more in zip(self, other, strict=True)))
 
 
-class Told(NamedTuple):
+class Recorded(NamedTuple):
     """What a line of the record says."""
 
     commit: str
@@ -117,25 +117,25 @@ LINE = re.compile(
 
 
 def main(arguments: Sequence[str]) -> int:
-    options, handed_on = asked(arguments)
+    options, handed_on = parsed(arguments)
     done = finished(read(options.record), commit(options.record))
     for aim in options.only or [each for name, each in AIMS.items() if name not in done]:
         begun, now = datetime.now(UTC), commit(options.record)
         run, late = play(aim, handed_on)
         if run is None:
-            print(f"{aim}: no run to tell of: `onceproof run` ended before its summary", file=sys.stderr)
+            print(f"{aim}: no run to report: `onceproof run` ended before its summary", file=sys.stderr)
             return 1
-        told = line(aim, run, late, now, begun)
-        print(told)
+        recorded = line(aim, run, late, now, begun)
+        print(recorded)
         with options.record.open("a", encoding="utf-8") as record:
-            record.write(f"{told}\n")
+            record.write(f"{recorded}\n")
     now = commit(options.record)
     for text in table(read(options.record), now):
         print(text)
     return 0 if {str(aim) for aim in options.only or AIMS.values()} <= finished(read(options.record), now) else 1
 
 
-def asked(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+def parsed(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     """The command line: what is for the bench, and what is handed on to `onceproof run`."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -181,7 +181,7 @@ def play(aim: Aim, handed_on: Sequence[str]) -> tuple[Mapping[str, Any] | None, 
     with TemporaryDirectory(prefix="onceproof-yarn-aimed-", dir=ROOT / "scenarios") as folder:
         path = Path(folder) / f"{aim.program}-{aim.place}.yaml"
         path.write_text(scenario(aim), encoding="utf-8")
-        # One of its own: a command that is refused must not leave the summary of another suite to be read.
+        # A new one: a command that is refused must not leave the summary of another suite to be read.
         reports = Path(folder) / "reports"
         command = [sys.executable, "-m", "harness", "run", str(path), "--stack", "yarn", "--reports", str(reports)]
         with subprocess.Popen([*command, *handed_on], cwd=ROOT) as child:
@@ -234,38 +234,38 @@ def line(aim: Aim, run: Mapping[str, Any], late: int, now: str, begun: datetime)
     return f"{when}: {counts}; {verdict}, {predicted}; {run['seconds']:.0f} s"
 
 
-def read(record: Path) -> list[Told]:
-    """What the record says of runs; other lines are passed over."""
+def read(record: Path) -> list[Recorded]:
+    """Return what the record says of runs, without its other lines."""
     lines = record.read_text(encoding="utf-8").splitlines() if record.exists() else []
-    return [_told(found) for found in map(LINE.search, lines) if found]
+    return [_recorded(found) for found in map(LINE.search, lines) if found]
 
 
-def _told(found: re.Match[str]) -> Told:
+def _recorded(found: re.Match[str]) -> Recorded:
     counts = Tally(*(int(found[name]) for name in ("right", "misses", "elsewhere")))
-    return Told(found["commit"], found["aim"], counts, not found["wrong"])
+    return Recorded(found["commit"], found["aim"], counts, not found["wrong"])
 
 
-def finished(told: Iterable[Told], now: str) -> set[str]:
+def finished(recorded: Iterable[Recorded], now: str) -> set[str]:
     """The aims that have their kills of this commit, and no verdict that was not predicted."""
-    own = [each for each in told if each.commit == now]
+    own = [each for each in recorded if each.commit == now]
     wrong = {each.aim for each in own if not each.predicted}
     return {aim for aim in AIMS if _total(own, aim).right >= KILLS} - wrong
 
 
-def table(told: Iterable[Told], now: str) -> Iterator[str]:
+def table(recorded: Iterable[Recorded], now: str) -> Iterator[str]:
     """How the kills of this commit went, by program and place."""
-    own = [each for each in told if each.commit == now]
+    own = [each for each in recorded if each.commit == now]
     yield f"commit {now}:"
     for name, aim in AIMS.items():
         its = [each for each in own if each.aim == name]
-        said = "as predicted" if all(each.predicted for each in its) else "not as predicted"
-        counts = f"{_total(its, name)}, {said}" if its else "no run"
+        words = "as predicted" if all(each.predicted for each in its) else "not as predicted"
+        counts = f"{_total(its, name)}, {words}" if its else "no run"
         yield f"{name} ({PLACES[aim.place].words}): {counts}"
 
 
-def _total(told: Iterable[Told], aim: str) -> Tally:
+def _total(recorded: Iterable[Recorded], aim: str) -> Tally:
     total = Tally()
-    for each in told:
+    for each in recorded:
         total = total.plus(each.tally) if each.aim == aim else total
     return total
 

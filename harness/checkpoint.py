@@ -32,16 +32,16 @@ Beginnings = Callable[[Path], Offsets]
 
 
 def listing(checkpoint: Path) -> dict[str, tuple[int, ...]]:
-    """The batch numbers under `offsets` and `commits`, and under `begun` those whose `commits/.N.<uuid>.tmp` was begun
-    and not renamed yet; sorted, empty where the folder is not there. Under `planning`, if there are any, those of the
-    same in `offsets`."""
-    # In this order: a commit that is renamed between two looks is seen in one of them.
+    """Return the batch numbers under `offsets` and `commits`, and under `begun` those whose `commits/.N.<uuid>.tmp` was
+    begun and not renamed yet; sorted, empty where the folder is not there. Under `planning`, if there are any, those of
+    the same in `offsets`."""
+    # In this order: a commit that is renamed between two listings is seen in one of them.
     begun = _names(checkpoint / "commits")
     return {**listed(_names(checkpoint / "offsets"), _names(checkpoint / "commits")), "begun": _begun(begun)}
 
 
 def listed(offsets: Collection[str], commits: Collection[str]) -> dict[str, tuple[int, ...]]:
-    """The same, of the names in both folders."""
+    """Return the same, of the names in both folders."""
     numbers = {"offsets": _numbers(offsets), "commits": _numbers(commits)}
     found = {**{name: tuple(sorted(each)) for name, each in numbers.items()}, "begun": _begun(commits)}
     planning = _begun(offsets)
@@ -65,8 +65,8 @@ def _begun(names: Iterable[str]) -> tuple[int, ...]:
 
 
 def lines_of(text: str) -> dict[str, str]:
-    """What a file of the offset log says of each source, by the source's name: its number, unless the program names
-    it."""
+    """Return what a file of the offset log says of each source, by the source's name: its number, unless the program
+    names it."""
     lines = text.splitlines()
     if lines[:1] != [NAMED]:
         return {str(number): line for number, line in enumerate(lines[2:])}
@@ -74,32 +74,33 @@ def lines_of(text: str) -> dict[str, str]:
 
 
 def watermark_of(text: str) -> int | None:
-    """The watermark that a file of the offset log names, in milliseconds; None if it names none."""
+    """Return the watermark that a file of the offset log names, in milliseconds; None if it names none."""
     mark = _metadata(text).get("batchWatermarkMs")
     return mark if isinstance(mark, int) and not isinstance(mark, bool) else None
 
 
 def _metadata(text: str) -> dict[str, Any]:
-    """The line of metadata in a file of the offset log; empty if there is none to read."""
+    """Return the line of metadata in a file of the offset log; empty if there is none to read."""
     try:
-        said = json.loads(text.splitlines()[1])
+        metadata = json.loads(text.splitlines()[1])
     except (IndexError, ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def query_id(checkpoint: Path) -> str:
     """Return the id of the query whose checkpoint it is, as its file `metadata` has it; empty where it has none."""
     try:
-        said = json.loads(_read(checkpoint / "metadata") or "{}")
+        metadata = json.loads(_read(checkpoint / "metadata") or "{}")
     except (ValueError, RecursionError):
         return ""
-    return str(said.get("id", "")) if isinstance(said, dict) else ""
+    return str(metadata.get("id", "")) if isinstance(metadata, dict) else ""
 
 
 def shuffle_partitions(checkpoint: Path) -> int | None:
-    """Over how many shuffle partitions a query keeps its state, as the newest file of its offset log has the setting;
-    None for a query without state, or where the log does not say. Spark takes the number from there at a restart."""
+    """Return over how many shuffle partitions a query keeps its state, as the newest file of its offset log has the
+    setting; None for a query without state, or where the log does not say. Spark takes the number from there at a
+    restart."""
     if not (checkpoint / "state").is_dir():
         return None
     text = _read(checkpoint / "offsets" / str(max(_numbers(_names(checkpoint / "offsets")), default=-1)))
@@ -109,18 +110,18 @@ def shuffle_partitions(checkpoint: Path) -> int | None:
 
 
 def sources_of(lines: Mapping[str, str], reads: OffsetReader, checkpoint: Path) -> list[Offsets]:
-    """Next offsets by each source that reads what the run's input goes into, in the order of the lines."""
+    """Return next offsets by each source that reads what the run's input goes into, in the order of the lines."""
     found = [reads(line, checkpoint / "sources" / source) for source, line in lines.items()]
     return [offsets for offsets in found if offsets is not None]
 
 
 def slowest(sources: Iterable[Offsets]) -> Offsets:
-    """Partition by partition, the lowest of the sources that read it."""
+    """Return partition by partition, the lowest of the sources that read it."""
     return _each(sources, min)
 
 
 def fastest(sources: Iterable[Offsets]) -> Offsets:
-    """Partition by partition, the highest of the sources that read it."""
+    """Return partition by partition, the highest of the sources that read it."""
     return _each(sources, max)
 
 
@@ -133,7 +134,8 @@ def _each(sources: Iterable[Offsets], pick: Callable[[int, int], int]) -> Offset
 
 
 def offsets_of(text: str, reads: OffsetReader, checkpoint: Path) -> Offsets | None:
-    """Next offsets in a file of the offset log, by the slowest of its sources; None if none reads the run's source."""
+    """Return next offsets in a file of the offset log, by the slowest of its sources; None if none reads the run's
+    source."""
     found = sources_of(lines_of(text), reads, checkpoint)
     return slowest(found) if found else None
 
@@ -209,18 +211,18 @@ class Progress:
         self.first.setdefault(attempt, batch)
 
     def planned(self) -> Offsets:
-        """Next offsets of the newest planned batch."""
+        """Return next offsets of the newest planned batch."""
         planned = list(self.ends)
         return self.ends[max(planned)] if planned else {}
 
     def done(self) -> Offsets:
-        """Next offsets of the newest committed batch: all before them is what the pipeline calls done."""
+        """Return next offsets of the newest committed batch: all before them is what the pipeline calls done."""
         # A copy: the watching thread adds to it at any time.
         done = [batch for batch in list(self.ends) if batch in self.committed]
         return self.ends[max(done)] if done else {}
 
     def began(self) -> Offsets:
-        """Where batch 0 began."""
+        """Return where batch 0 began."""
         starts = self._starts()
         if not starts and self.begins is not None:
             return self.begins(self.folder)
@@ -262,7 +264,7 @@ class Progress:
         return {p: (before.get(p, 0), end) for p, end in sorted(self.ends.get(batch, {}).items())}
 
     def batches(self) -> tuple[Batch, ...]:
-        """What each batch took of the run's source, in order."""
+        """Return what each batch took of the run's source, in order."""
         before, out = self.began(), []
         known = set(self.attempts) | set(self.ends) | set(self.lines) | self.committed
         for batch in sorted(known):
@@ -275,11 +277,11 @@ class Progress:
         return tuple(out)
 
     def query(self, name: str) -> Query:
-        """All of it, under the name of its folder."""
+        """Return all of it, under the name of its folder."""
         return Query(checkpoint=name, ours=not self.elsewhere, batches=self.batches(), first=dict(self.first))
 
     def state(self, name: str) -> QueryState:
-        """Where it stands right now, straight from the disk; nothing is left of one that is gone."""
+        """Return where it stands right now, straight from the disk; nothing is left of one that is gone."""
         if self.gone:
             return QueryState(checkpoint=name, ours=not self.elsewhere)
         found = listing(self.folder)
@@ -299,7 +301,7 @@ class Progress:
         return read_offsets(self.folder, batch, self.reads) or self.ends.get(batch, {})
 
     def _most(self, batch: int) -> Offsets:
-        """Next offsets by the fastest of several sources; empty if there is one."""
+        """Return next offsets by the fastest of several sources; empty if there is one."""
         sources = sources_of(self._lines(batch), self.reads, self.folder)
         return fastest(sources) if len(sources) > 1 else {}
 
@@ -310,10 +312,10 @@ def _in_order(lines: Mapping[str, str]) -> dict[str, str]:
 
 
 def caught_up(committed: Mapping[int, int], end: Mapping[int, int]) -> bool:
-    """True if every record before `end` is `committed`."""
+    """Return True if every record before `end` is `committed`."""
     return all(committed.get(partition, 0) >= offset for partition, offset in end.items())
 
 
 def count(offsets: Mapping[int, int]) -> int:
-    """Sum of the next offsets: how many log positions lie before them."""
+    """Return sum of the next offsets: how many log positions lie before them."""
     return sum(offsets.values())

@@ -36,7 +36,7 @@ class Server(Protocol):
     """A component that runs, started by us or by the user."""
 
     def describe(self) -> Mapping[str, Any]:
-        """Version and settings, for run.json; no secret. Raises StackError if it does not answer."""
+        """Return version and settings, for run.json; no secret. Raises StackError if it does not answer."""
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
         """Make a run's parts, by name (empty for the plain one) what is asked of each. Raises StackError."""
@@ -101,7 +101,7 @@ class AsProcesses(Protocol):
     """It can run as child processes of ours."""
 
     def as_processes(self, host: ProcessHost) -> Started:
-        """One of it, not yet started. Raises StackError."""
+        """Return one of it, not yet started. Raises StackError."""
 
 
 @runtime_checkable
@@ -113,7 +113,7 @@ class AsContainer(Protocol):
         """What it is made from."""
 
     def as_container(self, engine: Engine) -> Boxed:
-        """One of it, not yet started. Raises StackError."""
+        """Return one of it, not yet started. Raises StackError."""
 
 
 @runtime_checkable
@@ -121,8 +121,8 @@ class InSession(Protocol):
     """It is no server: on every stack it lives in our own session."""
 
     def in_session(self, session: Session, runs: Path) -> Started:
-        """One of it, not yet started. `runs` holds each run's folder, which driver and executors see under that path
-        wherever they see the checkpoint. Raises StackError."""
+        """Return one of it, not yet started. `runs` holds each run's folder, which driver and executors see under that
+        path wherever they see the checkpoint. Raises StackError."""
 
 
 @runtime_checkable
@@ -130,7 +130,7 @@ class AtAddress(Protocol):
     """It can be used where it is."""
 
     def at(self, address: str) -> Addressed:
-        """The one that is there. Raises UsageError for an address that is none; it is not asked yet."""
+        """Return the one that is there. Raises UsageError for an address that is none; it is not asked yet."""
 
 
 @runtime_checkable
@@ -138,7 +138,7 @@ class Lent(Started, Protocol):
     """One that we start, and that other processes of this user may use while it is up."""
 
     def lent(self) -> str:
-        """How it is found by them; may hold a secret."""
+        """Return how it is found by them; may hold a secret."""
 
 
 @runtime_checkable
@@ -146,7 +146,7 @@ class Shareable(Protocol):
     """What it starts can be used by other processes: it is `Lent`."""
 
     def borrowed(self, text: str) -> Server:
-        """The one that `text` leads to; it is not asked yet."""
+        """Return the one that `text` leads to; it is not asked yet."""
 
 
 @runtime_checkable
@@ -176,12 +176,12 @@ class ReadsSetUp(Protocol):
     """It sees of such a text that it is none, before it is done."""
 
     def no_set_up(self, text: str) -> str:
-        """Why it does nothing with the text, in words that follow the text's key; empty if nothing shows before. What
-        is in it for placeholders are other words than in a run."""
+        """Return why it does nothing with the text, in words that follow the text's key; empty if nothing shows before.
+        What is in it for placeholders are other words than in a run."""
 
 
 def no_sql(text: str) -> str:
-    """The same for a server of SQL, whose statements each begin with a word."""
+    """Return the same for a server of SQL, whose statements each begin with a word."""
     return "" if re.search("[A-Za-z]", text) else f"must be SQL, not {seen(text)}"
 
 
@@ -218,9 +218,9 @@ class HasClient(Protocol):
 
 
 @dataclass(frozen=True)
-class Look:
-    """How to find out about one thing that this machine must have: `see` gives what was found, and raises when it does
-    not do. An optional one never makes the machine unfit."""
+class MachineCheck:
+    """A check of one thing that this machine must have: `see` returns what was found, and raises if it is not good
+    enough. An optional one never makes the machine unfit."""
 
     name: str
     wanted: str
@@ -232,10 +232,12 @@ class Look:
 FETCH = "run a scenario that asks for it, with a network"
 
 
-def server_look(name: str, wanted: str, see: Callable[[], str], *, cure: str = FETCH) -> Look:
-    """How to find out about a server of ours that is fetched once a scenario asks for it. `see` raises where it is not
-    there, or cannot run here."""
-    return Look(f"{name} server", f"{wanted}, fetched when a scenario first asks for it", see, cure, optional=True)
+def server_check(name: str, wanted: str, see: Callable[[], str], *, cure: str = FETCH) -> MachineCheck:
+    """Return the check of a server that is fetched once a scenario needs it. `see` raises if it is not there, or cannot
+    run here."""
+    return MachineCheck(
+        f"{name} server", f"{wanted}, fetched when a scenario first asks for it", see, cure, optional=True
+    )
 
 
 @runtime_checkable
@@ -243,21 +245,21 @@ class NeedsOfMachine(Protocol):
     """It needs something of this machine before it can run as child processes."""
 
     @property
-    def looks(self) -> Sequence[Look]:
-        """What `onceproof doctor` looks at."""
+    def machine_checks(self) -> Sequence[MachineCheck]:
+        """What `onceproof doctor` checks."""
 
 
-def remembered(look: Callable[[], Offsets | None]) -> Callable[[], Offsets]:
-    """`look`, or what it gave last while it gives None: no process could be asked just now."""
+def remembered(read: Callable[[], Offsets | None]) -> Callable[[], Offsets]:
+    """Return a function that returns what `read` does, or its last value while it returns None."""
     last: Offsets = {}
 
-    def told() -> Offsets:
+    def newest() -> Offsets:
         nonlocal last
-        found = look()
+        found = read()
         last = last if found is None else found
         return last
 
-    return told
+    return newest
 
 
 @dataclass(frozen=True)
@@ -283,16 +285,16 @@ class KeepsGroups(Protocol):
     """A pipeline may commit its offsets to it, as a consumer group."""
 
     def group(self, own: Resources) -> Followed:
-        """The group that the run was given. Raises StackError."""
+        """Return the group that the run was given. Raises StackError."""
 
 
 @runtime_checkable
 class KeepsCheckpoints(Protocol):
-    """A pipeline's checkpoint can lie in it. A part that is asked for it (`{"checkpoint": True}`) gives the bare
+    """It can keep a pipeline's checkpoint. A part whose request has it (`{"checkpoint": True}`) gives the bare
     placeholder `{checkpoint}`, as the address of a folder that is not there yet."""
 
     def checkpoints(self, own: Resources) -> RemoteFolder:
-        """That folder. Raises StackError."""
+        """Return that folder. Raises StackError."""
 
 
 @runtime_checkable
@@ -310,7 +312,7 @@ class ShowsCommits(Protocol):
     part that is asked for it (`{"proxy": True}`) is reached through a proxy."""
 
     def commits(self, own: Resources) -> Commits | None:
-        """What sees them; None for a part that was not asked for it."""
+        """Return what sees them; None for a part that was not asked for it."""
 
 
 @runtime_checkable
@@ -326,30 +328,40 @@ COMPONENTS: Registry[Component] = Registry("component", "harness.components", Co
 
 
 def component(label: str) -> Component:
-    """The component of a label. Raises UsageError if there is none."""
+    """Return the component of a label. Raises UsageError if there is none."""
     return COMPONENTS[component_of(label)]
 
 
 def needs(kind: object) -> tuple[str, ...]:
-    """The components that a trigger or a fault needs."""
+    """Return the components that a trigger or a fault needs."""
     # A night's plans ask a million times, and Python 3.11 takes 30 us to compare an object with a protocol.
     found: tuple[str, ...] = getattr(kind, "components", ())
     return found
 
 
 def able(label: str, ability: type[Any], words: str) -> Any:
-    """The component of a label, which has to have an ability. Raises UsageError: it `words`."""
+    """Return the component of a label, which has to have an ability. Raises UsageError: it `words`."""
     found = component(label)
     if not isinstance(found, ability):
         raise UsageError(f"asked for {label}; {component_of(label)} {words}")
     return found
 
 
+def pip_install(extra: str) -> str:
+    """Return the command that installs an extra of Onceproof. pip takes the Onceproof that is installed, also one that
+    was installed from a path."""
+    return f"pip install 'onceproof[{extra}]'"
+
+
+def no_package(request: str, package: str | None, extra: str) -> str:
+    """Return the text of an error: what was asked for needs a Python package that is not installed."""
+    return f"asked for {request}; there is no Python package {package}; {pip_install(extra)}"
+
+
 def installed(component: str, package: str, *, extra: str = "") -> str:
-    """The version of the Python package that a component's server or tables are read with; `extra` is ours that brings
-    it, where it has another name than the component. Raises StackError where the package is not there. Whether its
-    version fits is not asked: nothing that onceproof needs compares versions."""
+    """Return the version of the Python package that a component's server or tables are read with; `extra` is ours that
+    brings it, where it has another name than the component. Raises StackError where the package is not there. Whether
+    its version fits is not asked: nothing that onceproof needs compares versions."""
     if importlib.util.find_spec(package) is None:
-        cure = f"pip install 'onceproof[{extra or component}]'"
-        raise StackError(f"asked for {component}; there is no Python package {package}; {cure}")
+        raise StackError(no_package(component, package, extra or component))
     return importlib.metadata.version(package)

@@ -100,7 +100,7 @@ class Reached:
     """The place of the sink whose writer is held."""
 
     def with_sink(self, listing: Listing) -> Listing:
-        """A listing, and whether the sink's commit that was met is being written right now."""
+        """Return a listing, and whether the sink's commit that was met is being written right now."""
         if self.commit is None or self.batch is None:
             return listing
         return {**listing, COMMITTING: (self.batch,) if self.commit.pending() else ()}
@@ -120,16 +120,17 @@ class Drivers(Protocol):
         """The number of the last attempt that the schedule ended; 0 before the first."""
 
     def processes(self, victim: Victim = Victim.TREE) -> Sequence[Process]:
-        """What dies of the present attempt when `victim` does; empty without one."""
+        """Return what dies of the present attempt when `victim` does; empty without one."""
 
     def leftovers(self) -> Sequence[Process]:
-        """Living processes of the run that are of an attempt before the present one."""
+        """Return living processes of the run that are of an attempt before the present one."""
 
     def expect_death(self, number: int, left: list[Process]) -> None:
         """Attempt `number` is about to be ended by the schedule; `left` are those of its processes that live on."""
 
     def ending(self, number: int, *, within_s: float) -> int | None:
-        """The exit status of attempt `number`, negative for a signal; None if it has not ended within that time."""
+        """Return the exit status of attempt `number`, negative for a signal; None if it has not ended within that
+        time."""
 
     def ended(self, number: int) -> bool:
         """Return whether that attempt is known to be dead."""
@@ -158,12 +159,12 @@ class Checkpoints(Protocol):
         is given returns it once it is held."""
 
     def listing(self, folder: Path | None = None) -> Listing:
-        """Batches that it lists right now, straight from the disk, or from the server that keeps it; by default those
-        of the attempt's first query. Raises StackError."""
+        """Return batches that it lists right now, straight from the disk, or from the server that keeps it; by default
+        those of the attempt's first query. Raises StackError."""
 
     def settled(self, folder: Path | None = None) -> Listing:
-        """The same of one whose writer is stopped or dead, once nothing that it has asked a server for is on its way
-        any more."""
+        """Return the same of one whose writer is stopped or dead, once nothing that it has asked a server for is on its
+        way any more."""
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
         """Return whether it is a batch without a record of the source."""
@@ -172,31 +173,31 @@ class Checkpoints(Protocol):
         """Return whether the agent in Spark reports the checkpoint's operations; else its folder is watched."""
 
     def current(self) -> Sequence[Checkpoint]:
-        """The checkpoints that count: those of the newest attempt with any."""
+        """Return the checkpoints that count: those of the newest attempt with any."""
 
     def all(self) -> Sequence[Checkpoint]:
-        """Every checkpoint of a query that reads the source, in the order in which they were first seen."""
+        """Return every checkpoint of a query that reads the source, in the order in which they were first seen."""
 
     def folder(self) -> Path | None:
-        """The checkpoint of the newest attempt's first query."""
+        """Return the checkpoint of the newest attempt's first query."""
 
     def folders(self, query: str | None) -> list[Path]:
-        """The checkpoints that count; or that of the query whose folder is called so."""
+        """Return the checkpoints that count; or that of the query whose folder is called so."""
 
     def name(self, folder: Path) -> str:
-        """How a checkpoint is called in what is kept."""
+        """Return how a checkpoint is called in what is kept."""
 
     def names(self) -> list[str]:
-        """What the folders of all checkpoints are called."""
+        """Return what the folders of all checkpoints are called."""
 
     def states(self) -> Sequence[QueryState]:
-        """Where each query stands right now. Raises StackError."""
+        """Return where each query stands right now. Raises StackError."""
 
     def newest_batch(self) -> int:
-        """The highest batch planned so far; -1 before the first."""
+        """Return the highest batch planned so far; -1 before the first."""
 
     def unchanged_s(self) -> float:
-        """Seconds since the last event of any query."""
+        """Return seconds since the last event of any query."""
 
 
 class SinkCommits(Protocol):
@@ -218,13 +219,13 @@ class RowBreakpoint(Protocol):
     """Counts the rows that a sink is handed, and holds their writer: such as the sink `postgres` does."""
 
     def rows(self) -> int:
-        """How many rows the sink has been handed so far, committed or not."""
+        """Return how many rows the sink has been handed so far, committed or not."""
 
     def block_after(self, rows: int) -> None:
         """Hold the writer of the row after so many."""
 
     def blocked(self) -> BlockedWriter | None:
-        """The writer that is held now, if any."""
+        """Return the writer that is held now, if any."""
 
     def release(self) -> None:
         """Hold nothing from now on, and let waiting writers go on."""
@@ -236,7 +237,7 @@ class RowBreakpoint(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class CountedSink:
     """A sink whose rows are counted. `place` is its place in the scenario; `name` what a trigger calls it; `feeds` the
-    folder name of the checkpoint of the query that feeds it, None if that cannot be told."""
+    folder name of the checkpoint of the query that feeds it, None if that is not known."""
 
     place: int
     name: str
@@ -263,7 +264,7 @@ class Snapshots(Protocol):
         """The attempt is dead: take the second snapshot before the next one works."""
 
     def before(self, place: int, folder: Path | None, batch: int | None) -> int | None:
-        """How many rows the sink at `place` had been handed when the batch began."""
+        """Return how many rows the sink at `place` had been handed when the batch began."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,7 +297,7 @@ class RunContext:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def checkpoint_of(self, reached: Reached) -> Path | None:
-        """The checkpoint whose batch it was; None where several queries may have worked on it."""
+        """Return the checkpoint whose batch it was; None where several queries may have worked on it."""
         current = self.observer.current()
         return reached.folder or (current[0].folder if len(current) == 1 else None)
 

@@ -1,7 +1,7 @@
 """What the driver executed, as a pure fold of the history: one row for each query, attempt and batch.
 
 A pipeline with a checkpoint has Spark's batches. One that manages its own offsets, or has a consumer group do so, has
-a row for each stretch between two saved positions; its batches are counted in the order of the saves.
+a row for each offset range between two saved positions; its batches are counted in the order of the saves.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def executions(history: Iterable[Line]) -> list[Execution]:
 
 
 def _ends(lines: Sequence[Line]) -> dict[int, float]:
-    """By attempt, when it ended: as it was seen, or when the next one began."""
+    """Return by attempt, when it ended: as it was seen, or when the next one began."""
     ends = {line.event.attempt: line.at_s for line in lines if isinstance(line.event, AttemptEnded)}
     started = [(line.event.attempt, line.at_s) for line in lines if isinstance(line.event, AttemptStarted)]
     for (attempt, _), (_, next_s) in pairwise(started):
@@ -108,7 +108,7 @@ def _of_checkpoints(lines: Sequence[Line]) -> Iterator[Execution]:
 
 
 def _starts(query: str, lines: Sequence[Line]) -> dict[int, tuple[float, ...]]:
-    """By attempt, when it started a query."""
+    """Return by attempt, when it started a query."""
     found: dict[int, tuple[float, ...]] = {}
     for line in lines:
         if isinstance(line.event, QueryStarted) and line.event.query == query:
@@ -117,7 +117,8 @@ def _starts(query: str, lines: Sequence[Line]) -> dict[int, tuple[float, ...]]:
 
 
 def _lives(query: str, lines: Sequence[Line]) -> Iterator[list[Line]]:
-    """The events of a query, apart for each time that its checkpoint was begun: numbers of batches begin again."""
+    """Yield the events of a query, apart for each time that its checkpoint was begun: numbers of batches begin
+    again."""
     life: list[Line] = []
     planned = False
     for line in lines:
@@ -133,7 +134,7 @@ def _lives(query: str, lines: Sequence[Line]) -> Iterator[list[Line]]:
 
 
 def _place(line: Line) -> tuple[str, int, int] | None:
-    """The query, attempt and batch that an event is of; None if it is of none."""
+    """Return the query, attempt and batch that an event is of; None if it is of none."""
     event = line.event
     if isinstance(event, SourceBegun):
         return None
@@ -170,7 +171,7 @@ def _only_kept(event: object) -> bool:
 
 
 def _committed_unseen(found: list[Execution]) -> Iterator[Execution]:
-    """The same. A driver may be killed after `commits/N` was there and before anything reported it: then the next
+    """Yield the same. A driver may be killed after `commits/N` was there and before anything reported it: then the next
     attempt of the query goes on behind batch N."""
     first: dict[int, int] = {}
     for each in found:
@@ -184,7 +185,8 @@ def _committed_unseen(found: list[Execution]) -> Iterator[Execution]:
 
 
 def _tasks(lines: Sequence[Line]) -> dict[tuple[int, int], tuple[Task, ...]]:
-    """By attempt and batch, its tasks in the order in which they began. Start and end may arrive in any order."""
+    """Return by attempt and batch, its tasks in the order in which they began. Start and end may arrive in any
+    order."""
     found: dict[tuple[int, int], dict[tuple[int, ...], Task]] = {}
     for line in lines:
         event = line.event
@@ -207,7 +209,7 @@ def _tasks(lines: Sequence[Line]) -> dict[tuple[int, int], tuple[Task, ...]]:
 
 
 def _of_saved_offsets(lines: Sequence[Line]) -> Iterator[Execution]:
-    """The first position of an attempt says where it goes on from; each later one ends a stretch."""
+    """Yield a batch for each offset range between two saved positions; an attempt's first position begins its first."""
     at: dict[int, tuple[float, Mapping[int, int]]] = {}
     number = 0
     for line in lines:

@@ -27,7 +27,7 @@ BATCH = "streaming.sql.batchId"
 HOLD_S = 600.0
 """Long enough for the slowest machine: who went on would be struck behind the place that it named."""
 SEEN, SEEN_IN_TASK = "seen.", "seen-in-task."
-_told = set[str]()
+_reached = set[str]()
 
 
 def reach(name: str, *, batch: int | None = None) -> None:
@@ -35,8 +35,8 @@ def reach(name: str, *, batch: int | None = None) -> None:
     folder = os.environ.get(FOLDER)
     if not folder:
         return
-    if name not in _told:
-        _told.add(name)
+    if name not in _reached:
+        _reached.add(name)
         with suppress(OSError):
             Path(folder).mkdir(exist_ok=True)
             Path(folder, f"{SEEN}{name}").touch()

@@ -76,13 +76,14 @@ class AttemptStarted(Event):
 @dataclass(frozen=True, kw_only=True)
 class AttemptEnded(Event):
     """The driver has ended with `status`, negative for a signal. `scheduled`: a fault ended it. `names` are the cluster
-    manager's (`application`, `container`)."""
+    manager's (`application`, `container`), `error` is what the program ended with, as its log says it."""
 
     what = "attempt-ended"
     attempt: int
     status: int
     scheduled: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +289,8 @@ class SinkRead(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SinkNotRead(Event):
-    """The reading of the sinks before the attempt after a fault was dropped, also one that was told before."""
+    """The reading of the sinks before the attempt after a fault was dropped, also one that is in the history
+    already."""
 
     what = "sink-not-read"
     by = By.SINK
@@ -303,6 +305,16 @@ class SinkMissing(Event):
     what = "sink-missing"
     sink: str
     why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackagesNamed(Event):
+    """Spark fetches `packages` at each start of the driver (`spark.jars.packages`). `seconds` is what it took, once the
+    first start is over."""
+
+    what = "packages-named"
+    packages: str
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,7 +389,8 @@ EVENTS: Mapping[str, type[Event]] = {
         Phase, Sent, AttemptStarted, AttemptEnded, AttemptDiagnosed, RestartsEnded, SourceBegun, BlockReceived,
         BatchPlanned, BatchCheckpointed, SinkCommitted, BatchCommitted, OffsetsSaved, CheckpointOp, QueryStarted,
         QueryEnded, TaskStarted, TaskEnded, ExecutorAdded, ExecutorRemoved, FaultInjected, FaultMissed, SinkRead,
-        SinkNotRead, SinkMissing, SystemChanged, ShuffleCrowded, BaselineRun, ProgressRead, Waited, NotEnded, Judged,
+        SinkNotRead, SinkMissing, PackagesNamed, SystemChanged, ShuffleCrowded, BaselineRun, ProgressRead, Waited,
+        NotEnded, Judged,
     )
 }  # fmt: skip
 """Every event, by its name in the file."""
@@ -441,10 +454,10 @@ def text(line: Line) -> str:
     """Return a line as it is written, without its end. A field with its default is left out."""
     event = line.event
     head = {"n": line.n, "at_s": line.at_s, "by": event.by, "what": event.what}
-    return json.dumps(head | {name: _plain(value) for name, value in said(event).items()}, default=str)
+    return json.dumps(head | {name: _plain(value) for name, value in changed(event).items()}, default=str)
 
 
-def said(event: Event) -> dict[str, Any]:
+def changed(event: Event) -> dict[str, Any]:
     """Return the fields of an event that differ from their defaults."""
     out = {}
     for each in fields(event):
@@ -457,7 +470,7 @@ def said(event: Event) -> dict[str, Any]:
 def flat(event: Event) -> dict[str, Any]:
     """Return the same as JSON-ready values, those of a nested noun beside the others."""
     out: dict[str, Any] = {}
-    for name, value in said(event).items():
+    for name, value in changed(event).items():
         plain = _plain(value)
         out |= plain if isinstance(plain, dict) and is_dataclass(value) else {name: plain}
     return out
@@ -506,8 +519,8 @@ def _checked(written: str, where: str) -> Line:
 
 def progressed(lines: Sequence[Line]) -> Progressed | None:
     """Return how far the pipeline was at the end; None of a run that was ended before its sinks were read."""
-    said = (line.event.progressed for line in reversed(lines) if isinstance(line.event, ProgressRead))
-    return next(said, None)
+    found = (line.event.progressed for line in reversed(lines) if isinstance(line.event, ProgressRead))
+    return next(found, None)
 
 
 def readings(lines: Iterable[Line]) -> dict[tuple[int, str], Snapshot]:

@@ -25,9 +25,9 @@ from harness.errors import HarnessError, UsageError
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What a reader is told of a kind: its name as a scenario file writes it, what it does in one line, one use of it
-    as a line of a scenario file, and the model of its part of the file, `harness.fields.shape.Shape`. Of a trigger that
-    is the type of its value, and `beside` the model of the keys that it has beside it."""
+    """The description of a kind: its name in a scenario file, what it does in one line, one use of it as a line of a
+    scenario file, and the model of its part of the file, `harness.fields.shape.Shape`. For a trigger `options` is the
+    type of its value, and `beside` the model of the keys beside the value."""
 
     name: str
     summary: str
@@ -35,9 +35,9 @@ class About:
     options: Any
     beside: Any = None
 
-    def said(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of a noun: what goes without saying left out, a word of an enum as the plain text that it is.
-        Raises UsageError for one that the kind does not take."""
+    def normalised(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a noun without those that have their default, each member of an enum as plain text.
+        Raises UsageError for an option that the kind does not take."""
         fields = self.options.model_fields
         if unknown := options.keys() - fields.keys():
             takes = ", ".join(fields) or "nothing"
@@ -95,13 +95,14 @@ class Registry(Generic[K]):
             raise UsageError(f"asked to register a {self.noun} of {origin}; {wrong}. See docs/extending.md")
         name = kind.about.name
         if name in self._known and self._known[name] is not kind:
-            asked = f"asked to register the {self.noun} {name!r} of {origin}"
-            raise UsageError(f"{asked}; {self._origin[name]} has registered one of that name. Give it another name")
+            request = f"asked to register the {self.noun} {name!r} of {origin}"
+            raise UsageError(f"{request}; {self._origin[name]} has registered one of that name. Give it another name")
         self._known = dict(sorted({**self._known, name: kind}.items()))
         self._origin[name] = origin
 
     def all(self) -> Mapping[str, K]:
-        """Every kind by its name, in order of name. Raises HarnessError for a package whose kind cannot be loaded."""
+        """Return every kind by its name, in order of name. Raises HarnessError for a package whose kind cannot be
+        loaded."""
         with self._lock:
             if not self._found:
                 # At once: a package that is loaded here may register a kind itself.
@@ -118,20 +119,26 @@ class Registry(Generic[K]):
         return iter(self.all().values())
 
     def __getitem__(self, name: str) -> K:
-        """The kind of that name. Raises UsageError if there is none: its package may not be installed here."""
+        """Return the kind of that name. Raises UsageError if there is none: its package may not be installed here."""
         if name not in self.all():
             known = ", ".join(self.all())
             raise UsageError(f"asked for the {self.noun} {name!r}; there are {known}. Install the package that has it")
         return self._known[name]
 
+    def origin(self, name: str) -> str:
+        """Return the module of ours that has the kind of that name, or the package that brought it. Raises UsageError
+        as `self[name]` does."""
+        self[name]
+        return self._origin[name]
+
     def _ours(self) -> None:
         beside = [f"{component}.{self.noun}" for component in _modules(COMPONENTS)]
         for name in (*_modules(self.package), *beside):
             if _names_kind(name):
-                self._add(importlib.import_module(name).KIND)
+                self._add(importlib.import_module(name).KIND, name)
             elif name in beside and _is_package(name):
                 for each in filter(_names_kind, _modules(name)):
-                    self._add(importlib.import_module(each).KIND)
+                    self._add(importlib.import_module(each).KIND, each)
 
     def _of_others(self) -> None:
         group = f"onceproof.{self.package.rpartition('.')[2]}"
@@ -140,13 +147,13 @@ class Registry(Generic[K]):
             try:
                 kind = point.load()
             except Exception as failure:
-                asked = f"asked {origin} for the {self.noun} {point.name!r}, its entry point in {group}"
-                raise HarnessError(f"{asked}; saw {failure!r}. Mend or remove that package") from failure
+                request = f"asked {origin} for the {self.noun} {point.name!r}, its entry point in {group}"
+                raise HarnessError(f"{request}; saw {failure!r}. Mend or remove that package") from failure
             self._add(kind, origin)
 
 
 def misshapen(kind: object, protocol: Any) -> str:
-    """What keeps an object from being a kind; empty if nothing does."""
+    """Return what keeps an object from being a kind; empty if nothing does."""
     if isinstance(kind, type):
         return f"saw the class {kind.__name__}, not an object of it: {kind.__name__}()"
     about = getattr(kind, "about", None)
@@ -173,6 +180,6 @@ def _is_package(module: str) -> bool:
 
 
 def _modules(package: str) -> list[str]:
-    """The modules and packages in a package of ours, in order of name."""
+    """Return the modules and packages in a package of ours, in order of name."""
     path = importlib.import_module(package).__path__
     return [module.name for module in pkgutil.iter_modules(path, f"{package}.")]

@@ -83,7 +83,7 @@ def file_batch(name: str) -> int | None:
 
 
 def checkpoint(path: Path) -> Path | None:
-    """Return the checkpoint that a file of that path is of; None if it cannot be told."""
+    """Return the checkpoint that a file of that path is of; None if that is not known."""
     for each in reversed([path, *path.parents]):
         if each.name in LOGS and each.parent != each:
             return each.parent

@@ -26,7 +26,7 @@ class Resources:
     processes may be elsewhere.
 
     `placeholders` go by the words after the label (`dsn` for `{postgres.dsn}`), `bare` are those that also stand
-    without it (`{topic}`). `environment` is what the pipeline's process gets on top of its own, `conf` what Spark does:
+    without it (`{topic}`). `environment` is added to that of the pipeline's process, `conf` to Spark's settings:
     no secret is in it. `secret_conf` are the settings that have one: they reach Spark by a file, and only drivers that
     are processes of this machine. `secrets` are the values to redact wherever text leaves the run. `shared` says that
     the server has other users."""
@@ -42,7 +42,7 @@ class Resources:
     shared: bool = False
 
     def filled(self) -> dict[str, str]:
-        """Its placeholders by their whole names."""
+        """Return its placeholders by their whole names."""
         whole = {f"{self.label}.{name}": value for name, value in self.placeholders.items()}
         return whole | {name: self.placeholders[name] for name in self.bare}
 
@@ -67,7 +67,7 @@ class RunResources:
         return part(self.parts, label)
 
     def placeholders(self) -> dict[str, str]:
-        """What `{name}` in a pipeline's arguments, environment, conf and a scenario's setup stands for."""
+        """Return what `{name}` in a pipeline's arguments, environment, conf and a scenario's setup stands for."""
         own = {
             "checkpoint": str(self.checkpoint),
             "folder": str(self.folder),
@@ -102,13 +102,13 @@ class RunResources:
 
 def _first(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
     out: dict[str, str] = {}
-    for said in each:
-        out = {**said, **out}
+    for one in each:
+        out = {**one, **out}
     return out
 
 
 def part(parts: Mapping[str, Resources], label: str) -> Resources:
-    """The part of that label. Raises NotGiven if there is none."""
+    """Return the part of that label. Raises NotGiven if there is none."""
     if label not in parts:
         raise NotGiven(f"asked for {label}; the run was given {', '.join(parts) or 'nothing'}")
     return parts[label]
@@ -125,18 +125,18 @@ def name_of(label: str) -> str:
 
 
 def labelled(component: str, name: str) -> str:
-    """The label of a component's part; `name` is empty for the plain one."""
+    """Return the label of a component's part; `name` is empty for the plain one."""
     return f"{component}.{name}" if name else component
 
 
 def by_component(parts: Parts) -> dict[str, dict[str, Mapping[str, Any]]]:
-    """What is asked, by component and by the name of its part."""
+    """Return what each part has to provide, by component and by the name of its part."""
     out: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for label, asked in parts.items():
-        out.setdefault(component_of(label), {})[name_of(label)] = asked
+    for label, request in parts.items():
+        out.setdefault(component_of(label), {})[name_of(label)] = request
     return out
 
 
 def components(labels: Iterable[str]) -> list[str]:
-    """The components that the labels name, each once."""
+    """Return the components that the labels name, each once."""
     return list(dict.fromkeys(map(component_of, labels)))

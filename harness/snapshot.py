@@ -52,7 +52,7 @@ class Snapshot:
     transactions that have written into it (`""` stands for writes into the run's schema beside the sinks, `offsets` for
     those into what the progress query reads). `handed` has by the place of a sink whose rows are counted how many it
     had been handed, and how many when the batch began, None if that is not known. `alive` names the run's processes
-    that the process table still showed, None if it could not be read. `error` says what could not be looked at; empty
+    that the process table still showed, None if it could not be read. `error` says what could not be read; empty
     if all could. `left` is `writing` again, of those that were still there when all had been read; None if there was no
     reading. `late_log`: a JVM of the driver had the thread by which Spark logs offsets beside the batches; None if that
     could not be read."""

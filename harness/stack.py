@@ -1,7 +1,7 @@
-"""What every stack can do: come up, give each run resources of its own, start drivers with them, go down.
+"""What every stack can do: come up, give each run its own resources, start drivers with them, go down.
 
 One stack serves many runs. A run is isolated by its `RunResources`: a part of each component that it needs, such as a
-topic and a schema, a folder and a checkpoint of its own.
+topic and a schema, its own folder and its own checkpoint.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class Process(Protocol):
         """Signal it; False if it is gone. Raises HarnessError for what is of no run."""
 
     def alive(self) -> bool:
-        """False once it is gone."""
+        """Return False once it is gone."""
 
     def stopped(self) -> bool:
-        """True while it is stopped (SIGSTOP) or paused."""
+        """Return True while it is stopped (SIGSTOP) or paused."""
 
     def family(self) -> Sequence[Process]:
         """It and everything under it; empty once it is gone."""
@@ -74,7 +74,7 @@ class Process(Protocol):
 
 @runtime_checkable
 class Host(Process, Protocol):
-    """A process with a network of its own: a container."""
+    """A process with its own network: a container."""
 
     def cut(self) -> bool:
         """Take it off the network that it shares with the others; False if it is gone."""
@@ -101,36 +101,36 @@ class Driver(Protocol):
         """Exit status, negative for a signal; None while it lives."""
 
     def processes(self, victim: Victim = Victim.TREE) -> Sequence[Process]:
-        """What dies of it when `victim` does, in the order to kill it in: JVMs before the Python program, since only a
-        JVM commits batches. Empty once it is gone."""
+        """Return what dies of it when `victim` does, in the order to kill it in: JVMs before the Python program, since
+        only a JVM commits batches. Empty once it is gone."""
 
 
 @runtime_checkable
 class TakesArchives(Protocol):
     """An ability of a stack: its JVMs start faster with class archives. `training` is the module that makes those, by
-    `before(say)` the stack is up, and `after(stack, say)`."""
+    `before(notify)` the stack is up, and `after(stack, notify)`."""
 
     training: str
 
 
 @runtime_checkable
-class RunsLines(Protocol):
+class RunsSparkVersions(Protocol):
     """An ability of a stack: drivers on other Spark versions than the installed one (`Pipeline.spark`)."""
 
     @property
-    def lines(self) -> Mapping[str, Mapping[str, Any]]:
-        """By name, what is to be told in run.json of each that is up."""
+    def spark_versions(self) -> Mapping[str, Mapping[str, Any]]:
+        """What run.json records of each version that is up, by name."""
 
-    def need(self, lines: Collection[str]) -> None:
-        """Start the Spark of those lines that are not up yet. Raises StackError."""
+    def need(self, versions: Collection[str]) -> None:
+        """Start those Spark versions that are not up yet. Raises StackError."""
 
 
 @runtime_checkable
 class HasNames(Protocol):
-    """A driver that a cluster manager knows by names of its own."""
+    """A driver that has names in a cluster manager."""
 
     def names(self) -> Mapping[str, str]:
-        """Those names, for the history: `application`, `container`."""
+        """Return those names, for the history: `application`, `container`."""
 
 
 @runtime_checkable
@@ -138,8 +138,8 @@ class HasDiagnostics(Protocol):
     """A driver of whose end a cluster manager says more than a status."""
 
     def diagnostics(self) -> str:
-        """Its words, short and without secrets; empty where it has said nothing, or does not answer. They are for
-        people: nothing is concluded from them."""
+        """Return its words, short and without secrets; empty where it has said nothing, or does not answer. They are
+        for people: nothing is concluded from them."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +152,12 @@ class NoMore:
 
 @runtime_checkable
 class RestartsDrivers(Protocol):
-    """An ability of a stack: its cluster manager starts the driver again, by a policy of its own. Attempts are watched
-    there, and `launch` is called for the first one only."""
+    """An ability of a stack: its cluster manager starts the driver again, by its own policy. The stack watches the
+    attempts there, and `launch` is called for the first one only."""
 
     def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | NoMore | None:
-        """The attempt that the cluster manager has started after a dead one; None while it may still come; that it will
-        not."""
+        """Return the attempt that the cluster manager has started after a dead one; None while it may still come; that
+        it will not."""
 
     def holding(self, own: RunResources) -> AbstractContextManager[None]:
         """No attempt is started while this is held."""
@@ -203,21 +203,22 @@ class Stack(Protocol):
         """Start one attempt of the driver. Its placeholders are already filled in."""
 
     def changes(self, own: RunResources, pipeline: Pipeline) -> Sequence[Change]:
-        """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
+        """Return what Spark is given besides the pipeline's own settings and variables, for run.json. It holds no
+        secret."""
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> Sequence[Process]:
-        """The executor processes of this run's applications, oldest first; those of one attempt only where it is
+        """Return the executor processes of this run's applications, oldest first; those of one attempt only where it is
         given."""
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> Sequence[Process]:
-        """Every living process of this run's pipeline, also one whose driver is dead; those of one attempt only where
-        it is given."""
+        """Return every living process of this run's pipeline, also one whose driver is dead; those of one attempt only
+        where it is given."""
 
     def health(self) -> None:
         """Raise StackError, naming the part and its log's last lines, if a part died that no fault struck."""
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
-        """Versions and settings, its own and those of the components, for run.json."""
+        """Return versions and settings, its own and those of the components, for run.json."""
 
     def down(self) -> None:
         """End everything that this stack started. Safe to call twice."""

@@ -18,9 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from hypothesis import HealthCheck, note, settings
-from hypothesis import strategies as st
-
+from harness.component import no_package
 from harness.errors import UsageError
 from harness.load import dump, load
 from harness.nightly.draw import given, scheduled, targets
@@ -29,6 +27,12 @@ from harness.scenario import Scenario
 from harness.stack import Means
 from harness.stacks import DEFAULT
 from harness.stacks.registry import STACKS
+
+try:
+    from hypothesis import HealthCheck, note, settings
+    from hypothesis import strategies as st
+except ModuleNotFoundError as missing:
+    raise UsageError(no_package("harness.strategies", missing.name, "hypothesis")) from None
 
 EXAMPLES = 10
 REAL = settings(
@@ -47,7 +51,7 @@ def schedules(file: Path | str, *, stack: str = DEFAULT) -> st.SearchStrategy[Sc
     """Return a strategy for the scenario in `file` with a schedule of one to three steps: crash points and faults that
     its pipeline admits on that stack. Raises UsageError where there are none, ScenarioError for mistakes."""
     target, means = _target(file, stack)
-    return _random().map(lambda random: _told(scheduled(random, target, target.base, means)))
+    return _random().map(lambda random: _noted(scheduled(random, target, target.base, means)))
 
 
 def inputs(file: Path | str) -> st.SearchStrategy[Scenario]:
@@ -58,17 +62,17 @@ def inputs(file: Path | str) -> st.SearchStrategy[Scenario]:
         raise UsageError(
             f"asked for inputs of {file}; it has no schedule, so that nothing would be tested. Take scenarios()"
         )
-    return _random().map(lambda random: _told(_sent(random, scenario)))
+    return _random().map(lambda random: _noted(_sent(random, scenario)))
 
 
 def scenarios(file: Path | str, *, stack: str = DEFAULT) -> st.SearchStrategy[Scenario]:
     """Return a strategy that draws both, input and schedule. Raises as `schedules`."""
     target, means = _target(file, stack)
-    return _random().map(lambda random: _told(scheduled(random, target, _sent(random, target.base), means)))
+    return _random().map(lambda random: _noted(scheduled(random, target, _sent(random, target.base), means)))
 
 
 def _random() -> st.SearchStrategy[Random]:
-    """Choices of which Hypothesis knows each, so that it can shrink them."""
+    """Return choices of which Hypothesis knows each, so that it can shrink them."""
     return st.randoms(use_true_random=False)
 
 
@@ -84,8 +88,8 @@ def _sent(random: Random, scenario: Scenario) -> Scenario:
     return replace(scenario, input=given(random, scenario))
 
 
-def _told(scenario: Scenario) -> Scenario:
-    """Return it once Hypothesis has been told: it prints this of the smallest example that fails."""
+def _noted(scenario: Scenario) -> Scenario:
+    """Note the scenario for Hypothesis, which prints it for the smallest example that fails, and return it."""
     plain = replace(scenario, crash_points=(), verdict=replace(scenario.verdict, at={}))
     note(dump(plain))
     return plain

@@ -24,18 +24,17 @@ _HERE = threading.local()
 
 def until(
     what: str,
-    look: Callable[[], Seen],
+    condition: Callable[[], Seen],
     *,
     within_s: float,
     every_s: float = 0.05,
     stop: threading.Event | None = None,
     hint: str = "",
 ) -> Seen:
-    """Call `look` until it returns something true, and return that.
+    """Call `condition` until it returns something true, and return that.
 
-    `look` may say why it is not there yet by returning a falsy value or raising nothing; use `Waiting` to
-    leave words. Raises `WaitError` after `within_s` seconds, naming `what` and what was last seen.
-    `stop` ends the wait early (also with `WaitError`)."""
+    `condition` may return a falsy `Waiting` with words that say why it is not true yet. Raises `WaitError` after
+    `within_s` seconds, naming `what` and what was last seen. `stop` ends the wait early (also with `WaitError`)."""
 
     def given_up(state: RetryCallState) -> Seen:
         seen = state.outcome.result() if state.outcome is not None else None
@@ -48,9 +47,9 @@ def until(
         if pause.wait(seconds):
             raise WaitError(f"stopped while waiting for {what}")
 
-    def looked() -> Seen:
+    def checked() -> Seen:
         _end()
-        return look()
+        return condition()
 
     retrying = Retrying(
         retry=retry_if_result(lambda seen: not seen),
@@ -60,14 +59,14 @@ def until(
         retry_error_callback=given_up,
     )
     with _counted(what):
-        return retrying(looked)
+        return retrying(checked)
 
 
 @contextmanager
 def ended_by(failure: Callable[[], BaseException | None]) -> Iterator[None]:
-    """In this thread, each wait raises what `failure` gives, once it gives something: as a signal would end it in the
-    main thread."""
-    before, _HERE.failure = _asked(), failure
+    """In this thread, let each wait raise what `failure` returns, once it returns an exception: as a signal would end
+    it in the main thread."""
+    before, _HERE.failure = _failure(), failure
     try:
         yield
     finally:
@@ -80,9 +79,9 @@ def undisturbed() -> AbstractContextManager[None]:
 
 
 def pause(seconds: float) -> None:
-    """Rest between two looks of a loop that has a deadline of its own. Raises what ends the waits of this thread."""
+    """Rest between two checks of a loop that has its own deadline. Raises what ends the waits of this thread."""
     _end()
-    with _counted("the next look"):
+    with _counted("the next check"):
         threading.Event().wait(seconds)
 
 
@@ -112,13 +111,13 @@ def _counted(what: str) -> Iterator[None]:
         waited[name] = waited.get(name, 0.0) + monotonic() - began_s
 
 
-def _asked() -> Callable[[], BaseException | None]:
-    ask: Callable[[], BaseException | None] = getattr(_HERE, "failure", lambda: None)
-    return ask
+def _failure() -> Callable[[], BaseException | None]:
+    failure: Callable[[], BaseException | None] = getattr(_HERE, "failure", lambda: None)
+    return failure
 
 
 def _end() -> None:
-    if failure := _asked()():
+    if failure := _failure()():
         raise failure
 
 
@@ -162,9 +161,9 @@ class Deadline:
         self._end = monotonic() + seconds
 
     def left_s(self) -> float:
-        """Seconds left, never below zero."""
+        """Return seconds left, never below zero."""
         return max(0.0, self._end - monotonic())
 
     def over(self) -> bool:
-        """True once the time is up."""
+        """Return True once the time is up."""
         return monotonic() >= self._end

@@ -14,7 +14,7 @@ import pytest
 import harness.judge.sinks
 import harness.judge.windows
 from harness.checkers.cells import Row
-from harness.checkers.offset_ranges import Cut, Spans
+from harness.checkers.offset_ranges import Cut, OffsetRanges
 from harness.ledger import WHOLE, Ledger, Shape, Source, Table
 
 Answer = TypeVar("Answer")
@@ -75,7 +75,7 @@ class AskedOnce(Ledger):
     def batches(self) -> tuple[int, ...]:
         return self._once("batches", super().batches)
 
-    def ranges(self) -> list[tuple[int, Spans]]:
+    def ranges(self) -> list[tuple[int, OffsetRanges]]:
         return [*self._once("ranges", super().ranges)]
 
     def columns(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical
-from harness.checkers.offset_ranges import Cut, Span
+from harness.checkers.offset_ranges import Cut, OffsetRange
 from harness.faults import fault
 from harness.history import Event, Line, Phase, ProgressRead, SinkRead, text
 from harness.judge import Judged, judged
@@ -276,7 +276,8 @@ class Folder:
         if asked not in _HONEST:
             with Ledger(Source(parquet=path, columns=columns), where="by hand") as ledger:
                 made = [
-                    None if sql is None else ledger.table(sql, cut=Cut(only=(Span(0, 0, holds),))) for sql in queries
+                    None if sql is None else ledger.table(sql, cut=Cut(only=(OffsetRange(0, 0, holds),)))
+                    for sql in queries
                 ]
             _HONEST[asked] = [
                 None if table is None else _ordered(table, wanted) for table, wanted in zip(made, names, strict=True)

@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, compare, finding, key_of
-from harness.checkers.offset_ranges import Cut, Span, Spans, between
+from harness.checkers.offset_ranges import Cut, OffsetRange, OffsetRanges, between
 from harness.checkers.origin import attribute, explanations
 from harness.judge.certain import certainly
 from harness.judge.examine import Comparison, Examined
 from harness.judge.exposure import Exposed, exposed
 from harness.judge.injections import Injection, Seen
-from harness.judge.progress_at_injection import Reach
+from harness.judge.progress_at_injection import QueryProgress
 from harness.judge.readings.scale import Scale
 from harness.ledger import WHOLE, Ledger, Source, Table
 from harness.run_folder import ledger
@@ -42,7 +42,7 @@ def upto(batches: int, partitions: int = 2) -> dict[int, int]:
     return dict.fromkeys(range(partitions), EACH * batches)
 
 
-def batch(number: int, partitions: int = 2) -> Spans:
+def batch(number: int, partitions: int = 2) -> OffsetRanges:
     """What a batch took."""
     return between(upto(number, partitions), upto(number + 1, partitions))
 
@@ -84,7 +84,7 @@ class Remembered(Ledger):
     def batches(self) -> tuple[int, ...]:
         return tuple(self._answer("batches"))
 
-    def ranges(self) -> list[tuple[int, Spans]]:
+    def ranges(self) -> list[tuple[int, OffsetRanges]]:
         return list(self._answer("ranges"))
 
     def keyed(self, sql: str, key: Collection[str]) -> bool:
@@ -145,7 +145,7 @@ class Bench:
         made = self.ledger.table(sink.expected or "")
         self.columns, self.families, self.types = made.columns, made.families, made.types
 
-    def rows(self, *only: Span, without: Spans = (), again: tuple[Spans, ...] = ()) -> list[Row]:
+    def rows(self, *only: OffsetRange, without: OffsetRanges = (), again: tuple[OffsetRanges, ...] = ()) -> list[Row]:
         """`expected` over some spans; over all of them if none is named."""
         return self.ledger.table(
             self.sink.expected or "", cut=Cut(only=only or None, without=without, again=again)
@@ -234,7 +234,7 @@ def _written(path: Path, records: Sequence[dict[str, Any]], partitions: int) -> 
     ledger.write_source(path / "source.parquet", [pa.record_batch(arrays, schema=ledger.SOURCE)])
 
 
-def reach(planned: int = 2, committed: int = 1, *, again: int | None = None, **changes: Any) -> Reach:
+def progress(planned: int = 2, committed: int = 1, *, again: int | None = None, **changes: Any) -> QueryProgress:
     """A query that has planned and committed so many batches. The next attempt begins at batch `again`."""
     fields: dict[str, Any] = {
         "low": upto(committed),
@@ -244,7 +244,7 @@ def reach(planned: int = 2, committed: int = 1, *, again: int | None = None, **c
         "batch": planned - 1 if planned > committed else None,
         "checkpoint": "checkpoint",
     }
-    return Reach(**{**fields, **changes})
+    return QueryProgress(**{**fields, **changes})
 
 
 def injection(
@@ -265,14 +265,14 @@ def injection(
 def injected(
     bench: Bench,
     at: Sequence[Row],
-    *reaches: Reach,
+    *query_progress: QueryProgress,
     scale: Scale | None = None,
     restart: Sequence[Row] | None = None,
     **more: Any,
 ) -> Exposed:
     """What one step exposed; of batch 1 planned and not committed if nothing else is said."""
     late = bench.held(restart) if restart is not None else None
-    struck, found = injection(bench.held(at), late, **more), reaches or (reach(),)
+    struck, found = injection(bench.held(at), late, **more), query_progress or (progress(),)
     return exposed(scale or bench.scale(), struck, found, many=len(found), until=None, executions=())
 
 

@@ -14,7 +14,7 @@ from harness.faults import FAULTS, fault
 from harness.faults.base import implied
 from harness.fields.values import ALL
 from harness.load.models import BATCH_MAX, VerdictShape
-from harness.machine import spark_lines
+from harness.machine import spark_versions
 from harness.operation import Side
 from harness.scenario import (
     MISFITS,
@@ -36,7 +36,7 @@ from harness.scenario import (
 )
 from harness.triggers import trigger
 from harness.triggers.base import Planned
-from harness.triggers.op import ASKED
+from harness.triggers.op import OPERATIONS
 
 ENTRY = "pipelines/pay.py"
 DATA = "data/orders.jsonl"
@@ -117,8 +117,8 @@ def sinks(draw: st.DrawFn) -> Sink:
     )
 
 
-# Another line does not do all that is drawn.
-sparks = st.sampled_from(("", spark_lines.own()))
+# Another version cannot do all that is drawn.
+sparks = st.sampled_from(("", spark_versions.own()))
 
 
 @st.composite
@@ -179,7 +179,7 @@ def triggers(draw: st.DrawFn, *, progress: str, rows: bool, records: int, within
         return trigger(kind, draw(of_queries), batch=draw(st.integers(0, min(99, last))), query=query)
     if kind == "op":
         path = draw(st.sampled_from(["offsets", "commits", "state", "state/0/1"]))
-        when, asked = draw(st.sampled_from(Side)), draw(st.sampled_from(ASKED))
+        when, asked = draw(st.sampled_from(Side)), draw(st.sampled_from(OPERATIONS))
         return trigger(
             kind,
             asked,

@@ -126,24 +126,24 @@ def written(path: Path, events: Sequence[Event]) -> Path:
 def test_each_try_is_told_as_it_went(
     history: Callable[[Sequence[Event]], Path], events: list[Event], word: str
 ) -> None:
-    assert list(aimed.told(history(events), steps=1)) == [word]
+    assert list(aimed.outcomes(history(events), steps=1)) == [word]
 
 
 def test_a_miss_and_the_try_after_it_are_two(history: Callable[[Sequence[Event]], Path]) -> None:
     events = [*late(2), *late(3), *injected(1, 4), *injected(2, 6)]
-    assert Counter(aimed.told(history(events), steps=2)) == {"missed": 2, "right": 2}
+    assert Counter(aimed.outcomes(history(events), steps=2)) == {"missed": 2, "right": 2}
 
 
 def test_a_driver_that_died_of_no_step_is_not_silent(history: Callable[[Sequence[Event]], Path]) -> None:
     events = [*injected(1, 2), died(2), *injected(3, 5)]
-    assert Counter(aimed.told(history(events), steps=2)) == {"right": 2, "unsaid": 1}
+    assert Counter(aimed.outcomes(history(events), steps=2)) == {"right": 2, "unsaid": 1}
 
 
 def test_a_history_that_is_torn_tells_less_and_says_so(history: Callable[[Sequence[Event]], Path]) -> None:
     path = history([*injected(1, 2), *injected(2, 5), *injected(3, 8)])
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(lines[:7]) + '\n{"n": 7, "at_s": 7.0, "what": "fau', encoding="utf-8")
-    counts = Counter(aimed.told(path, steps=3))
+    counts = Counter(aimed.outcomes(path, steps=3))
     # The second driver's death is there, its step is not.
     assert counts == {"right": 1, "unsaid": 3}
 
@@ -163,7 +163,7 @@ def test_whatever_is_planted_is_counted(tmp_path_factory: pytest.TempPathFactory
             events += given_up(number)
         attempt += word in ("right", "elsewhere")
     path = written(tmp_path_factory.getbasetemp() / "aimed.jsonl", events)
-    assert Counter(aimed.told(path, steps=len(words))) == Counter(words)
+    assert Counter(aimed.outcomes(path, steps=len(words))) == Counter(words)
 
 
 def test_the_scenario_has_as_many_steps_as_are_counted(tmp_path: Path) -> None:
@@ -194,4 +194,4 @@ def test_the_events_are_those_that_a_history_keeps(tmp_path: Path) -> None:
     for event in RIGHT:
         history.write(event)
     history.close()
-    assert list(aimed.told(tmp_path / "history.jsonl", steps=1)) == ["right"]
+    assert list(aimed.outcomes(tmp_path / "history.jsonl", steps=1)) == ["right"]

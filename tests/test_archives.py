@@ -16,7 +16,7 @@ from harness.components.kafka.process import Kafka
 from harness.errors import StackError
 from harness.machine import cache, class_data, jars, java
 from harness.machine.class_data import Kind
-from harness.machine.spark_lines import Line
+from harness.machine.spark_versions import SparkVersion
 from harness.session.session import Session
 from harness.spark import driver_process
 from harness.spark.standalone_processes import Spark
@@ -58,16 +58,16 @@ def test_another_version_of_spark_has_archives_of_its_own(here: tuple[java.Java,
     """Its broker is the installed one's."""
     (tmp_path / "other" / "jars").mkdir(parents=True)
     (tmp_path / "other" / "jars" / "spark.jar").write_text("jar", encoding="utf-8")
-    line = Line("4.0", "4.0.0", tmp_path / "python", tmp_path / "other")
-    folder = class_data.folder(*here, line)
+    version = SparkVersion("4.0", "4.0.0", tmp_path / "python", tmp_path / "other")
+    folder = class_data.folder(*here, version)
     assert folder != class_data.folder(*here)
     folder.mkdir(parents=True)
     for kind in class_data.OF_SPARK:
-        assert not class_data.trained(*here, line)
+        assert not class_data.trained(*here, version)
         (folder / f"{kind}.jsa").write_bytes(b"")
-    assert class_data.trained(*here, line)
+    assert class_data.trained(*here, version)
     assert not class_data.trained(*here)
-    assert class_data.flags(Kind.DRIVER, *here, line) != class_data.flags(Kind.DRIVER, *here)
+    assert class_data.flags(Kind.DRIVER, *here, version) != class_data.flags(Kind.DRIVER, *here)
 
 
 @pytest.mark.parametrize("name", ["one.jar", "release"])

@@ -12,7 +12,7 @@ import pytest
 from harness.components.azure import blob, process
 from harness.components.azure.blob import EMULATED, Blob, BlobService, emulator
 from harness.components.azure.process import Azurite
-from harness.components.azure.run_prefix import CONTAINER, Room
+from harness.components.azure.run_prefix import CONTAINER, RunPrefix
 from harness.errors import StackError
 from harness.hosts.ports import LOOPBACK
 from harness.machine import java
@@ -35,11 +35,11 @@ class Held(BlobService):
 
 
 def test_a_blob_that_marks_a_folder_is_that_folder() -> None:
-    room = Room(service=Held(EMULATED, LOOPBACK), prefix="r1/plain/")
-    assert room.entries("") == [Entry("checkpoint", folder=True)]
-    assert room.entries("checkpoint") == [Entry("offsets", folder=True)]
-    assert room.entries("checkpoint/offsets") == [Entry("0", size=2, stamp="tag")]
-    assert room.below("checkpoint").url == "wasb://onceproof@devstoreaccount1/r1/plain/checkpoint"
+    prefix = RunPrefix(service=Held(EMULATED, LOOPBACK), prefix="r1/plain/")
+    assert prefix.entries("") == [Entry("checkpoint", folder=True)]
+    assert prefix.entries("checkpoint") == [Entry("offsets", folder=True)]
+    assert prefix.entries("checkpoint/offsets") == [Entry("0", size=2, stamp="tag")]
+    assert prefix.below("checkpoint").url == "wasb://onceproof@devstoreaccount1/r1/plain/checkpoint"
 
 
 def test_a_port_that_a_dead_harness_left_behind_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,12 +88,12 @@ def test_npm_runs_no_script_and_is_the_sessions(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.prove
 def test_what_is_put_is_there_until_its_run_ends(tmp_path: Path) -> None:
     with Session() as session, running(Azurite(session, java.find(), logs=tmp_path)) as made:
-        room: Room = made.provide("r1", {"": {}})[""].at
-        room.write("offsets/.0.a b.tmp", b"v1")
-        assert room.read("offsets/.0.a b.tmp") == b"v1"
-        assert room.entries("") == [Entry("offsets", folder=True)]
-        assert [entry.name for entry in room.entries("offsets")] == [".0.a b.tmp"]
-        assert room.read("nothing") is None
+        prefix: RunPrefix = made.provide("r1", {"": {}})[""].at
+        prefix.write("offsets/.0.a b.tmp", b"v1")
+        assert prefix.read("offsets/.0.a b.tmp") == b"v1"
+        assert prefix.entries("") == [Entry("offsets", folder=True)]
+        assert [entry.name for entry in prefix.entries("offsets")] == [".0.a b.tmp"]
+        assert prefix.read("nothing") is None
         # As the connector asks: through the proxy, at the one port that it knows.
         assert (made.service.port == blob.PORT, emulator().containers()) == (False, [CONTAINER])
         made.drop("r1", [""])

@@ -22,7 +22,7 @@ from harness.cli import main
 from harness.components.azure import KIND as AZURE
 from harness.components.azure.address import AzureThere
 from harness.components.azure.blob import BlobService, Refused, emulator
-from harness.components.azure.run_prefix import Room
+from harness.components.azure.run_prefix import RunPrefix
 from harness.components.azure.shared_key import Account, authorization, signed_text
 from harness.errors import StackError, UsageError
 from harness.load import load
@@ -180,23 +180,23 @@ def test_what_is_put_is_listed_read_and_gone_with_its_run(
     account.there |= {"others": None, "others/x": b"theirs", "onceproof-r11/plain/x": b"another run's"}
     before = dict(account.there)
     given = there.provide("r1", {"": {"checkpoint": True}, "input": {}})
-    room: Room = given[""].at
+    prefix: RunPrefix = given[""].at
     commits = ("checkpoint/commits/.0.a b.tmp", "checkpoint/commits/0")
     for place in ("checkpoint/offsets/0", *commits, "n/1", "n/2", "n/3", "n/4"):
-        room.write(place, place.encode())
+        prefix.write(place, place.encode())
     given["input"].at.write("0.txt", b"")
-    assert room.read("checkpoint/commits/.0.a b.tmp") == b"checkpoint/commits/.0.a b.tmp"
-    assert room.read("nothing") is None and room.entries("nothing") == []
-    assert room.entries("") == [Entry("checkpoint", folder=True), Entry("n", folder=True)]
+    assert prefix.read("checkpoint/commits/.0.a b.tmp") == b"checkpoint/commits/.0.a b.tmp"
+    assert prefix.read("nothing") is None and prefix.entries("nothing") == []
+    assert prefix.entries("") == [Entry("checkpoint", folder=True), Entry("n", folder=True)]
     # More than one page of it.
-    assert [(each.name, each.size) for each in room.entries("n")] == [(str(n), 3) for n in range(1, 5)]
-    assert [entry.name for entry in room.below("checkpoint").entries("commits")] == [".0.a b.tmp", "0"]
-    stamps = {each.name: each.stamp for each in room.entries("n")}
-    room.write("n/1", b"other")
-    assert {each.name for each in room.entries("n") if each.stamp != stamps[each.name]} == {"1"}
-    room.delete("n")
-    room.delete("n")
-    assert room.entries("") == [Entry("checkpoint", folder=True)]
+    assert [(each.name, each.size) for each in prefix.entries("n")] == [(str(n), 3) for n in range(1, 5)]
+    assert [entry.name for entry in prefix.below("checkpoint").entries("commits")] == [".0.a b.tmp", "0"]
+    stamps = {each.name: each.stamp for each in prefix.entries("n")}
+    prefix.write("n/1", b"other")
+    assert {each.name for each in prefix.entries("n") if each.stamp != stamps[each.name]} == {"1"}
+    prefix.delete("n")
+    prefix.delete("n")
+    assert prefix.entries("") == [Entry("checkpoint", folder=True)]
     # One part after the other, and once more.
     there.drop("r1", [""])
     assert [entry.name for entry in given["input"].at.entries("")] == ["0.txt"]
@@ -268,10 +268,10 @@ def test_a_container_that_is_not_there_is_one_clear_error(there: AzureThere) -> 
     there.container = "another"
     with pytest.raises(UsageError, match=r"to list another/onceproof-; .*ContainerNotFound .*; make the container"):
         there.describe()
-    room = there._folder("r1", "")
+    prefix = there._folder("r1", "")
     # Nor is it taken for one without the blob.
     with pytest.raises(Refused, match="to give another/onceproof-r1/plain/x; it said: status 404, ContainerNotFound"):
-        room.read("x")
+        prefix.read("x")
 
 
 def test_a_service_that_fails_is_no_mistake_of_the_users(there: AzureThere, account: StorageAccount) -> None:
@@ -421,9 +421,9 @@ def test_scenarios_without_an_account_are_named_as_not_run(tmp_path: Path) -> No
 
 
 def test_doctor_names_an_account_that_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    (look,) = [each for each in AZURE.looks if each.name == "azure account"]
+    (check,) = [each for each in AZURE.machine_checks if each.name == "azure account"]
     monkeypatch.delenv("AZURE_STORAGE_KEY", raising=False)
     with pytest.raises(StackError, match=r"no AZURE_STORAGE_KEY: .* on Azurite .* alone, and not on an account"):
-        look.see()
+        check.see()
     monkeypatch.setenv("AZURE_STORAGE_KEY", KEY)
-    assert look.optional and KEY not in look.see() and "the account is not asked here" in look.see()
+    assert check.optional and KEY not in check.see() and "the account is not asked here" in check.see()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report import summary, table
-from harness.report.ci import github, junit, markdown, sarif, told
+from harness.report.ci import github, junit, markdown, run_text, sarif
 from harness.report.failure_text import MOST
 from harness.report.summary import Run, brief
 from harness.scenario import Finding, Kind, Word
@@ -48,7 +48,7 @@ def test_all_that_a_suite_tells_of_a_run_is_told_of_what_it_keeps(
     for say in (junit.text, markdown.summary, table.tally):
         assert say([kept]) == say([run])
     if not as_expected:
-        assert told.failure(kept) == told.failure(run)
+        assert run_text.failure(kept) == run_text.failure(run)
         assert github.of_run(kept) == github.of_run(run)
         assert len(sarif.document([kept])["runs"][0]["results"]) == len(sarif.document([run])["runs"][0]["results"])
     assert replace(kept.verdict, findings=()) == replace(run.verdict, findings=())

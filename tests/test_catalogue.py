@@ -81,7 +81,7 @@ def test_a_fault_that_missed_is_told_from_one_that_exposed_nothing(tmp_path: Pat
     assert both.seen == "sink written in part (repetition; loss); missed"
 
 
-def test_a_run_on_another_line_of_spark_is_another_row(tmp_path: Path) -> None:
+def test_a_run_on_another_spark_version_is_another_row(tmp_path: Path) -> None:
     one = run(tmp_path, "scenarios/proving/append_before_offset_commit.yaml", "sink-committed", "violated")
     assert row_of(one).asked == "-"
     told = {"path": "/elsewhere/scenarios/proving/append_before_offset_commit.yaml", "command": "x --spark 3.5"}

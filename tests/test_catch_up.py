@@ -47,6 +47,7 @@ def live(
         supervisor=SimpleNamespace(
             deaths=[SimpleNamespace(number=number, status=status) for number, status in enumerate(deaths, 1)],
             gave_up=gave_up,
+            last_error="",
             ended_well=ended_well,
             last_ended_by_fault=ended_by_fault,
         ),
@@ -312,7 +313,7 @@ def finishing(
     asked.deadline, asked.healthy = Deadline(0.0), lambda: None
     asked.progress.committed = lambda: {0: committed}
     asked.stalls = SimpleNamespace(stalled=lambda: stalled, gave_up=given_up)
-    asked.look = lambda committed, outstanding: None
+    asked.observe = lambda committed, outstanding: None
     waiting = CatchUp(asked)
     return waiting._finish({0: 10}), waiting._reasons, waiting._stalled
 
@@ -355,7 +356,7 @@ def test_a_catch_up_that_waits_is_ended_with_its_suite(
     waiting = Program(rows=lambda look: "").catch_up(monkeypatch, tmp_path)
     running: Any = waiting._live
     running.progress.committed = lambda: {0: 0}
-    running.healthy, running.look = lambda: None, lambda committed, outstanding: None
+    running.healthy, running.observe = lambda: None, lambda committed, outstanding: None
     monkeypatch.setattr(catch_up, "busy", lambda sink, parts: "insert")
     monkeypatch.setattr(catch_up, "pause", pause)
     look: Callable[[], object] = {

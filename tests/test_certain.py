@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.checkers.cells import Row
-from harness.checkers.offset_ranges import Span, Spans
+from harness.checkers.offset_ranges import OffsetRange, OffsetRanges
 from harness.judge.baseline import Shown
 from harness.judge.certain import certainly
 from harness.judge.guarantee import violates
@@ -43,7 +43,7 @@ def test_a_total_that_is_too_high_counted_something_again(make: Make) -> None:
 def test_a_total_that_is_too_low_lost_something(make: Make) -> None:
     bench = make(TOTALS)
     assert told(bench, bench.rows(without=batch(1))) == {GONE}
-    assert told(bench, bench.rows(without=(Span(0, 5, 7), Span(1, 5, 7)))) == {GONE}
+    assert told(bench, bench.rows(without=(OffsetRange(0, 5, 7), OffsetRange(1, 5, 7)))) == {GONE}
 
 
 def test_under_exactly_once_nothing_is_asked(make: Make) -> None:
@@ -179,8 +179,8 @@ ALL = range(20)
 SOME = st.sets(st.sampled_from(ALL), max_size=6)
 
 
-def spans(ids: set[int]) -> Spans:
-    return tuple(Span(0, each, each + 1) for each in sorted(ids))
+def ranges(ids: set[int]) -> OffsetRanges:
+    return tuple(OffsetRange(0, each, each + 1) for each in sorted(ids))
 
 
 @settings(max_examples=examples(200))
@@ -202,7 +202,7 @@ def test_nothing_is_claimed_that_was_not_done(
     sink = replace(TOTALS, expected=shape, key=tuple(filter(None, [SHAPES[shape]])))
     bench = Bench(tmp_path_factory.mktemp("ledger"), sink, records=records, partitions=1)
     lost, again = some[0], some[1] - some[0]
-    end = bench.rows(without=spans(lost), again=(spans(again),) if again else ())
+    end = bench.rows(without=ranges(lost), again=(ranges(again),) if again else ())
     least = guarantee is Guarantee.AT_LEAST_ONCE
     for each in bench.findings(replace(bench.scale(end), allows=guarantee.allows)):
         mine = {i for i in ALL if all(str(records[i].get(name, cell)) == cell for name, cell in each.key.items())}

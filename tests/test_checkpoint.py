@@ -479,10 +479,10 @@ def test_what_a_dead_attempt_wrote_is_told_before_the_next_one_begins(tmp_path: 
         (tmp_path / "commits").mkdir()
         for batch in range(20):
             (tmp_path / "commits" / str(batch)).touch()
-        assert not watch.told_all(within_s=0.0)
+        assert not watch.reported_all(within_s=0.0)
         go.set()
-        assert watch.told_all(within_s=20.0)
+        assert watch.reported_all(within_s=20.0)
         assert sorted(told) == list(range(20))
-        assert watch.told_all(within_s=20.0)
+        assert watch.reported_all(within_s=20.0)
     finally:
         watch.close()

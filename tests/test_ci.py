@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from harness.errors import HarnessError, Mistake, UsageError
 from harness.fields.shards import Shard
 from harness.report import render, summary
-from harness.report.ci import github, junit, markdown, places, sarif, told
+from harness.report.ci import github, junit, markdown, places, run_text, sarif
 from harness.report.page import build as page_of
 from harness.report.summary import Run, error
 from harness.run_folder.store import RunFolder
@@ -105,13 +105,13 @@ def test_nothing_is_said_where_github_is_not(
     for name in (github.ACTIONS, github.SUMMARY):
         monkeypatch.delenv(name, raising=False)
     with github.no_commands():
-        github.tell([failed()])
+        github.annotate([failed()])
     assert capsys.readouterr().out == ""
     monkeypatch.setenv(github.ACTIONS, "true")
     monkeypatch.setenv(github.SUMMARY, str(tmp_path / "none" / "step.md"))
     with github.no_commands():
         print("::error::of the data")
-    github.tell([failed()])
+    github.annotate([failed()])
     first, data, _, last, *rest = capsys.readouterr().out.splitlines()
     token = first.removeprefix("::stop-commands::")
     assert (data, last, len(rest)) == ("::error::of the data", f"::{token}::", 1)
@@ -240,8 +240,8 @@ def test_the_command_that_repeats_a_stored_run_is_the_page_s(tmp_path: Path, sta
     shown = render.parts(RunFolder.open(folder.path))
     page = page_of(shown).again[0][0].replace(shown.folder, str(folder.path))
     stored = Run.read(folder.path)
-    assert told.command(stored) == page
-    assert told.failure(stored).splitlines()[-1] == f"again:  {page}"
+    assert run_text.command(stored) == page
+    assert run_text.failure(stored).splitlines()[-1] == f"again:  {page}"
     assert stack in page
     (case,) = ElementTree.fromstring(junit.text([stored])).iter("testcase")
     assert str((case.find("failure") if word is not Word.ERROR else case.find("error")).text).endswith(page)  # type: ignore[union-attr]
@@ -250,11 +250,13 @@ def test_the_command_that_repeats_a_stored_run_is_the_page_s(tmp_path: Path, sta
 
 
 def test_without_a_run_folder_the_reader_names_the_cluster() -> None:
-    command = told.command(failed(stack="external"))
+    command = run_text.command(failed(stack="external"))
     assert command.endswith(" --seed 7 --stack external --spark-master URL --at NAME=ADDRESS")
 
 
 def test_the_command_that_repeats_a_run() -> None:
-    assert told.command(failed(stack="containers")) == "onceproof run 'scenarios/a b.yaml' --seed 7 --stack containers"
-    assert told.command(failed(folder=Path("r/1 2"))) == "onceproof replay 'r/1 2'"
-    assert told.command(failed(file="")) == ""
+    assert (
+        run_text.command(failed(stack="containers")) == "onceproof run 'scenarios/a b.yaml' --seed 7 --stack containers"
+    )
+    assert run_text.command(failed(folder=Path("r/1 2"))) == "onceproof replay 'r/1 2'"
+    assert run_text.command(failed(file="")) == ""

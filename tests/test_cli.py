@@ -325,6 +325,18 @@ def test_python_m_harness_is_the_same_command(here: Path) -> None:
 
 
 @pytest.mark.subprocess
+@pytest.mark.parametrize("line", ["", "--help", "--version", "nope", "run --nope", "validate --help", "validate nope"])
+def test_python_m_harness_answers_as_the_script_does(here: Path, line: str) -> None:
+    script = str(Path(sys.executable).with_name("onceproof"))
+    module, installed = start("-m", "harness", *line.split()), start(script, *line.split())
+    assert (module.returncode, module.stdout, module.stderr) == (
+        installed.returncode,
+        installed.stdout,
+        installed.stderr,
+    )
+
+
+@pytest.mark.subprocess
 def test_the_command_line_starts_light() -> None:
     code = (
         "import sys, harness.cli; "

@@ -1,4 +1,4 @@
-"""docs/crash-points.md: the table of sinks and places in a batch names scenarios that are there, and crashed there."""
+"""docs/crash-points.md and docs/hdfs-outages.md: their tables name scenarios that exist and that crash there."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.shipped import scenarios
 
 HOUSE = Path(__file__).parents[1]
 PAGE = HOUSE / "docs" / "crash-points.md"
+HDFS = PAGE.with_name("hdfs-outages.md")
 LINK = re.compile(r"\[([^]]*)\]\(([^)]*)\)")
 REASONS = ("none: ", "not reached", "not run: ")
 BEFORE_A_COMMIT = {"all-sent", "all-written", "sink-written"}
@@ -61,9 +62,9 @@ WITHOUT_A_ROW = {
 }
 
 
-def rows(head: str = "| kind of sink |") -> list[list[str]]:
+def rows(head: str = "| kind of sink |", *, page: Path = PAGE) -> list[list[str]]:
     """The cells of the table that begins so, its head first."""
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    lines = page.read_text(encoding="utf-8").splitlines()
     begin = next(at for at, line in enumerate(lines) if line.startswith(head))
     table = lines[begin : lines.index("", begin)]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in (table[0], *table[2:])]
@@ -116,7 +117,10 @@ WHERE: tuple[Struck, ...] = (
     batch_committed,
 )
 TABLE = rows()
-OF_HDFS = {"hadoop": rows("| where the batch is | sink |"), "yarn": rows("| where the batch is, on YARN | sink |")}
+OF_HDFS = {
+    "hadoop": rows("| where the batch is | sink |", page=HDFS),
+    "yarn": rows("| where the batch is, on YARN | sink |", page=HDFS),
+}
 """By the folder of its scenarios."""
 CELLS = [(row, column, row[2 + column]) for row in TABLE[1:] for column in range(len(WHERE))]
 
@@ -201,7 +205,7 @@ def test_no_other_suite_kills_a_daemon_of_hdfs() -> None:
 
 
 def test_each_operation_on_hdfs_that_is_held_stands_in_its_cell() -> None:
-    head, *lines = rows("| operation |")
+    head, *lines = rows("| operation |", page=HDFS)
     named, meant = list[str](), ("", "")
     for operation, _, *cells in lines:
         # The last row is the same operation of another file manager.

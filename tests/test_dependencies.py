@@ -4,6 +4,7 @@ with is not what a run needs."""
 from __future__ import annotations
 
 import ast
+import importlib
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import UsageError
 from harness.report import render
 from harness.run_folder import digests
 from harness.scenario import Verdict, Word
@@ -104,6 +106,21 @@ def test_nothing_is_imported_that_an_install_does_not_bring() -> None:
 )
 def test_an_import_that_nothing_asks_for_is_found(path: str, source: str, found: list[str]) -> None:
     assert unasked(path, source) == [f"{path}: {name}" for name in found]
+
+
+def test_an_extra_is_named_by_one_function_and_is_there() -> None:
+    texts = {str(path.relative_to(HOUSE)): path.read_text(encoding="utf-8") for path in HOUSE.glob("harness/**/*.py")}
+    assert [path for path, text in texts.items() if "onceproof[" in text] == ["harness/component.py"]
+    called = re.compile(r"""(?:pip_install\(|no_package\(.*, )["'](\w+)["']\)""")
+    found = {extra for text in texts.values() for extra in called.findall(text)}
+    assert found == PROJECT["optional-dependencies"].keys()
+
+
+def test_strategies_without_hypothesis_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    monkeypatch.delitem(sys.modules, "harness.strategies", raising=False)
+    with pytest.raises(UsageError, match=r"no Python package hypothesis; pip install 'onceproof\[hypothesis\]'"):
+        importlib.import_module("harness.strategies")
 
 
 ALONE = """

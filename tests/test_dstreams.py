@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import pytest
 
-from harness.checkers.offset_ranges import Span
+from harness.checkers.offset_ranges import OffsetRange
 from harness.dstreams.batch_times import Stream
 from harness.dstreams.java_stream import NoJavaStreamError
 from harness.dstreams.written import Allocated, Block, events, of_checkpoint, written
 from harness.errors import HarnessError, ScenarioError
 from harness.history import History
 from harness.judge.exposure import PLANNED, RECEIVED, exposed
-from harness.judge.progress_at_injection import Reach, reaches
+from harness.judge.progress_at_injection import QueryProgress, query_progress
 from harness.load import load
 from harness.run.progress.batch_times import BatchTimes
 from harness.scenario import Evidence, Harm
@@ -28,7 +28,7 @@ from harness.wait import until
 from tests.folders import INJECTED, PER_RECORD
 from tests.java_objects import Java, added, allocated, checkpoint, checkpoint_of, graph, pair, record, time
 from tests.java_objects import stream as stream_of
-from tests.scales import Make, batch, benches, injected, injection, reach
+from tests.scales import Make, batch, benches, injected, injection, progress
 
 SENT = 100
 
@@ -41,7 +41,7 @@ def program(folder: Path, *records: bytes, sent: int = SENT) -> Stream:
 
 
 def seen(stream: Stream, data: bytes, attempt: int = 1) -> Stream:
-    stream.look(attempt)
+    stream.read(attempt)
     stream.note(of_checkpoint(data), attempt)
     return stream
 
@@ -236,7 +236,7 @@ def test_a_block_that_a_jvm_logs_after_its_program_s_death_is_of_the_dead_attemp
     stream.note_launch(2)
     with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
         file.write(record(added(1700, 2, kept=False)))
-    stream.look(2)
+    stream.read(2)
     assert {each.block.number: each.attempt for each in stream._received.blocks.values()} == {800: 1, 1700: 1}  # type: ignore[union-attr]
     with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
         file.write(record(added(9500, 5), allocated(10_000, 9500)))
@@ -300,7 +300,7 @@ def test_what_a_numbered_receiver_lost_with_two_attempts_is_each_one_s_own(tmp_p
     for attempt, first in ((1, 5), (2, 8)):
         with log.open("ab") as file:
             file.write(record(added(1000 + 100 * attempt, 3, first=first, kept=False)))
-        stream.look(attempt)
+        stream.read(attempt)
         stream.note_launch(attempt + 1)
     with log.open("ab") as file:
         file.write(record(added(5800, 4, first=14), allocated(6000, 5800), allocated(7000)))
@@ -333,8 +333,8 @@ def test_a_numbered_receiver_of_a_program_begun_anew_begins_where_its_own_first_
     assert (query.made_again, [each.ranges for each in query.batches]) == (True, [{}]), "nobody knows yet"
     whole = replace(old.query("c"), first={1: 0})
     met = injection(None, queries=(QueryState(checkpoint="c", offsets=(0,), planned={0: 5}),))
-    (found,) = reaches(met, Progressed(queries=(whole, query), end={0: 9}), PER_RECORD)
-    assert (found.taken, found.next, found.again) == ((Span(0, 0, 5),), None, ())
+    (found,) = query_progress(met, Progressed(queries=(whole, query), end={0: 9}), PER_RECORD)
+    assert (found.taken, found.next, found.again) == ((OffsetRange(0, 0, 5),), None, ())
     with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
         file.write(record(added(6800, 4, first=5), allocated(7000, 6800)))
     query = seen(made_again, checkpoint(7000, zero=5000), attempt=2).query("c")
@@ -390,18 +390,18 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
 def test_what_a_receiver_held_in_memory_cannot_come_twice(make: Make) -> None:
     bench = make()
-    there = injected(bench, bench.first(2), replace(reach(2, 1, again=2), batch=1))
+    there = injected(bench, bench.first(2), replace(progress(2, 1, again=2), batch=1))
     assert (there.again, there.missing, there.counting) == ((), (), ()), "all of it is in the sink"
     assert "is in the sink" in there.why
     ends = bench.scale(bench.rows(without=batch(1)))
-    half = injected(bench, bench.first(1), replace(reach(2, 1, again=2), batch=1), scale=ends)
+    half = injected(bench, bench.first(1), replace(progress(2, 1, again=2), batch=1), scale=ends)
     assert (half.point, [exposure.harm for exposure in half.counting]) == (PLANNED, [Harm.LOSS])
 
 
 def test_what_a_receiver_had_not_stored_is_exposed_beside_what_comes_again(make: Make) -> None:
     bench = make()
-    lost = (Span(0, 10, 12),)
-    left = replace(reach(2, 1, again=1), batch=1, received=lost)
+    lost = (OffsetRange(0, 10, 12),)
+    left = replace(progress(2, 1, again=1), batch=1, received=lost)
     out = injected(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
     assert out.again == batch(1)
     assert (out.missing, {exposure.harm for exposure in out.exposures}) == (lost, {Harm.LOSS, Harm.REPETITION})
@@ -410,7 +410,7 @@ def test_what_a_receiver_had_not_stored_is_exposed_beside_what_comes_again(make:
 def test_a_batch_that_is_done_and_runs_again_is_exposed_beside_the_one_that_was_planned(make: Make) -> None:
     """A restart of a program of DStreams runs the batch again that was done last."""
     bench = make()
-    out = injected(bench, bench.first(2), replace(reach(3, 1), batch=2))
+    out = injected(bench, bench.first(2), replace(progress(3, 1), batch=2))
     assert (out.missing, {exposure.harm for exposure in out.counting}) == (batch(2), {Harm.REPETITION, Harm.LOSS})
     assert bench.scale().keys(out.again) >= bench.scale().keys(batch(1))
 
@@ -429,13 +429,13 @@ def test_what_an_earlier_attempt_lost_is_not_in_flight_at_a_later_injection() ->
     )
     state = QueryState(checkpoint="c", offsets=(0, 1), commits=(0,), planned={0: 40}, committed={0: 20})
     second = injection(None, queries=(state,), number=2)
-    (found,) = reaches(second, Progressed(queries=(query,), end={0: 60}), PER_RECORD)
-    assert (found.taken, found.skipped) == ((Span(0, 25, 40),), ())
+    (found,) = query_progress(second, Progressed(queries=(query,), end={0: 60}), PER_RECORD)
+    assert (found.taken, found.skipped) == ((OffsetRange(0, 25, 40),), ())
 
 
 def test_a_stored_block_that_no_batch_had_may_be_lost_with_its_driver(make: Make) -> None:
     bench = make()
-    waits = replace(reach(2, 2), batch=1, received=batch(2))
+    waits = replace(progress(2, 2), batch=1, received=batch(2))
     out = injected(bench, bench.first(2), waits)
     assert (out.missing, [(exposure.harm, exposure.would_show) for exposure in out.exposures]) == (
         batch(2),
@@ -449,7 +449,7 @@ def test_a_batch_that_is_done_is_not_done_again_by_a_driver_that_lives(make: Mak
     met = injection(
         bench.held(bench.first(2)), outcome=replace(INJECTED, evidence=Evidence(signalled={"postgres": "gone"}))
     )
-    planned = replace(reach(3, 1), next=None, batch=2)
+    planned = replace(progress(3, 1), next=None, batch=2)
     out = exposed(bench.scale(), met, [planned], many=1, until=None, executions=())
     assert {exposure.harm for exposure in out.exposures} == {Harm.LOSS}
 
@@ -464,20 +464,20 @@ def test_an_injection_says_what_its_receiver_had_not_stored(make: Make) -> None:
     state = QueryState(checkpoint="c", offsets=(0, 1), commits=(0,), planned={0: 9}, committed={0: 5}, stored={0: 10})
     met = injection(make().held([]), queries=(state,))
 
-    def reached(**query: Any) -> Reach:
+    def reached(**query: Any) -> QueryProgress:
         progressed = Progressed(queries=(Query(checkpoint="c", batches=batches, gone=gone, **query),), end={0: 22})
-        (found,) = reaches(met, progressed, PER_RECORD)
+        (found,) = query_progress(met, progressed, PER_RECORD)
         return found
 
     logged = reached(first={1: 0, 2: 1})
-    assert (logged.low, logged.high, logged.next, logged.received) == ({0: 5}, {0: 9}, {0: 5}, (Span(0, 9, 12),))
-    assert (logged.taken, logged.skipped, logged.batch) == ((Span(0, 5, 9),), (), 1)
-    assert reached(first={1: 0, 2: 4}).skipped == (Span(0, 5, 12),)
+    assert (logged.low, logged.high, logged.next, logged.received) == ({0: 5}, {0: 9}, {0: 5}, (OffsetRange(0, 9, 12),))
+    assert (logged.taken, logged.skipped, logged.batch) == ((OffsetRange(0, 5, 9),), (), 1)
+    assert reached(first={1: 0, 2: 4}).skipped == (OffsetRange(0, 5, 12),)
     lived = replace(met.outcome, evidence=replace(met.outcome.evidence, driver_status=None))
     met = replace(met, outcome=lived, impact=Impact.EXECUTORS_KILLED, swept=True)
-    assert reached(first={1: 0}).received == (Span(0, 9, 12),), "one of them stored, and in no batch"
+    assert reached(first={1: 0}).received == (OffsetRange(0, 9, 12),), "one of them stored, and in no batch"
     met = replace(met, swept=False)
-    assert reached(first={1: 0}).received == (Span(0, 9, 12),)
+    assert reached(first={1: 0}).received == (OffsetRange(0, 9, 12),)
 
 
 def test_what_was_lost_before_an_injection_or_after_another_one_is_not_of_its_doing(make: Make) -> None:
@@ -494,9 +494,9 @@ def test_what_was_lost_before_an_injection_or_after_another_one_is_not_of_its_do
         for end in (20, 40)
     )
     progressed = Progressed(queries=(query,), end={0: 60})
-    (first,) = reaches(replace(early, impact=Impact.EXECUTOR_KILLED), progressed, PER_RECORD, later=[late])
-    (second,) = reaches(late, progressed, PER_RECORD)
-    assert (first.received, second.received) == ((Span(0, 20, 25),), (Span(0, 40, 45),))
+    (first,) = query_progress(replace(early, impact=Impact.EXECUTOR_KILLED), progressed, PER_RECORD, later=[late])
+    (second,) = query_progress(late, progressed, PER_RECORD)
+    assert (first.received, second.received) == ((OffsetRange(0, 20, 25),), (OffsetRange(0, 40, 45),))
 
 
 class Program:
@@ -658,7 +658,7 @@ def test_a_program_begun_anew_has_no_batch_of_the_dead_one_that_was_of_less_than
 
 def test_what_an_attempt_without_a_checkpoint_had_stored_is_in_no_batch(tmp_path: Path) -> None:
     stream = program(tmp_path, record(added(800, 3), allocated(1000, 800)))
-    stream.look(1)
+    stream.read(1)
     stream.note_launch(2)
     stream._received.connected = lambda: [(0, 0, 3), (1300, 3, SENT)]  # type: ignore[union-attr]
     with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from harness.cli import main
 from harness.errors import UsageError
-from harness.report.story.asked import asked
+from harness.report.story.record_key import parsed
 from harness.run_folder.ledger import State
 from tests.corpus.run_builder import run_builder
-from tests.folders import TOTALS
+from tests.folders import PER_RECORD, TOTALS
 from tests.windows import SINK, TOLD, windowed
 
 
@@ -103,6 +103,20 @@ def test_a_total_says_what_it_is_made_of(tmp_path: Path) -> None:
     assert "record 10 of 10: partition 0, offset 37" in told
 
 
+def test_a_key_of_the_second_sink_that_the_ledger_lacks_is_not_called_a_key_of_no_record(tmp_path: Path) -> None:
+    run = run_builder(tmp_path / "run")
+    named = replace(
+        TOTALS,
+        key=("who",),
+        expected="select account as who, count(*) as n, sum(amount) as total from ledger group by 1",
+    )
+    run.sink(PER_RECORD, named)
+    done = explain(str(run.complete().path), "a1")
+    assert done.exit_code == 0, done.output
+    assert "records: not known, the key is no column of the ledger" in done.output
+    assert "totals: who=a1" in done.output and "should     hold 1 row" in done.output
+
+
 LATE = (TOLD[0], TOLD[1], TOLD[2], (31_000, 9_000, 15_000), *TOLD[4:])
 """In batch 3, a record of window 0, which has ended by then."""
 
@@ -140,7 +154,7 @@ def test_where_the_watermark_of_a_batch_is_not_known_it_is_said(key: tuple[str, 
     run.made()
     run.marks[3] = None
     path = str(run.complete().path)
-    why = "not known: it is not known which batch wrote a window of postgres windows: Spark's log"
+    why = "not known: it is not known which batch wrote a window of postgres windows: no reading of Spark's log"
     told = explain(path, "0" if key else ",".join(str(cell) for cell in run.rows_[0])).output
     assert f"should     {why}" in told and "holds      1 row\n" in told
     assert f"window     postgres windows: {why}" in explain(path, "@0/0").output
@@ -165,7 +179,7 @@ def test_data_cannot_write_to_the_terminal(tmp_path: Path) -> None:
 @given(st.text())
 def test_any_key_means_something_or_is_refused(text: str) -> None:
     try:
-        found = asked(text)
+        found = parsed(text)
     except UsageError as refusal:
         assert "A key is" in str(refusal)
     else:

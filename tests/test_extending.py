@@ -1,4 +1,4 @@
-"""The code of docs/extending.md, run as it stands there."""
+"""The code of docs/extending.md and docs/extending-redis.md, run as the pages have it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from harness.triggers import TRIGGERS
 from harness.workloads import WORKLOADS, make
 from tests.limits import PROCESS_S
 
-PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
+PAGES = [Path(__file__).parents[1] / "docs" / name for name in ("extending.md", "extending-redis.md")]
 OUTSIDER = Path(__file__).parent / "outsider" / "onceproof_redis"
 NAMES: dict[str, Registry[Any]] = {
     "run command": FAULTS,
@@ -48,20 +48,26 @@ schedule: [{when: {driver_log: ready}, do: run command, command: COMMAND}]
 """
 
 
+def code(language: str) -> list[str]:
+    """Return the code blocks of the pages in that language."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
     """What the page registers, for one test."""
     for registry in NAMES.values():
         registry.all()
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, str(PAGE), "exec"), {"__name__": "extending"})
+    for block in code("python"):
+        exec(compile(block, "docs/extending", "exec"), {"__name__": "extending"})
     yield
     for name, registry in NAMES.items():
         del registry._known[name]
 
 
 def test_what_is_quoted_stands_in_the_example_package() -> None:
-    quoted = re.findall(r"```py\n(.*?)\n```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    quoted = [block.removesuffix("\n") for block in code("py")]
     package = [path.read_text(encoding="utf-8") for path in OUTSIDER.glob("*.py")]
     assert len(quoted) == 8
     assert [block for block in quoted if not any(block in text for text in package)] == []
@@ -161,8 +167,7 @@ def asked(folder: Path, *words: str, module: str = "harness") -> subprocess.Comp
 
 @pytest.mark.subprocess
 def test_the_command_line_knows_what_a_conftest_registers(tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    (tmp_path / "conftest.py").write_text("\n".join(["import beside", *blocks]))
+    (tmp_path / "conftest.py").write_text("\n".join(["import beside", *code("python")]))
     for name in ("beside.py", "pytest.ini", "pay.py"):
         (tmp_path / name).touch()
     (tmp_path / "it.yaml").write_text(SCENARIO.replace("COMMAND", "'true'"))
@@ -188,7 +193,7 @@ def repository(folder: Path, conftest: str) -> Path:
 
 @pytest.mark.subprocess
 def test_a_scenario_of_another_repository_has_that_ones_kinds(tmp_path: Path) -> None:
-    blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+    blocks = "\n".join(code("python"))
     # Of the same names as here, whose own are left alone.
     here, there = repository(tmp_path / "here", f"{blocks}\nprint('here')"), repository(tmp_path / "there", IMPORTS)
     (there / "kinds_of_mine.py").write_text(blocks)
@@ -198,7 +203,7 @@ def test_a_scenario_of_another_repository_has_that_ones_kinds(tmp_path: Path) ->
 
 @pytest.mark.subprocess
 def test_a_stored_run_never_decides_which_code_is_run(tmp_path: Path) -> None:
-    blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+    blocks = "\n".join(code("python"))
     here = repository(tmp_path / "here", f"{blocks}\nprint('here')")
     there = repository(tmp_path / "there", f"{blocks}\nprint('there')")
     run = there / "reports" / "it"
@@ -211,7 +216,7 @@ def test_a_stored_run_never_decides_which_code_is_run(tmp_path: Path) -> None:
 
 @pytest.mark.subprocess
 def test_a_folder_with_a_conftest_is_a_repository_whatever_lies_above(tmp_path: Path) -> None:
-    blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+    blocks = "\n".join(code("python"))
     (tmp_path / ".git").mkdir()
     here = tmp_path / "here"
     (here / "scenarios").mkdir(parents=True)
@@ -247,7 +252,7 @@ def test_a_conftest_that_ends_early_is_one_error(tmp_path: Path, end: str) -> No
 
 @pytest.mark.subprocess
 def test_the_json_schema_has_the_kinds_of_the_folder(tmp_path: Path) -> None:
-    blocks = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+    blocks = "\n".join(code("python"))
     schema = asked(repository(tmp_path / "here", blocks), module="harness.load").stdout
     assert [name for name in NAMES if f'"{name}"' not in schema] == []
 

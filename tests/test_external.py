@@ -136,7 +136,7 @@ def test_an_address_of_mariadb_that_is_none(given: str) -> None:
 
 @pytest.mark.parametrize("more", ["/shop", "?ssl=1", "#x"])
 def test_an_address_of_mariadb_names_no_database(more: str) -> None:
-    with pytest.raises(UsageError, match="each run makes databases of its own"):
+    with pytest.raises(UsageError, match="each run makes its own databases"):
         MariaDBThere(f"mysql://me@there{more}")
 
 

@@ -109,7 +109,8 @@ def test_the_rest_is_imported_and_loads_its_scenarios(tmp_path: Path) -> None:
 
 def named(gone: set[str]) -> set[str]:
     """Return the folders, and the kinds that go with them: `rotate key` with `eventhubs`."""
-    kinds = [(type(kind).__module__.split("."), kind.about.name) for section in SECTIONS for kind in section.registry]
+    registries = [section.registry for section in SECTIONS]
+    kinds = [(each.origin(name).split("."), name) for each in registries for name in each.all()]
     lost = {name for words, name in kinds if words[:2] == COMPONENTS.split("/") and words[2] in gone}
     return gone | lost - {name for words, name in kinds if words[:2] != COMPONENTS.split("/") or words[2] not in gone}
 

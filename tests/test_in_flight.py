@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from harness.checkers.offset_ranges import Span
+from harness.checkers.offset_ranges import OffsetRange
 from harness.judge.exposure import EARLY, PLANNED, WRITING, WRITTEN, exposed
 from harness.scenario import Harm
 from harness.scenario.impact import Impact
 from tests.folders import TOTALS
-from tests.scales import Make, batch, benches, injected, injection, reach, upto
+from tests.scales import Make, batch, benches, injected, injection, progress, upto
 
 OPEN: dict[str, Any] = {"writing": {"0": ("insert into t",)}}
-SAVED = reach(2, 2, own=True, batch=None, checkpoint="")
+SAVED = progress(2, 2, own=True, batch=None, checkpoint="")
 """Two slices saved, and nothing more taken. A slice has five records of each of two partitions."""
-TAKEN = reach(3, 1, own=True, batch=None, checkpoint="")
+TAKEN = progress(3, 1, own=True, batch=None, checkpoint="")
 """One slice saved, and two taken next at once."""
 
 
@@ -32,12 +32,14 @@ def make(tmp_path: Path) -> Iterator[Make]:
     "part",
     [
         (),
-        (Span(0, 5, 10), Span(1, 5, 8)),
-        (Span(0, 5, 8), Span(1, 5, 10)),
-        (Span(0, 5, 7), Span(0, 9, 10), Span(1, 5, 10)),
+        (OffsetRange(0, 5, 10), OffsetRange(1, 5, 8)),
+        (OffsetRange(0, 5, 8), OffsetRange(1, 5, 10)),
+        (OffsetRange(0, 5, 7), OffsetRange(0, 9, 10), OffsetRange(1, 5, 10)),
     ],
 )
-def test_what_saved_offsets_call_done_and_the_sink_lacks_was_in_flight(make: Make, part: tuple[Span, ...]) -> None:
+def test_what_saved_offsets_call_done_and_the_sink_lacks_was_in_flight(
+    make: Make, part: tuple[OffsetRange, ...]
+) -> None:
     bench = make()
     out = injected(bench, bench.rows(*batch(0), *part), SAVED, scale=bench.scale(bench.rows(without=batch(1))))
     assert out.point == EARLY
@@ -53,33 +55,33 @@ def test_what_comes_later_though_no_attempt_reads_it_again_was_late(make: Make) 
 @pytest.mark.parametrize(
     ("part", "high"),
     [
-        ((*batch(1), Span(0, 10, 12)), {0: 12, 1: 10}),
-        ((Span(0, 5, 7), Span(1, 5, 14)), {0: 7, 1: 14}),
-        ((Span(0, 6, 7),), {0: 7, 1: 5}),
+        ((*batch(1), OffsetRange(0, 10, 12)), {0: 12, 1: 10}),
+        ((OffsetRange(0, 5, 7), OffsetRange(1, 5, 14)), {0: 7, 1: 14}),
+        ((OffsetRange(0, 6, 7),), {0: 7, 1: 5}),
         ((*batch(1), *batch(2)), upto(3)),
         ((), upto(3)),
     ],
 )
 def test_what_it_took_next_is_bounded_by_the_last_record_in_the_sink(
-    make: Make, part: tuple[Span, ...], high: dict[int, int]
+    make: Make, part: tuple[OffsetRange, ...], high: dict[int, int]
 ) -> None:
     bench = make()
     rows = bench.rows(*batch(0), *part)
     out, writes = injected(bench, rows, TAKEN), injected(bench, rows, TAKEN, **OPEN)
-    assert out.reach is not None and out.reach.high == high
-    assert writes.reach == TAKEN, "an open transaction may hold more than can be seen"
+    assert out.progress is not None and out.progress.high == high
+    assert writes.progress == TAKEN, "an open transaction may hold more than can be seen"
 
 
 def test_a_total_does_not_bound_it(make: Make) -> None:
     bench = make(TOTALS)
-    assert injected(bench, bench.first(2), TAKEN).reach == TAKEN
+    assert injected(bench, bench.first(2), TAKEN).progress == TAKEN
 
 
 def test_a_batch_that_is_whole_is_exposed_to_reprocessing_alone(make: Make) -> None:
     bench = make()
     out = injected(bench, bench.first(2), TAKEN)
     assert (out.point, [exposure.harm for exposure in out.exposures]) == (WRITTEN, [Harm.REPETITION])
-    part = injected(bench, bench.rows(*batch(0), batch(1)[0]), reach())
+    part = injected(bench, bench.rows(*batch(0), batch(1)[0]), progress())
     assert (part.point, [exposure.harm for exposure in part.exposures]) == (WRITING, [Harm.REPETITION, Harm.LOSS])
 
 
@@ -100,7 +102,7 @@ def test_a_task_that_is_tried_again_may_have_had_the_open_transaction(
     lived = replace(outcome, evidence=replace(outcome.evidence, driver_status=None))
     struck = injection(bench.held(bench.first(1)), outcome=lived, **snapshot)
     struck = replace(struck, impact=Impact.EXECUTORS_KILLED, swept=True)
-    out = exposed(bench.scale(), struck, [reach(next=None)], many=1, until=None, executions=())
+    out = exposed(bench.scale(), struck, [progress(next=None)], many=1, until=None, executions=())
     assert [exposure.harm for exposure in out.exposures] == harms
 
 
@@ -110,7 +112,7 @@ def test_a_task_that_is_tried_again_may_have_had_the_open_transaction(
     ids=["it is open still", "its server ended it", "an executor committed it"],
 )
 def test_a_pause_that_outlasts_its_transaction_interrupts_the_batch(
-    make: Make, left: Mapping[str, tuple[str, ...]], there: tuple[Span, ...], harms: list[Harm]
+    make: Make, left: Mapping[str, tuple[str, ...]], there: tuple[OffsetRange, ...], harms: list[Harm]
 ) -> None:
     """Its driver may write it again, as a program that gets the server's error should: nothing shows that in Spark."""
     bench = make()
@@ -121,7 +123,7 @@ def test_a_pause_that_outlasts_its_transaction_interrupts_the_batch(
     assert paused.restart is not None
     late = replace(paused.restart, snapshot=replace(paused.restart.snapshot, writing=left))
     paused = replace(paused, restart=late, impact=Impact.DRIVER_PAUSED)
-    out = exposed(bench.scale(), paused, [reach(next=None)], many=1, until=None, executions=())
+    out = exposed(bench.scale(), paused, [progress(next=None)], many=1, until=None, executions=())
     assert [exposure.harm for exposure in out.exposures] == harms
 
 
@@ -130,9 +132,9 @@ def test_a_driver_that_was_paused_exposes_nothing(make: Make) -> None:
     outcome = injection(None).outcome
     lived = replace(outcome, evidence=replace(outcome.evidence, driver_status=None))
     still = replace(injection(bench.held(bench.first(1)), outcome=lived), impact=Impact.DRIVER_PAUSED)
-    for far in (reach(), TAKEN):
+    for far in (progress(), TAKEN):
         out = exposed(bench.scale(), still, [far], many=1, until=None, executions=())
         assert (out.point, out.exposures, out.missing) == (PLANNED, (), ())
         assert out.why == "the driver lived, and nothing shows that it ran what was in flight again"
-    done = exposed(bench.scale(), still, [reach(2, 2)], many=1, until=None, executions=())
+    done = exposed(bench.scale(), still, [progress(2, 2)], many=1, until=None, executions=())
     assert done.why == "every planned batch was committed: nothing was in flight"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from harness.checkers.offset_ranges import Span
+from harness.checkers.offset_ranges import OffsetRange
 from harness.errors import UsageError
 from harness.faults import fault
 from harness.judge.injections import Injection, Seen, _wiped, numbered, read_injections
-from harness.judge.progress_at_injection import Reach, feeders, reaches, taken
+from harness.judge.progress_at_injection import QueryProgress, feeders, query_progress, taken
 from harness.judge.read_folder import read_run
 from harness.scenario import CrashPoint, Evidence, Sink, StepOutcome
 from harness.scenario.impact import Impact
@@ -30,8 +30,8 @@ def batch(number: int, start: int, end: int, *, committed: bool = True) -> Batch
 BATCHES = (batch(0, 0, 10), batch(1, 10, 25), batch(2, 25, 40))
 QUERY = Query(checkpoint="checkpoint", batches=BATCHES, first={1: 0, 2: 1})
 STATE = QueryState(checkpoint="checkpoint", offsets=(0, 1), commits=(0,), planned={0: 25}, committed={0: 10})
-REACH = Reach(
-    low={0: 10}, high={0: 25}, next={0: 10}, last=(Span(0, 0, 10),), batch=1, checkpoint="checkpoint", after=True
+PROGRESS = QueryProgress(
+    low={0: 10}, high={0: 25}, next={0: 10}, last=(OffsetRange(0, 0, 10),), batch=1, checkpoint="checkpoint", after=True
 )
 
 
@@ -40,53 +40,59 @@ def injection(*states: QueryState, outcome: StepOutcome = INJECTED, **changes: A
     return Injection(number=1, outcome=outcome, at=Seen(snapshot=replace(snapshot, **changes), tables=()))
 
 
-def reach(*states: QueryState, queries: tuple[Query, ...] = (QUERY,), sink: Sink = SINK, **changes: Any) -> list[Reach]:
-    return reaches(injection(*states, **changes), Progressed(queries=queries, end={0: 40}), sink)
+def progress(
+    *states: QueryState, queries: tuple[Query, ...] = (QUERY,), sink: Sink = SINK, **changes: Any
+) -> list[QueryProgress]:
+    return query_progress(injection(*states, **changes), Progressed(queries=queries, end={0: 40}), sink)
 
 
 def test_a_batch_that_is_planned_and_not_committed() -> None:
-    (found,) = reach(STATE)
-    assert found == REACH
-    assert (found.taken, found.again, found.skipped) == ((Span(0, 10, 25),), (), ())
+    (found,) = progress(STATE)
+    assert found == PROGRESS
+    assert (found.taken, found.again, found.skipped) == ((OffsetRange(0, 10, 25),), (), ())
 
 
 def test_a_batch_that_is_committed() -> None:
     done = replace(STATE, commits=(0, 1), committed={0: 25})
-    (found,) = reach(done, queries=(replace(QUERY, first={1: 0, 2: 2}),))
-    assert found == replace(REACH, low={0: 25}, next={0: 25}, last=(Span(0, 10, 25),), batch=None, after=False)
+    (found,) = progress(done, queries=(replace(QUERY, first={1: 0, 2: 2}),))
+    assert found == replace(
+        PROGRESS, low={0: 25}, next={0: 25}, last=(OffsetRange(0, 10, 25),), batch=None, after=False
+    )
     assert (found.taken, found.again, found.skipped) == ((), (), ())
 
 
 def test_before_the_first_commit_everything_begins_where_the_first_batch_did() -> None:
     first = QueryState(checkpoint="checkpoint", offsets=(0,), planned={0: 10})
     late = replace(QUERY, batches=(batch(1, 10, 25), batch(0, 4, 10)), first={1: 0, 2: 0})
-    (found,) = reach(first, queries=(late,))
-    assert found == replace(REACH, low={0: 4}, high={0: 10}, next={0: 4}, last=(), batch=0, after=False)
-    (bare,) = reach(QueryState(checkpoint="checkpoint"), queries=(replace(QUERY, batches=(), first={1: 0}),))
-    assert bare == Reach(low={}, high={}, checkpoint="checkpoint")
+    (found,) = progress(first, queries=(late,))
+    assert found == replace(PROGRESS, low={0: 4}, high={0: 10}, next={0: 4}, last=(), batch=0, after=False)
+    (bare,) = progress(QueryState(checkpoint="checkpoint"), queries=(replace(QUERY, batches=(), first={1: 0}),))
+    assert bare == QueryProgress(low={}, high={}, checkpoint="checkpoint")
 
 
 def worked(number: int, start: int, end: int, *attempts: int) -> Batch:
     return replace(batch(number, start, end), attempts=attempts)
 
 
-def began(*batches: Batch, first: Mapping[int, int] = QUERY.first) -> Reach:
-    (found,) = reach(STATE, queries=(replace(QUERY, batches=batches, first=first),))
+def began(*batches: Batch, first: Mapping[int, int] = QUERY.first) -> QueryProgress:
+    (found,) = progress(STATE, queries=(replace(QUERY, batches=batches, first=first),))
     return found
 
 
 def test_an_attempt_that_goes_back_in_the_first_batch_of_its_own_begins_there() -> None:
     one, injected = worked(0, 0, 10, 1), worked(1, 10, 25, 1, 2)
-    assert began(one, injected, worked(2, 25, 5, 2), worked(3, 5, 40, 2)) == replace(REACH, next={0: 5})
-    assert began(one, injected, worked(2, 25, 5, 2)).again == (Span(0, 5, 10),), "it may come to no other one"
-    assert began(one, injected, worked(2, 25, 5, 3), worked(3, 5, 40, 3)) == REACH, "another attempt's"
+    assert began(one, injected, worked(2, 25, 5, 2), worked(3, 5, 40, 2)) == replace(PROGRESS, next={0: 5})
+    assert began(one, injected, worked(2, 25, 5, 2)).again == (OffsetRange(0, 5, 10),), "it may come to no other one"
+    assert began(one, injected, worked(2, 25, 5, 3), worked(3, 5, 40, 3)) == PROGRESS, "another attempt's"
     after = began(one, injected, worked(2, 25, 5, 2), worked(3, 5, 40, 3), first={1: 0, 2: 1, 3: 3})
-    assert after == replace(REACH, next={0: 5}), "the next attempt's, whatever came after it"
-    assert began(one, injected, worked(2, 25, 30, 2), worked(3, 30, 5, 2), worked(4, 5, 40, 2)) == REACH, "a later one"
+    assert after == replace(PROGRESS, next={0: 5}), "the next attempt's, whatever came after it"
+    assert began(one, injected, worked(2, 25, 30, 2), worked(3, 30, 5, 2), worked(4, 5, 40, 2)) == PROGRESS, (
+        "a later one"
+    )
     made_again = worked(1, 10, 5, 2)
-    assert began(one, made_again, worked(2, 5, 40, 2)) == replace(REACH, next={0: 5}), "its first one"
+    assert began(one, made_again, worked(2, 5, 40, 2)) == replace(PROGRESS, next={0: 5}), "its first one"
     later = began(one, worked(1, 10, 30, 2), worked(2, 30, 5, 2), worked(3, 5, 40, 2))
-    assert later == REACH, "the one behind a first one of its own"
+    assert later == PROGRESS, "the one behind a first one of its own"
 
 
 def test_a_partition_that_an_attempt_comes_to_later_is_none_that_it_goes_back_in() -> None:
@@ -100,35 +106,35 @@ def test_a_partition_that_an_attempt_comes_to_later_is_none_that_it_goes_back_in
 def test_what_an_earlier_batch_had_done_before_its_source_went_back_is_neither_done_nor_in_flight() -> None:
     batches = (worked(0, 0, 20, 1), worked(1, 20, 5, 1), worked(2, 5, 30, 1, 2))
     one = replace(QUERY, batches=batches, first={1: 0, 2: 2})
-    (found,) = reach(
+    (found,) = progress(
         replace(STATE, offsets=(0, 1, 2), commits=(0, 1), planned={0: 30}, committed={0: 5}), queries=(one,)
     )
-    assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 30}, {0: 20}, (Span(0, 5, 20),))
-    assert (found.taken, found.again, found.skipped) == ((Span(0, 20, 30),), (), ())
+    assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 30}, {0: 20}, (OffsetRange(0, 5, 20),))
+    assert (found.taken, found.again, found.skipped) == ((OffsetRange(0, 20, 30),), (), ())
 
 
 def test_a_batch_that_goes_back_is_planned_before_the_fault_and_no_doing_of_its() -> None:
     batches = (worked(0, 0, 20, 1), worked(1, 20, 5, 1, 2), worked(2, 5, 40, 2))
     one = replace(QUERY, batches=batches, first={1: 0, 2: 1})
-    (found,) = reach(replace(STATE, planned={0: 5}, committed={0: 20}), queries=(one,))
-    assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 20}, {0: 20}, (Span(0, 5, 20),))
-    (found,) = reach(replace(STATE, planned={1: 5}, committed={0: 20}), queries=(one,))
+    (found,) = progress(replace(STATE, planned={0: 5}, committed={0: 20}), queries=(one,))
+    assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 20}, {0: 20}, (OffsetRange(0, 5, 20),))
+    (found,) = progress(replace(STATE, planned={1: 5}, committed={0: 20}), queries=(one,))
     assert found.partial == (), "a plan that does not name a partition takes nothing back"
 
 
 def test_what_was_not_planned_and_the_next_attempt_began_beyond() -> None:
     fresh = Query(checkpoint="new", batches=(batch(0, 30, 40),), first={2: 0})
-    (found,) = reach(STATE, queries=(replace(QUERY, batches=BATCHES[:2], first={1: 0}), fresh))
-    assert (found.taken, found.skipped) == ((Span(0, 10, 25),), (Span(0, 10, 30),))
+    (found,) = progress(STATE, queries=(replace(QUERY, batches=BATCHES[:2], first={1: 0}), fresh))
+    assert (found.taken, found.skipped) == ((OffsetRange(0, 10, 25),), (OffsetRange(0, 10, 30),))
 
 
 def test_a_committed_batch_that_nobody_kept_is_no_last_one() -> None:
-    (found,) = reach(STATE, queries=(replace(QUERY, batches=BATCHES[1:]),))
-    assert found == replace(REACH, last=())
+    (found,) = progress(STATE, queries=(replace(QUERY, batches=BATCHES[1:]),))
+    assert found == replace(PROGRESS, last=())
 
 
 def test_a_query_of_whose_commits_nothing_is_kept_says_nothing() -> None:
-    assert reach(replace(STATE, committed={}), queries=(replace(QUERY, batches=BATCHES[1:]),)) == []
+    assert progress(replace(STATE, committed={}), queries=(replace(QUERY, batches=BATCHES[1:]),)) == []
 
 
 @pytest.mark.parametrize(
@@ -145,18 +151,18 @@ def test_a_query_of_whose_commits_nothing_is_kept_says_nothing() -> None:
     ],
 )
 def test_after_is_what_spark_says_of_this_query(changes: dict[str, Any], after: bool) -> None:
-    (found,) = reach(STATE, outcome=replace(INJECTED, **changes))
+    (found,) = progress(STATE, outcome=replace(INJECTED, **changes))
     assert found.after is after
 
 
 def test_an_attempt_that_was_killed_before_it_touched_anything_is_passed_over() -> None:
-    (found,) = reach(STATE, queries=(replace(QUERY, first={1: 0, 4: 2, 3: 0}),))
-    assert (found.next, found.again) == ({0: 0}, (Span(0, 0, 10),))
+    (found,) = progress(STATE, queries=(replace(QUERY, first={1: 0, 4: 2, 3: 0}),))
+    assert (found.next, found.again) == ({0: 0}, (OffsetRange(0, 0, 10),))
 
 
 @pytest.mark.parametrize("first", [{1: 0}, {1: 0, 2: 7}])
 def test_without_a_next_attempt_nothing_is_known_of_it(first: Mapping[int, int]) -> None:
-    (found,) = reach(STATE, queries=(replace(QUERY, first=first),))
+    (found,) = progress(STATE, queries=(replace(QUERY, first=first),))
     assert (found.next, found.again, found.skipped, found.other) == (None, (), (), False)
 
 
@@ -164,51 +170,51 @@ def test_a_driver_that_lives_has_no_next_attempt() -> None:
     """What came after the death of another fault's victim lies beyond the batch in flight, and was not skipped."""
     lives = replace(INJECTED, evidence=Evidence(signalled={"executor 0": "SIGKILL"}))
     queries = (replace(QUERY, first={1: 0, 2: 2}),)
-    assert reach(STATE, queries=queries)[0].skipped == (Span(0, 10, 25),)
-    (found,) = reach(STATE, outcome=lives, queries=queries)
+    assert progress(STATE, queries=queries)[0].skipped == (OffsetRange(0, 10, 25),)
+    (found,) = progress(STATE, outcome=lives, queries=queries)
     assert (found.next, found.skipped, found.other) == (None, (), False)
 
 
 def test_a_query_that_was_never_seen_at_work_is_no_earlier_one() -> None:
     never, new = Query(checkpoint="never"), Query(checkpoint="new", batches=BATCHES, first={2: 1})
-    (found,) = reach(STATE, queries=(replace(QUERY, first={1: 0}), new, never))
+    (found,) = progress(STATE, queries=(replace(QUERY, first={1: 0}), new, never))
     assert (found.next, found.other) == ({0: 10}, True)
 
 
 def test_what_was_committed_last_says_how_far_it_was_where_spark_has_purged_it() -> None:
-    (found,) = reach(replace(STATE, committed={}))
+    (found,) = progress(replace(STATE, committed={}))
     assert (found.low, found.high) == ({0: 10}, {0: 25})
 
 
 def test_an_attempt_that_is_not_known_has_no_next_one() -> None:
-    (found,) = reach(STATE, outcome=replace(INJECTED, attempt=0), attempt=1)
+    (found,) = progress(STATE, outcome=replace(INJECTED, attempt=0), attempt=1)
     assert found.next is None
 
 
 def test_a_lost_checkpoint_exposes_everything_that_the_next_one_begins_before() -> None:
     old, new = replace(QUERY, first={1: 0}), replace(QUERY, first={2: 0})
-    (found,) = reach(STATE, queries=(old, new))
-    assert (found.next, found.again) == ({0: 0}, (Span(0, 0, 10),))
+    (found,) = progress(STATE, queries=(old, new))
+    assert (found.next, found.again) == ({0: 0}, (OffsetRange(0, 0, 10),))
     beyond = Query(checkpoint="checkpoint", batches=(batch(0, 30, 40),), first={2: 0})
-    (found,) = reach(STATE, queries=(old, beyond))
-    assert (found.next, found.skipped) == ({0: 30}, (Span(0, 10, 30),))
+    (found,) = progress(STATE, queries=(old, beyond))
+    assert (found.next, found.skipped) == ({0: 30}, (OffsetRange(0, 10, 30),))
     two = (old, beyond, replace(new, checkpoint="other"))
-    (found,) = reach(STATE, queries=two)
+    (found,) = progress(STATE, queries=two)
     assert (found.next, found.other) == ({0: 0}, True), "the slower of two new ones; it may be another query's"
     more = replace(old, batches=old.batches[:1])
-    (found,) = reach(STATE, queries=(more, *two[1:]))
+    (found,) = progress(STATE, queries=(more, *two[1:]))
     assert (found.next, found.other) == ({0: 0}, False), "this one had more to do"
     there = (more, replace(new, checkpoint="other", first={1: 0}), replace(new, checkpoint="other"))
-    assert reach(STATE, queries=there)[0].next is None, "that of another query, made again"
+    assert progress(STATE, queries=there)[0].next is None, "that of another query, made again"
     named = (more, replace(new, checkpoint="other"))
-    assert reach(STATE, queries=named)[0].next == {0: 0}
-    assert reach(STATE, queries=named, sink=replace(SINK, query="checkpoint"))[0].next is None
+    assert progress(STATE, queries=named)[0].next == {0: 0}
+    assert progress(STATE, queries=named, sink=replace(SINK, query="checkpoint"))[0].next is None
     later = (old, replace(new, first={3: 0}), beyond)
-    assert reach(STATE, queries=later)[0].next == {0: 30}, "the first of them"
+    assert progress(STATE, queries=later)[0].next == {0: 30}, "the first of them"
     foreign = (old, replace(new, ours=False, first={2: 0}), replace(beyond, first={3: 0}))
-    assert reach(STATE, queries=foreign)[0].next == {0: 30}
+    assert progress(STATE, queries=foreign)[0].next == {0: 30}
     bare = (old, replace(new, batches=()))
-    assert reach(STATE, queries=bare)[0].next is None
+    assert progress(STATE, queries=bare)[0].next is None
 
 
 def test_batch_2_of_a_second_checkpoint_is_not_the_first_ones() -> None:
@@ -216,19 +222,25 @@ def test_batch_2_of_a_second_checkpoint_is_not_the_first_ones() -> None:
     new = Query(checkpoint="checkpoint", batches=(batch(0, 0, 20), batch(1, 20, 40)), first={2: 0, 3: 1})
     again = QueryState(checkpoint="checkpoint", offsets=(0, 1), commits=(0,), planned={0: 40}, committed={0: 20})
     injected = replace(INJECTED, attempt=2)
-    (found,) = reach(STATE, again, queries=(old, new), outcome=injected)
-    assert found == Reach(
-        low={0: 20}, high={0: 40}, next={0: 20}, last=(Span(0, 0, 20),), batch=1, checkpoint="checkpoint", after=True
+    (found,) = progress(STATE, again, queries=(old, new), outcome=injected)
+    assert found == QueryProgress(
+        low={0: 20},
+        high={0: 40},
+        next={0: 20},
+        last=(OffsetRange(0, 0, 20),),
+        batch=1,
+        checkpoint="checkpoint",
+        after=True,
     )
-    (first,) = reach(STATE, queries=(old, new))
+    (first,) = progress(STATE, queries=(old, new))
     assert (first.low, first.batch, first.next) == ({0: 10}, 1, {0: 0})
 
 
 def test_a_query_that_the_attempt_has_not_touched_yet_is_still_in_use() -> None:
     injected = replace(INJECTED, attempt=2)
-    (found,) = reach(STATE, queries=(replace(QUERY, first={1: 0, 3: 1}),), outcome=injected)
+    (found,) = progress(STATE, queries=(replace(QUERY, first={1: 0, 3: 1}),), outcome=injected)
     assert found.next == {0: 10}
-    (found,) = reach(
+    (found,) = progress(
         STATE, queries=(replace(QUERY, first={1: 0, 3: 1}), replace(QUERY, first={3: 0})), outcome=injected
     )
     assert found.next == {0: 10}
@@ -245,28 +257,28 @@ def test_a_query_that_the_attempt_has_not_touched_yet_is_still_in_use() -> None:
     ],
 )
 def test_a_query_that_nobody_saw_at_work_says_nothing(queries: tuple[Query, ...]) -> None:
-    assert reach(STATE, queries=queries) == []
-    assert reach(replace(STATE, ours=False)) == []
+    assert progress(STATE, queries=queries) == []
+    assert progress(replace(STATE, ours=False)) == []
 
 
 def test_two_queries_are_told_apart_by_the_folder_of_their_checkpoints() -> None:
     a, b = replace(STATE, checkpoint="x/a"), replace(STATE, checkpoint="x/b", offsets=(0,), planned={0: 10})
     queries = (replace(QUERY, checkpoint="x/a"), replace(QUERY, checkpoint="x/b"))
-    assert [each.checkpoint for each in reach(a, b, queries=queries)] == ["x/a", "x/b"]
-    assert [each.checkpoint for each in reach(b, a, queries=queries)] == ["x/b", "x/a"]
-    (found,) = reach(a, b, queries=queries, sink=replace(SINK, query="b"))
+    assert [each.checkpoint for each in progress(a, b, queries=queries)] == ["x/a", "x/b"]
+    assert [each.checkpoint for each in progress(b, a, queries=queries)] == ["x/b", "x/a"]
+    (found,) = progress(a, b, queries=queries, sink=replace(SINK, query="b"))
     assert (found.checkpoint, found.batch) == ("x/b", None)
-    assert reach(a, b, queries=queries, sink=replace(SINK, query="x/b")) == []
-    (plain,) = reach(STATE, sink=replace(SINK, query="checkpoint"))
-    assert plain == REACH
+    assert progress(a, b, queries=queries, sink=replace(SINK, query="x/b")) == []
+    (plain,) = progress(STATE, sink=replace(SINK, query="checkpoint"))
+    assert plain == PROGRESS
 
 
 def by_hand(
     positions: list[tuple[int, float, dict[int, int]]], position: dict[int, int], *, died: bool = True, **changes: Any
-) -> Reach:
+) -> QueryProgress:
     outcome = INJECTED if died else replace(INJECTED, evidence=Evidence())
     moved = tuple(Position(attempt=attempt, at_s=at_s, next=offsets) for attempt, at_s, offsets in positions)
-    (found,) = reaches(
+    (found,) = query_progress(
         injection(outcome=outcome, position=position, **{"sent": {0: 40}, **changes}), Progressed(positions=moved), SINK
     )
     return found
@@ -282,7 +294,7 @@ def test_offsets_kept_by_hand_have_planned_what_was_taken_next() -> None:
         (2, 6.0, {0: 40}),
     ]
     found = by_hand(moves, {0: 10})
-    assert found == Reach(low={0: 10}, high={0: 25}, next={0: 10}, last=(Span(0, 5, 10),), own=True)
+    assert found == QueryProgress(low={0: 10}, high={0: 25}, next={0: 10}, last=(OffsetRange(0, 5, 10),), own=True)
     assert by_hand(moves, {0: 10}, sent={0: 18}).high == {0: 18}, "no more than was sent by then"
     assert by_hand(moves, {0: 10}, sent={0: 4}).high == {0: 10}
     assert by_hand(moves, {0: 10}, died=False) == replace(found, next=None, resumed={0: 10})
@@ -290,25 +302,30 @@ def test_offsets_kept_by_hand_have_planned_what_was_taken_next() -> None:
 
 def test_offsets_kept_by_hand_at_the_very_moment_of_the_injection_were_before() -> None:
     found = by_hand([(1, 3.0, {0: 5}), (2, 4.0, {0: 20})], {0: 10})
-    assert (found.last, found.high, found.next) == ((Span(0, 5, 10),), {0: 20}, {0: 20})
-    assert found.skipped == (Span(0, 10, 20),)
+    assert (found.last, found.high, found.next) == ((OffsetRange(0, 5, 10),), {0: 20}, {0: 20})
+    assert found.skipped == (OffsetRange(0, 10, 20),)
 
 
 def test_offsets_that_were_saved_after_the_injection_are_no_last_ones() -> None:
     moves = [(1, 1.0, {0: 5}), (1, 2.0, {0: 10}), (1, 4.0, {0: 20})]
     found = by_hand(moves, {0: 10}, sent={0: 18})
-    assert (found.last, found.high) == ((Span(0, 5, 10),), {0: 18})
+    assert (found.last, found.high) == ((OffsetRange(0, 5, 10),), {0: 18})
 
 
 def test_offsets_that_were_lost_begin_again() -> None:
     found = by_hand([(1, 1.0, {0: 10}), (2, 4.0, {}), (2, 5.0, {0: 15})], {0: 10})
-    assert (found.next, found.again, found.taken, found.last) == ({}, (Span(0, 0, 10),), (), (Span(0, 0, 10),))
+    assert (found.next, found.again, found.taken, found.last) == (
+        {},
+        (OffsetRange(0, 0, 10),),
+        (),
+        (OffsetRange(0, 0, 10),),
+    )
 
 
 def test_offsets_that_were_never_saved_have_nothing_before_them() -> None:
-    assert by_hand([], {}) == Reach(low={}, high={}, own=True)
+    assert by_hand([], {}) == QueryProgress(low={}, high={}, own=True)
     found = by_hand([(2, 5.0, {0: 25, 1: 3})], {}, sent={0: 40, 1: 9})
-    assert found.taken == (Span(0, 0, 25), Span(1, 0, 3))
+    assert found.taken == (OffsetRange(0, 0, 25), OffsetRange(1, 0, 3))
 
 
 def test_an_injection_is_named_by_fault_place_batch_and_attempt() -> None:
@@ -366,14 +383,14 @@ def test_batches_are_numbered_by_one_checkpoint_of_several() -> None:
 
 def test_what_only_some_sources_had_done_is_left_out() -> None:
     ahead = replace(STATE, committed_most={0: 14}, planned_most={0: 31})
-    (found,) = reach(ahead)
+    (found,) = progress(ahead)
     assert (found.low, found.high, found.next) == ({0: 14}, {0: 25}, {0: 14})
-    assert (found.taken, found.partial) == ((Span(0, 14, 25),), (Span(0, 10, 14), Span(0, 25, 31)))
+    assert (found.taken, found.partial) == ((OffsetRange(0, 14, 25),), (OffsetRange(0, 10, 14), OffsetRange(0, 25, 31)))
     assert (found.again, found.skipped) == ((), ())
-    (beyond,) = reach(replace(STATE, committed_most={0: 30}, planned_most={0: 30}))
-    assert (beyond.taken, beyond.partial) == ((), (Span(0, 10, 30),))
-    (back,) = reach(ahead, queries=(replace(QUERY, first={1: 0, 2: 0}),))
-    assert (back.next, back.again) == ({0: 0}, (Span(0, 0, 14),))
+    (beyond,) = progress(replace(STATE, committed_most={0: 30}, planned_most={0: 30}))
+    assert (beyond.taken, beyond.partial) == ((), (OffsetRange(0, 10, 30),))
+    (back,) = progress(ahead, queries=(replace(QUERY, first={1: 0, 2: 0}),))
+    assert (back.next, back.again) == ({0: 0}, (OffsetRange(0, 0, 14),))
 
 
 def test_a_driver_died_if_the_evidence_has_its_end_whatever_a_victim_is_called() -> None:
@@ -397,11 +414,11 @@ DONE = replace(STATE, commits=(0, 1), committed={0: 25})
 def test_the_second_snapshot_says_what_a_zombie_committed_if_it_says_anything() -> None:
     late = replace(FIRST, moment="restart", queries=(DONE,))
     progressed = Progressed(queries=(QUERY,))
-    (found,) = reaches(both(FIRST, late), progressed, SINK)
+    (found,) = query_progress(both(FIRST, late), progressed, SINK)
     assert (found.low, found.taken) == ({0: 25}, ())
     for nothing in (None, replace(late, queries=()), replace(late, position={0: 40})):
-        (found,) = reaches(both(FIRST, nothing), progressed, SINK)
-        assert (found.low, found.taken) == ({0: 10}, (Span(0, 10, 25),))
+        (found,) = query_progress(both(FIRST, nothing), progressed, SINK)
+        assert (found.low, found.taken) == ({0: 10}, (OffsetRange(0, 10, 25),))
 
 
 def test_the_second_snapshot_says_what_a_zombie_saved() -> None:
@@ -411,9 +428,9 @@ def test_the_second_snapshot_says_what_a_zombie_saved() -> None:
         for attempt, at_s, offset in ((1, 1.0, 10), (1, 3.1, 20), (2, 4.0, 20), (2, 5.0, 30))
     )
     late = replace(first, moment="restart", at_s=4.1, position={0: 20})
-    (found,) = reaches(both(first, late), Progressed(positions=moved), SINK)
+    (found,) = query_progress(both(first, late), Progressed(positions=moved), SINK)
     assert (found.low, found.high, found.next) == ({0: 20}, {0: 30}, {0: 20})
-    (found,) = reaches(both(first, replace(late, position=None)), Progressed(positions=moved), SINK)
+    (found,) = query_progress(both(first, replace(late, position=None)), Progressed(positions=moved), SINK)
     assert found.low == {0: 10}
 
 
@@ -442,14 +459,14 @@ def test_as_many_queries_may_feed_a_sink_as_worked_on_the_topic_at_once(
 def test_slices_are_batches_or_the_moves_of_a_saved_position() -> None:
     a, b = named("x/a", 1, batches=(batch(0, 0, 10), batch(1, 10, 25))), named("x/b", 1, batches=(batch(0, 0, 40),))
     progressed = Progressed(queries=(a, b, named("c", 1, ours=False)))
-    first, second, third = (0, (Span(0, 0, 10),)), (1, (Span(0, 10, 25),)), (0, (Span(0, 0, 40),))
+    first, second, third = (0, (OffsetRange(0, 0, 10),)), (1, (OffsetRange(0, 10, 25),)), (0, (OffsetRange(0, 0, 40),))
     assert taken(progressed, SINK) == [[first, second], [third]]
     assert taken(progressed, replace(SINK, query="b")) == [[third]]
     moves = tuple(Position(attempt=1, at_s=1.0, next=each) for each in ({}, {0: 5}, {0: 5}, {0: 9, 1: 2}))
     assert taken(Progressed(positions=moves), SINK) == [
         [
-            (None, (Span(0, 0, 5),)),
-            (None, (Span(0, 5, 9), Span(1, 0, 2))),
+            (None, (OffsetRange(0, 0, 5),)),
+            (None, (OffsetRange(0, 5, 9), OffsetRange(1, 0, 2))),
         ]
     ]
     assert taken(Progressed(), SINK) == []

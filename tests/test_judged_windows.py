@@ -230,7 +230,7 @@ def test_a_watermark_of_which_the_rows_make_no_use_is_never_held(ahead_ms: int, 
 def test_without_the_log_nothing_is_compared(tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     run.marks[4] = None
-    says(run, untested("Spark's log was not seen to tell the watermark of batch 4"))
+    says(run, untested("no reading of Spark's log showed the watermark of batch 4"))
 
 
 def test_a_batch_that_was_not_seen(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_checkpoint_that_was_begun_anew(tmp_path: Path) -> None:
 def test_a_pipeline_that_keeps_its_offsets_itself(tmp_path: Path) -> None:
     run = done(tmp_path / "run")
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
-    says(run, untested("the pipeline keeps its offsets itself"))
+    says(run, untested("the pipeline manages its own offsets"))
 
 
 def test_a_record_that_no_batch_took_is_lost_and_its_window_not_open(tmp_path: Path) -> None:

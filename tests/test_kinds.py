@@ -35,7 +35,7 @@ from harness.sources.base import OpenSource, SourceKind
 from harness.stack import Means, Stack
 from harness.stacks.addresses import Where
 from harness.stacks.kind import StackKind
-from harness.stacks.needed_parts import asked, parts
+from harness.stacks.needed_parts import offsets_part, parts
 from harness.stacks.registry import STACKS, names
 from harness.suite.options import Options, jobs
 from harness.triggers import TRIGGERS
@@ -210,17 +210,17 @@ PACKAGES = {
 def test_a_component_names_its_package_where_it_is_missing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = COMPONENTS[name]
     assert isinstance(kind, NeedsOfMachine)
-    look = kind.looks[0]
+    check = kind.machine_checks[0]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(StackError) as refused:
-        look.see()
+        check.see()
     assert all(words in str(refused.value) for words in PACKAGES[name])
-    assert look.optional is (name != "postgres")
+    assert check.optional is (name != "postgres")
 
 
 def test_no_component_with_an_extra_is_left_out() -> None:
-    looks = {kind.about.name: kind.looks for kind in COMPONENTS if isinstance(kind, NeedsOfMachine)}
-    extras = {name for name, each in looks.items() if any("onceproof[" in look.cure for look in each)}
+    looks = {kind.about.name: kind.machine_checks for kind in COMPONENTS if isinstance(kind, NeedsOfMachine)}
+    extras = {name for name, each in looks.items() if any("onceproof[" in check.cure for check in each)}
     assert extras == PACKAGES.keys() - {"postgres"}
 
 
@@ -299,16 +299,16 @@ def point(load: Any) -> Any:
 
 
 def test_a_kind_of_an_installed_package_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    offsets_part: list[str] = []
 
     def points(group: str) -> list[Any]:
-        asked.append(group)
+        offsets_part.append(group)
         return [point(SlowDisk)]
 
     monkeypatch.setattr(kinds, "entry_points", points)
     registry: Registry[Any] = Registry("fault", "harness.faults")
     assert "slow disk" in registry.all() and list(registry.all()) == sorted(registry.all())
-    assert asked == ["onceproof.faults"]
+    assert offsets_part == ["onceproof.faults"]
 
 
 class Afar:
@@ -324,7 +324,7 @@ class Afar:
 
 
 def test_a_stack_of_an_installed_package_is_one_like_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked = written(
+    offsets_part = written(
         tmp_path,
         SCENARIO.replace("point: sink-committed, batch: 1", "rows: 40").replace(
             "slow disk, by: 250ms", "kill executor"
@@ -335,10 +335,10 @@ def test_a_stack_of_an_installed_package_is_one_like_ours(monkeypatch: pytest.Mo
     monkeypatch.setattr(STACKS, "_origin", {})
     monkeypatch.setattr(STACKS, "_found", False)
     assert names() == ["processes", "afar", "containers", "external", "yarn"]
-    done = CliRunner().invoke(main, ["validate", str(asked), "--stack", "afar"])
+    done = CliRunner().invoke(main, ["validate", str(offsets_part), "--stack", "afar"])
     assert done.exit_code == 2 and "asked for `kill executor" in done.output
     assert "the stack `afar` does not support it (processes, containers and yarn do)" in done.output
-    assert jobs(Options(stack="afar"), [load(asked)]) == 1
+    assert jobs(Options(stack="afar"), [load(offsets_part)]) == 1
     assert "### afar" in CliRunner().invoke(main, ["kinds", "--markdown"]).stdout
 
 
@@ -427,10 +427,9 @@ def homes() -> dict[str, set[str]]:
     """Where what is known of kinds may stand: the folder of each component, the module of every other kind; with the
     kinds' names."""
     found = {f"harness.components.{path.parent.name}": set[str]() for path in HARNESS.glob("components/*/__init__.py")}
-    for kind in (kind for registry in REGISTRIES for kind in registry):
-        module = type(kind).__module__
+    for module, name in ((each.origin(name), name) for each in REGISTRIES for name in each.all()):
         home = next((home for home in found if within(module, home)), module)
-        found.setdefault(home, set()).add(kind.about.name)
+        found.setdefault(home, set()).add(name)
     return {home: names for home, names in found.items() if within(home, "harness")}
 
 
@@ -485,11 +484,11 @@ OTHERWISE = {
     "kafka": {"scenario/__init__.py", "training/application.py"},  # the default; Spark's name of a format
     "transactions": {"scenario/__init__.py"},  # the default
     "python": {  # the language: a folder of its modules, its version, the part of a driver that is its program
-        "cli/doctor.py", "hosts/local.py", "machine/spark_lines.py", "run/baseline/runs.py", "run/run_or_baseline.py",
-        "scenario/__init__.py", "spark/standalone_processes.py", "stacks/processes/shared.py",
+        "cli/doctor.py", "hosts/local.py", "machine/spark_versions.py", "run/baseline/runs.py",
+        "run/run_or_baseline.py", "scenario/__init__.py", "spark/standalone_processes.py", "stacks/processes/shared.py",
     },
     "hdfs": {"components/minidfs/__init__.py"},  # whose small form it is
-    "containers": {"cli/doctor.py"},  # what needs an engine
+    "containers": {"cli/doctor.py", "training/containers.py"},  # what needs an engine, and what brings its client
     "external": {"report/ci/sarif.py"},  # of SARIF: a suppression that is not in the source
     "processes": {  # the default; a file's name, a key of run.json
         "components/hdfs/process.py", "session/reaper.py", "stacks/__init__.py",
@@ -586,7 +585,7 @@ def test_a_query_for_offsets_is_put_to_the_component_that_it_names(tmp_path: Pat
     ):
         path.write_text(text.format(named).replace("select 1, 2", "'select 1, 2'"))
         scenario = load(path)
-        assert (asked(scenario), label in parts(scenario)) == (label, True)
+        assert (offsets_part(scenario), label in parts(scenario)) == (label, True)
 
 
 def test_a_query_for_offsets_that_several_components_may_answer_is_refused(tmp_path: Path, other: str) -> None:
@@ -596,10 +595,13 @@ def test_a_query_for_offsets_that_several_components_may_answer_is_refused(tmp_p
         ScenarioError, match=r":2:37: pipeline.progress: .*names no component that answers one. Name one"
     ):
         load(written(tmp_path, text.replace("MORE", "")))
-    assert asked(load(written(tmp_path, text.replace("MORE", ", progress_in: postgres.second")))) == "postgres.second"
+    assert (
+        offsets_part(load(written(tmp_path, text.replace("MORE", ", progress_in: postgres.second"))))
+        == "postgres.second"
+    )
     for named in ("ducks.second", "postgres"):
         own = text.replace("MORE", f', args: ["{{{named}.dsn}}"]')
-        assert asked(load(written(tmp_path, own))) == named
+        assert offsets_part(load(written(tmp_path, own))) == named
     both = SCENARIO.partition("schedule")[0].replace(
         "pipeline: pay.py", query.replace("MORE", ", args: ['{ducks.dsn}']")
     )

@@ -792,7 +792,7 @@ CASES = [
         "commit of a sink that keeps no log of its own",
         GOOD + "schedule: [{when: {point: sink-committing, batch: 1}, do: kill driver}]\n",
         [
-            "4:27: schedule[0].when.point cannot be seen: no sink here has a log of its own in a folder of this machine, to which it commits by renaming a file; use rows, or a failpoint before the program's own commit"
+            "4:27: schedule[0].when.point cannot be seen: no sink here has a commit log in a folder of this machine, to which it commits by renaming a file; use rows, or a failpoint before the program's own commit"
         ],
     ),
     Case(
@@ -949,7 +949,7 @@ CASES = [
         [
             "5:20: schedule[0].when.point never comes: progress is not checkpoint, so none is watched; use a failpoint or rows",
             "6:12: crash before offset commit needs schedule[1].when.failpoint: progress is not checkpoint, so only the pipeline's own code knows",
-            "7:29: schedule[2].when.batch cannot be told: progress is not checkpoint, so batches are not seen; leave it out",
+            "7:29: schedule[2].when.batch cannot be seen: progress is not checkpoint, so batches are not watched; leave it out",
             "10:22: schedule[5].when.elapsed may find nothing in flight: progress is not checkpoint, so batches are not seen; use a failpoint or rows",
         ],
     ),
@@ -966,7 +966,7 @@ CASES = [
             "  - {when: {records: 50}, do: kill driver}\n"
         ),
         [
-            "5:20: schedule[0].when.point cannot be told: progress is async, so Spark logs offsets late, and not for every batch; use records, elapsed, rows or a failpoint",
+            "5:20: schedule[0].when.point cannot be seen: progress is async, so Spark logs offsets late, and not for every batch; use records, elapsed, rows or a failpoint",
             "6:12: crash before offset commit needs schedule[1].when.failpoint: progress is async, so Spark logs offsets late, and not for every batch",
         ],
     ),

@@ -182,12 +182,12 @@ def test_seconds_are_divided_by_what_the_history_says(tmp_path: Path) -> None:
     assert about.phases(tmp_path / "none", 10.0) == ()
     run = replace(seen(), seconds=10.0, about=about.About(phases=about.phases(history, 10.0)))
     found = durations.durations([replace(seen(), seconds=9.0), run], lambda folder: None, most=1)
-    assert [(took.seconds, took.told) for took in found.runs] == [("10.0", "warm-up 3, feeding 6")]
+    assert [(took.seconds, took.phases) for took in found.runs] == [("10.0", "warm-up 3, feeding 6")]
     assert found.left == 1
     assert {name: seconds for _, name, seconds in found.phases} == {
         "feeding": "6",
         "warm-up": "3",
-        durations.UNTOLD: "10",
+        durations.BEFORE_PHASES: "10",
     }
 
 

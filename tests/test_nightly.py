@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from harness.errors import Interrupted, UsageError
 from harness.load import dump, load, load_all
-from harness.nightly.bound import Bound, bounds, told
+from harness.nightly.bound import Bound, bounds, described
 from harness.nightly.draw import Half, plans, targets
 from harness.nightly.kept import HELD_KEPT, Keeper, Kept, thinned
 from harness.nightly.night import AGAIN, Entry, Night, entries, reproduced
@@ -333,10 +333,10 @@ def test_what_the_scenarios_of_a_target_expect_is_expected_of_no_other_and_of_no
     other = replace(base, path="other.yaml", input=replace(base.input, records=base.input.records * 3))
     world = World(lambda scenario: violated())
     night = world.night(tmp_path / "1", listed(broken, other, most=4), broken, other, for_s=1000.0)
-    told = {
+    described = {
         each.path: {line.known for line in night.state.lines if line.target == each.path} for each in (broken, other)
     }
-    assert (told, night.code()) == ({"broken.yaml": {EXPECTED}, "other.yaml": {""}}, 1)
+    assert (described, night.code()) == ({"broken.yaml": {EXPECTED}, "other.yaml": {""}}, 1)
     file = replace(base, name="a file that expects held")
     night = world.night(tmp_path / "2", listed(broken, known=(file,), most=1), broken, for_s=1000.0)
     assert {line.known for line in night.state.runs("known 0")} == {""}
@@ -492,7 +492,7 @@ def found(*lines: Line) -> dict[tuple[str, ...], Bound]:
 def test_only_consequential_held_runs_of_the_uniform_half_bound() -> None:
     nothing = [line(half="weighted"), line(half=""), line(again=1), line(struck=()), line("untested")]
     assert bounds(nothing) == []
-    assert "bounds nothing" in told([])[0]
+    assert "bounds nothing" in described([])[0]
     got = found(*[line() for _ in range(12)], *nothing)
     assert [(each.held, each.clean) for each in got.values()] == [(12, True)] * 2
     assert "at 95 % fewer than 3 in 12 such runs break it" in str(got[CELL])

@@ -308,7 +308,7 @@ def test_what_a_program_imports_and_what_is_replayed_are_of_the_digest(tmp_path:
     for name, text in given.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    asked = command.Asked(paths=(), for_s=1.0, reports=tmp_path / "reports")
+    asked = command.NightOptions(paths=(), for_s=1.0, reports=tmp_path / "reports")
     one = load(tmp_path / "scenarios" / "one.yaml")
     before = command.digest_of(asked, [one])
     assert command.digest_of(asked, [one]) == before

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harness.fields.paths import find
 from harness.load import dump, load, load_all
-from harness.nightly.draw import Half, plans, targets
+from harness.nightly.draw import NAME_MAX, Half, plans, targets
 from harness.nightly.possible import Target, faults, inside
 from harness.scenario import CrashPoint, Scenario, Victim
 from harness.stacks.registry import STACKS
@@ -62,6 +62,16 @@ def test_a_plan_for_a_scenario_of_ours_is_one_that_the_loader_takes(
     for plan in islice(plans(shipped, means=MEANS_HERE, seed=seed), 10):
         copied.write_text(dump(plan.scenario), encoding="utf-8")
         assert replace(load(copied), path="") == replace(plan.scenario, path="")
+
+
+def test_a_plan_is_named_by_its_program_and_its_steps(shipped: list[Target]) -> None:
+    drawn = list(islice(plans(shipped[:1], means=MEANS_HERE, seed=3), 12))
+    for number, plan in enumerate(drawn):
+        first = plan.scenario.schedule[0]
+        steps = f"{first.do} at {first.when}" if first.when.point else f"{first.do} {first.when}"
+        whole = f"night 3/1/{number}: {plan.scenario.pipeline.entry}, {steps}"
+        assert plan.scenario.name.startswith(whole[:NAME_MAX].rstrip())
+    assert len({plan.scenario.name.partition(": ")[2] for plan in drawn}) > 6
 
 
 @given(SEEDS, st.integers(1, 9))

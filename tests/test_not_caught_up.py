@@ -30,7 +30,7 @@ from harness.history import (
 from harness.report import render
 from harness.report.causes.not_caught_up import NotCaughtUp, not_caught_up, ran
 from harness.report.causes.sentences import MOST_WORDS, words
-from harness.report.ci import told
+from harness.report.ci import run_text
 from harness.report.timeline.counts import Counts
 from harness.scenario import Verdict, Word
 from harness.snapshot import Batch, Position, Progressed, Query
@@ -85,9 +85,9 @@ def of_attempt(line: Line, attempt: int) -> bool:
 
 def test_it_says_what_was_left_what_took_the_time_and_what_to_change() -> None:
     assert said() == NotCaughtUp(
-        said=[
+        summary=[
             "160 of 400 records in the source were not committed when the sinks were last read.",
-            "Rows are expected of the 240 committed records alone; of the others nothing is said.",
+            "Rows are expected of the 240 committed records alone; the others are not judged.",
             "Of the committed records no row was found missing, doubled or wrong.",
             "The time was up: `timeout` gave 120 s after the warm-up.",
             "The harness had not yet sent 200 of 600 records: it sends more as the pipeline plans more.",
@@ -127,13 +127,13 @@ def test_the_time_that_all_records_would_take_is_said_by_the_pace_of_the_newest_
 def test_of_a_run_whose_checker_did_not_run_nothing_is_called_right() -> None:
     told = said(replace(UNKNOWN, self_tests={}))
     assert told is not None
-    assert not any("no row was found" in text for text in told.said)
+    assert not any("no row was found" in text for text in told.summary)
 
 
 def test_every_sentence_is_short() -> None:
     told = said()
     assert told is not None
-    assert all(words(text) <= MOST_WORDS for text in [*told.said, *told.cures])
+    assert all(words(text) <= MOST_WORDS for text in [*told.summary, *told.cures])
 
 
 @pytest.mark.parametrize(
@@ -155,39 +155,39 @@ def test_a_pipeline_s_own_offsets_tell_when_an_attempt_first_committed() -> None
     history = [line for line in HISTORY if not isinstance(line.event, OfBatch)]
     told = said(history=history, progressed=own, run={})
     assert told is not None
-    assert "Attempt 2 of the driver took 100 of these 120 s from its launch to its first commit." in told.said
+    assert "Attempt 2 of the driver took 100 of these 120 s from its launch to its first commit." in told.summary
 
 
 def test_an_attempt_that_never_committed_is_told() -> None:
     told = said(history=[line for line in HISTORY if not of_attempt(line, 2)])
     assert told is not None
-    assert "Attempt 2 of the driver committed nothing in the 110 s after its launch." in told.said
+    assert "Attempt 2 of the driver committed nothing in the 110 s after its launch." in told.summary
 
 
 def test_a_restart_that_had_no_executor_says_so_and_gets_more_time_instead_of_fewer_records() -> None:
     told = said(starved={1: 2, 2: 3}, run={})
     assert told is not None
-    slow = told.said.index("Attempt 2 of the driver took 80 of these 120 s from its launch to its first commit.")
+    slow = told.summary.index("Attempt 2 of the driver took 80 of these 120 s from its launch to its first commit.")
     why = "It had no executor yet: logs/driver-2.log says 3 times that no resources were accepted."
-    assert told.said[slow + 1] == why and "driver-1" not in " ".join(told.said)
+    assert told.summary[slow + 1] == why and "driver-1" not in " ".join(told.summary)
     assert told.cures == ["Raise `timeout` (here 120 s) by 80 s or more, as long as the restart took."]
-    assert all(words(text) <= MOST_WORDS for text in [*told.said, *told.cures])
+    assert all(words(text) <= MOST_WORDS for text in [*told.summary, *told.cures])
     other = said(starved={1: 3, 2: 0}, run={})
     assert other is not None
-    assert "executor" not in " ".join([*other.said, *other.cures])
+    assert "executor" not in " ".join([*other.summary, *other.cures])
 
 
 def test_a_run_that_ended_before_its_time_does_not_blame_it() -> None:
     told = said(plan=PLAN | {"timeout_s": 600.0}, run={})
     assert told is not None
-    assert not any("time was up" in text for text in told.said)
+    assert not any("time was up" in text for text in told.summary)
     assert told.cures == []
 
 
 def test_a_driver_that_was_given_up_is_not_given_more_time() -> None:
     told = said(history=with_ends((130.0, RestartsEnded(why="5 restarts"))), run={})
     assert told is not None
-    assert "The driver died again and again by itself, and the harness no longer restarted it." in told.said
+    assert "The driver died again and again by itself, and the harness no longer restarted it." in told.summary
     assert told.cures == ["Mend what ends the driver: the last lines of its log say what it was."]
 
 
@@ -200,14 +200,14 @@ def test_what_a_cluster_manager_says_of_an_end_that_no_fault_caused_is_told_with
     )
     told = said(history=history, run={})
     assert told is not None
-    assert [text for text in told.said if "Diagnostics" in text] == ["Diagnostics of attempt 2: no such file"]
+    assert [text for text in told.summary if "Diagnostics" in text] == ["Diagnostics of attempt 2: no such file"]
 
 
 def test_a_program_that_ended_well_has_not_died_again_and_again() -> None:
     told = said(history=with_ends((130.0, RestartsEnded(why="it is FINISHED", well=True))), run={})
     assert told is not None
-    assert "The program ended well, and there a program that did is not started again." in told.said
-    assert not any("again and again" in text for text in told.said)
+    assert "The program ended well, and there a program that did is not started again." in told.summary
+    assert not any("again and again" in text for text in told.summary)
     (cure,) = told.cures
     assert cure.startswith("Take a stack that starts the program again")
 
@@ -216,7 +216,7 @@ def test_where_all_was_committed_the_reasons_are_pointed_to() -> None:
     done = replace(PROGRESSED, committed=dict(PROGRESSED.end))
     told = said(progressed=done)
     assert told is not None
-    assert told.said[0] == "All 400 records read back from the source were committed; the reasons say what was open."
+    assert told.summary[0] == "All 400 records read back from the source were committed; the reasons say what was open."
     assert told.facts == []
 
 
@@ -224,13 +224,13 @@ def test_as_many_partitions_as_cores_are_nothing_to_change() -> None:
     few = RUN | {"outcome": {"stateful": [{"checkpoint": "checkpoint", "shuffle_partitions": 2}]}}
     told = said(run=few)
     assert told is not None
-    assert not any("shuffle" in text for text in [*told.said, *told.cures])
+    assert not any("shuffle" in text for text in [*told.summary, *told.cures])
 
 
 @pytest.mark.parametrize("run", [{}, {"outcome": []}, {"outcome": {"stateful": 7}}, {"spark": 3, "outcome": RUN}])
 def test_what_the_folder_does_not_hold_is_not_told(run: dict[str, Any]) -> None:
     told = said(run=run, plan={}, counts=None, history=[])
-    assert told == NotCaughtUp(said=[], facts=[], cures=[])
+    assert told == NotCaughtUp(summary=[], facts=[], cures=[])
 
 
 OFFSETS = 'v1\n{{"batchWatermarkMs":0,"conf":{}}}\n{{"orders":{{"0":1}}}}\n'
@@ -281,5 +281,10 @@ def test_page_and_terminal_say_it_of_a_stored_run(tmp_path: Path) -> None:
     assert "logs/driver-2.log says 2 times that no resources were accepted" in page
     assert render.write(folder.path).read_text() == page
     assert left in page and "What to change" in page and "rows expected, of the committed records alone" in page
-    assert told.left(UNKNOWN, folder.path)[0] == left
-    assert told.left(sample.verdict(), folder.path) == told.left(UNKNOWN, tmp_path) == told.left(UNKNOWN, None) == []
+    assert run_text.left(UNKNOWN, folder.path)[0] == left
+    assert (
+        run_text.left(sample.verdict(), folder.path)
+        == run_text.left(UNKNOWN, tmp_path)
+        == run_text.left(UNKNOWN, None)
+        == []
+    )

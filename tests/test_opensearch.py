@@ -281,7 +281,7 @@ def test_an_index_that_setup_makes_is_looked_at_before_the_run(own: Own, made: s
     there = sink("t", "id bigint", expected="select 1::bigint as id from ledger", key=("id",))
     given: Any = SimpleNamespace(parts=own, columns=())
     with pytest.raises(SetupError, match=said):
-        preflight.look(replace(SCENARIO, sinks=(there,)), given, given)
+        preflight.check(replace(SCENARIO, sinks=(there,)), given, given)
 
 
 def found(own: Own, query: str = "*:*") -> int:

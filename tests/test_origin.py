@@ -161,7 +161,7 @@ def test_options_that_other_keys_refute_are_pushed_aside_by_those_that_they_bear
     one_or_two = (((1, 2),), ((1, 1),))
     assert explain(findings, alike) == [one_or_two, one_or_two, (((1, 2),),)], "3 would show in d"
     assert explain(findings[:2], alike) == [(((1, 1),),)] * 2, "2 would show in c"
-    untold = replace(alike, untold=frozenset({("c",)}))
+    untold = replace(alike, excluded=frozenset({("c",)}))
     assert explain(findings[:2], untold) == [one_or_two] * 2, "of c nobody can tell"
 
 

@@ -18,7 +18,7 @@ from harness.report.causes import table_file
 from harness.report.causes.groups import groups, ranges
 from harness.report.causes.headline import Case, headline, labels
 from harness.report.causes.sentences import MOST_WORDS, batches, sentences, words
-from harness.report.causes.shown import said, shown
+from harness.report.causes.shown import findings_summary, shown
 from harness.report.timeline.counts import Counts
 from harness.scenario import Finding, Guarantee, Harm, Impact, Kind, RecordRef, Verdict, Word
 from harness.snapshot import Batch, Progressed, Query
@@ -109,7 +109,7 @@ def cut() -> Verdict:
 
 def test_of_kinds_that_are_cut_each_says_of_how_many_it_has_the_first() -> None:
     verdict = cut()
-    assert said(groups(verdict.findings), verdict) == (
+    assert findings_summary(groups(verdict.findings), verdict) == (
         "2,901 findings, 3 causes among those that are kept. Kept are the first 1,000 of 1,500 duplicated and the "
         "first 1,000 of 1,400 lost; the others were only counted."
     )
@@ -187,7 +187,7 @@ def test_a_cause_says_which_partitions_came_twice_where_each_did_so_whole_or_not
     known = Progressed(queries=(Query(checkpoint="checkpoint", batches=(batch,)),))
     counts = Counts({each: array("q", range(end)) for each, (_, end) in took.items()})
     (group,) = shown(case(doubled(99), progressed=known, counts=counts))
-    assert ("there twice" in group.told) == bool(said) and said in group.told
+    assert ("there twice" in group.text) == bool(said) and said in group.text
 
 
 @pytest.mark.parametrize("word", [Word.UNTESTED, Word.INCONCLUSIVE, Word.ERROR])
@@ -199,7 +199,8 @@ def test_a_run_without_an_answer_gives_its_first_reasons(word: Word) -> None:
 @pytest.mark.parametrize("guarantee", list(Guarantee))
 def test_a_held_claims_this_one_run(guarantee: Guarantee) -> None:
     told = headline(case(sample.held(), guarantee=guarantee.value))
-    assert told[0] == f"Each of the 600 records took effect {str(guarantee).replace('-', ' ')}, in this one run."
+    often = str(guarantee).replace("-", " ")
+    assert told[0] == f"Each row that is expected of the 600 records is in its sink {often}, in this one run."
     assert told[1] == "1 of 1 fault was injected at its crash point."
 
 
@@ -283,7 +284,7 @@ def test_ranges_cover_the_records_and_count_them(records: set[RecordRef]) -> Non
 
 def test_the_page_says_how_many_were_only_counted() -> None:
     verdict = doubled(3, counts={"duplicated": 100_000})
-    told = said(groups(verdict.findings), verdict)
+    told = findings_summary(groups(verdict.findings), verdict)
     assert told.startswith(
         "100,000 findings, 1 cause among those that are kept. Kept are the first 3 of 100,000 duplicated;"
     )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from harness.load import dump, load
 from harness.nightly.draw import plans, targets
 from harness.report import render
-from harness.report.ci import told
+from harness.report.ci import run_text
 from harness.report.summary import Run
 from harness.run.plan import plan, text
 from harness.run.run_or_baseline import planned
@@ -171,7 +171,7 @@ def test_the_page_of_a_drawn_plan_offers_no_file_and_shows_what_ran(
     assert replace(load(again), path=scenario.path) == ran
     # Nor does any other command name the file.
     run = Run.read(folder.path)
-    assert (run.file, told.command(replace(run, folder=None))) == ("", "")
+    assert (run.file, run_text.command(replace(run, folder=None))) == ("", "")
     # A replay knows where its program lies, and of no file that could have changed.
     monkeypatch.setattr("harness.suite.run_all", lambda work, options: int([each.path for each in work] != [ran.path]))
     assert (replay(folder.path, Options()), capsys.readouterr().err) == (0, "")

@@ -153,7 +153,7 @@ def test_what_is_said_of_the_stack_is_told_at_the_end(
     project("scenarios/one.yaml")
     project("scenarios/two.yaml")
     why = "the stack that is up was started with another environment; starting one for this command"
-    monkeypatch.setattr(shared, "usable", lambda say: say(why))
+    monkeypatch.setattr(shared, "usable", lambda notify: notify(why))
     result = run(pytester, "scenarios")
     result.assert_outcomes(passed=2)
     assert result.stdout.lines.count(why) == 1
@@ -316,7 +316,7 @@ def test_run_folders_are_kept_as_asked(
     assert (line["plans"], line["verdicts"], line["exit"]) == (2, {"held": 1, "violated": 1}, 1)
 
 
-def test_a_line_of_spark_is_that_of_the_scenarios_that_name_none(
+def test_a_spark_version_is_that_of_the_scenarios_that_name_none(
     pytester: pytest.Pytester, project: Callable[..., Path], world: World
 ) -> None:
     project("scenarios/a.yaml")

@@ -57,7 +57,7 @@ def look(
     monkeypatch.setattr(preflight, "read", lambda sink, parts: new)
     workload = make(made.input, seed=1, root=folder)
     own: Any = SimpleNamespace(folder=folder, parts={})
-    return preflight.look(made, workload, own)
+    return preflight.check(made, workload, own)
 
 
 NONE_YET = table(missing="the database has none of that name")
@@ -270,7 +270,7 @@ def test_a_console_is_not_looked_at(tmp_path: Path) -> None:
     own: Any = SimpleNamespace(folder=tmp_path, parts={})
     held = preflight.sinks_now(made, own)
     assert [each.rows for each in held] == [[]]
-    preflight.look(made, make(made.input, seed=1, root=tmp_path), own)
+    preflight.check(made, make(made.input, seed=1, root=tmp_path), own)
 
 
 def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

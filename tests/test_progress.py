@@ -149,6 +149,17 @@ def test_a_terminal_shows_one_live_line_and_keeps_one_a_scenario() -> None:
     assert stream.getvalue().rindex("\x1b[?25h") > stream.getvalue().rindex("\x1b[?25l")
 
 
+@pytest.mark.parametrize(("jobs", "left"), [(1, "about 4 min left"), (3, "about 1 min left"), (8, "about 50 s left")])
+def test_how_long_the_rest_takes_is_known_when_a_run_has_ended(jobs: int, left: str) -> None:
+    stream = StringIO()
+    watched = progress(stream, environment={}, jobs=jobs)
+    watched.started("first", number=1, total=6, steps=1)
+    watched.ended(1, replace(held(), seconds=50.0))
+    watched.started("second", number=2, total=6, steps=1)
+    first, *_, second = (text for text in stream.getvalue().splitlines() if text[0].isdigit())
+    assert (first, second) == ("1/6 first", f"2/6 second ({left})")
+
+
 def test_a_dumb_terminal_gets_plain_lines() -> None:
     assert isinstance(progress(Terminal(), environment={"TERM": "dumb"}), Plain)
     lively = progress(Terminal(), environment={"TERM": "xterm"})

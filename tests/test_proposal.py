@@ -56,9 +56,9 @@ def test_the_example_repositorys_job_is_told_whole(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     job = tmp_path / "jobs" / "invoices.py"
     job.write_text((HOUSE / "docs/example-repo/jobs/invoices.py").read_text(encoding="utf-8"), encoding="utf-8")
-    path, untold = write(job)
+    path, unclear = write(job)
     assert path == tmp_path / "scenarios" / "invoices.yaml"
-    assert untold == ["the key of invoices was not found: correct `key`"]
+    assert unclear == ["the key of invoices was not found: correct `key`"]
     made, own = load(path), load(HOUSE / "docs/example-repo/scenarios/invoices.yaml")
     assert (made.pipeline, made.sinks) == (own.pipeline, own.sinks)
     assert made.crash_points == ("all",)
@@ -70,11 +70,11 @@ def test_addresses_are_found_where_the_program_takes_them() -> None:
     assert "env: {WAREHOUSE: '{postgres.dsn}'}" in found.text
     assert "create table payments (id bigint, account text, amount numeric(18, 2), primary key (id))" in found.text
     assert "expected: select id, account, amount from ledger" in found.text
-    assert found.untold == ["--mode is needed: give it a value in `args`"]
+    assert found.unclear == ["--mode is needed: give it a value in `args`"]
 
 
 @pytest.mark.parametrize(
-    ("before", "places", "text", "untold"),
+    ("before", "places", "text", "unclear"),
     [
         (
             "",
@@ -107,30 +107,30 @@ def test_addresses_are_found_where_the_program_takes_them() -> None:
             [
                 "jobs/a.py:9: the option kafka.bootstrap.servers is written into the program ('localhost:9092'): take "
                 "it from an argument or a variable",
-                "jobs/a.py:16: not told where the option checkpointLocation comes from: place()",
+                "jobs/a.py:16: unknown where the option checkpointLocation comes from: place()",
             ],
         ),
     ],
 )  # fmt: skip
-def test_whatever_way_it_takes_them(before: str, places: dict[str, str], text: str, untold: list[str]) -> None:
+def test_whatever_way_it_takes_them(before: str, places: dict[str, str], text: str, unclear: list[str]) -> None:
     found = proposed(before, **places)
     assert text in found.text
-    assert list(found.untold) == untold
+    assert list(found.unclear) == unclear
 
 
 def test_what_the_source_does_not_show_is_said() -> None:
     found = propose("a.py", "a", read({"a.py": "print()"}))
-    assert [line.partition(":")[0] for line in found.untold] == [
+    assert [line.partition(":")[0] for line in found.unclear] == [
         "no source was found",
         "no sink was found",
         "no checkpointLocation was found",
         "the columns of the sink were not found",
     ]
-    strange = proposed(ARGPARSE, sql='"merge into orders (id, price) values (1, 2)"').untold
+    strange = proposed(ARGPARSE, sql='"merge into orders (id, price) values (1, 2)"').unclear
     assert strange[0].startswith("price: no column of the workload transactions (id, account,")
-    several = proposed(ARGPARSE, sql=f'{SQL} or "insert into audit select 1"').untold
+    several = proposed(ARGPARSE, sql=f'{SQL} or "insert into audit select 1"').unclear
     assert several[0] == "it writes the table audit, too: add a sink for it"
-    both = proposed(ARGPARSE, sql=f'{SQL}); rows.write.format("parquet").save(args.mode').untold
+    both = proposed(ARGPARSE, sql=f'{SQL}); rows.write.format("parquet").save(args.mode').unclear
     assert both[0] == "it writes into postgres, too: add a sink for it"
     made = proposed(ARGPARSE, sql=f'"create table if not exists payments (id int)" and {SQL}')
     assert "setup" not in made.text
@@ -158,8 +158,8 @@ def test_files_that_a_program_imports_from_beside_it_are_read_too(tmp_path: Path
     places = {"bootstrap": "args.brokers", "topic": "args.topic", "checkpoint": "args.check_point"}
     helper = BODY.format(before=ARGPARSE, sql=SQL, database='""', **places)
     (tmp_path / "jobs" / "helper.py").write_text(f"import a\n{helper}")
-    path, untold = write(tmp_path / "jobs" / "a.py")
-    assert untold == ["--mode is needed: give it a value in `args`"]
+    path, unclear = write(tmp_path / "jobs" / "a.py")
+    assert unclear == ["--mode is needed: give it a value in `args`"]
     assert load(path).pipeline.args[:2] == ("--brokers", "{kafka.bootstrap}")
 
 
@@ -206,7 +206,7 @@ def test_a_scenario_that_is_there_is_kept(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "a.py").write_text("print()\n")
     first = CliRunner().invoke(main, ["init", "a.py"])
-    assert first.stdout.startswith("wrote scenarios/a.yaml\nto be told: no source was found")
+    assert first.stdout.startswith("wrote scenarios/a.yaml\nto fill in: no source was found")
     assert first.stdout.endswith("next: onceproof validate scenarios/a.yaml, then onceproof run scenarios/a.yaml\n")
     again = CliRunner().invoke(main, ["init", "a.py"])
     assert again.exit_code == 2

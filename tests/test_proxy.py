@@ -453,13 +453,13 @@ def test_the_deletion_after_a_copy_is_held_and_goes_on(stage: Stage) -> None:
         assert {TEMPORARY, "/b/c/q/commits/3"} == stage.store.kept.keys()
         assert f"DELETE {TEMPORARY}" not in stage.store.asked
         assert (request.batch, request.place, request.key) == (3, "q", TEMPORARY[1:])
-        assert "the copy to b/c/q/commits/3 before it had been answered with status 200" in request.told
-        assert "nothing of it had been sent on, and it was held" in request.told
+        assert "the copy to b/c/q/commits/3 before it had been answered with status 200" in request.description
+        assert "nothing of it had been sent on, and it was held" in request.description
         request.let_go(drop=False)
         thread.join(WITHIN_S)
         assert out == [(204, b"")]
     assert request.held.state is State.SENT and not request.early
-    assert "it was sent on afterwards: let go" in request.told
+    assert "it was sent on afterwards: let go" in request.description
     assert TEMPORARY not in stage.store.kept
 
 
@@ -470,7 +470,7 @@ def test_a_request_whose_client_dies_meanwhile_never_reaches_the_store(stage: St
         client.sock.shutdown(socket.SHUT_RDWR)
         request.let_go(drop=False)
         assert request.held.state is State.DROPPED
-        assert "dropped: its client is gone" in request.told
+        assert "dropped: its client is gone" in request.description
     asked_later(stage, "/b/c/q/commits/3")
     assert stage.store.asked == ["GET /b/c/q/commits/3"]
     assert stage.store.kept == {}
@@ -518,7 +518,7 @@ def test_one_that_nobody_lets_go_goes_on_and_says_so(stage: Stage, monkeypatch: 
         thread.join(WITHIN_S)
         assert out == [(200, b"")]
         assert request.early
-        assert "it was not let go in 0.2 s" in request.told
+        assert "it was not let go in 0.2 s" in request.description
 
 
 def test_a_proxy_that_ends_drops_what_it_holds(stage: Stage) -> None:

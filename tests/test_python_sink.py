@@ -24,7 +24,7 @@ import pytest
 from harness import load as scenarios
 from harness.checkers.schema_check import folded, folding_note
 from harness.components.python import callee, calls, places
-from harness.components.python.rooms import RoomOfRun, Rooms
+from harness.components.python.namespaces import Namespaces, RunNamespace
 from harness.components.python.sink.arrow_types import refusal
 from harness.errors import HarnessError, ScenarioError, StackError, UsageError
 from harness.load import dump
@@ -63,7 +63,7 @@ class World:
 
     def __init__(self, session: Session, folder: Path) -> None:
         self.session, self.folder = session, folder
-        self.rooms = Rooms(session, session.folder / "runs")
+        self.rooms = Namespaces(session, session.folder / "runs")
         self.rooms.start()
 
     def wrote(self, text: str, name: str = "readback") -> Path:
@@ -100,8 +100,8 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield World(session, folder)
 
 
-def room(own: Own, label: str = "python") -> RoomOfRun:
-    found: RoomOfRun = own[label].at
+def room(own: Own, label: str = "python") -> RunNamespace:
+    found: RunNamespace = own[label].at
     return found
 
 
@@ -533,7 +533,7 @@ def test_its_module_makes_and_removes_the_room(world: World) -> None:
     world.rooms.drop("r1", [""])
     world.rooms.drop("r1", [""])
     assert told.read_text().splitlines() == [*made, *(line.replace("made", "removed") for line in made)]
-    assert not room(own).room.path.exists()
+    assert not room(own).namespace.path.exists()
     assert not [*world.session.folder.glob("*closing-message*")]
 
 

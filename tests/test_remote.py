@@ -206,7 +206,7 @@ def test_a_commit_is_copied_with_its_plan_and_what_its_source_took(server: Local
     here = tmp_path / "run" / "checkpoint"
     assert not (here / "commits" / "1").exists()
     assert (here / "sources" / "0" / "0").read_bytes() == b"v1\nfirst"
-    copied.look()
+    copied.refresh()
     assert (here / "commits" / "1").exists()
 
 
@@ -280,7 +280,7 @@ def test_a_file_that_cannot_be_read_is_named_and_holds_nobody_up(server: LocalRe
         copied.copy("one")
     assert files() == ["one/commits/0"]
     server.unread.clear()
-    copied.look()
+    copied.refresh()
     assert files() == ["one/commits/0", "one/offsets/0"]
 
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.history import (
     AttemptDiagnosed,
+    AttemptEnded,
     AttemptStarted,
     BatchPlanned,
     FaultMissed,
@@ -281,13 +282,23 @@ def test_the_page_answers_what_a_reviewer_asks(tmp_path: Path) -> None:
         assert said in text
 
 
+def test_an_error_that_several_attempts_ended_with_is_on_the_page_once(tmp_path: Path) -> None:
+    folder = sample.stored(tmp_path, sample.verdict())
+    events = [AttemptStarted(attempt=attempt) for attempt in (1, 2, 3)]
+    ends = [AttemptEnded(attempt=attempt, status=1, error="KeyError: 'a'") for attempt in (1, 2, 3)]
+    lines = histories.lines(*((1.0 + number, event) for number, event in enumerate([*events, *ends])))
+    folder.history.write_text(sample.written(lines), encoding="utf-8")
+    page = "".join(Skeleton(render.write(folder.path).read_text()).text)
+    assert "Attempts 1, 2, 3, ended by no fault: KeyError: 'a'" in page
+
+
 def test_a_held_page_claims_no_more_than_it_may(tmp_path: Path) -> None:
     text = page_of(tmp_path, sample.held())
     assert "✓ held" in text
     assert (
         "in this one run, on the versions below, 1 fault happened at the places and with the evidence above. The "
-        "source holds 600 records. What the source holds took effect in the sink exactly once, equal cell for cell. "
-        "The sink holds nothing else. The exposures that count are listed above. The checker found 4 of 4 "
+        "source holds 600 records. Each row that `expected` makes of them is in its sink exactly once, equal cell for "
+        "cell. The sink holds nothing else. The exposures that count are listed above. The checker found 4 of 4 "
         "errors planted in copies of this data. It is not a proof"
     ) in text
     assert "proved" not in text.replace("disproved", "")
@@ -335,6 +346,10 @@ def test_what_is_acknowledged_and_what_is_committed_are_told_apart() -> None:
     assert ("241", "rows in the sink, 1 fewer than expected") in claims.figures(fewer)
     equal = replace(verdict, counts={"expected_rows": 242, "sink_rows": 242})
     assert ("242", "rows in the sink") in claims.figures(equal)
+    assert claims.figures(equal, sinks=2)[:2] == [
+        ("242", "rows expected, in 2 sinks together"),
+        ("242", "rows in 2 sinks together"),
+    ]
 
 
 def test_settings_have_their_names_once(tmp_path: Path) -> None:
@@ -442,7 +457,7 @@ def test_long_things_are_cut_and_counted() -> None:
     assert "160 findings, 1 cause." in text
     assert "150 more of this cause" in text
     assert "7 more findings in findings.csv and verdict.json." in text
-    assert "5 lines more stand in history.jsonl" in text
+    assert "5 lines more are in history.jsonl" in text
     assert "… 3 lines more in scenario.yaml" in text
 
 

@@ -165,7 +165,7 @@ NOWHERE = "never comes: no checkpoint lies on azure or s3"
         (trigger("request", "delete"), Planned(), "is missing: of which batch?"),
         (DELETE, Planned(proxied=False), NOWHERE),
         (DELETE, Planned(checkpoint=False), NOWHERE),
-        (DELETE, Planned(late_log=True), "cannot be told: progress is async"),
+        (DELETE, Planned(late_log=True), "cannot be seen: progress is async"),
     ],
 )
 def test_where_no_request_is_seen_it_is_refused(when: Trigger, planned: Planned, said: str) -> None:

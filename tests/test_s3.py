@@ -13,7 +13,7 @@ import pytest
 from harness.checkpoint import listing
 from harness.components.s3.address import S3There
 from harness.components.s3.process import BUCKET, S3Server
-from harness.components.s3.run_prefix import Room, prefix
+from harness.components.s3.run_prefix import RunPrefix, prefix
 from harness.components.s3.server import Entry, Refused, Server
 from harness.components.s3.signature import Keys, Request, query, signed
 from harness.errors import StackError, UsageError
@@ -207,8 +207,8 @@ def own(server: S3Server, request: pytest.FixtureRequest) -> Iterator[Own]:
         yield made
 
 
-def room(own: Own) -> Room:
-    found: Room = own["s3"].at
+def room(own: Own) -> RunPrefix:
+    found: RunPrefix = own["s3"].at
     return found
 
 
@@ -241,7 +241,7 @@ def test_a_checkpoint_is_copied_in_the_words_of_spark(own: Own, tmp_path: Path) 
     # As a rename does it there: a copy, and a deletion.
     there.write("commits/0", b"v1")
     there.delete("commits/.0.x.tmp")
-    mirror.look()
+    mirror.refresh()
     assert listing(mirror.folder) == {"offsets": (0,), "commits": (0,), "begun": ()}
     assert (mirror.folder / "state").is_dir()
 

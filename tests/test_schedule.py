@@ -21,7 +21,7 @@ from harness.errors import HarnessError
 from harness.faults import FAULTS, kill_executor
 from harness.faults.base import Injection, NoOptions, Proof, killing
 from harness.faults.kill_executor import executors
-from harness.history import AttemptStarted, FaultInjected, Line
+from harness.history import AttemptEnded, AttemptStarted, FaultInjected, Line
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess
 from harness.kinds import About, Refusals
@@ -169,13 +169,13 @@ def test_only_a_task_that_was_lost_proves_that_an_executor_was_at_work(
 ) -> None:
     log = tmp_path / "driver.log"
     log.write_text(f"{LOST}\n")
-    monkeypatch.setattr(kill_executor, "TOLD_WITHIN_S", 1.0)
+    monkeypatch.setattr(kill_executor, "REPORTED_WITHIN_S", 1.0)
     world: Any = SimpleNamespace(stop=threading.Event())
     assert kill_executor.lost_task(world, log, 0)
     assert not kill_executor.lost_task(world, log, log.stat().st_size), "that was before"
     assert not kill_executor.lost_task(world, None, 0)
     since = log.stat().st_size
-    monkeypatch.setattr(kill_executor, "TOLD_WITHIN_S", WITHIN_S)
+    monkeypatch.setattr(kill_executor, "REPORTED_WITHIN_S", WITHIN_S)
     loses(log, LOST)
     assert kill_executor.lost_task(world, log, since)
     world.stop.set()
@@ -425,7 +425,11 @@ def test_the_supervisor_gives_up_and_says_so(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w:
         w.supervisor.start(Restart(max_restarts=2), w.attempt)
         until("the supervisor to give up", lambda: w.supervisor.gave_up, within_s=WITHIN_S)
-        assert w.supervisor.gave_up == "the driver died 3 times and is restarted at most 2 times"
+        error = "ImportError: no module named nowhere"
+        most = "the driver died 3 times and is restarted at most 2 times"
+        assert w.supervisor.gave_up == f"{most}; its last error: {error}"
+        ends = [line.event.error for line in w.lines if isinstance(line.event, AttemptEnded)]
+        assert ends == [error] * 3
         assert [d.status for d in w.supervisor.deaths] == [1, 1, 1]
         assert "no module named nowhere" in (tmp_path / "driver-1.log").read_text()
 

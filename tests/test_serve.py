@@ -341,7 +341,7 @@ def test_a_store_or_a_port_that_is_not_there_is_one_clear_error(tmp_path: Path) 
 
 def test_without_the_extra_it_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(UsageError, match=r"no package uvicorn\. pip install 'onceproof\[serve\]'"):
+    with pytest.raises(UsageError, match=r"no Python package uvicorn; pip install 'onceproof\[serve\]'"):
         server.serve(tmp_path, 0, print)
 
 

@@ -462,11 +462,11 @@ def test_last_words_that_can_never_be_said_do_not_stay(tmp_path: Path, said: str
     last.write_text(said)
     if old:
         os.utime(last, (0, 0))
-    assert reaper.say_closing_messages(str(folder))
+    assert reaper.run_closing_messages(str(folder))
 
 
 def test_last_words_that_fail_say_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / reaper.CLOSING_MESSAGE).write_text(words("/bin/sh", "-c", "echo first >&2; echo why >&2; exit 1"))
-    assert not reaper.say_closing_messages(str(tmp_path))
+    assert not reaper.run_closing_messages(str(tmp_path))
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith("onceproof: could not clean up after an earlier run: why; each start tries again for a day")

@@ -22,9 +22,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.cli import doctor
-from harness.component import Look
+from harness.component import MachineCheck
 from harness.errors import StackError, WaitError
-from harness.machine import cache, jars, java, published, spark_lines
+from harness.machine import cache, jars, java, published, spark_versions
 from harness.wait import locked
 from tests.limits import PROCESS_S, examples
 
@@ -103,7 +103,11 @@ class TestJava:
         new, old = fake_java(tmp_path / "new", "25"), fake_java(tmp_path / "old", "1.8.0_392")
         fit = fake_java(tmp_path / "system" / "seventeen", "17.0.1")
         environ = {"JAVA_HOME": str(new), "PATH": str(old / "bin")}
-        assert java.find(environ, system=tmp_path / "system").home == fit
+        found = java.find(environ, system=tmp_path / "system")
+        assert found.home == fit
+        assert found.instead == f"JAVA_HOME: java 25 at {new}; Spark and Kafka run on {fit}"
+        assert java.find({"JAVA_HOME": str(fit), "PATH": str(old / "bin")}, system=tmp_path / "none").instead == ""
+        assert java.find({"PATH": str(old / "bin")}, system=tmp_path / "system").instead == ""
 
     def test_every_unfit_one_is_named(self, tmp_path: Path) -> None:
         new, old = fake_java(tmp_path / "new", "25"), fake_java(tmp_path / "old", "1.8.0_392")
@@ -242,13 +246,13 @@ class TestJars:
         assert spark.key() != before[1]
         near = jars.neighbours("spark")
         assert near == [str(each) for each in spark.wanted[:2]]
-        assert jars.spark_told([]) == {"version": "4.2.9", "neighbours": near}
+        assert jars.installed_spark([]) == {"version": "4.2.9", "neighbours": near}
 
     def test_one_jar_of_sparks_may_be_older_than_another(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("importlib.metadata.version", lambda _: "4.1.4")
         wanted = [f"{each.name}:{each.version}" for each in jars.jar_folders()[1].wanted[:2]]
         assert wanted == ["spark-sql-kafka-0-10_2.13:4.1.3", "spark-token-provider-kafka-0-10_2.13:4.1.1"]
-        more = {*jars.spark_told(["s3"])["neighbours"]} - {*jars.spark_told([])["neighbours"]}
+        more = {*jars.installed_spark(["s3"])["neighbours"]} - {*jars.installed_spark([])["neighbours"]}
         assert more == {"org.apache.spark:spark-hadoop-cloud_2.13:4.1.1@jar"}
 
     def test_what_is_asked_for_by_name_is_taken_in_that_version_by_all(self, ivy: java.Java) -> None:
@@ -359,7 +363,7 @@ class TestJars:
         assert jars.main([]) == 0
         assert str(found.broker[0].parent) in capsys.readouterr().out
         # The environment of another version of Spark would be installed.
-        monkeypatch.setattr(spark_lines, "PINNED", {})
+        monkeypatch.setattr(spark_versions, "PINNED", {})
         assert jars.main(["--pin"]) == 0
         assert f"{sha256(found.spark[0])}  {found.spark[0].name}" in capsys.readouterr().out.splitlines()
 
@@ -368,7 +372,7 @@ class TestJars:
 def test_the_real_jars_are_all_pinned_and_whole() -> None:
     found = jars.resolve()
     assert len(found.broker) > 20
-    more = [path for name in jars.asked() if name not in ("broker", "spark") for path in jars.fetched(name)]
+    more = [path for name in jars.declared() if name not in ("broker", "spark") for path in jars.fetched(name)]
     assert {path.name for path in (*found.broker, *found.spark, *more)} <= set(jars.pins())
 
 
@@ -386,7 +390,8 @@ class TestDoctor:
         monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "cache"))
         (tmp_path / "file").write_text("", encoding="utf-8")
         seen = {each.name: each for each in doctor.check()}
-        assert {name for name, each in seen.items() if not each.ok} >= {"java", "jars", "disk", "docker"}
+        assert {name for name, each in seen.items() if not each.ok} >= {"java", "disk", "docker"}
+        assert seen["jars"].found == "none yet; the first run fetches them, with a network"
         assert all(each.cure for each in seen.values() if not each.ok)
         assert "java 25" in seen["java"].found
         assert not doctor.fit([*seen.values()])
@@ -396,7 +401,7 @@ class TestDoctor:
     ) -> None:
         monkeypatch.setenv(java.VARIABLE, str(fake_java(tmp_path / "java", "21.0.5")))
         assert doctor._java().startswith("21 at ")
-        monkeypatch.setattr(spark_lines, "own", lambda: "3.5")
+        monkeypatch.setattr(spark_versions, "own", lambda: "3.5")
         with pytest.raises(StackError, match=r"Spark 3\.5 needs Java 17; found java 21 at "):
             doctor._java()
 
@@ -429,10 +434,12 @@ class TestDoctor:
             about = SimpleNamespace(name="broken")
 
             @property
-            def looks(self) -> list[Look]:
+            def machine_checks(self) -> list[MachineCheck]:
                 raise RuntimeError("out of order")
 
-        whole = SimpleNamespace(about=SimpleNamespace(name="whole"), looks=[Look("whole", "any", lambda: "there", "")])
+        whole = SimpleNamespace(
+            about=SimpleNamespace(name="whole"), machine_checks=[MachineCheck("whole", "any", lambda: "there", "")]
+        )
         monkeypatch.setattr(doctor, "COMPONENTS", Listed([Broken(), whole]))
         seen = {each.name: each for each in doctor.check()}
         assert seen["broken"].found == "RuntimeError: out of order"

@@ -188,7 +188,7 @@ def test_a_command_that_comes_as_it_goes_down_has_a_stack_of_its_own(
         owner.enter_context(locked(place / shared.OWNER, within_s=1))
         found = told(place, spark={"worker": [1, 1]})
         if gone:  # between the look and the lock
-            monkeypatch.setattr(shared, "usable", lambda say: found)
+            monkeypatch.setattr(shared, "usable", lambda notify: found)
             (place / shared.FOUND).unlink()
         else:
             owner.enter_context(locked(place / shared.USERS, within_s=1))

@@ -180,7 +180,7 @@ def test_a_query_that_feeds_no_sink_with_such_a_log_is_refused(
 ) -> None:
     trigger = replace(at(CrashPoint.SINK_COMMITTING, 3), query=asked)
     words = [each.words for each in TRIGGERS["point"].refusals(trigger, Planned(sink_logs=logs))]
-    assert ["no sink here has a log of its own" in each for each in words] == [True] * refused
+    assert ["no sink here has a commit log" in each for each in words] == [True] * refused
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_the_driver_stands_still_for_the_snapshot_and_goes_on(
     tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch, kind: str, options: dict[str, float]
 ) -> None:
     # Nobody tells of a task that was lost.
-    monkeypatch.setattr(kill_executor, "TOLD_WITHIN_S", 0.1)
+    monkeypatch.setattr(kill_executor, "REPORTED_WITHIN_S", 0.1)
     here = at(CrashPoint.BATCH_PLANNED, 2)
     with world(tmp_path, snapshots=True) as w:
         w.sleeper()

@@ -388,7 +388,7 @@ def test_a_twin_is_found_by_the_name_of_its_scenario(seed: int, index: int) -> N
 
 
 def test_runs_are_kept_where_it_is_asked(tmp_path: Path) -> None:
-    options = soak.asked(["2", "--seed", "7", "--keep", str(tmp_path)])
+    options = soak.parsed(["2", "--seed", "7", "--keep", str(tmp_path)])
     assert (options.reports, options.out) == (tmp_path, tmp_path / "soak-7.jsonl")
     folder = sample.stored(tmp_path, held())
     assert not soak.Soak(options).add(drawn(UPSERT), Run.read(folder.path))
@@ -396,7 +396,7 @@ def test_runs_are_kept_where_it_is_asked(tmp_path: Path) -> None:
 
 
 def test_a_sitting_keeps_each_line_and_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = soak.asked(["2", "--seed", "7", "--out", str(tmp_path / "out" / "lines.jsonl")])
+    options = soak.parsed(["2", "--seed", "7", "--out", str(tmp_path / "out" / "lines.jsonl")])
     sitting = soak.Soak(options)
     good, bad = (Run(scenario="a", verdict=verdict) for verdict in (held(), violated(DOUBLED)))
     assert [sitting.add(drawn(UPSERT), run) for run in (good, bad)] == [False, True]
@@ -408,7 +408,7 @@ def test_a_sitting_keeps_each_line_and_says_what_is_wrong(tmp_path: Path, capsys
 
 
 def test_a_right_run_leaves_no_folder_and_a_damaged_snapshot_is_wrong(tmp_path: Path) -> None:
-    options = soak.asked(["2", "--seed", "7", "--out", str(tmp_path / "lines.jsonl")])
+    options = soak.parsed(["2", "--seed", "7", "--out", str(tmp_path / "lines.jsonl")])
     folder = sample.stored(tmp_path, held())
     assert not soak.Soak(options).add(drawn(UPSERT), Run.read(folder.path))
     assert not folder.path.exists()
@@ -419,7 +419,7 @@ def test_a_right_run_leaves_no_folder_and_a_damaged_snapshot_is_wrong(tmp_path: 
 
 
 def test_a_seed_that_is_not_said_is_drawn_and_the_lines_are_named_by_it() -> None:
-    options = soak.asked(["2"])
+    options = soak.parsed(["2"])
     assert options.out == Path("reports/soak") / f"soak-{options.seed}.jsonl"
 
 

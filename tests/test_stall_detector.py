@@ -36,12 +36,12 @@ def looked(
     for number, (passed_s, committed) in enumerate(steps):
         clock.at_s += passed_s
         done = faults[number] if number < len(faults) else 0
-        stalls.look(committed=committed, outstanding=outstanding, faults=done, alive=number not in dead)
+        stalls.observe(committed=committed, outstanding=outstanding, faults=done, alive=number not in dead)
     return stalls.stalled()
 
 
 def test_a_minute_without_a_commit_is_a_stall() -> None:
-    words = "nothing was committed in the last 61 s; the longest stretch before took 5 s"
+    words = "nothing was committed in the last 61 s; the longest time without a commit before was 5 s"
     stall = {"kind": "idle", "idle_s": 61.0, "longest_gap_s": 5.0, "interval_s": None, "words": words}
     assert looked((5, 10), (2, 20), (61, 20)) == stall
     assert looked((5, 10), (2, 20), (60, 20)) is None

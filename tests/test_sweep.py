@@ -39,7 +39,7 @@ from harness.sweep.cells import Cell, Passed, found
 from harness.sweep.command import placed
 from harness.sweep.expected import as_expected, at_step, chosen, names, unknown
 from harness.sweep.packing import APART, numbered, packed
-from harness.sweep.results import Played, Result, Told
+from harness.sweep.results import Outcomes, Played, Result
 from harness.sweep.rows import own
 from harness.sweep.state import State
 from harness.triggers import TRIGGERS
@@ -222,7 +222,7 @@ def told(
     batches: tuple[int | None, ...] = (1, 2),
     sound: bool = True,
     last: bool = False,
-) -> Told:
+) -> Outcomes:
     return Played(
         verdict=verdict,
         cells=cells or {4: (1,), 5: (2,)},
@@ -230,10 +230,10 @@ def told(
         first_batch=1,
         sound=sound,
         last=last,
-    ).told()
+    ).outcomes()
 
 
-def words(told: Told) -> tuple[list[tuple[int, Word]], list[int]]:
+def words(told: Outcomes) -> tuple[list[tuple[int, Word]], list[int]]:
     return [(each.cell, each.word) for each in told.results], list(told.again)
 
 
@@ -411,7 +411,7 @@ def test_a_process_leaves_the_names_of_the_failpoints_that_it_comes_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "failpoints"
-    monkeypatch.setattr(failpoint, "_told", set())
+    monkeypatch.setattr(failpoint, "_reached", set())
     failpoint.reach("unasked")
     monkeypatch.setenv(failpoint.FOLDER, str(folder))
     failpoint.reach("in-driver")
@@ -503,7 +503,7 @@ def test_the_sentence_counts_what_was_tried_and_what_was_not() -> None:
     named = answer.sentence("a.py", every, held, left_out=7)
     assert named.endswith("; 1 not reached; 7 left out by crash_points")
     at = f"kill driver {BEFORE.place}"
-    assert answer.untold(every, idle) == [f"not exposed: {at} (first batch), {at} (later batch): empty"]
+    assert answer.unanswered(every, idle) == [f"not exposed: {at} (first batch), {at} (later batch): empty"]
 
 
 def test_the_page_has_each_cell_where_it_breaks_and_what_says_nothing(tmp_path: Path) -> None:

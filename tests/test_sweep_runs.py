@@ -11,7 +11,7 @@ import pytest
 from harness.load import load
 from harness.scenario import Word
 from harness.suite.options import Options
-from harness.sweep.command import Asked, sweep
+from harness.sweep.command import SweepOptions, sweep
 
 pytestmark = [pytest.mark.stack, pytest.mark.prove, pytest.mark.timeout(3600)]
 HOUSE = Path(__file__).parents[1]
@@ -42,7 +42,7 @@ def test_each_cell_is_as_predicted(tmp_path: Path, program: str, code: int) -> N
     path.parent.mkdir()
     path.write_text(SCENARIO.format(program=program))
     reports = tmp_path / "reports"
-    assert sweep([path], Options(reports=reports, own_stack=True), Asked()) == code
+    assert sweep([path], Options(reports=reports, own_stack=True), SweepOptions()) == code
     kept = json.loads((reports / "latest" / "sweep-payments.json").read_text(encoding="utf-8"))
     words = {
         (cell["place"], cell["batch"]): Word(cell["result"]["word"])

@@ -27,7 +27,7 @@ from harness.scenario import Attribution, Expected, Kind, Scenario, Step, Verdic
 from harness.suite.options import Options
 from harness.sweep import command, swept
 from harness.sweep.cells import Cell, Found
-from harness.sweep.command import Asked
+from harness.sweep.command import SweepOptions
 from harness.sweep.shrink import RECORDS, REPEATS, shrink
 from harness.sweep.since import changed
 from harness.sweep.swept import Watched
@@ -131,7 +131,7 @@ def test_each_cell_is_a_case_of_junit_and_a_row_of_the_summary(
 
 def test_a_sweep_says_which_cells_are_not_as_expected(playing: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = file(playing, "orders", "{batch-planned: {violated: [lost]}}")
-    assert command.sweep([path], Options(reports=playing / "reports", jobs=1), Asked()) == 1
+    assert command.sweep([path], Options(reports=playing / "reports", jobs=1), SweepOptions()) == 1
     said = capsys.readouterr().out
     assert "not as expected: kill driver batch-planned (later batch)" in said
     assert "not as expected: kill driver sink-committed (later batch)" in said
@@ -229,7 +229,7 @@ def test_a_violated_cell_is_made_smaller_for_as_long_as_it_breaks(
 ) -> None:
     path = file(playing, "orders", "held")
     options = Options(reports=playing / "reports", jobs=1)
-    assert command.sweep([path], options, Asked(shrink=True)) == 1
+    assert command.sweep([path], options, SweepOptions(shrink=True)) == 1
     (failing,) = (playing / "reports" / "failing").glob("*.yaml")
     small = load(failing)
     assert (small.input.records, small.input.source_options) == (30, {"partitions": 1})
@@ -270,7 +270,7 @@ def test_a_violation_by_chance_says_so() -> None:
     answers = iter([True, False, False, False, True, False, False])
     found = shrink(LARGE, 1, lambda scenario: next(answers))
     assert (found.scenario, found.repeats) == (LARGE, 1)
-    assert found.told == "600 records, batch 9; it breaks 1 of 3 times"
+    assert found.description == "600 records, batch 9; it breaks 1 of 3 times"
 
 
 def test_a_step_of_the_first_batch_stays_there() -> None:
@@ -310,7 +310,7 @@ def test_what_no_cell_alone_says_is_a_row_of_its_own(
 def test_a_cell_that_was_not_tried_is_no_pass_where_it_is_named(playing: Path) -> None:
     options = Options(reports=playing / "reports", jobs=1, junit=playing / "junit.xml")
     path = file(playing, "orders", TABLE)
-    assert command.sweep([path], options, Asked(for_s=-1.0)) == 3
+    assert command.sweep([path], options, SweepOptions(for_s=-1.0)) == 3
     cases = {
         each.get("name"): each.find("failure") for each in ElementTree.parse(playing / "junit.xml").iter("testcase")
     }
@@ -388,7 +388,7 @@ def test_two_sweeps_of_one_name_are_refused_when_they_are_collected(
     for path in ("scenarios/a.yaml", "scenarios/b.yaml"):
         project(path, text=FILE.format(name="orders", expected="held"))
     result = run(pytester, "scenarios")
-    result.stdout.fnmatch_lines(["scenarios/a.yaml has the name 'orders', too; give each sweep one of its own"])
+    result.stdout.fnmatch_lines(["scenarios/a.yaml has the name 'orders', too; give each sweep another name"])
     assert result.ret == pytest.ExitCode.INTERRUPTED
 
 

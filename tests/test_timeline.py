@@ -39,7 +39,7 @@ from harness.report import render
 from harness.report.budget import MOST_BYTES
 from harness.report.escape import visible
 from harness.report.page import Parts
-from harness.report.timeline import shapes, slices
+from harness.report.timeline import saved_ranges, shapes
 from harness.report.timeline.attempt_rows import attempt_rows
 from harness.report.timeline.counts import Counts, read_counts
 from harness.report.timeline.curves import MOST_POINTS, curves, thinned, value
@@ -267,6 +267,13 @@ def test_what_a_cluster_manager_says_of_an_attempt_stands_in_its_first_row() -> 
     assert rows == [("1", visible("a" * 2000, 1000)), ("1", ""), ("2", "")]
 
 
+def test_the_error_that_a_program_ended_with_stands_in_its_first_row() -> None:
+    ended = (9.1, AttemptEnded(attempt=2, status=1, error="KeyError: 'a'"))
+    found = happened([*HISTORY, *histories.lines(batch(2.5, BatchPlanned, 7, query="other"), ended)], [STEP])
+    rows = [(each.attempt, each.error) for each in attempt_rows(found, PROGRESSED, COUNTS)]
+    assert rows == [("1", ""), ("1", ""), ("2", "KeyError: 'a'")]
+
+
 def test_a_pipeline_s_own_offsets_stand_in_the_table_of_attempts() -> None:
     moves = [(1, {}), (1, {0: 20}), (1, {0: 40}), (2, {0: 40}), (2, {0: 100})]
     own = Progressed(positions=tuple(Position(attempt=attempt, at_s=1.0, next=ends) for attempt, ends in moves))
@@ -285,10 +292,10 @@ def test_slices_have_one_numbering_and_the_program_s_batch_stands_beside_it(tmp_
     moves = [(1, {}), (1, {0: 20}), (1, {0: 20, 1: 5}), (2, {0: 40, 1: 5}), (2, {0: 100, 1: 9}), (2, {0: 90, 1: 9})]
     positions = tuple(Position(attempt=attempt, at_s=1.0, next=ends) for attempt, ends in moves)
     # What the second attempt found, the first one had saved; nothing is saved by going back.
-    assert slices.slices(positions) == {1: [0, 1, 2], 2: [3]}
-    assert slices.saved_at(positions, 1) == "slices 0-2 had been saved"
-    assert slices.saved_at(positions, 2) == slices.saved_at(positions, 0) == ""
-    assert slices.saved_at([positions[0], replace(positions[0], attempt=2)], 1) == "no slice had been saved"
+    assert saved_ranges.saved_ranges(positions) == {1: [0, 1, 2], 2: [3]}
+    assert saved_ranges.saved_at(positions, 1) == "slices 0-2 had been saved"
+    assert saved_ranges.saved_at(positions, 2) == saved_ranges.saved_at(positions, 0) == ""
+    assert saved_ranges.saved_at([positions[0], replace(positions[0], attempt=2)], 1) == "no slice had been saved"
     folder = sample.stored(tmp_path, sample.verdict())
     progress = (3.0, ProgressRead(progressed=Progressed(positions=positions)))
     with folder.history.open("a", encoding="utf-8") as out:

@@ -13,7 +13,7 @@ from harness.judge.readings.sink_state import sink_state
 from harness.judge.readings.traces import Traces
 from harness.sinks.table import SinkTable
 from tests.folders import PER_RECORD, TOTALS, values
-from tests.scales import COUNTED, PEAKS, Bench, Make, batch, benches, injected, reach, upto
+from tests.scales import COUNTED, PEAKS, Bench, Make, batch, benches, injected, progress, upto
 
 NEW = [{**each, "account": "b" if 10 <= each["id"] < 20 else "a"} for each in values(40)]
 """The second batch has an account of its own."""
@@ -139,4 +139,4 @@ def test_a_row_without_a_key_is_known_by_all_its_cells(make: Make) -> None:
     bench = make(replace(PER_RECORD, key=()))
     second = bench.rows(*batch(1))[0]
     assert traces(bench, [*bench.first(1), second]) == {second}
-    assert injected(bench, [*bench.first(1), second], reach()).again
+    assert injected(bench, [*bench.first(1), second], progress()).again

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -49,7 +50,7 @@ def write(block: Block, folder: Path) -> Path:
 def change(block: Block, folder: Path) -> None:
     """Apply a block of changes."""
     done = subprocess.run(
-        ["git", "apply", "--unidiff-zero", "-"],
+        ["git", "apply", "-"],
         cwd=folder, input=block.text, text=True, capture_output=True, timeout=PROCESS_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -109,6 +110,26 @@ def test_the_files_are_valid_before_and_after_the_change(tmp_path: Path) -> None
     load(scenario, queries=True)
     assert "on conflict (id) do nothing" in program.read_text() and "primary key" in scenario.read_text()
     assert all(now != was for now, was in zip((program.read_text(), scenario.read_text()), before, strict=True))
+
+
+@pytest.mark.subprocess
+@pytest.mark.parametrize("command", [["git", "apply", "-"], ["patch", "-p1"]])
+@pytest.mark.parametrize("named", [True, False])
+def test_the_change_applies_whether_or_not_the_first_line_of_a_block_was_copied(
+    tmp_path: Path, command: list[str], named: bool
+) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"no {command[0]} here")
+    for block in blocks():
+        if match := NAMED.match(block.text):
+            path = write(block, tmp_path)
+            path.write_text(block.text if named else block.text[match.end() :], encoding="utf-8")
+    (change,) = (block.text for block in blocks() if block.kind == "diff")
+    done = subprocess.run(
+        command, cwd=tmp_path, input=change, text=True, capture_output=True, timeout=PROCESS_S, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "on conflict" in (tmp_path / "jobs" / "payments.py").read_text()
 
 
 def test_what_the_page_shows_is_a_pattern() -> None:

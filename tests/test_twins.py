@@ -43,7 +43,7 @@ MEANT = {
     "proving/checkpoint_temporary": Meant("proving/checkpoint_kept", AS_ITS_SINK, frozenset({"guarantee"})),
     "sinks/kafka_logged_late_task_begun": Meant(
         "sinks/kafka_logged_in_time_task_begun",
-        "under a log that is written late no verdict is held (docs/scenarios.md): what is repaired is the log",
+        "under a log that is written late no verdict is held (docs/windows.md): what is repaired is the log",
         frozenset({"--late-log"}),
     ),
     "hadoop/hdfs_source_blocks_lost_swallowed": Meant(

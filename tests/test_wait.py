@@ -27,7 +27,7 @@ def test_what_was_waited_for_is_counted_once_by_its_name_without_numbers() -> No
             until("nothing", lambda: False, within_s=0.05)
         pause(0.01)
     pause(0.01)
-    assert set(waited) == {"attempt N to end", "nothing", "the next look"}
+    assert set(waited) == {"attempt N to end", "nothing", "the next check"}
     assert waited["attempt N to end"] > 0.0
     assert waited["nothing"] > 0.0
 

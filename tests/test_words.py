@@ -95,12 +95,27 @@ def test_the_failure_text_in_brief_has_no_evidence_and_no_rows() -> None:
 
 def test_of_many_findings_and_reasons_the_brief_text_counts_the_rest() -> None:
     many = tuple(replace(sample.duplicated(), key={"id": str(number)}) for number in range(100))
-    reasons = tuple(f"reason {number}\nof the log" for number in range(5))
+    reasons = tuple(f"reason {number}:\nof the log" for number in range(5))
     lines = words.failure(sample.NAME, sample.verdict(findings=many, reasons=reasons), None, brief=True).splitlines()
     assert [line for line in lines if "because" in line][-1] == "  because: and 2 more"
-    assert sum("  found: " in line for line in lines) == 3
-    assert lines[-1] == "  and 97 more findings"
-    assert "  because: reason 0 of the log" in lines
+    found = (
+        "  found: 100 duplicated in postgres payments, the first id=0 (batch 3; after kill driver at sink-committed of "
+    )
+    assert [line for line in lines if "  found: " in line] == [f"{found}batch 3, attempt 1)"]
+    other = tuple(replace(sample.duplicated(), sink=f"postgres t{number}") for number in range(5))
+    told = words.failure(sample.NAME, sample.verdict(findings=(*other, *many)), None, brief=True).splitlines()
+    assert [line.split(" (")[0] for line in told if "  found: " in line] == [
+        "  found: 100 duplicated in postgres payments, the first id=0",
+        "  found: duplicated in postgres t0: id=17, 1 row too many",
+        "  found: duplicated in postgres t1: id=17, 1 row too many",
+    ]
+    assert told[-1] == "  and 3 more findings"
+    stalled = Finding(
+        kind=Kind.STALLED, sink="", position=-1, note="the driver died 6 times; its last error: KeyError: 'a'"
+    )
+    told = words.failure(sample.NAME, sample.verdict(findings=(stalled,)), None, brief=True).splitlines()
+    assert "  found: stalled: the driver died 6 times; its last error: KeyError: 'a'" in told
+    assert "  because: reason 0: of the log" in lines
     step = StepOutcome(name="kill driver", point="sink-committed", batch=3, injected=False)
     missed = sample.verdict(steps=(step,), exposures=(), findings=())
     told = words.failure(sample.NAME, missed, None, brief=True).splitlines()
@@ -494,7 +509,7 @@ def test_markup_in_a_name_is_only_text() -> None:
 
 def test_the_command_that_repeats_it_names_the_stack(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"stack": {"stack": "containers", "asked": "--stack containers"}}')
-    text = words.failure(sample.NAME, sample.verdict(), Path("r/1"), asked=summary.asked(tmp_path))
+    text = words.failure(sample.NAME, sample.verdict(), Path("r/1"), stack_options=summary.stack_options(tmp_path))
     assert text.endswith("again:  onceproof replay r/1 --stack containers")
 
 
@@ -502,5 +517,5 @@ def test_the_command_that_repeats_it_names_the_stack(tmp_path: Path) -> None:
 def test_a_stack_that_nobody_knows_is_not_named(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "run.json").write_text(text)
-    assert summary.asked(tmp_path) == ""
-    assert summary.asked(None) == ""
+    assert summary.stack_options(tmp_path) == ""
+    assert summary.stack_options(None) == ""

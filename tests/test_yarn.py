@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from harness.cli import main
 from harness.components.yarn import policy, settings
-from harness.components.yarn.asking import Manager
 from harness.components.yarn.attempt import Output, exit_status
 from harness.components.yarn.containers import ID
+from harness.components.yarn.rest_api import Manager
 from harness.components.yarn.submission import as_elsewhere, properties, quoted
 from harness.errors import UsageError
 from harness.faults import fault

@@ -170,10 +170,10 @@ def test_the_table_counts_the_misses_of_this_commit(record: Path) -> None:
 
 
 def test_the_command_line_takes_what_it_knows_and_hands_on_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
-    options, handed_on = yarn_aimed.asked(["--only", "append:W6", "--seed", "7", "--only", "upsert:W2"])
+    options, handed_on = yarn_aimed.parsed(["--only", "append:W6", "--seed", "7", "--only", "upsert:W2"])
     assert (options.only, handed_on) == ([W6, AIMS["upsert:W2"]], ["--seed", "7"])
     with pytest.raises(SystemExit):
-        yarn_aimed.asked(["--only", "append:W5"])
+        yarn_aimed.parsed(["--only", "append:W5"])
     assert "append:W5" in capsys.readouterr().err
 
 

@@ -18,11 +18,11 @@ from typing import Any, cast
 
 import pytest
 
-from harness.components.yarn.asking import Manager, Node
-from harness.components.yarn.attempt import SAID_MOST, YarnAttempt, brief
+from harness.components.yarn.attempt import MOST_CHARACTERS, YarnAttempt, brief
 from harness.components.yarn.cluster import Yarn
 from harness.components.yarn.containers import EXECUTOR, MASTER, contained, master, runs
 from harness.components.yarn.fault import kill_nodemanager
+from harness.components.yarn.rest_api import Manager, Node
 from harness.components.yarn.settings import Folders
 from harness.components.yarn.yarn_stack import Submitted, YarnStack
 from harness.context import Reached
@@ -223,9 +223,9 @@ def test_why_an_attempt_could_not_begin_is_told_on_one_line_without_traces_and_s
 
 
 def test_of_long_diagnostics_the_beginning_is_kept_and_no_half_of_a_secret() -> None:
-    for before in range(SAID_MOST - 8, SAID_MOST + 1):
+    for before in range(MOST_CHARACTERS - 8, MOST_CHARACTERS + 1):
         said = brief("x" * before + "s3cret" + "y" * 9999, ["s3cret"])
-        assert len(said) == SAID_MOST + 1 and said.endswith("…") and "s3c" not in said
+        assert len(said) == MOST_CHARACTERS + 1 and said.endswith("…") and "s3c" not in said
     assert brief(" a\n\n b\t\n") == "a b"
 
 

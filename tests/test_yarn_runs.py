@@ -15,7 +15,7 @@ from harness.components.yarn.containers import EXECUTOR, MASTER
 from harness.components.yarn.yarn_stack import YarnStack
 from harness.history import AttemptEnded, AttemptStarted, Event, read
 from harness.load import load
-from harness.machine import spark_lines
+from harness.machine import spark_versions
 from harness.run.loop import run
 from harness.wait import Waiting, until
 from tests.limits import PROCESS_S
@@ -24,7 +24,7 @@ from tests.test_leaks import begun, listening, nobody, ours, start, temporary
 __all__ = ["temporary"]
 pytestmark = pytest.mark.stack
 OWN = Path(__file__).parents[1] / "scenarios" / "yarn"
-ONCE_MORE = [3] if spark_lines.installed() in ("4.1.0", "4.1.1", "4.1.2") else []
+ONCE_MORE = [3] if spark_versions.installed() in ("4.1.0", "4.1.1", "4.1.2") else []
 """Kafka's connector of these versions ends the attempt that has run a batch again (SPARK-55271)."""
 AT_WORK_S, GONE_S = 600.0, 60.0
 Some = TypeVar("Some", bound=Event)

@@ -52,6 +52,7 @@ SINK = Sink(kind="postgres", target="fake", key=("batch",))
 class RunResources:
     folder: Path
     parts: dict[str, Any] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
 
     @property
     def checkpoint(self) -> Path:

@@ -304,7 +304,7 @@ def seen_in_table() -> Save:
 
 
 def _numbered(*, order: str) -> Save:
-    """Each batch's number in a table: in the rows' transaction (`with`), or in one of its own before or after it."""
+    """Each batch's number in a table: in the rows' transaction (`with`), or in another one before or after it."""
     note = "insert into batches values (%s) on conflict do nothing"
 
     def save(rows: Sequence[Payment], number: int) -> None:
@@ -362,7 +362,7 @@ def replaced_apart() -> Save:
 
 
 def row_by_row() -> Save:
-    """Each row in a transaction of its own."""
+    """Each row in a separate transaction."""
 
     def save(rows: Sequence[Payment], number: int) -> None:
         with closing(psycopg2.connect(DSN)) as database, database.cursor() as cursor:

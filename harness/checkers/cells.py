@@ -42,7 +42,7 @@ ENDLESS = frozenset({"infinity", "-infinity"})
 
 
 def canonical(value: object, family: str) -> Cell:
-    """The one text of `value` in `family`; None stays None.
+    """Return the one text of `value` in `family`; None stays None.
 
     `value` is an engine's text, or a Python object as a database driver returns it.
     Raises ValueError if it cannot be a value of that family, or the family is unknown."""
@@ -50,7 +50,7 @@ def canonical(value: object, family: str) -> Cell:
 
 
 def canonical_rows(rows: Iterable[Sequence[object]], families: Sequence[str]) -> list[Row]:
-    """Every row with every cell canonical. Raises ValueError."""
+    """Return every row with every cell canonical. Raises ValueError."""
     writers = [_writer(family) for family in families]
     return [
         tuple([
@@ -117,7 +117,7 @@ def _bool(text: str) -> str:
 
 
 def _fraction(digits: str | None) -> str:
-    """At least six digits; beyond them only what is not a trailing zero."""
+    """Return at least six digits; beyond them only what is not a trailing zero."""
     digits = digits or ""
     return digits[:6].ljust(6, "0") + digits[6:].rstrip("0")
 

@@ -83,7 +83,7 @@ def closed(
 
 
 def _watermarks(batches: Sequence[int], records: Sequence[Timed], delay_ms: int) -> tuple[dict[int, int], int]:
-    """The watermark of each batch, and of the one that would come next."""
+    """Return the watermark of each batch, and of the one that would come next."""
     latest: dict[int, int] = {}
     for record in records:
         if record.batch is not None and record.time_us is not None:
@@ -108,8 +108,8 @@ def _late(record: Timed, watermarks: Mapping[int, int]) -> bool:
 
 
 def _writing(record: Timed, batch: int, marks: Sequence[int], mode: OutputMode) -> int:
-    """The place of the batch that writes it: in append mode the first one from its own on whose watermark is not before
-    the end, in update mode its own."""
+    """Return the place of the batch that writes it: in append mode the first one from its own on whose watermark is not
+    before the end, in update mode its own."""
     if record.closes_us is None:
         return len(marks)
     return batch if mode is OutputMode.UPDATE else max(bisect_left(marks, record.closes_us), batch)

@@ -66,11 +66,11 @@ class Case:
         return tuple(self.aggregate and family == "float" and place not in self.unrounded for place, family in families)
 
     def key_places(self) -> tuple[int, ...]:
-        """Where the key's columns are; all columns if no key is named."""
+        """Return where the key's columns are; all columns if no key is named."""
         return tuple(self.columns.index(name) for name in self.key or self.columns)
 
     def payload_places(self) -> tuple[int, ...]:
-        """Where the columns are that do not belong to the key."""
+        """Return where the columns are that do not belong to the key."""
         return tuple(place for place, name in enumerate(self.columns) if self.key and name not in self.key)
 
 
@@ -102,12 +102,12 @@ class Difference:
 
 
 def key_of(row: Row, places: Sequence[int]) -> Key:
-    """The cells of `row` that name it."""
+    """Return the cells of `row` that name it."""
     return tuple([row[place] for place in places])
 
 
 def differences(case: Case) -> dict[Key, Difference]:
-    """By key, what does not cancel out; empty if the sink is exactly right."""
+    """Return by key, what does not cancel out; empty if the sink is exactly right."""
     places = case.key_places()
     expected = Counter(case.expected)
     deltas = expected.copy()
@@ -128,7 +128,7 @@ def differences(case: Case) -> dict[Key, Difference]:
 
 
 def compare(case: Case) -> Iterator[Mark]:
-    """Every mark of one sink, sorted by key; none if the sink is exactly right."""
+    """Yield every mark of one sink, sorted by key; none if the sink is exactly right."""
     different = differences(case)
     families = [case.families[place] for place in case.key_places()]
     for key in sorted(different, key=lambda key: _rank(key, families)):
@@ -136,7 +136,7 @@ def compare(case: Case) -> Iterator[Mark]:
 
 
 def finding(case: Case, mark: Mark) -> Finding:
-    """A mark in words: cells by column, as many rows as a reader can bear."""
+    """Return a mark in words: cells by column, as many rows as a reader can bear."""
     return Finding(
         kind=mark.kind,
         sink=case.sink,
@@ -151,7 +151,7 @@ def finding(case: Case, mark: Mark) -> Finding:
 
 
 def named(columns: Sequence[str], row: Row) -> dict[str, Cell]:
-    """Cells by column. Raises ValueError if there are more of one than of the other."""
+    """Return cells by column. Raises ValueError if there are more of one than of the other."""
     return dict(zip(columns, row, strict=True))
 
 
@@ -169,7 +169,7 @@ def _cell_rank(cell: Cell, family: str) -> tuple[int, Decimal, str]:
 
 
 def judge_key(key: Key, difference: Difference, *, aggregate: bool) -> Iterator[Mark]:
-    """The marks of one key, at most one of each kind."""
+    """Yield the marks of one key, at most one of each kind."""
     if not difference.expected:
         yield Mark(Kind.UNEXPECTED, key, [], difference.aliens)
         return

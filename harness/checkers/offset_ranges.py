@@ -1,4 +1,4 @@
-"""Stretches of the source, partition by partition: what a batch took, what was exposed, what was skipped. Pure."""
+"""Offset ranges of the source's partitions: what a batch read, what was exposed, what was skipped. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Offsets = Mapping[int, int]
 """Next offset by partition; a partition that is not named is at 0."""
 
 
-class Span(NamedTuple):
+class OffsetRange(NamedTuple):
     """The offsets from `start` up to, not including, `end`."""
 
     partition: int
@@ -19,61 +19,61 @@ class Span(NamedTuple):
     end: int
 
 
-Spans = tuple[Span, ...]
+OffsetRanges = tuple[OffsetRange, ...]
 REVERSED = -1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """Which records `expected` is asked about: `only` these (None: all), `without` those, and one more copy of each of
-    `again`. `order` 0 takes them as they lie in the source, `REVERSED` the other way round, which turns every tie of
-    two; any other number in an order drawn from it."""
+    """The records that `expected` is computed over: `only` these (None: all), `without` those, and one more copy of
+    each of `again`. `order` 0 takes them in the source's order. `REVERSED` takes them in the reverse order, which turns
+    every tie of two. Any other number seeds a random order."""
 
-    only: Spans | None = None
-    without: Spans = ()
-    again: tuple[Spans, ...] = ()
+    only: OffsetRanges | None = None
+    without: OffsetRanges = ()
+    again: tuple[OffsetRanges, ...] = ()
     order: int = 0
 
 
-def between(low: Offsets, high: Offsets) -> Spans:
-    """What lies from `low` up to `high`, where there is anything."""
+def between(low: Offsets, high: Offsets) -> OffsetRanges:
+    """Return the offset ranges from `low` up to `high`, without empty ones."""
     partitions = sorted(high)
-    found = (Span(p, low.get(p, 0), high[p]) for p in partitions)
-    return tuple(span for span in found if span.end > span.start)
+    found = (OffsetRange(p, low.get(p, 0), high[p]) for p in partitions)
+    return tuple(each for each in found if each.end > each.start)
 
 
-def joined(*many: Spans) -> Spans:
-    """All of them; where two overlap or touch, one."""
-    out: list[Span] = []
-    for span in sorted(span for spans in many for span in spans):
-        if out and out[-1].partition == span.partition and span.start <= out[-1].end:
-            out[-1] = out[-1]._replace(end=max(out[-1].end, span.end))
+def joined(*many: OffsetRanges) -> OffsetRanges:
+    """Return all of the offset ranges; two that overlap or touch become one."""
+    out: list[OffsetRange] = []
+    for each in sorted(each for ranges in many for each in ranges):
+        if out and out[-1].partition == each.partition and each.start <= out[-1].end:
+            out[-1] = out[-1]._replace(end=max(out[-1].end, each.end))
         else:
-            out.append(span)
+            out.append(each)
     return tuple(out)
 
 
-def covers(outer: Spans, inner: Spans) -> bool:
+def covers(outer: OffsetRanges, inner: OffsetRanges) -> bool:
     """Return whether the outer offset ranges hold all of the inner ones, of which there are some."""
     within = (any(o.partition == i.partition and o.start <= i.start and i.end <= o.end for o in outer) for i in inner)
     return bool(inner) and all(within)
 
 
-def tail(span: Span, holds: Callable[[Span], bool]) -> Span:
-    """The longest end of a stretch that `holds`, where each shorter end of one that does does as well; one without a
-    record if none does."""
-    starts = range(span.start, span.end)
-    before = bisect_left(starts, True, key=lambda start: holds(span._replace(start=start)))
-    return span._replace(start=span.start + before)
+def tail(offset_range: OffsetRange, holds: Callable[[OffsetRange], bool]) -> OffsetRange:
+    """Return the longest end of an offset range that `holds`, or an empty range if none does. If an end holds, each
+    shorter end holds too."""
+    starts = range(offset_range.start, offset_range.end)
+    before = bisect_left(starts, True, key=lambda start: holds(offset_range._replace(start=start)))
+    return offset_range._replace(start=offset_range.start + before)
 
 
 def lowest(many: Iterable[Offsets]) -> dict[int, int]:
-    """Partition by partition the lowest; one that is not named is at 0."""
+    """Return partition by partition the lowest; one that is not named is at 0."""
     return _each(many, min)
 
 
 def highest(many: Iterable[Offsets]) -> dict[int, int]:
-    """Partition by partition the highest."""
+    """Return partition by partition the highest."""
     return _each(many, max)
 
 

@@ -43,12 +43,12 @@ class OrderCase:
 
 
 def placed(case: OrderCase) -> int:
-    """How many rows have a place in an order of two rows or more."""
+    """Return how many rows have a place in an order of two rows or more."""
     return sum(len(rows) for rows in _groups(case).values() if len(rows) > 1)
 
 
 def misordered(case: OrderCase) -> Iterator[Finding]:
-    """One finding for each `per` whose rows are out of order; `copies` counts the rows that came too late."""
+    """Yield one finding for each `per` whose rows are out of order; `copies` counts the rows that came too late."""
     for per, rows in _groups(case).items():
         late = list(_late(rows))
         if late:
@@ -91,7 +91,7 @@ def _late(rows: list[Placed]) -> Iterator[tuple[Row, Row]]:
 
 
 def sortable(cell: Cell, family: str) -> Sortable | None:
-    """A cell as something that sorts as its value does; None for NULL and NaN."""
+    """Return a cell as something that sorts as its value does; None for NULL and NaN."""
     if cell is None or cell.lower() == "nan":
         return None
     if family in ("number", "float") or (family in DAYS and cell in ENDLESS):

@@ -1,7 +1,7 @@
 """Ties findings to what they are made of: records (partition, offset), batches, and whole batches that explain a total.
 
 Records: those whose ledger columns carry the finding's key, where the key's columns are columns of the ledger.
-Batches: those that the records lie in; for a wrong total, the ones that every explanation of it names (`explain`).
+Batches: those that hold the records; for a wrong total, the ones that every explanation of it names (`explain`).
 What caused a finding is shown by the snapshots, not here.
 """
 
@@ -40,25 +40,25 @@ Options = Sequence[Sequence[Option]]
 
 
 def explanations(findings: Sequence[Finding], totals: Totals | None) -> Options:
-    """What would explain each wrong total; nothing where it is not known what each batch gave."""
+    """Return what would explain each wrong total; nothing where it is not known what each batch gave."""
     wrong = [finding for finding in findings if finding.kind is Kind.WRONG_AGGREGATE]
     answers = iter(explain(wrong, totals) if totals is not None else [()] * len(wrong))
     return [next(answers) if finding.kind is Kind.WRONG_AGGREGATE else () for finding in findings]
 
 
 def attribute(findings: Sequence[Finding], clues: Clues, options: Options) -> list[Finding]:
-    """The same findings, in the same order, with records, batches, harms and notes filled in."""
+    """Return the same findings, in the same order, with records, batches, harms and notes filled in."""
     return [_traced(finding, clues, own) for finding, own in zip(findings, options, strict=True)]
 
 
 def joined(*notes: str) -> str:
-    """Several notes as one."""
+    """Return several notes as one."""
     return "; ".join(text for text in notes if text)
 
 
 def together(findings: Sequence[Finding], holders: Mapping[int, set[Key]], *, names: Sequence[str]) -> list[Finding]:
-    """Findings of sinks that must agree: whether another sink holds the key that one lacks, or lacks the key that it
-    should not hold. `holders` has the keys that each sink holds, by its place; `names` are the sinks'."""
+    """Return findings of sinks that must agree: whether another sink holds the key that one lacks, or lacks the key
+    that it should not hold. `holders` has the keys that each sink holds, by its place; `names` are the sinks'."""
     return [_torn(finding, holders, names) for finding in findings]
 
 

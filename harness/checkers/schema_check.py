@@ -50,8 +50,8 @@ class Column(NamedTuple):
 def schema_mismatch(
     sink: Sink, expected: Sequence[Described], table: Sequence[Described], *, name: str = ""
 ) -> list[str]:
-    """Why the columns of `expected` and sink cannot be compared; empty if they can. `name` is what the scenario calls
-    the sink, where its own name is not enough."""
+    """Return why the columns of `expected` and sink cannot be compared; empty if they can. `name` is what the scenario
+    calls the sink, where its own name is not enough."""
     called = name or sink.name
     wanted = {column.name: column for column in expected}
     there = {column.name: column for column in table}
@@ -72,7 +72,8 @@ def schema_mismatch(
 
 
 def folded(sink: Sink, table: Tried, *, name: str = "") -> str:
-    """Why a repetition could not be seen in this sink, though the scenario does not say so; empty if it could."""
+    """Return why a repetition could not be seen in this sink, though the scenario does not say so; empty if it
+    could."""
     called, cure = name or sink.name, "a query that keeps every row, or say `view: deduplicated` of this one"
     if sink.folds:
         return ""
@@ -85,19 +86,19 @@ def folded(sink: Sink, table: Tried, *, name: str = "") -> str:
 
 
 def folding_note(sink: Sink, table: Tried, *, name: str = "") -> str:
-    """What the sink's query leaves open, and the scenario says so; empty if nothing."""
+    """Return what the sink's query leaves open, and the scenario says so; empty if nothing."""
     if sink.folds and table.folds is not False:
         return f"{name or sink.name}: the sink's query folds equal rows: a repetition does not show in it"
     return ""
 
 
 def _unequal(expected: Described, sink: Described) -> str:
-    """Why two columns cannot be compared exactly, and the cure; empty if they can."""
+    """Return why two columns cannot be compared exactly, and the cure; empty if they can."""
     if expected.family != sink.family:
         zone = {"instant", "timestamp"} == {expected.family, sink.family}
         whose = "`expected`" if expected.family == "instant" else "the sink"
-        told = f", and only {whose} has a time zone" if zone else ""
-        return f"{told}; cast one of them, so that the values can be compared exactly"
+        zones = f", and only {whose} has a time zone" if zone else ""
+        return f"{zones}; cast one of them, so that the values can be compared exactly"
     if expected.family == "float":
         wider = expected.type == FLOATS[0][1]
         its_own = next(names for names in FLOATS if sink.type in names)
@@ -112,8 +113,8 @@ def _unequal(expected: Described, sink: Described) -> str:
 
 
 def _decimals(column: Described) -> int | None:
-    """How many digits behind the point a column keeps; None where that is not limited, or means nothing. Of those
-    before it nothing is asked: a server refuses a number that is too large for its column."""
+    """Return how many digits behind the point a column keeps; None where that is not limited, or means nothing. Of
+    those before it nothing is asked: a server refuses a number that is too large for its column."""
     base, modifier = column.type.split("(")[0].strip(), _MODIFIER.search(column.type)
     if column.family == "number":
         if modifier is not None:
@@ -125,7 +126,7 @@ def _decimals(column: Described) -> int | None:
 
 
 def _coarser(expected: Described, decimals: int) -> str:
-    """What `expected`, or else the sink's query, can do to ask for no more decimals than the sink keeps."""
+    """Return what `expected`, or else the sink's query, can do to ask for no more decimals than the sink keeps."""
     if expected.family == "number":
         # As many digits before the point as it has now.
         modifier = _MODIFIER.search(expected.type)

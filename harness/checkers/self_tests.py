@@ -95,7 +95,7 @@ def _signature(marks: Iterable[Mark]) -> Signature:
 
 
 def _ground(case: Case, bad: Collection[Key]) -> tuple[Case, list[Row]]:
-    """A case, and the rows in it that are fine."""
+    """Return a case, and the rows in it that are fine."""
     places = case.key_places()
     fine = [row for row in case.found if key_of(row, places) not in bad]
     if len(bad) <= BAD_MAX and _keys(fine, places) >= _keys(case.expected, places):
@@ -105,7 +105,7 @@ def _ground(case: Case, bad: Collection[Key]) -> tuple[Case, list[Row]]:
 
 
 def _keys(rows: Iterable[Row], places: Sequence[int]) -> int:
-    """How many keys the first rows have, as far as it matters: none, one, or two."""
+    """Return how many keys the first rows have, as far as it matters: none, one, or two."""
     return min(2, len({key_of(row, places) for row in islice(rows, TRIES_MAX)}))
 
 
@@ -149,7 +149,7 @@ def _raise(case: Case, rows: list[Row]) -> Plant | None:
 
 
 def _greatest(rows: Sequence[Row], place: int, family: str) -> Row:
-    """The row with the greatest number there, or else with the longest text."""
+    """Return the row with the greatest number there, or else with the longest text."""
 
     def size(row: Row) -> Decimal:
         cell = row[place] or ""
@@ -166,7 +166,7 @@ def _payload(case: Case) -> list[int]:
 
 
 def _altered(case: Case, rows: list[Row], change: Change, payload: Sequence[int]) -> Plant | None:
-    """One cell of one row changed: of the payload, or else of the key."""
+    """Return one cell of one row changed: of the payload, or else of the key."""
     expected, places = set(case.expected), case.key_places()
     keys = {key_of(row, places) for row in (*case.expected, *case.found)}
     for row in islice(rows, TRIES_MAX):
@@ -210,7 +210,7 @@ def _swap_within(case: Case, rows: list[Row]) -> Plant | None:
 
 
 def _crossed(one: Row, other: Row, payload: Sequence[int]) -> tuple[Row, Row]:
-    """The two rows with the cells at `payload` exchanged."""
+    """Return the two rows with the cells at `payload` exchanged."""
     places = range(len(one))
     return (
         tuple([other[i] if i in payload else one[i] for i in places]),
@@ -223,7 +223,8 @@ def _changed_row(row: Row, place: int, cell: Cell) -> Row | None:
 
 
 def flipped(cell: Cell, family: str) -> Cell:
-    """The nearest other cell of the same family: the lowest digit, bit or character changed. None if there is none."""
+    """Return the nearest other cell of the same family: the lowest digit, bit or character changed. None if there is
+    none."""
     if not cell:
         return None
     if family == "bool":
@@ -239,7 +240,7 @@ def flipped(cell: Cell, family: str) -> Cell:
 
 
 def raised(cell: Cell, family: str) -> Cell:
-    """The next whole number, or a longer text. None if there is none."""
+    """Return the next whole number, or a longer text. None if there is none."""
     if not cell or family == "bool" or (family == "number" and not PLAIN.fullmatch(cell)):
         return None
     if family != "number":

@@ -48,42 +48,44 @@ SHOWN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The shape of an aggregating sink, and what each batch gave. `untold` are keys that are wrong in a way which is
-    not among the findings: nothing is concluded from them."""
+    """The shape of an aggregating sink, and what each batch gave. `excluded` are keys that are wrong in a way that is
+    not among the findings: the explanation does not use them."""
 
     columns: tuple[str, ...]
     families: tuple[str, ...]
     payload: tuple[int, ...]
     contributions: Contributions
-    untold: frozenset[Key] = frozenset()
+    excluded: frozenset[Key] = frozenset()
 
 
 def single(rows: Sequence[Row], places: Sequence[int]) -> dict[Key, Row]:
-    """Rows by key; a key of several rows is no total."""
+    """Return rows by key; a key of several rows is no total."""
     keys = Counter(key_of(row, places) for row in rows)
     return {key: row for row in rows if keys[key := key_of(row, places)] == 1}
 
 
 def explain(findings: Sequence[Finding], totals: Totals) -> list[tuple[Option, ...]]:
-    """For each finding every option: signed batches, one or two, that explain its difference; empty where none do. What
-    a column shows that is no sum, such as an average, has to be explained too."""
+    """Return for each finding every option: signed batches, one or two, that explain its difference; empty where none
+    do. What a column shows that is no sum, such as an average, has to be explained too."""
     with localcontext(EXACT):
         every = [_options(finding, totals) for finding in findings]
         single = [finding for finding in findings if _single(finding)]
         sums = [place for place in totals.payload if all(_sums(place, finding, totals) for finding in single)]
         gaps = {tuple(finding.key.values()): _gap(finding, totals, sums) for finding in single}
-        untold = totals.untold.union(key for finding in findings if (key := tuple(finding.key.values())) not in gaps)
+        excluded = totals.excluded.union(
+            key for finding in findings if (key := tuple(finding.key.values())) not in gaps
+        )
         found = {option for options in every for option in options}
         borne = {
             option
             for option in found
-            if all(key in untold or _agrees(key, vector, gaps) for key, vector in _would(option, totals, sums))
+            if all(key in excluded or _agrees(key, vector, gaps) for key, vector in _would(option, totals, sums))
         }
     return [tuple([o for o in options if o in borne] or options) for options in every]
 
 
 def note(options: Sequence[Option]) -> str:
-    """The options in words, e.g. `too high by exactly batch 3`; empty if there are none."""
+    """Return the options in words, e.g. `too high by exactly batch 3`; empty if there are none."""
     shown = " or ".join(map(_words, options[:SHOWN]))
     return f"{shown} or {len(options) - SHOWN} more ways" if len(options) > SHOWN else shown
 
@@ -110,14 +112,14 @@ def _sums(place: int, finding: Finding, totals: Totals) -> bool:
 
 
 def _gap(finding: Finding, totals: Totals, sums: Sequence[int]) -> Vector:
-    """What is there beyond what is expected."""
+    """Return what is there beyond what is expected."""
     names = [totals.columns[place] for place in sums]
     cells = [(decimal(finding.found[0][name]), decimal(finding.expected[0][name])) for name in names]
     return tuple(found - wanted for found, wanted in cells if found is not None and wanted is not None)
 
 
 def _would(option: Option, totals: Totals, sums: Sequence[int]) -> Iterator[tuple[Key, Vector]]:
-    """By how much each key that the option's batches touch would be wrong."""
+    """Yield by how much each key that the option's batches touch would be wrong."""
     out: dict[Key, dict[int, Decimal]] = {}
     for sign, batch in option:
         for key, row in totals.contributions[batch].items():
@@ -133,7 +135,7 @@ def _agrees(key: Key, would: Vector, gaps: Mapping[Key, Vector]) -> bool:
 
 
 def _options(finding: Finding, totals: Totals) -> list[Option]:
-    """All single batches and all pairs that explain the finding."""
+    """Return all single batches and all pairs that explain the finding."""
     if not _single(finding):
         return []
     rows, places = _given(finding, totals), _places(finding, totals)
@@ -150,7 +152,7 @@ def _options(finding: Finding, totals: Totals) -> list[Option]:
 
 
 def _given(finding: Finding, totals: Totals) -> dict[int, Row]:
-    """What each batch gave to the finding's key."""
+    """Return what each batch gave to the finding's key."""
     key = tuple(finding.key.values())
     return {batch: by_key[key] for batch, by_key in totals.contributions.items() if key in by_key}
 
@@ -160,7 +162,7 @@ def _cells(row: Mapping[str, Cell], totals: Totals) -> Row:
 
 
 def _places(finding: Finding, totals: Totals) -> list[int]:
-    """The columns that are sums of what the batches gave."""
+    """Return the columns that are sums of what the batches gave."""
     expected, rows = _cells(finding.expected[0], totals), _given(finding, totals).values()
     return [p for p in totals.payload if totals.families[p] == "number" and _additive(p, expected[p], rows)]
 
@@ -193,7 +195,7 @@ def _vector(row: Row, places: Sequence[int], minus: Vector | None = None) -> Vec
 
 
 def decimal(cell: Cell) -> Decimal | None:
-    """The number; a NULL (the sum of nothing) is zero, None if it is not finite."""
+    """Return the number; a NULL (the sum of nothing) is zero, None if it is not finite."""
     value = Decimal(cell) if cell is not None else Decimal(0)
     return value if value.is_finite() else None
 

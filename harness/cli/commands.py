@@ -18,7 +18,7 @@ from harness.fields.own_kinds import load_own_kinds
 from harness.fields.paths import find
 from harness.fields.shards import Shard
 from harness.stacks import DEFAULT
-from harness.stacks.addresses import AT, SAID, where
+from harness.stacks.addresses import ADDRESS_OPTIONS, AT, where
 
 if TYPE_CHECKING:
     from harness.scenario import Scenario
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def found(paths: Sequence[Path]) -> list[Path]:
-    """The scenario files among `paths`, once the kinds of their repositories are known."""
+    """Return the scenario files among `paths`, once the kinds of their repositories are known."""
     files = find(paths)
     load_own_kinds(files)
     return files
@@ -50,7 +50,7 @@ def know() -> None:
 
 
 def placed(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say where runs are played, and how many at once."""
+    """Return the options that say where runs are played, and how many at once."""
     for option in (
         click.option("--reports", type=PATHS, default=Path("reports"), show_default=True,
                      help="Where run folders and reports go."),
@@ -60,14 +60,14 @@ def placed(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--stack", type=StackName(), default=DEFAULT,
                      show_default=True, help="Where it runs; `external` is a cluster that is there already."),
         *(click.option(f"--{name.replace('_', '-')}", metavar=word, multiple=name == AT, help=f"{text}.")
-          for name, (word, text) in SAID.items()),
+          for name, (word, text) in ADDRESS_OPTIONS.items()),
     ):  # fmt: skip
         command = option(command)
     return command
 
 
 def running(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that `run` and `replay` share."""
+    """Return the options that `run` and `replay` share."""
     for option in (
         click.option("--junit", type=PATHS, default=None, metavar="FILE",
                      help="Write JUnit's XML too, one test case a run."),
@@ -83,21 +83,21 @@ def running(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-ON_LINE = "The Spark version, such as 3.5, for scenarios that name none.  [default: the installed one]"
+SPARK_HELP = "The Spark version, such as 3.5, for scenarios that name none.  [default: the installed one]"
 
 
-def line_of(spark: str | None) -> str:
-    """The line that `--spark` names; empty without it. Raises UsageError."""
-    from harness.machine import spark_lines
+def spark_version_of(spark: str | None) -> str:
+    """Return the Spark version that `--spark` names; empty without it. Raises UsageError."""
+    from harness.machine import spark_versions
 
-    return "" if spark is None else spark_lines.chosen(spark)
+    return "" if spark is None else spark_versions.chosen(spark)
 
 
 def options(*, seed: int | None, **given: Any) -> Options:
-    """What the suite is told. Raises UsageError if an address of a cluster is missing, or none was asked for."""
+    """Return the options of the suite. Raises UsageError if an address of a cluster is missing, or is not used."""
     from harness.suite.options import Options
 
-    places = {name: given.pop(name) for name in SAID}
+    places = {name: given.pop(name) for name in ADDRESS_OPTIONS}
     return Options(seed=seed, where=where(given["stack"], places), **given)
 
 
@@ -121,10 +121,10 @@ def init(program: Path) -> None:
     from harness.proposal.write import write
 
     know()
-    path, untold = write(program)
+    path, open_points = write(program)
     click.echo(f"wrote {path}")
-    for line in untold:
-        click.echo(f"to be told: {line}")
+    for line in open_points:
+        click.echo(f"to fill in: {line}")
     click.echo(f"next: onceproof validate {path}, then onceproof run {path}")
 
 
@@ -133,14 +133,14 @@ def init(program: Path) -> None:
 @click.option("--stack", type=StackName(), help="Say also what this stack does not support.")
 @click.option("--spark", metavar="VERSION", help="Say also what this Spark version does not do.")
 def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> None:
-    """Say every mistake in scenario files. Nothing is started."""
+    """Report every mistake in scenario files. Nothing is started."""
     from harness.load import load_all
-    from harness.stacks.other_lines import on
+    from harness.stacks.other_versions import on
     from harness.stacks.supported import not_run, refuse, without_address
 
-    files, line = found(paths), line_of(spark)
-    scenarios = [on(each, line) for each in load_all(files, queries=True)]
-    if stack or line:
+    files, version = found(paths), spark_version_of(spark)
+    scenarios = [on(each, version) for each in load_all(files, queries=True)]
+    if stack or version:
         refuse(scenarios, stack or DEFAULT)
     missing = [not_run(each.path, lacking) for each in scenarios if (lacking := without_address(each, stack or "", ()))]
     click.echo("\n".join([f"OK: {counted(len(scenarios), 'scenario')}", *missing]))
@@ -167,10 +167,10 @@ def _steps(scenario: Scenario) -> str:
 @click.option("--markdown", is_flag=True, help="As the page docs/kinds.md.")
 def kinds(markdown: bool) -> None:
     """Show the kinds that there are, also those of installed packages and of the repository's conftest.py."""
-    from harness.cli import kinds as room
+    from harness.cli import kinds as page
 
     know()
-    for line in room.markdown() if markdown else room.lines():
+    for line in page.markdown() if markdown else page.lines():
         click.echo(line)
 
 
@@ -180,7 +180,7 @@ def kinds(markdown: bool) -> None:
 @click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts, by the sorted paths of the files.")
 @click.option("--dry-run", is_flag=True, help="Print the plans and touch nothing.")
-@click.option("--spark", metavar="VERSION", help=ON_LINE)
+@click.option("--spark", metavar="VERSION", help=SPARK_HELP)
 @running
 @click.pass_context
 def run(
@@ -196,25 +196,25 @@ def run(
     **rest: Any,
 ) -> None:
     """Put scenarios to the test: their schedules, or all crash points of those that say so."""
-    files, line = chosen(paths, words, shard), line_of(spark)
+    files, version = chosen(paths, words, shard), spark_version_of(spark)
     if dry_run:
         from harness.load import load_all
-        from harness.stacks.other_lines import on
+        from harness.stacks.other_versions import on
         from harness.stacks.supported import refuse, unsupported
 
-        scenarios, stack = [on(each, line) for each in load_all(files)], rest["stack"]
+        scenarios, stack = [on(each, version) for each in load_all(files)], rest["stack"]
         if not rest["skip_unsupported"]:
             refuse(scenarios, stack)
         show_plans([each for each in scenarios if not unsupported(each, stack)], seed)
         return
     from harness.sweep import command
 
-    ctx.exit(command.run(files, options(seed=seed, spark=line, **rest)))
+    ctx.exit(command.run(files, options(seed=seed, spark=version, **rest)))
 
 
 def chosen(paths: Sequence[Path], words: Sequence[str], shard: str | None = None) -> list[Path]:
-    """The scenario files among `paths` that one of `words` picks, of the part `shard`. Raises UsageError if it is
-    none: a machine that tested nothing must not be green."""
+    """Return the scenario files among `paths` that one of `words` picks, of the part `shard`. Raises UsageError if it
+    is none: a machine that tested nothing must not be green."""
     part = None if shard is None else Shard.parse(shard, "--shard")
     there = find(paths)
     files = [file for file in there if not words or any(word in file.stem for word in words)]
@@ -246,7 +246,7 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Watch the pipeline, print its cells, and crash nothing.")
 @click.option("--shrink", is_flag=True, help="Play violated cells again, smaller for as long as they break.")
 @click.option("--since", default="", metavar="COMMIT", help="Only pipelines of which a file has changed since, by git.")
-@click.option("--spark", metavar="VERSION", help=ON_LINE)
+@click.option("--spark", metavar="VERSION", help=SPARK_HELP)
 @click.option("--junit", type=PATHS, default=None, metavar="FILE", help="Write JUnit's XML too, one test case a cell.")
 @placed
 @click.pass_context
@@ -269,13 +269,13 @@ def sweep(
     A run without faults shows the crash points. The schedules of the files are not played."""
     from math import inf
 
-    from harness.nightly.command import asked_for
+    from harness.nightly.command import seconds
     from harness.sweep import command
 
     load_own_kinds(find(paths))
-    for_s = inf if for_ is None else asked_for(for_)
-    asked = command.Asked(pairs=pairs, for_s=for_s, dry_run=dry_run, since=since, shrink=shrink)
-    ctx.exit(command.sweep(paths, options(seed=seed, spark=line_of(spark), **rest), asked))
+    for_s = inf if for_ is None else seconds(for_)
+    chosen = command.SweepOptions(pairs=pairs, for_s=for_s, dry_run=dry_run, since=since, shrink=shrink)
+    ctx.exit(command.sweep(paths, options(seed=seed, spark=spark_version_of(spark), **rest), chosen))
 
 
 @main.command()
@@ -291,7 +291,7 @@ def sweep(
     "--jobs",
     "-j",
     type=click.IntRange(min=1, max=8),
-    help="How many runs at once, each on a stack of its own.  [default: by cores and memory]",
+    help="How many runs at once, each on its own stack.  [default: by cores and memory]",
 )
 @click.option(
     "--stack",
@@ -330,19 +330,19 @@ def nightly(ctx: click.Context, /, paths: tuple[Path, ...], for_: str, **rest: A
     line, for a chat."""
     from datetime import UTC, datetime
 
-    from harness.nightly.command import GIB, Asked, asked_for
+    from harness.nightly.command import GIB, NightOptions, seconds
     from harness.nightly.command import nightly as play
 
     load_own_kinds(find(paths))
     today = datetime.now(UTC).date()  # the day of a run is that of its start, in UTC
-    asked = Asked(
+    chosen = NightOptions(
         paths=paths,
-        for_s=asked_for(for_),
+        for_s=seconds(for_),
         shard=Shard.parse(rest.pop("shard"), "--shard"),
         disk=int(rest.pop("disk") * GIB),
         **rest,
     )
-    ctx.exit(play(asked, today=today))
+    ctx.exit(play(chosen, today=today))
 
 
 @main.command()
@@ -401,12 +401,12 @@ def explain(run: Path, key: str) -> None:
     """Tell the story of one record of the stored run RUN: sent when, answered how, in which batches, in which rows.
 
     KEY is the key of a row (205, id=205, a=1,b=2), a record's place (@PARTITION/OFFSET) or its number (#204)."""
+    from harness.report.story.collect import collected
     from harness.report.story.lines import lines
-    from harness.report.story.told import told
     from harness.run_folder import digests
 
     know()
-    for line in lines(told(digests.opened(run), key)):
+    for line in lines(collected(digests.opened(run), key)):
         click.echo(line)
 
 
@@ -431,7 +431,7 @@ def up(paths: tuple[Path, ...], idle: float) -> None:
 
 
 def components_of(paths: Sequence[Path]) -> Collection[str]:
-    """What the scenarios among `paths` need; nothing without any. Raises ScenarioError."""
+    """Return what the scenarios among `paths` need; nothing without any. Raises ScenarioError."""
     if not paths:
         know()
         return ()

@@ -1,6 +1,6 @@
 """What this machine must have to run the stack, what it has, and the cure for what it lacks: `onceproof doctor`.
 
-Nothing here raises: a look that fails is a requirement that is not met, with what was seen as its finding.
+Nothing here raises: a check that fails is a requirement that is not met, with what was seen as its finding.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 
 import psutil
 
-from harness.component import COMPONENTS, AsContainer, Look, NeedsOfMachine
+from harness.component import COMPONENTS, AsContainer, MachineCheck, NeedsOfMachine, pip_install
 from harness.errors import HarnessError
 from harness.fields.own_kinds import load_own_kinds
 from harness.load.models import REGISTRIES
-from harness.machine import agent, cache, class_data, jars, java, spark_lines
+from harness.machine import agent, cache, class_data, jars, java, spark_versions
 from harness.machine.jars import spark_home
 
 GIB = 1024**3
@@ -44,17 +44,17 @@ class Requirement:
 
 
 def check() -> list[Requirement]:
-    """Every requirement, in the order in which to cure them. Never raises."""
-    return [_requirement(look) for look in _looks()]
+    """Return every requirement, in the order in which to cure them. Never raises."""
+    return [_requirement(check) for check in _checks()]
 
 
 def fit(requirements: Sequence[Requirement]) -> bool:
-    """True when nothing that is needed is missing."""
+    """Return True when nothing that is needed is missing."""
     return all(each.ok or each.optional for each in requirements)
 
 
 def lines(requirements: Sequence[Requirement]) -> list[str]:
-    """The requirements as plain text, a cure below each that is not met."""
+    """Return the requirements as plain text, a cure below each that is not met."""
     width = max((len(each.name) for each in requirements), default=0)
     out = []
     for each in requirements:
@@ -74,74 +74,84 @@ def ready(requirements: Sequence[Requirement]) -> str:
     return f"ready for {', '.join(whole)}" + (f"; not there: {', '.join(lacking)}" if lacking else "")
 
 
-def _requirement(look: Look) -> Requirement:
+def _requirement(check: MachineCheck) -> Requirement:
     try:
-        found, ok = look.see(), True
+        found, ok = check.see(), True
     except HarnessError as error:
         found, ok = str(error), False
     except Exception as error:  # a doctor that dies of the illness is no help
         found, ok = f"{type(error).__name__}: {error}", False
-    cure = "" if ok else look.cure
-    return Requirement(name=look.name, wanted=look.wanted, found=found, ok=ok, cure=cure, optional=look.optional)
+    cure = "" if ok else check.cure
+    return Requirement(name=check.name, wanted=check.wanted, found=found, ok=ok, cure=cure, optional=check.optional)
 
 
-def _looks() -> list[Look]:
+def _checks() -> list[MachineCheck]:
     cure = f"remove what you do not need, or set {cache.VARIABLE} to another disk"
     return [
-        Look("python", "3.11 or newer", _python, "install Python 3.11 (Debian and Ubuntu: python3 python3-venv)"),
-        Look("java", "17 or 21", _java, java.CURE),
-        Look("kinds", "each can be loaded", _kinds, "mend or remove what is named"),
+        MachineCheck(
+            "python", "3.11 or newer", _python, "install Python 3.11 (Debian and Ubuntu: python3 python3-venv)"
+        ),
+        MachineCheck("java", "17 or 21", _java, java.CURE),
+        MachineCheck("kinds", "each can be loaded", _kinds, "mend or remove what is named"),
         *_of_components(),
-        Look("jars", "fetched, each with its sha256", _jars, "python -m harness.machine.jars (needs a network once)"),
-        Look(
+        MachineCheck(
+            "jars", "fetched, each with its sha256", _jars, "python -m harness.machine.jars (needs a network once)"
+        ),
+        MachineCheck(
             "more Sparks",
             "made when a scenario first asks for them",
             _more_sparks,
             "run a scenario with --spark and its name, with a network",
             optional=True,
         ),
-        Look(
+        MachineCheck(
             "archives",
             "class-data archives (speed only)",
             _class_archives,
             "python -m harness.training.processes",
             optional=True,
         ),
-        Look("watch", "inotify, or else polling", _watch, "none needed"),
-        Look("disk", f"{DISK_GIB:g} GiB free for the cache and here", _disk, cure),
-        Look("memory", f"{MEMORY_GIB:g} GiB free", _memory, "end other programs, or run one suite at a time"),
-        Look("loopback", "a free port on 127.0.0.1", _loopback, "bring the loopback interface up: ip link set lo up"),
-        Look("docker", "an engine (containers stack only)", _docker, "start Docker, or do without", optional=True),
-        Look(
+        MachineCheck("watch", "inotify, or else polling", _watch, "none needed"),
+        MachineCheck("disk", f"{DISK_GIB:g} GiB free for the cache and here", _disk, cure),
+        MachineCheck("memory", f"{MEMORY_GIB:g} GiB free", _memory, "end other programs, or run one suite at a time"),
+        MachineCheck(
+            "loopback", "a free port on 127.0.0.1", _loopback, "bring the loopback interface up: ip link set lo up"
+        ),
+        MachineCheck(
+            "docker", "an engine (containers stack only)", _docker, "start Docker, or do without", optional=True
+        ),
+        MachineCheck(
             "containers",
             "its Python packages (containers stack only)",
             _container_packages,
-            "pip install 'onceproof[containers]'",
+            pip_install("containers"),
             optional=True,
         ),
-        Look("images", "one for each part (containers stack only)", _images, IMAGES_CURE, optional=True),
+        MachineCheck("images", "one for each part (containers stack only)", _images, IMAGES_CURE, optional=True),
     ]
 
 
-def _of_components() -> list[Look]:
+def _of_components() -> list[MachineCheck]:
     try:
         found = list(COMPONENTS)
-    except HarnessError:  # told by the look at all of them
+    except HarnessError:  # the check of all of them reports it
         return []
-    out: list[Look] = []
+    out: list[MachineCheck] = []
     for component in found:
         try:
-            out += component.looks if isinstance(component, NeedsOfMachine) else ()
+            out += component.machine_checks if isinstance(component, NeedsOfMachine) else ()
         except Exception as failure:
             out.append(_unknown(component.about.name, failure))
     return out
 
 
-def _unknown(name: str, failure: Exception) -> Look:
+def _unknown(name: str, failure: Exception) -> MachineCheck:
     def see() -> str:
         raise failure
 
-    return Look(name, "to say what it needs of this machine", see, f"mend or remove the package that has {name}")
+    return MachineCheck(
+        name, "to say what it needs of this machine", see, f"mend or remove the package that has {name}"
+    )
 
 
 IMAGES_CURE = "docker pull each that is missing, or build stand-ins: python docker/build.py"
@@ -164,20 +174,20 @@ def _python() -> str:
 
 def _java() -> str:
     found = java.find()
-    spark_lines.fits(spark_lines.own(), found)
-    return f"{found.feature} at {found.home}"
+    spark_versions.fits(spark_versions.own(), found)
+    return f"{found.feature} at {found.home}{found.instead and f'; {found.instead}'}"
 
 
 def _jars() -> str:
     found = jars.cached()
     if found is None:
-        raise _Unmet("not fetched yet")
+        return "none yet; the first run fetches them, with a network"
     return f"{len(found.broker)} for the broker, {len(found.spark)} for Spark, in {cache.root() / 'jars'}"
 
 
 def _more_sparks() -> str:
-    wanted = {name: version for name, version in spark_lines.PINNED.items() if spark_lines.is_other(name)}
-    if lacking := [version for name, version in wanted.items() if spark_lines.there(name) is None]:
+    wanted = {name: version for name, version in spark_versions.PINNED.items() if spark_versions.is_other(name)}
+    if lacking := [version for name, version in wanted.items() if spark_versions.there(name) is None]:
         raise _Unmet(f"no environment of pyspark {', '.join(lacking)}")
     return ", ".join(f"pyspark {version}" for version in wanted.values()) or "none"
 
@@ -273,7 +283,7 @@ def _pulled(tool: str, image: str) -> bool:
     """Return whether the engine has it. Raises _Unmet where it does not answer."""
     command = [tool, "image", "inspect", "--format", "{{.Id}}", image]
     done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_S, check=False)
-    said = (done.stderr.strip().splitlines() or [""])[-1]
-    if done.returncode != 0 and "no such image" not in said.lower():
-        raise _Unmet(said or "the engine does not answer")
+    output = (done.stderr.strip().splitlines() or [""])[-1]
+    if done.returncode != 0 and "no such image" not in output.lower():
+        raise _Unmet(output or "the engine does not answer")
     return done.returncode == 0

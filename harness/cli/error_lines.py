@@ -26,19 +26,19 @@ class CarefulGroup(click.Group):
         except (click.ClickException, click.Abort, Exit):
             raise
         except Interrupted as stop:
-            raise Exit(told(stop)) from stop
+            raise Exit(report(stop)) from stop
         except KeyboardInterrupt:
-            raise Exit(told(Interrupted("interrupted"))) from None
+            raise Exit(report(Interrupted("interrupted"))) from None
         except HarnessError as failure:
-            raise Exit(told(failure)) from failure
+            raise Exit(report(failure)) from failure
         except Exception as failure:
             if isinstance(failure, OSError) and failure.errno == errno.EPIPE:
                 raise  # the reader of our output has gone: click ends quietly
             raise Exit(surprised(failure)) from failure
 
 
-def told(failure: HarnessError | Interrupted) -> int:
-    """Say an error that was raised on purpose, in its own words; its exit code."""
+def report(failure: HarnessError | Interrupted) -> int:
+    """Print the message of an error of the harness, and return its exit code."""
     if os.environ.get(DEBUG):
         traceback.print_exception(failure)
     words = f"Error: {failure}"

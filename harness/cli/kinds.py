@@ -53,7 +53,7 @@ class Option(NamedTuple):
     """One key of a kind: what has to be there, what holds where it is left out (empty: it is needed), what it means."""
 
     key: str
-    asked: str
+    wanted: str
     default: str
     meaning: str
 
@@ -68,12 +68,12 @@ def lines() -> Iterator[str]:
             yield from ("", f"  {about.name}", f"    {about.summary}", f"    e.g. {about.example}")
             for each in options(kind):
                 left_out = f"{each.default} if left out" if each.default else "needed"
-                yield f"    takes {each.key}, {each.asked} ({left_out}){each.meaning and f': {each.meaning}'}"
+                yield f"    takes {each.key}, {each.wanted} ({left_out}){each.meaning and f': {each.meaning}'}"
             yield from (f"    {word} {text}" for word, text in facts(kind, section))
 
 
 def markdown() -> Iterator[str]:
-    """The same as a page."""
+    """Yield the same as a page."""
     yield HEAD
     for section in SECTIONS:
         yield from ("", f"## {section.registry.noun.capitalize()}s", f"{section.place[:1].upper()}{section.place[1:]}.")
@@ -87,11 +87,11 @@ def markdown() -> Iterator[str]:
 
 
 def _row(option: Option) -> tuple[str, ...]:
-    return f"`{option.key}`", option.asked, option.default or "it is needed", option.meaning
+    return f"`{option.key}`", option.wanted, option.default or "it is needed", option.meaning
 
 
 def facts(kind: Any, section: Section) -> Iterator[tuple[str, str]]:
-    """What it gives and needs, and which stacks have it; each with its word."""
+    """Yield what it gives and needs, and which stacks have it; each with its word."""
     if section.registry is STACKS:
         yield "can", ", ".join(sorted(kind.means))
         return
@@ -114,18 +114,18 @@ def facts(kind: Any, section: Section) -> Iterator[tuple[str, str]]:
 
 
 def options(kind: Any) -> list[Option]:
-    """The keys of its own that a file may say; of a trigger its value, under its own name."""
+    """Return the keys that only this kind has in a file; of a trigger its value, under its own name."""
     about = kind.about
     if not hasattr(about.options, "model_fields"):
         fields = about.beside.model_fields if about.beside else {}
         beside = [_option(name, info, about) for name, info in fields.items()]
-        return [Option(about.name, _asked(about.options), "", ""), *beside]
+        return [Option(about.name, _wanted(about.options), "", ""), *beside]
     return [_option(key, about.options.model_fields[name], about) for key, name in own(about).items()]
 
 
 def _option(key: str, info: FieldInfo, about: About) -> Option:
     words = meaning(about, info)
-    return Option(key, _asked(annotated(info)), _default(info), f"{words[:1].lower()}{words[1:]}")
+    return Option(key, _wanted(annotated(info)), _default(info), f"{words[:1].lower()}{words[1:]}")
 
 
 def _default(info: FieldInfo) -> str:
@@ -138,6 +138,6 @@ def _default(info: FieldInfo) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _asked(annotation: Any) -> str:
+def _wanted(annotation: Any) -> str:
     found = v.form(annotation)
-    return found.asked if found else str(getattr(annotation, "__name__", annotation))
+    return found.wanted if found else str(getattr(annotation, "__name__", annotation))

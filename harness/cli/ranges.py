@@ -12,7 +12,7 @@ class Range(click.FloatRange):
     """One that has no NaN in it, which no bound refuses."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number. Raises click.BadParameter."""
+        """Return the number. Raises click.BadParameter."""
         number = float(super().convert(value, param, ctx))
         if isnan(number):
             self.fail(f"{value!r} is no number", param, ctx)

@@ -25,10 +25,10 @@ class StackName(click.ParamType):  # type: ignore[type-arg]  # Click 8.1 has no 
         return click.Choice(known)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name. Refuses another one as `click.Choice` does."""
+        """Return the name. Refuses another one as `click.Choice` does."""
         return self._choice().convert(value, param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str | None:
-        """All names, for help. Click 8.1 gives no context."""
+        """Return all names, for help. Click 8.1 gives no context."""
         given = {} if ctx is None else {"ctx": ctx}
         return self._choice().get_metavar(param, **given)

@@ -1,1 +1,1 @@
-"""The servers that a run needs, and Spark itself: all that is known of each, in a folder of its own."""
+"""The servers that a run needs, and Spark itself: one folder has all that is known of each."""

@@ -48,7 +48,7 @@ class Stream(Progress):
         self._found: dict[int, dict[Path, int]] = {}
         """By attempt, how much of each log had been read when it was launched: the work of those before it."""
         self._pending: list[tuple[Allocated | Block, int]] = []
-        self._spans: dict[int, list[tuple[int, int]]] = {}
+        self._ranges: dict[int, list[tuple[int, int]]] = {}
         self.newest: Checkpoint | None = None
         self.checkpointed: set[int] = set()
         self.completed: set[int] = set()
@@ -75,10 +75,10 @@ class Stream(Progress):
         self._read = dict(other._found.get(attempt, {}))
 
     def ended(self, attempt: int) -> None:
-        """Another program has begun in its place with that attempt, whose work was taken for this one's."""
+        """Note that another program has begun in its place with that attempt, whose work was taken for this one's."""
         self.gone = True
         for batch in [each for each, attempts in self.attempts.items() if min(attempts) >= attempt]:
-            for kept in (self.attempts, self.ends, self._spans):
+            for kept in (self.attempts, self.ends, self._ranges):
                 kept.pop(batch, None)
             self.checkpointed.discard(batch)
         for attempts in self.attempts.values():
@@ -86,7 +86,7 @@ class Stream(Progress):
         if self._received is not None:
             self._received.ended(attempt)
 
-    def look(self, attempt: int) -> bool:
+    def read(self, attempt: int) -> bool:
         """Read what the log of received blocks has got since, which is the work of that attempt, and return whether it
         has got anything. Raises HarnessError."""
         before, self._reads_as = sum(self._read.values()), attempt
@@ -110,7 +110,7 @@ class Stream(Progress):
         return sum(self._read.values()) > before
 
     def _number(self) -> None:
-        """Put what the log has told into its batches, once a checkpoint says how these are counted."""
+        """Put the events of the log into their batches, once a checkpoint says how these are counted."""
         if self.newest is None or self._received is None:
             return
         since_ms = self.newest.zero_ms - self.newest.interval_ms
@@ -127,8 +127,8 @@ class Stream(Progress):
                 self._received.add(event, attempt, at_ms, self._launched.get(attempt, 0.0))
                 continue
             batch = self.newest.number(event.time_ms)
-            self._spans[batch] = self._received.spans(event, attempt)
-            end = max([end for _, end in self._spans[batch]], default=self._base())
+            self._ranges[batch] = self._received.ranges(event, attempt)
+            end = max([end for _, end in self._ranges[batch]], default=self._base())
             self.ends[batch] = {} if end is None else {0: end}
             self.note_work(batch, attempt)
         self._pending.clear()
@@ -187,13 +187,13 @@ class Stream(Progress):
         self.last_attempt = max(self.last_attempt, attempt)
 
     def listed(self) -> dict[str, tuple[int, ...]]:
-        """Which batches are planned, which are completed, and which no restart would do again."""
+        """Return which batches are planned, which are completed, and which no restart would do again."""
         planned = {*self.ends, *self.checkpointed}
         found = {"offsets": planned, "commits": self.completed & planned, "settled": self.committed & planned}
         return {name: tuple(sorted(batches)) for name, batches in found.items()}
 
     def waiting(self, attempt: int) -> int | None:
-        """The batch that will take what a receiver has stored, and no batch has; None if nothing waits."""
+        """Return the batch that will take what a receiver has stored, and no batch has; None if nothing waits."""
         waits = self._received is not None and self._received.waiting(attempt)
         return max(self.ends, default=-1) + 1 if waits else None
 
@@ -202,7 +202,7 @@ class Stream(Progress):
         return not self._own(batch)
 
     def _own(self, batch: int) -> Offsets:
-        """Where what it took ends, in the partitions of which it took something."""
+        """Return where what it took ends, in the partitions of which it took something."""
         earlier = [each for each in list(self.ends) if each < batch]
         before, ends = self.ends[max(earlier)] if earlier else self.began(), self.ends.get(batch, {})
         return {p: end for p, end in ends.items() if end > before.get(p, 0)}
@@ -216,8 +216,8 @@ class Stream(Progress):
         return {0: base} if base else {}
 
     def _base(self) -> int | None:
-        """How many records had been sent to a receiver before the first one of this program connected, or that one
-        passed over; None as long as that is not known."""
+        """Return how many records had been sent to a receiver before the first one of this program connected, or that
+        one passed over; None as long as that is not known."""
         if self._received is not None and self._received.numbered is not None:
             return self._received.first() if self.made_again else 0
         since_ms = self._launched.get(self.first_attempt, 0.0)
@@ -226,7 +226,8 @@ class Stream(Progress):
         return own[0] if own else max((end for _, _, end in known), default=0)
 
     def done(self) -> Offsets:
-        """Next offsets of all that is settled, or was sent before a receiver connected that has settled batches."""
+        """Return next offsets of all that is settled, or was sent before a receiver connected that has settled
+        batches."""
         end, passed = self._end(max(self._settled(), default=-1)), self._passed()
         return {**end, 0: max(passed, end.get(0, 0))} if passed else end
 
@@ -234,9 +235,9 @@ class Stream(Progress):
         return [each for each in list(self.ends) if each in self.committed]
 
     def _passed(self) -> int:
-        """Up to where what no settled batch has cannot come any more: what was sent before the newest connection that
-        is older than one. By an interval: a receiver that connects again under the same driver may still have a block
-        of before to report."""
+        """Return up to where what no settled batch has cannot come any more: what was sent before the newest connection
+        that is older than one. By an interval: a receiver that connects again under the same driver may still have a
+        block of before to report."""
         settled = self._settled()
         if self._received is None or self.newest is None or not settled:
             return 0
@@ -247,12 +248,12 @@ class Stream(Progress):
         return dict(self.ends.get(batch, {}))
 
     def batches(self) -> tuple[Batch, ...]:
-        """What each batch took of the run's source, in order."""
+        """Return what each batch took of the run's source, in order."""
         before = self.began()
         out = []
         for batch in sorted({*self.ends, *self.checkpointed}):
             ends = self.ends.get(batch, before)
-            own = self._spans.get(batch, [])
+            own = self._ranges.get(batch, [])
             # What a receiver had not stored is in no batch.
             start = {0: min(start for start, _ in own)} if own else {}
             ranges = {p: (max(before.get(p, 0), start.get(p, 0)), end) for p, end in sorted(ends.items())}
@@ -263,13 +264,13 @@ class Stream(Progress):
         return tuple(out)
 
     def _worked(self, batch: int) -> tuple[int, ...]:
-        """The attempts that were seen at work on it, and those that had to do it again."""
+        """Return the attempts that were seen at work on it, and those that had to do it again."""
         seen = self.attempts.get(batch, set())
         again = {each for each, first in self.redone.items() if first <= batch and seen and min(seen) < each}
         return tuple(sorted(seen | (again & self.attempts_seen)))
 
     def query(self, name: str) -> Query:
-        """All of it, under the name of its folder."""
+        """Return all of it, under the name of its folder."""
         return Query(
             checkpoint=name,
             batches=self.batches(),
@@ -284,7 +285,7 @@ class Stream(Progress):
         return self._received is not None and self._received.volatile
 
     def _first(self) -> dict[int, int]:
-        """The batch with which each attempt began. What is done again without its records is not begun with."""
+        """Return the batch with which each attempt began. What is done again without its records is not begun with."""
         out: dict[int, int] = {}
         for batch, attempts in sorted(self.attempts.items()):
             for attempt in attempts:
@@ -293,10 +294,10 @@ class Stream(Progress):
         return {attempt: min(batch, again.get(attempt, batch)) for attempt, batch in sorted(out.items())}
 
     def _missed(self) -> tuple[Gone, ...]:
-        """What was sent to a receiver, is in no batch, and has been passed by a later one."""
+        """Return what was sent to a receiver, is in no batch, and has been passed by a later one."""
         if self._received is None:
             return ()
-        taken = sorted({span for spans in self._spans.values() for span in spans})
+        taken = sorted({each for ranges in self._ranges.values() for each in ranges})
         if self._received.numbered is not None:
             upto = self._end(max(self._settled(), default=-1)).get(0, 0)
             since = max(1, self.first_attempt - 1) if self.made_again else 1
@@ -315,7 +316,7 @@ class Stream(Progress):
         return tuple(out)
 
     def _attempt_at(self, at_ms: float) -> int:
-        """The attempt that had been launched last by then."""
+        """Return the attempt that had been launched last by then."""
         return max([attempt for attempt, launched_ms in self._launched.items() if launched_ms <= at_ms], default=1)
 
     @property
@@ -324,7 +325,8 @@ class Stream(Progress):
         return {attempt for attempts in self.attempts.values() for attempt in attempts} or {1}
 
     def state(self, name: str) -> QueryState:
-        """Where it stands; nothing is left of one that is gone. A batch without a record counts once it is settled."""
+        """Return where it stands; nothing is left of one that is gone. A batch without a record counts once it is
+        settled."""
         if self.gone:
             return QueryState(checkpoint=name)
         known = sorted({*self.ends, *self.checkpointed})

@@ -19,7 +19,7 @@ FIRST_HANDLE = 0x7E0000
 WRITES, SERIALIZABLE, EXTERNALIZABLE, BLOCK_DATA = 1, 2, 4, 8
 SIZES = {"B": ">b", "C": ">H", "D": ">d", "F": ">f", "I": ">i", "J": ">q", "S": ">h", "Z": ">?"}
 DEEPEST = 150
-"""How deep objects may lie in one another: Python's own limit is near that of the calls that this takes."""
+"""How deep objects may be nested: Python's own limit is near that of the calls that this takes."""
 
 
 class NoJavaStreamError(HarnessError):
@@ -36,7 +36,7 @@ class Described:
     parent: Described | None = None
 
     def line(self) -> list[Described]:
-        """Its ancestors and itself, the eldest first."""
+        """Return its ancestors and itself, the eldest first."""
         return [*(self.parent.line() if self.parent else []), self]
 
 
@@ -50,7 +50,7 @@ class JavaObject:
     more: list[Any] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> Any:
-        """A field; Scala calls a private one `package$Class$$name`."""
+        """Return a field; Scala calls a private one `package$Class$$name`."""
         if name in self.fields:
             return self.fields[name]
         for mangled, value in self.fields.items():
@@ -60,8 +60,8 @@ class JavaObject:
 
 
 def read(data: bytes) -> Any:
-    """The first object of a stream: a `JavaObject`, a str, a list for an array (bytes for one of bytes), None. Raises
-    NoJavaStreamError."""
+    """Return the first object of a stream: a `JavaObject`, a str, a list for an array (bytes for one of bytes), None.
+    Raises NoJavaStreamError."""
     if not data.startswith(MAGIC):
         raise NoJavaStreamError(f"asked for a stream of Java objects; it begins with {data[:4].hex() or 'nothing'}")
     try:
@@ -96,7 +96,7 @@ class _Reader:
         return thing
 
     def content(self) -> Any:
-        """The next object, or block of bytes; `END` itself where a class's own writing ends."""
+        """Return the next object, or block of bytes; `END` itself where a class's own writing ends."""
         self._depth += 1
         if self._depth > DEEPEST:
             raise RecursionError("objects lie too deep in one another")

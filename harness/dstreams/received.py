@@ -30,19 +30,19 @@ class Stored:
 
 @dataclass
 class Received:
-    """What the log of received blocks has told so far. Spark deletes old files of it, so it is kept."""
+    """What the log of received blocks has shown so far. Spark deletes old files of it, so it is kept."""
 
     connected: Connected
     numbered: Numbered | None = None
     blocks: dict[tuple[int, int], Stored] = field(default_factory=dict)
-    told: dict[int, Offsets] = field(default_factory=dict)
+    stored: dict[int, Offsets] = field(default_factory=dict)
     """By attempt and connection, where its next block begins: `{base: next}`."""
     placed: set[tuple[int, int]] = field(default_factory=set)
     """The blocks that a batch has, by name."""
 
     def add(self, block: Block, attempt: int, at_ms: int, since_ms: float) -> None:
-        """One more block, cut about then by an attempt that was launched at `since_ms`. Raises HarnessError if it
-        cannot be what was sent."""
+        """Add a block, cut about then by an attempt that was launched at `since_ms`. Raises HarnessError if it cannot
+        be what was sent."""
         streams = {stream for stream, _ in self.blocks} | {block.stream}
         if len(streams) > 1:
             raise HarnessError("the program has several receivers; it is not known which of them has which record")
@@ -50,7 +50,7 @@ class Received:
             self.blocks[block.stream, block.number] = Stored(block, attempt, *_numbers(block, self.numbered()))
             return
         base, end = self._connection(at_ms, since_ms)
-        ours = self.told.setdefault(attempt, {})
+        ours = self.stored.setdefault(attempt, {})
         start = ours.get(base, base)
         ours[base] = start + block.records
         if ours[base] > end:
@@ -59,8 +59,9 @@ class Received:
         self.blocks[block.stream, block.number] = Stored(block, attempt, start, ours[base])
 
     def _connection(self, at_ms: int, since_ms: float) -> tuple[int, int]:
-        """What was sent on the newest connection of that time; on the first one of the attempt, if that is later. Spark
-        names a block by when it was due to be cut, and cuts it later: so its reader may have connected in between."""
+        """Return what was sent on the newest connection of that time; on the first one of the attempt, if that is
+        later. Spark names a block by when it was due to be cut, and cuts it later: so its reader may have connected in
+        between."""
         known = self.connected()
         own = [each for each in known if each[0] >= since_ms]
         found = [each for each in own if each[0] <= at_ms][-1:] or own[:1]
@@ -68,23 +69,23 @@ class Received:
             raise HarnessError(f"a receiver has stored a block of {at_ms} ms; no reader had connected by then")
         return found[0][1:]
 
-    def spans(self, allocated: Allocated, attempt: int) -> list[tuple[int, int]]:
-        """What a batch takes of its blocks, when an attempt has allocated them: those that an earlier one held in
-        memory alone are gone."""
+    def ranges(self, allocated: Allocated, attempt: int) -> list[tuple[int, int]]:
+        """Return the ranges of its blocks that a batch takes, when an attempt has allocated them. Those that an earlier
+        attempt held only in memory are gone."""
         self.placed |= {*allocated.blocks}
         found = [self.blocks[name] for name in allocated.blocks if name in self.blocks]
         kept = [each for each in found if each.block.kept or each.attempt == attempt]
         return sorted((each.start, each.end) for each in kept if each.end > each.start)
 
     def waiting(self, attempt: int) -> int:
-        """Up to where records are stored in blocks that no batch has: in the write-ahead log, or in the memory of that
-        attempt; 0 if there is none."""
+        """Return up to where records are stored in blocks that no batch has: in the write-ahead log, or in the memory
+        of that attempt; 0 if there is none."""
         open_ = [each for name, each in self.blocks.items() if name not in self.placed and each.end > each.start]
         return max((each.end for each in open_ if each.block.kept or each.attempt == attempt), default=0)
 
     def left_out(self, taken: Sequence[tuple[int, int]], upto: int, since: int, attempt: int) -> tuple[Gone, ...]:
-        """Which numbered records from `since` to `upto` are in none of the spans `taken`, which are in order; those
-        before all blocks by that attempt."""
+        """Return which numbered records from `since` to `upto` are in none of the ranges `taken`, which are in order;
+        those before all blocks by that attempt."""
         out, at = list[Gone](), since
         for start, end in taken:
             for gone in self._gap(at, start, attempt) if at < start <= upto else ():
@@ -95,9 +96,9 @@ class Received:
         return tuple(out)
 
     def _gap(self, low: int, high: int, attempt: int) -> Iterator[Gone]:
-        """What is missing there, cut at the blocks that it was stored in: each went with the attempt that stored it
-        last. What no block had went with any of the attempts from the last one that had stored something before it to
-        the last one before another receiver stored what comes after it."""
+        """Yield what is missing there, cut at the blocks that it was stored in: each went with the attempt that stored
+        it last. What no block had went with any of the attempts from the last one that had stored something before it
+        to the last one before another receiver stored what comes after it."""
         blocks = list(self.blocks.values())
         cuts = {each for block in blocks for each in (block.start, block.end) if low < each < high}
         for start, end in pairwise(sorted({low, high, *cuts})):
@@ -122,7 +123,8 @@ class Received:
 
 
 def _numbers(block: Block, many: int) -> tuple[int, int]:
-    """Which records a block has, of so many. Raises HarnessError if it does not say so, or there are none such."""
+    """Return which records a block has, of so many. Raises HarnessError if it does not say so, or there are none
+    such."""
     if block.first is None:
         cure = "store it with the number of its first record as metadata: `store(iterator, number)`"
         raise HarnessError(f"a receiver has stored a block of {block.records} records, and does not say which; {cure}")

@@ -4,8 +4,8 @@
 submitted, with T among the pending times, and when they are done. It appears by a rename, the older one becomes
 `checkpoint-T.bk`. Where the program is late, a file has the content of an earlier time than its name says.
 
-`receivedBlockMetadata/log-*` grows by records of a length and a Java stream: an array of events, each a stream of its
-own. A block is added once the receiver has stored it, then all that are there are allocated to a batch.
+`receivedBlockMetadata/log-*` grows by records of a length and a Java stream: an array of events, each of which is
+another stream. A block is added once the receiver has stored it, then all that are there are allocated to a batch.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Checkpoint:
     block_ms: int = BLOCK_MS
 
     def number(self, time_ms: int) -> int:
-        """The batch of a time, from 0."""
+        """Return the batch of a time, from 0."""
         return (time_ms - self.zero_ms) // self.interval_ms - 1
 
 
@@ -78,7 +78,8 @@ def _as_known(what: str) -> Iterator[None]:
 
 
 def of_checkpoint(data: bytes) -> Checkpoint:
-    """The content of a `checkpoint-T`. Raises NoJavaStreamError for one that is not whole, or of another form."""
+    """Return the content of a `checkpoint-T`. Raises NoJavaStreamError for one that is not whole, or of another
+    form."""
     with _as_known("a checkpoint of Spark Streaming"):
         top = read(_unpacked(data))
         if not isinstance(top, JavaObject) or not top.name.endswith("streaming.Checkpoint"):
@@ -99,7 +100,7 @@ def of_checkpoint(data: bytes) -> Checkpoint:
 
 
 def _millis(time: JavaObject) -> int:
-    """The milliseconds of a Time or a Duration. Raises TypeError where they are no number."""
+    """Return the milliseconds of a Time or a Duration. Raises TypeError where they are no number."""
     millis = time["millis"]
     if not isinstance(millis, int):
         raise TypeError(f"a time is {millis!r}")
@@ -107,8 +108,8 @@ def _millis(time: JavaObject) -> int:
 
 
 def events(data: bytes) -> tuple[list[Block | Allocated], int]:
-    """The events in the whole records of a log of blocks, and how many bytes these take: the last record may be on its
-    way. Raises NoJavaStreamError."""
+    """Return the events in the whole records of a log of blocks, and how many bytes these take: the last record may be
+    on its way. Raises NoJavaStreamError."""
     out, at = list[Block | Allocated](), 0
     while len(data) >= at + 4:
         size = int.from_bytes(data[at : at + 4], "big", signed=True)
@@ -146,7 +147,7 @@ def _block(info: JavaObject) -> Block:
 
 
 def _long(option: Any) -> int | None:
-    """The number in an Option of Scala's; None if there is none."""
+    """Return the number in an Option of Scala's; None if there is none."""
     return next((int(each["value"]) for each in walk(option) if each.name == "java.lang.Long"), None)
 
 
@@ -160,8 +161,8 @@ def _files(graph: JavaObject) -> dict[int, tuple[str, ...]]:
 
 
 def _taken(data: Any) -> Iterator[tuple[int, list[str]]]:
-    """The files of each time in a map as Scala 2.13 writes one: pairs. Raises NoJavaStreamError for another map: files
-    that are not seen would be records that no batch took."""
+    """Yield the files of each time in a map as Scala 2.13 writes one: pairs. Raises NoJavaStreamError for another map:
+    files that are not seen would be records that no batch took."""
     pairs = [each for each in walk(data) if each.name == "scala.Tuple2" and isinstance(each["_2"], list)]
     entries = data if isinstance(data, list) else data.more
     times = sum(each.name.endswith("streaming.Time") for each in walk(data))
@@ -172,7 +173,7 @@ def _taken(data: Any) -> Iterator[tuple[int, list[str]]]:
 
 
 def walk(top: Any) -> Iterator[JavaObject]:
-    """Every object in one, itself too, each once."""
+    """Yield every object in one, itself too, each once."""
     seen, left = set[int](), [top]
     while left:
         each = left.pop()
@@ -187,7 +188,7 @@ def walk(top: Any) -> Iterator[JavaObject]:
 
 
 def _milliseconds(text: str) -> int:
-    """A duration as Spark writes one; its own default where it is none that is known."""
+    """Return a duration as Spark writes one; its own default where it is none that is known."""
     found = re.fullmatch(r"(\d+)(ms|s|m|min)?", text.strip().lower())
     unit = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, None: 1}
     return int(found[1]) * unit[found[2]] if found else BLOCK_MS
@@ -217,7 +218,7 @@ def _unpacked(data: bytes) -> bytes:
 
 
 def written(folder: Path) -> list[Path]:
-    """The files `checkpoint-T` of a folder as a restart tries them: the newest first, each before its `.bk`."""
+    """Return the files `checkpoint-T` of a folder as a restart tries them: the newest first, each before its `.bk`."""
     try:
         found = [(match, entry) for entry in folder.iterdir() if (match := CHECKPOINT.fullmatch(entry.name))]
     except OSError:

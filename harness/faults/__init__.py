@@ -13,9 +13,9 @@ FAULTS: Registry[FaultKind] = Registry("fault", "harness.faults", FaultKind)
 
 
 def fault(kind: str, **options: str | int | float) -> Fault:
-    """A fault in code, as `do: kind` is in a file; `options` by the names that its model has, a time in seconds. Raises
-    UsageError for one that it does not take."""
+    """Return a fault in code, as `do: kind` is in a file; `options` by the names that its model has, a time in seconds.
+    Raises UsageError for one that it does not take."""
     known = FAULTS[kind]
-    said = known.about.said(options)
-    impact = known.impact_of(said) if isinstance(known, VariesImpact) else known.impact
-    return Fault(kind=kind, impact=impact, options=said)
+    normalised = known.about.normalised(options)
+    impact = known.impact_of(normalised) if isinstance(known, VariesImpact) else known.impact
+    return Fault(kind=kind, impact=impact, options=normalised)

@@ -8,8 +8,7 @@ from harness.context import Reached, RunContext
 from harness.faults.base import Injection, Proof, killing
 from harness.faults.base.killing import COMMITS, victim_of
 from harness.kinds import About, Refusal, Refusals
-from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger, Victim
-from harness.stack import Means
+from harness.scenario import CrashPoint, Fault, Step, Trigger, Victim
 from harness.triggers import TRIGGERS
 from harness.triggers.base import LATE_LOG, Planned, Trait, at_point, has
 
@@ -23,7 +22,7 @@ BY_TIME = (
 UNSEEN = "progress is not checkpoint, so only the pipeline's own code knows"
 
 
-class CrashBeforeOffsetCommit:
+class CrashBeforeOffsetCommit(killing.KillsDriver):
     """Its trigger is a batch, or a failpoint where the pipeline saves its offsets itself."""
 
     about = About(
@@ -32,11 +31,9 @@ class CrashBeforeOffsetCommit:
         example="{when: {batch: 3}, do: crash before offset commit}",
         options=killing.Victims,
     )
-    impact = Impact.DRIVER_KILLED
-    needs = frozenset({Means.SIGNAL_DRIVER})
 
     def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
-        """The crash point between the sink's commit and Spark's."""
+        """Return the crash point between the sink's commit and Spark's."""
         if batch is None:
             return WHERE
         return at_point(CrashPoint.SINK_COMMITTED, batch=batch, query=query, implied=True)
@@ -62,10 +59,6 @@ class CrashBeforeOffsetCommit:
         """Kill it, and see it gone; a batch in the commit log was not crashed before that."""
         done = killing.kill_driver(run, step.do, reached, proof=Proof.IN_PROGRESS)
         return done if reached.before.get("offsets") else replace(done, note=NO_CHECKPOINT)
-
-    def freezes(self, fault: Fault) -> bool:
-        """Its JVM dies anyway."""
-        return killing.freezes(fault)
 
 
 KIND = CrashBeforeOffsetCommit()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from harness.context import Reached, RunContext
-from harness.faults.base import Injection, killing
+from harness.faults.base import killing
 from harness.kinds import About, Refusal, Refusals
-from harness.scenario import Fault, Impact, Step, Trigger
+from harness.scenario import Fault, Trigger
 from harness.stack import Means
 from harness.triggers import TRIGGERS
 from harness.triggers.base import Planned, Trait, has
 
 
-class CrashMidSink:
+class CrashMidSink(killing.KillsDriver):
     """A batch is in the sink in part."""
 
     about = About(
@@ -20,7 +19,6 @@ class CrashMidSink:
         example="{when: {rows: 40}, do: crash mid-sink}",
         options=killing.Victims,
     )
-    impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS})
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
@@ -31,14 +29,6 @@ class CrashMidSink:
     def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
         """After how many rows, only the file can say."""
         return NEEDS
-
-    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
-        """Kill all of them, and see them gone."""
-        return killing.kill_driver(run, step.do, reached, executors=True)
-
-    def freezes(self, fault: Fault) -> bool:
-        """Its JVM dies anyway."""
-        return killing.freezes(fault)
 
 
 NEEDS = "crash mid-sink needs {path}.rows: after how many rows of the sink"

@@ -26,6 +26,8 @@ class DisconnectDriver:
     )
     impact = Impact.DRIVER_CUT_OFF
     needs = frozenset({Means.SIGNAL_DRIVER, Means.CUT_NETWORK})
+    # So that it is cut off where the trigger found it.
+    freezes = True
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
@@ -33,7 +35,7 @@ class DisconnectDriver:
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Take it off the network, look that it is off, and let it work on there; put it back unless it ends before.
-        What was not off from the look at the beginning to the one at the end is left out."""
+        What was not off from the check at the beginning to the one at the end is left out."""
         hosts = [process for process in run.supervisor.processes() if isinstance(process, Host) and process.cut()]
         try:
             off = [host for host in hosts if host.disconnected()]
@@ -52,10 +54,6 @@ class DisconnectDriver:
         words = {host.name: f"cut off for {limit.seconds:g} s" if host in back else ended for host in off}
         signalled = {host.name: words[host.name] for host in off if host in back or not host.alive()}
         return Injection(signalled=signalled, snapshot_taken=True, committed_meanwhile=without)
-
-    def freezes(self, fault: Fault) -> bool:
-        """So that it is cut off where the trigger found it."""
-        return True
 
 
 KIND = DisconnectDriver()

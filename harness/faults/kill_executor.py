@@ -21,7 +21,7 @@ from harness.stack import Means, Process
 from harness.triggers.base import Planned
 from harness.wait import until
 
-TOLD_WITHIN_S = 10.0
+REPORTED_WITHIN_S = 10.0
 LOST_TASK = re.compile(rb"Lost task .*ExecutorLostFailure")
 IDLE = "the driver's log names no task that was lost: the executor may have had none. Kill it at `rows` instead"
 ALONE = (
@@ -60,7 +60,7 @@ class KillExecutor:
     needs = frozenset({Means.SIGNAL_EXECUTORS})
 
     def impact_of(self, options: Mapping[str, Any]) -> Impact:
-        """That of every query of the driver, if all die."""
+        """Return that of every query of the driver, if all die."""
         return Impact.EXECUTORS_KILLED if options.get("which") == Which.ALL else self.impact
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
@@ -87,8 +87,8 @@ class KillExecutor:
 
 
 def executors(found: Sequence[Process], reached: Reached, *, every: bool) -> Sequence[Process]:
-    """One executor or all. Where a writer is held at a row it is the writer's; none if it is the driver that writes:
-    then an executor has nothing in flight."""
+    """Return one executor or all. Where a writer is held at a row it is the writer's; none if it is the driver that
+    writes: then an executor has nothing in flight."""
     client = reached.blocked.client if reached.blocked else None
     owner = signals.owner(found, *client) if client else None
     if client and owner is None:
@@ -104,7 +104,7 @@ def lost_task(run: RunContext, log: Path | None, since: int) -> bool:
         until(
             "the driver's log to name a lost task",
             lambda: bool(LOST_TASK.search(log.read_bytes()[since:])),
-            within_s=TOLD_WITHIN_S,
+            within_s=REPORTED_WITHIN_S,
             stop=run.stop,
         )
     except WaitError:

@@ -28,6 +28,8 @@ class PauseDriver:
     )
     impact = Impact.DRIVER_PAUSED
     needs = frozenset({Means.SIGNAL_DRIVER})
+    # Its JVM is paused anyway.
+    freezes = True
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger."""
@@ -57,10 +59,6 @@ class PauseDriver:
             )
         finally:
             signals.thaw(tree)
-
-    def freezes(self, fault: Fault) -> bool:
-        """Its JVM is paused anyway."""
-        return True
 
 
 def servers(run: RunContext, tree: Sequence[Process]) -> set[str]:

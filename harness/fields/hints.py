@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def seen(value: object) -> str:
-    """A value as a message shows it: short, on one line."""
+    """Return a value as a message shows it: short, on one line."""
     if value is None:
         return "nothing"
     if isinstance(value, str):

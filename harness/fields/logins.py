@@ -22,9 +22,9 @@ class Login(NamedTuple):
 
 
 def login(address: str, *, schemes: Collection[str], port: int, variable: str, must_be: str, alone: str) -> Login:
-    """The parts of an address. `port` is the usual one, `variable` of the environment has the password that the address
-    leaves out. Raises UsageError: `must_be` for what is no such address, `alone` with it where it names more than the
-    server. The address is not repeated in it: it may hold a password."""
+    """Return the parts of an address. `port` is the usual one, `variable` of the environment has the password that the
+    address leaves out. Raises UsageError: `must_be` for what is no such address, `alone` with it where it names more
+    than the server. The address is not repeated in it: it may hold a password."""
     try:
         parts = urlsplit(address)
         host, number = parts.hostname or "", parts.port or port

@@ -33,8 +33,8 @@ def load_conftest(path: Path) -> None:
 
 
 def conftest_of(path: Path) -> Path | None:
-    """The `conftest.py` that registers kinds for `path`: that of the folder itself, of its project, or else of the
-    current folder's. One that registers none is left to pytest."""
+    """Return the `conftest.py` that registers kinds for `path`: that of the folder itself, of its project, or else of
+    the current folder's. One that registers none is left to pytest."""
     files = (folder.resolve() / FILE for folder in _folders(path))
     return next((file for file in files if file.is_file() and registers(file)), None)
 
@@ -46,7 +46,7 @@ def _folders(path: Path) -> Iterator[Path]:
 
 
 def _above(path: Path) -> Iterator[Path]:
-    """The folder itself, and its project's."""
+    """Yield the folder itself, and its project's."""
     if path.is_dir():
         yield path
         yield project_root(path / FILE)
@@ -61,16 +61,16 @@ def _run(path: Path) -> None:
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules["conftest"] = importlib.util.module_from_spec(spec)
-    asked = f"asked {path} for the kinds that it registers"
+    request = f"asked {path} for the kinds that it registers"
     try:
         spec.loader.exec_module(module)
     except HarnessError as failure:
-        raise UsageError(f"{asked}: {failure}") from failure
+        raise UsageError(f"{request}: {failure}") from failure
     except KeyboardInterrupt:
         raise
     except BaseException as failure:  # one that ends pytest, or skips in it, too
         raise UsageError(
-            f"{asked}; saw {type(failure).__name__}: {failure}. Mend it, or run pytest instead"
+            f"{request}; saw {type(failure).__name__}: {failure}. Mend it, or run pytest instead"
         ) from failure
 
 
@@ -102,7 +102,7 @@ def registers(conftest: Path) -> bool:
 
 
 def _imported(nodes: Iterable[ast.AST], path: Path, root: Path) -> Iterator[Path]:
-    """What a file imports, each as where it would lie beside the conftest, without its suffix."""
+    """Yield what a file imports, each as where it would lie beside the conftest, without its suffix."""
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (root.joinpath(*each.name.split(".")) for each in node.names)

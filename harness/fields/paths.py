@@ -16,8 +16,8 @@ PACKAGE = "package:"
 
 
 def project_root(path: Path) -> Path:
-    """The folder that a scenario's paths count from: the nearest one above it that holds `pyproject.toml`, `.git`
-    or `pytest.ini`, or that holds a folder `scenarios` with the file in it; else the file's own folder."""
+    """Return the folder that a scenario's paths count from: the nearest one above it that holds `pyproject.toml`,
+    `.git` or `pytest.ini`, or that holds a folder `scenarios` with the file in it; else the file's own folder."""
     home = path.resolve().parent
     for folder in (home, *home.parents):
         if any((folder / marker).exists() for marker in MARKERS):
@@ -28,14 +28,15 @@ def project_root(path: Path) -> Path:
 
 
 def code_folders(scenario: Path, entry: str, root: Path) -> tuple[Path, ...]:
-    """Where the user's own code is looked for: beside the scenario, beside its program, in the project's root."""
+    """Return where the user's own code is looked for: beside the scenario, beside its program, in the project's
+    root."""
     program = [] if not entry or "{" in entry else [(root / entry).parent]
     found = [scenario.parent, *program, root]
     return tuple(dict.fromkeys(folder.absolute() for folder in found))
 
 
 def scenario_files(folder: Path) -> list[Path]:
-    """Every `*.yaml` and `*.yml` in a folder at any depth, in order of name; links to nowhere among them. Raises
+    """Return every `*.yaml` and `*.yml` in a folder at any depth, in order of name; links to nowhere among them. Raises
     UsageError for a folder that cannot be looked into: scenarios in it would be passed over in silence."""
 
     def refused(failure: OSError) -> None:
@@ -49,8 +50,8 @@ def scenario_files(folder: Path) -> list[Path]:
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
-    """The scenario files among `paths`: a file is itself, a folder is what `scenario_files` gives; none twice. Raises
-    UsageError for a path that is not there or cannot be looked at, and for a folder without scenarios."""
+    """Return the scenario files among `paths`: a file is itself, a folder is what `scenario_files` gives; none twice.
+    Raises UsageError for a path that is not there or cannot be looked at, and for a folder without scenarios."""
     found: dict[Path, None] = {}
     for path in paths:
         try:
@@ -77,7 +78,8 @@ def _alone(path: Path) -> Path:
 
 
 def missing(name: str, root: Path) -> str:
-    """Why the program or data file `name` cannot be used; empty if it can, or if only a running stack can say."""
+    """Return why the program or data file `name` cannot be used; empty if it can, or if only a running stack can
+    say."""
     if name.startswith(SPARK_HOME + "/"):
         return ""
     if name.startswith(PACKAGE):
@@ -98,7 +100,8 @@ def missing(name: str, root: Path) -> str:
 
 
 def package_folder(package: str) -> Path | None:
-    """Where an installed package lies. It is found, not imported: reading a scenario runs no code of the user."""
+    """Return where an installed package lies. It is found, not imported: reading a scenario runs no code of the
+    user."""
     try:
         spec = importlib.util.find_spec(package) if package.isidentifier() else None
     except ValueError:

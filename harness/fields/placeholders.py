@@ -1,7 +1,7 @@
 """`{kafka.bootstrap}` and its like: which there are, what is wrong with a text that uses them, and filling them in.
 
 `{{` and `}}` stand for the braces themselves, as in Python's own format strings. Which there are, the components say
-(`Component.gives`), and what a run has of its own.
+(`Component.gives`); a run adds its own.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ NAME = r"[a-z][a-z0-9_]{0,31}"
 
 
 def label(name: str) -> str | None:
-    """The part that a placeholder belongs to: `postgres.second` for `postgres.second.dsn`; empty for what every run
-    has, None if there is no such placeholder."""
+    """Return the part that a placeholder belongs to: `postgres.second` for `postgres.second.dsn`; empty for what every
+    run has, None if there is no such placeholder."""
     if name in OWN:
         return ""
     part, _, last = name.rpartition(".")
@@ -38,18 +38,18 @@ def label(name: str) -> str | None:
 
 
 def known() -> tuple[str, ...]:
-    """Every placeholder of the plain parts."""
+    """Return every placeholder of the plain parts."""
     whole = (f"{kind.about.name}.{name}" for kind in COMPONENTS for name in kind.gives)
     return (*OWN, *(name for kind in COMPONENTS for name in kind.bare), *whole)
 
 
 def used(text: str) -> Iterator[str]:
-    """The names in braces."""
+    """Return the names in braces."""
     return (match[1] for match in BRACES.finditer(text) if match[1] is not None)
 
 
 def wrong_in(text: str) -> Iterator[str]:
-    """What is wrong with the placeholders in `text`."""
+    """Yield what is wrong with the placeholders in `text`."""
     for match in BRACES.finditer(text):
         name = match[1]
         if name is None and len(match[0]) == 1:
@@ -60,7 +60,7 @@ def wrong_in(text: str) -> Iterator[str]:
 
 
 def _beside(name: str) -> tuple[str, ...]:
-    """Those of the part of a component that a name begins with."""
+    """Return those of the part of a component that a name begins with."""
     part, _, _ = name.rpartition(".")
     kinds = (kind for kind in COMPONENTS if re.fullmatch(rf"{kind.about.name}\.{NAME}", part))
     return tuple(f"{part}.{last}" for kind in kinds for last in kind.gives)

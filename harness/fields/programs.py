@@ -13,8 +13,8 @@ CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
 
 @lru_cache(maxsize=256)
 def no_python(text: bytes) -> str:
-    """Why Python does not run a file that holds `text`, as words after its name; empty if nothing shows before it is
-    run. An archive, and what is compiled already, can be run as well: neither is text.
+    """Return why Python does not run a file that holds `text`, as words after its name; empty if nothing shows before
+    it is run. An archive, and what is compiled already, can be run as well: neither is text.
 
     It is this Python that is asked, also of a program that an image with a newer one runs: which stack there will be,
     no scenario says."""

@@ -34,7 +34,7 @@ class Shard:
         return cls(number, of)
 
     def pick(self, all_: Sequence[Item], path: Callable[[Item], Path]) -> list[Item]:
-        """Those of this part, in the order in which they came; `path` names each as every machine does."""
+        """Return those of this part, in the order in which they came; `path` names each as every machine does."""
         order = sorted({path(each).as_posix() for each in all_})
         mine = frozenset(order[self.number - 1 :: self.of])
         return [each for each in all_ if path(each).as_posix() in mine]

@@ -24,7 +24,7 @@ from harness.component import COMPONENTS, AnswersQueries, KeepsCheckpoints, Sets
 from harness.errors import UsageError
 from harness.fields.hints import did_you_mean, seen
 from harness.fields.placeholders import NAME, wrong_in
-from harness.machine import spark_lines
+from harness.machine import spark_versions
 from harness.scenario import CrashPoint, Guarantee, Kind, Victim, Word
 
 WRONG_MAX = 5
@@ -60,7 +60,7 @@ Schema = dict[str, Any]
 
 
 def _opened(*words: str) -> re.Pattern[str]:
-    """The beginning of a query: one of the words. Without a flag for its case, which a JSON Schema has not."""
+    """Return the beginning of a query: one of the words. Without a flag for its case, which a JSON Schema has not."""
     spelt = ("".join(f"[{sign}{sign.upper()}]" for sign in word) for word in words)
     return re.compile(rf"{OPENING}(?:{'|'.join(spelt)})\b")
 
@@ -75,7 +75,7 @@ class Typed:
     written into a file again: put it in `Annotated`."""
 
     read: Callable[[Any], Any]
-    asked: str
+    wanted: str
     schema: tuple[tuple[str, Any], ...]
     write: Callable[[Any], Any] = lambda value: value
 
@@ -86,76 +86,76 @@ class Typed:
         return dict(self.schema)
 
 
-def typed(read: Callable[[Any], Any], asked: str, **schema: Any) -> Typed:
+def typed(read: Callable[[Any], Any], wanted: str, **schema: Any) -> Typed:
     """`Typed`, with the schema's words as keywords."""
-    return Typed(read, asked, tuple(schema.items()))
+    return Typed(read, wanted, tuple(schema.items()))
 
 
 def worded(words: str) -> PydanticCustomError:
-    """An error with these words. They go in as context, so that braces in them stay braces."""
+    """Return an error with these words. They go in as context, so that braces in them stay braces."""
     return PydanticCustomError("asked", "{words}", {"words": words})
 
 
-def refusal(asked: str, value: object, hint: str = "") -> PydanticCustomError:
-    """What was asked and what was seen."""
-    return worded(f"must be {asked}, not {seen(value)}{hint}")
+def refusal(wanted: str, value: object, hint: str = "") -> PydanticCustomError:
+    """Return the error that says what was wanted and what was seen."""
+    return worded(f"must be {wanted}, not {seen(value)}{hint}")
 
 
 def whole(low: int, high: int) -> Typed:
-    """A whole number from `low` to `high`."""
-    asked = f"a whole number from {low} to {high}"
+    """Return a whole number from `low` to `high`."""
+    wanted = f"a whole number from {low} to {high}"
 
     def read(value: object) -> int:
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value) and low <= int(value) <= high:
             return int(value)
-        raise refusal(asked, value)
+        raise refusal(wanted, value)
 
-    return typed(read, asked, type="integer", minimum=low, maximum=high)
+    return typed(read, wanted, type="integer", minimum=low, maximum=high)
 
 
 def counted(low: int, high: int) -> Any:
-    """The type of a field that holds such a number."""
+    """Return the type of a field that holds such a number."""
     return Annotated[int, whole(low, high)]
 
 
 def number(low: float, high: float) -> Typed:
-    """A decimal number from `low` to `high`."""
-    asked = f"a number from {low:g} to {high:g}"
+    """Return a decimal number from `low` to `high`."""
+    wanted = f"a number from {low:g} to {high:g}"
 
     def read(value: object) -> float:
         if isinstance(value, str) and NUMBER.fullmatch(value) and low <= float(value) <= high:
             return float(value)
-        raise refusal(asked, value)
+        raise refusal(wanted, value)
 
-    return typed(read, asked, type="number", minimum=low, maximum=high)
+    return typed(read, wanted, type="number", minimum=low, maximum=high)
 
 
 def duration(*, zero: bool = False) -> Typed:
-    """A length of time with its unit, read as seconds; more than nothing unless `zero`."""
-    asked = "a duration such as 250ms, 3s or 2m"
+    """Return a length of time with its unit, read as seconds; more than nothing unless `zero`."""
+    wanted = "a duration such as 250ms, 3s or 2m"
 
     def read(value: object) -> float:
         match = DURATION.fullmatch(value) if isinstance(value, str) else None
         if match is None:
             bare = isinstance(value, str) and NUMBER.fullmatch(value)
-            raise refusal(asked, value, ": the unit is missing" if bare else "")
+            raise refusal(wanted, value, ": the unit is missing" if bare else "")
         seconds = Decimal(match[1]) * UNITS_S[match[2]]
         if seconds > DURATION_MAX_S or not (seconds or zero):
             raise refusal("at most 168h" if seconds else "more than no time", value)
         return float(seconds)
 
-    return Typed(read, asked, (("type", "string"), ("pattern", f"^{DURATION.pattern}$")), write=lasting)
+    return Typed(read, wanted, (("type", "string"), ("pattern", f"^{DURATION.pattern}$")), write=lasting)
 
 
 def lasting(seconds: float) -> str:
-    """A length of time with its unit, to a microsecond: `3s`, `0.25s`, `0.015ms`."""
+    """Return a length of time with its unit, to a microsecond: `3s`, `0.25s`, `0.015ms`."""
     exact = round(Decimal(repr(seconds)), 6)
     coarse = exact == round(exact, 3)
     return f"{short(exact)}s" if coarse else f"{short(exact * 1000)}ms"
 
 
 def short(number: Decimal) -> str:
-    """A decimal without exponent and trailing zeros."""
+    """Return a decimal without exponent and trailing zeros."""
     digits = format(number, "f")
     return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
@@ -166,7 +166,8 @@ def is_query(text: str) -> bool:
 
 
 def form(annotation: Any) -> Typed | None:
-    """How a field of that type is read and written; None if its type says no more than that it is one of Python's."""
+    """Return how a field of that type is read and written; None if its type says no more than that it is one of
+    Python's."""
     return next((each for each in getattr(annotation, "__metadata__", ()) if isinstance(each, Typed)), None)
 
 
@@ -180,24 +181,25 @@ def reads(annotation: Any, text: str) -> bool:
 
 
 def written(annotation: Any, value: Any) -> Any:
-    """A value of a field as the file has it; `annotation` is the field's type."""
+    """Return a value of a field as the file has it; `annotation` is the field's type."""
     found = form(annotation)
     return found.write(value) if found else value
 
 
-def matching(pattern: str, asked: str) -> Typed:
-    """A text of one form."""
+def matching(pattern: str, wanted: str) -> Typed:
+    """Return a text of one form."""
 
     def read(value: object) -> str:
         if isinstance(value, str) and re.fullmatch(pattern, value):
             return value
-        raise refusal(asked, value)
+        raise refusal(wanted, value)
 
-    return typed(read, asked, type="string", pattern=f"^{pattern}$")
+    return typed(read, wanted, type="string", pattern=f"^{pattern}$")
 
 
 def table_or_query(quote: str, by_query: Callable[[str, str], str]) -> Typed:
-    """A table or a query; `by_query` says how a query reads a table of another name: as it was written, and quoted."""
+    """Return a table or a query; `by_query` says how a query reads a table of another name: as it was written, and
+    quoted."""
 
     def read(value: object) -> str:
         if isinstance(value, str) and (TABLE.fullmatch(value) or is_query(value)):
@@ -212,23 +214,23 @@ def table_or_query(quote: str, by_query: Callable[[str, str], str]) -> Typed:
 
 
 def one_of(names: Sequence[str]) -> Typed:
-    """One of some names."""
-    asked = f"one of {', '.join(names)}"
+    """Return one of some names."""
+    wanted = f"one of {', '.join(names)}"
 
     def read(value: object) -> str:
         if isinstance(value, str) and value in names:
             return value
         hint = did_you_mean(value, names) if isinstance(value, str) else ""
-        raise refusal(asked, value, hint)
+        raise refusal(wanted, value, hint)
 
-    return typed(read, asked, type="string", enum=list(names))
+    return typed(read, wanted, type="string", enum=list(names))
 
 
 def choice(words: Iterable[StrEnum], *also: str, renamed: Mapping[str, str] = MappingProxyType({})) -> Typed:
-    """One of some words, read as the enum's member; `also` are other forms that the key may have, `renamed` has earlier
-    names."""
+    """Return one of some words, read as the enum's member; `also` are other forms that the key may have, `renamed` has
+    earlier names."""
     known = {word.value: word for word in words}
-    asked = f"one of {', '.join([*known, *also])}"
+    wanted = f"one of {', '.join([*known, *also])}"
 
     def read(value: object) -> StrEnum:
         if isinstance(value, str) and value in known:
@@ -236,9 +238,9 @@ def choice(words: Iterable[StrEnum], *also: str, renamed: Mapping[str, str] = Ma
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
         if isinstance(value, str) and value in renamed:
             hint = f"; it is called {renamed[value]!r} now"
-        raise refusal(asked, value, hint)
+        raise refusal(wanted, value, hint)
 
-    return typed(read, asked, type="string", enum=list(known))
+    return typed(read, wanted, type="string", enum=list(known))
 
 
 def _rate(value: object) -> float:
@@ -317,9 +319,9 @@ def _component(value: object, ability: type[Any]) -> str:
     raise refusal(f"one of {', '.join(able)}, or such a one with a name after a dot", value, hint)
 
 
-def _spark_line(value: object) -> str:
+def _spark_version(value: object) -> str:
     try:
-        return spark_lines.chosen(str(value))
+        return spark_versions.chosen(str(value))
     except UsageError as refused:
         raise worded(str(refused)) from None
 
@@ -344,14 +346,12 @@ Day = Annotated[str, typed(_day, A_DAY, type="string", pattern=f"^{DAY.pattern}$
 Text = Annotated[str, typed(_text, A_TEXT, type="string")]
 Line = Annotated[str, typed(_line, A_LINE, type="string", minLength=1, maxLength=200)]
 # An editor reads 9092 as a number; the loader reads it as the text that it is.
-Template = Annotated[
-    str, typed(_template, "a text; placeholders may stand in it", type=["string", "number", "boolean"])
-]
+Template = Annotated[str, typed(_template, "a text; it may have placeholders", type=["string", "number", "boolean"])]
 Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{LEDGER_QUERY.pattern}")]
 Progress = Annotated[str, typed(_progress, A_PROGRESS, type="string", minLength=1)]
 Queried = Annotated[str, typed(_queried, "a component, or a part of one", type="string")]
 Kept = Annotated[str, typed(_kept, "a component, or a part of one", type="string")]
-SparkLine = Annotated[str, typed(_spark_line, "a Spark version such as 3.5", type=["string", "number"])]
+SparkVersion = Annotated[str, typed(_spark_version, "a Spark version such as 3.5", type=["string", "number"])]
 Prepared = Annotated[str, typed(_prepared, "a component, or a part of one", type="string")]
 Rate = Annotated[float, typed(_rate, A_RATE, type="string", pattern=f"^{RATE.pattern}$")]
 Column = Annotated[str, typed(_column, A_COLUMN, type="string", minLength=1, maxLength=200)]

@@ -17,7 +17,7 @@ from docker.errors import APIError, DockerException, NotFound
 
 from harness import wait
 from harness.errors import StackError, WaitError
-from harness.hosts.engine import AWAY, AWAY_NOW, Engine, Wanted, said
+from harness.hosts.engine import AWAY, AWAY_NOW, Engine, Wanted, engine_errors
 from harness.hosts.local import SHELL_SIGNAL, LocalProcess, exit_status
 from harness.hosts.logs import ENOUGH, ending
 
@@ -107,22 +107,22 @@ class Container:
 
     def send(self, what: signal.Signals) -> bool:
         """Signal its first process; to stop and to go on, the whole of it. False if it is gone. Raises StackError."""
-        ask = {signal.SIGSTOP: "pause", signal.SIGCONT: "unpause"}.get(what)
-        with said(f"asked the engine to send {what.name} to {self.name}"):
+        verb = {signal.SIGSTOP: "pause", signal.SIGCONT: "unpause"}.get(what)
+        with engine_errors(f"asked the engine to send {what.name} to {self.name}"):
             try:
-                getattr(self._container, ask)() if ask else self._container.kill(signal=what.name)
+                getattr(self._container, verb)() if verb else self._container.kill(signal=what.name)
             except NotFound:
                 return False
             except APIError as error:
                 # Refused: it has ended, or it is paused or running already.
                 if error.status_code not in (409, 500):
                     raise
-                return bool(ask) and self._state() == ("paused" if ask == "pause" else "running")
+                return bool(verb) and self._state() == ("paused" if verb == "pause" else "running")
         return True
 
     def _state(self) -> str:
         """`running`, `paused` or what else the engine says; empty once it is removed. Raises StackError."""
-        with said(f"asked for the state of {self.name}"):
+        with engine_errors(f"asked for the state of {self.name}"):
             try:
                 self._container.reload()
             except NotFound:
@@ -154,11 +154,11 @@ class Container:
         return "lo" in names and not any(name.startswith("eth") for name in names)
 
     def alive(self) -> bool:
-        """False once it has ended."""
+        """Return False once it has ended."""
         return self._status is None
 
     def stopped(self) -> bool:
-        """True while it is paused."""
+        """Return True while it is paused."""
         return self._state() == "paused"
 
     def family(self) -> list[Container]:
@@ -175,13 +175,13 @@ class Container:
         self._shell(f"rm -f {AWAY_NOW} {AWAY}", "start its server again")
 
     def _shell(self, script: str, what: str) -> None:
-        asked = f"asked {self.name} to {what}"
-        with said(asked):
-            # As root: who may signal a server inside is often not its user.
+        request = f"asked {self.name} to {what}"
+        with engine_errors(request):
+            # As root: the image's user can often not signal a server inside.
             done = self._container.exec_run(["/bin/sh", "-c", script], user="0")
         if done.exit_code != 0:
             words = bytes(done.output or b"").decode(errors="replace").strip()
-            raise StackError(f"{asked}; it said: {words or f'exit status {done.exit_code}'}")
+            raise StackError(f"{request}; it said: {words or f'exit status {done.exit_code}'}")
 
     def reaches(self, port: int) -> bool:
         """Return whether a process in it has a TCP connection to that port, of whatever machine."""
@@ -192,15 +192,16 @@ class Container:
         return any(process.speaks_from(address, port) for process in self.processes())
 
     def processes(self) -> list[LocalProcess]:
-        """What runs in it, as this machine's process table shows it; its first process first; empty once it ended.
-        Raises StackError when the engine does not tell: that is not the same as no address."""
+        """Return what runs in it, as this machine's process table shows it; its first process first; empty once it
+        ended. Raises StackError when the engine does not tell: that is not the same as no address."""
         try:
             return LocalProcess(psutil.Process(self._pid())).family() if self.alive() else []
         except psutil.NoSuchProcess:
             return []
 
     def _pid(self) -> int:
-        """Its first process's number on this machine. Raises psutil.NoSuchProcess if there is none, StackError."""
+        """Return its first process's number on this machine. Raises psutil.NoSuchProcess if there is none,
+        StackError."""
         pid = int(self._container.attrs["State"]["Pid"]) if self._state() else 0
         if pid == 0:
             raise psutil.NoSuchProcess(pid)
@@ -216,8 +217,8 @@ class Container:
             return False
 
     def run(self, *argv: str) -> str:
-        """What a command in it prints. Raises StackError."""
-        with said(f"asked {self.name} to run {argv[0]}"):
+        """Return what a command in it prints. Raises StackError."""
+        with engine_errors(f"asked {self.name} to run {argv[0]}"):
             return bytes(self._container.exec_run(list(argv)).output or b"").decode(errors="replace")
 
     def has(self, *modules: str) -> bool:
@@ -227,7 +228,7 @@ class Container:
         return True
 
     def port(self, inside: int) -> int:
-        """Where one of its ports is published. Raises StackError if it has ended."""
+        """Return where one of its ports is published. Raises StackError if it has ended."""
         self._state()
         published = self._container.ports.get(f"{inside}/tcp")
         if not published:
@@ -237,7 +238,7 @@ class Container:
         return int(published[0]["HostPort"])
 
     def log(self, *, lines: int | str = "all") -> str:
-        """What it has printed."""
+        """Return what it has printed."""
         try:
             return bytes(self._container.logs(tail=lines)).decode(errors="replace")
         except APIError:
@@ -246,7 +247,7 @@ class Container:
             return f"(no log: {error})"
 
     def ending(self) -> str:
-        """The end of what it has printed, for an error message."""
+        """Return the end of what it has printed, for an error message."""
         return ending(self.log(lines=ENOUGH))
 
     def check(self) -> None:
@@ -256,12 +257,13 @@ class Container:
             how = f"signal {-status}" if status < 0 else f"status {status}"
             raise StackError(f"{self.part} ended with {how}; its log ends:\n{self.ending()}")
 
-    def ready(self, look: Callable[[], Seen], *, within_s: float) -> Seen:
-        """Wait until `look` is content. Raises StackError at once if it ends, or when the time is up."""
+    def ready(self, probe: Callable[[], Seen], *, within_s: float) -> Seen:
+        """Wait until `probe` returns something true. Raises StackError if the container ends, or when the time is
+        up."""
 
         def alive() -> Seen:
             self.check()
-            return look()
+            return probe()
 
         try:
             return wait.until(f"{self.part} to answer", alive, within_s=within_s)

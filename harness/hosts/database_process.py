@@ -1,4 +1,4 @@
-"""A database server that is a child process of ours: how it is stopped, and what is asked of it while it runs."""
+"""A server that is a child process of ours: how it is stopped, and what is asked of it while it runs."""
 
 from __future__ import annotations
 

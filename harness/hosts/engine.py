@@ -70,7 +70,7 @@ class Wanted:
 
 
 @contextlib.contextmanager
-def said(what: str) -> Iterator[None]:
+def engine_errors(what: str) -> Iterator[None]:
     """Raise StackError for what the engine refuses while `what` is done."""
     try:
         yield
@@ -115,26 +115,26 @@ class Engine:
         return "127.0.0.1" if self._client.host() == "localhost" else self._client.host()
 
     def _full(self, image: str) -> str:
-        """Its name with the prefix that testcontainers puts before each."""
+        """Return its name with the prefix that testcontainers puts before each."""
         from testcontainers.core.config import testcontainers_config
 
         return str(testcontainers_config.hub_image_name_prefix) + image
 
     def identity(self, image: str) -> str:
-        """The id of an image that is here: another one for every other content. Raises StackError."""
-        with said(f"asked for the image {image}"):
+        """Return the id of an image that is here: another one for every other content. Raises StackError."""
+        with engine_errors(f"asked for the image {image}"):
             return str(self.client.images.get(self._full(image)).id)
 
     def _entrypoint(self, image: str) -> Sequence[str]:
-        """What an image begins with, whatever the command. Raises StackError."""
-        with said(f"asked for the image {image}"):
+        """Return what an image begins with, whatever the command. Raises StackError."""
+        with engine_errors(f"asked for the image {image}"):
             return [*(self.client.images.get(self._full(image)).attrs["Config"]["Entrypoint"] or ())]
 
     def have(self, wanted: Image) -> None:
         """Pull an image that is not here. Raises StackError with the ways out."""
         image = self._full(wanted.name)
         try:
-            with said(f"asked for the image {image}"):
+            with engine_errors(f"asked for the image {image}"):
                 self.client.images.get(image)
             return
         except StackError as error:
@@ -156,7 +156,7 @@ class Engine:
 
         if not testcontainers_config.ryuk_disabled:
             # Before several threads ask for it at once, each of which would make one.
-            with said(
+            with engine_errors(
                 "asked for testcontainers' own reaper (TESTCONTAINERS_RYUK_DISABLED=true does without: ours is on)"
             ):
                 try:
@@ -168,7 +168,7 @@ class Engine:
             pools = IPAMConfig(pool_configs=[IPAMPool(subnet=each) for each in subnets])
             network = Network(docker_network_kw={"labels": {LABEL: self.session}, "ipam": pools})
             try:
-                with said("asked for a network"):
+                with engine_errors("asked for a network"):
                     self._network = network.create()
                 self._leases = Leases(subnets)
                 return
@@ -180,7 +180,7 @@ class Engine:
     def _range(self) -> list[str]:
         """Ranges of addresses that are free: only in one that was named may a container ask for an address. The engine
         picks them, for a network that goes at once. Raises StackError."""
-        with said("asked for a free range of addresses"):
+        with engine_errors("asked for a free range of addresses"):
             probe = self.client.networks.create(f"{self.session}-probe", labels={LABEL: self.session})
             try:
                 probe.reload()
@@ -203,7 +203,7 @@ class Engine:
         for place, size in wanted.tmpfs.items():
             container.with_tmpfs_mount(place, size)
         labels = {LABEL: self.session, **({RUN_LABEL: wanted.run} if wanted.run else {})}
-        # A kill of everybody inside spares the first process alone, so that has to be the one that stays.
+        # A kill of all processes inside spares only the first one, so that has to be the one that stays.
         more: dict[str, Any] = {"labels": labels, "init": not wanted.stays}
         place_here = EndpointConfig(
             self.client.api.api_version, aliases=[wanted.name], ipv4_address=self._leases.take(wanted.run)
@@ -217,7 +217,7 @@ class Engine:
             more["entrypoint"] = ["/bin/sh", "-c", STAYS, wanted.name, *self._entrypoint(wanted.image)]
         if wanted.user is not None:
             more["user"] = wanted.user
-        with self._alive(), said(f"asked for the container {wanted.name} of {wanted.image}"):
+        with self._alive(), engine_errors(f"asked for the container {wanted.name} of {wanted.image}"):
             try:
                 made = container.with_kwargs(**more).start().get_wrapped_container()
                 return self.client.containers.get(str(made.id))
@@ -227,7 +227,7 @@ class Engine:
                     self.client.containers.get(f"{self.session}-{wanted.name}").remove(force=True, v=True)
                 raise
             finally:
-                # Each opens one of its own, and closes none.
+                # Each opens another client, and closes none.
                 container.get_docker_client().client.close()
 
     @contextlib.contextmanager
@@ -246,7 +246,7 @@ class Engine:
 
     def cut(self, container: Any) -> str:
         """Take a container off the session's network; returns the address that it had there. Raises StackError."""
-        with said(f"asked to take {container.name} off its network"):
+        with engine_errors(f"asked to take {container.name} off its network"):
             container.reload()
             here = container.attrs["NetworkSettings"]["Networks"][self._network.name]["IPAddress"]
             self.client.networks.get(self._network.name).disconnect(container)
@@ -254,12 +254,12 @@ class Engine:
 
     def join(self, container: Any, name: str, address: str) -> None:
         """Put it back, as `name` and at its old address. Raises StackError."""
-        with said(f"asked to put {container.name} back on its network"):
+        with engine_errors(f"asked to put {container.name} back on its network"):
             self.client.networks.get(self._network.name).connect(container, aliases=[name], ipv4_address=address)
 
     def forget(self, run: str) -> None:
         """Remove the containers of one run."""
-        with said(f"asked to remove the containers of {run}"):
+        with engine_errors(f"asked to remove the containers of {run}"):
             clean(self.client, self.session, run=run)
         self._leases.free(run)
 
@@ -269,7 +269,7 @@ class Engine:
             self._closing = True
             self._gate.wait_for(lambda: not self._starting, timeout=STARTS_WITHIN_S)
         try:
-            with said("asked to remove what this session made"):
+            with engine_errors("asked to remove what this session made"):
                 clean(self.client, self.session)
         finally:
             self.client.close()
@@ -309,7 +309,7 @@ def _remove_all(client: docker.DockerClient, labels: list[str], *, every: bool) 
 
 
 def last_log_lines(session: str) -> str:
-    """The line for the session's reaper: which command cleans up, with which environment."""
+    """Return the line for the session's reaper: which command cleans up, with which environment."""
     argv = [sys.executable, "-m", "harness.hosts.engine", session]
     found = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     return json.dumps({"argv": argv, "env": {**found, "PYTHONPATH": str(Path(__file__).parents[2])}})
@@ -319,9 +319,9 @@ def main(session: str) -> int:
     """Clean up after a session whose harness is gone; 0, or 1 with one line."""
     place = Path(os.environ.get("DOCKER_HOST", "").removeprefix("unix://"))
     if place.is_absolute() and not place.parent.is_dir():
-        return 0  # the engine had a folder of its own, which is gone with everything in it
+        return 0  # the engine's own folder is gone with everything in it
     try:
-        with said(f"asked to remove what {session} left"):
+        with engine_errors(f"asked to remove what {session} left"):
             clean(docker.from_env(), session, calm_s=ZOMBIE_CALM_S)
     except StackError as error:
         print(error, file=sys.stderr)

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from harness.errors import StackError
 
 START_WITHIN_S = 3600.0
-"""Each start has deadlines of its own. An engine may have images to pull."""
+"""Each start has its own deadlines. An engine may have images to pull."""
 Task = Callable[[], None]
 
 

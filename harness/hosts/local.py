@@ -55,7 +55,7 @@ class LocalProcess:
         return len(words) > 1 and words[1].endswith(".py") and Path(words[0]).name.startswith("python")
 
     def command(self) -> list[str]:
-        """Its command line; empty once it is gone."""
+        """Return its command line; empty once it is gone."""
         try:
             return self.process.cmdline()
         except psutil.Error:
@@ -91,8 +91,8 @@ class LocalProcess:
             return False
 
     def stopped(self) -> bool:
-        """True while it is stopped by SIGSTOP: each of its threads (state T), for one that is in a system call finishes
-        that first."""
+        """Return True while it is stopped by SIGSTOP: each of its threads (state T), for one that is in a system call
+        finishes that first."""
         try:
             tasks = [(task / "stat").read_bytes() for task in Path(f"/proc/{self.pid}/task").iterdir()]
         except OSError:
@@ -101,7 +101,7 @@ class LocalProcess:
         return "T" in states and states <= {"T", "Z", "X"} and self.process.is_running()
 
     def threads(self) -> frozenset[str]:
-        """What its threads are called, the first 15 bytes of each; empty where they cannot be seen."""
+        """Return what its threads are called, the first 15 bytes of each; empty where they cannot be seen."""
         try:
             return frozenset(
                 (task / "comm").read_text().rstrip("\n") for task in Path(f"/proc/{self.pid}/task").iterdir()
@@ -114,7 +114,8 @@ class LocalProcess:
         return self._holds(lambda socket: socket.to_port == port and socket.state == ESTABLISHED)
 
     def family(self) -> list[LocalProcess]:
-        """It and everything under it: an executor's Python workers are in groups of their own. Empty if it is gone."""
+        """Return it and everything under it, since an executor's Python workers are in other groups. Empty if it is
+        gone."""
         try:
             return [self, *map(LocalProcess, self.process.children(recursive=True))]
         except psutil.NoSuchProcess:
@@ -133,7 +134,7 @@ class LocalProcess:
 
 
 def processes(ids: Iterable[reaper.ProcessId]) -> list[LocalProcess]:
-    """Those that are still there."""
+    """Return those that are still there."""
     found = []
     for each in ids:
         try:
@@ -147,12 +148,12 @@ def processes(ids: Iterable[reaper.ProcessId]) -> list[LocalProcess]:
 
 
 def carrying(*marks: str) -> list[LocalProcess]:
-    """Every living process whose environment began with each of the marks (`NAME=value`)."""
+    """Return every living process whose environment began with each of the marks (`NAME=value`)."""
     return processes(row.id for row in reaper.table().values() if reaper.carries(row.id.pid, *marks))
 
 
 def chosen(tree: list[LocalProcess], victim: Victim) -> list[LocalProcess]:
-    """Which of a driver's processes die: the JVMs before the others, since only a JVM commits batches."""
+    """Return which of a driver's processes die: the JVMs before the others, since only a JVM commits batches."""
     if victim is Victim.PYTHON:
         return [process for process in tree if process.is_program][:1]
     jvms = [process for process in tree if process.is_jvm]
@@ -160,7 +161,8 @@ def chosen(tree: list[LocalProcess], victim: Victim) -> list[LocalProcess]:
 
 
 def exit_status(status: int) -> int:
-    """A shell's exit status, or that of a JVM that ends as its program did: negative for a signal, as a process's."""
+    """Return a shell's exit status, or that of a JVM that ends as its program did: negative for a signal, as a
+    process's."""
     return SHELL_SIGNAL - status if status - SHELL_SIGNAL in SIGNALS else status
 
 
@@ -175,7 +177,7 @@ class Socket(NamedTuple):
 
 
 def _sockets(pid: int) -> Iterator[Socket]:
-    """Those of the network that the process itself is in, which psutil does not look at. Raises OSError."""
+    """Yield those of the network that the process itself is in, which psutil does not look at. Raises OSError."""
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             _, here, there, state, *rest = line.split()
@@ -185,7 +187,7 @@ def _sockets(pid: int) -> Iterator[Socket]:
 
 
 def _plain(text: str) -> str:
-    """The kernel's hexadecimal address (words of four bytes, each in this machine's order) in IPv4's usual form; an
-    IPv6 address comes out as its last four bytes, which is where one of IPv4 is in it."""
+    """Return the kernel's hexadecimal address (words of four bytes, each in this machine's order) in IPv4's usual form;
+    an IPv6 address comes out as its last four bytes, which is where one of IPv4 is in it."""
     word = bytes.fromhex(text[-8:])
     return ".".join(map(str, reversed(word)))

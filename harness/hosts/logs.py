@@ -13,13 +13,13 @@ FRAME = re.compile(r"\s*(at [\w.$/@<>-]+\(.*\)|\.\.\. \d+ more)\s*$")
 
 
 def ending(text: str) -> str:
-    """The last lines that say what happened."""
-    said = [line for line in text.splitlines()[-ENOUGH:] if line.strip() and not FRAME.match(line)]
-    return "\n".join(said[-LINES:]) or "(its log is empty)"
+    """Return the last lines that say what happened."""
+    lines = [line for line in text.splitlines()[-ENOUGH:] if line.strip() and not FRAME.match(line)]
+    return "\n".join(lines[-LINES:]) or "(its log is empty)"
 
 
 def tail(log: Path) -> str:
-    """The ending of a log file."""
+    """Return the ending of a log file."""
     try:
         return ending(log.read_text(errors="replace"))
     except OSError as error:

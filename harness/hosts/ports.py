@@ -38,7 +38,7 @@ class Port:
         self.number: int = self._socket.getsockname()[1]
 
     def open(self) -> bool:
-        """Whether a process listens on it. Says nothing about who: ask for an identity before use."""
+        """Return whether a process listens on it. Says nothing about who: ask for an identity before use."""
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
             client.settimeout(1.0)
             return client.connect_ex((LOOPBACK, self.number)) == 0
@@ -66,7 +66,7 @@ class Leases:
         self._lock = threading.Lock()
 
     def take(self, run: str | None) -> str | None:
-        """A free address, for a container of a run, or of the session (None). They are given in turn, so
+        """Return a free address, for a container of a run, or of the session (None). They are given in turn, so
         one that was given back is not the next. None where the network has no IPv4. Raises StackError when all are
         taken."""
         if self._range is None:

@@ -17,10 +17,18 @@ Seen = TypeVar("Seen")
 PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
 JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true")
 """JVM flags that make a short life short, and addresses plain; they change nothing else."""
+LOGGING = """rootLogger.level = INFO
+rootLogger.appenderRef.out.ref = out
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = [%d] %p %m (%c)%n
+"""
+"""Log4j's configuration of a server whose log is its standard output."""
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """The environment of a service: little of ours, so that no setting of the user's shell leaks into it."""
+    """Return the environment of a service: little of ours, so that no setting of the user's shell leaks into it."""
     return {**{name: os.environ[name] for name in PASSED_ON if name in os.environ}, **extra}
 
 
@@ -32,12 +40,14 @@ def check(name: str, process: subprocess.Popen[bytes], log: Path) -> None:
         raise StackError(f"{name} ended with {how}; its log {log} ends:\n{tail(log)}")
 
 
-def ready(name: str, process: subprocess.Popen[bytes], log: Path, look: Callable[[], Seen], *, within_s: float) -> Seen:
-    """Wait until `look` is content. Raises StackError at once if the process ends, or when the time is up."""
+def ready(
+    name: str, process: subprocess.Popen[bytes], log: Path, probe: Callable[[], Seen], *, within_s: float
+) -> Seen:
+    """Wait until `probe` returns something true. Raises StackError if the process ends, or when the time is up."""
 
     def alive() -> Seen:
         check(name, process, log)
-        return look()
+        return probe()
 
     try:
         return wait.until(f"{name} to answer", alive, within_s=within_s, every_s=0.03)

@@ -49,17 +49,17 @@ def _settle(busy: Callable[[], bool], *, within_s: float) -> None:
 
 
 def moves(process: Process) -> bool:
-    """False once it is stopped (SIGSTOP), or is no more."""
+    """Return False once it is stopped (SIGSTOP), or is no more."""
     return process.alive() and not process.stopped()
 
 
 def family(processes: Iterable[Process]) -> list[Process]:
-    """The processes and everything under each."""
+    """Return the processes and everything under each."""
     return [member for process in processes for member in process.family()]
 
 
 def owner(processes: Iterable[Process], address: str, port: int) -> Process | None:
-    """Which of the processes, by itself or by one under it, speaks from the TCP address."""
+    """Return which of the processes, by itself or by one under it, speaks from the TCP address."""
     for process in processes:
         if any(member.speaks_from(address, port) for member in process.family()):
             return process

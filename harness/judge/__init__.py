@@ -159,7 +159,7 @@ def _verdict(facts: Facts) -> Verdict:
     meant = all(each.meant for each in reasons.untested)
     sound = meant and facts.evident and not (reasons.inconclusive and _readable(run))
     amiss = words.unexpected(found, violating, reasons, run.scenario.verdict, sound=sound)
-    told = [amiss] if amiss and found is run.scenario.verdict.word else []
+    mismatch = [amiss] if amiss and found is run.scenario.verdict.word else []
     left = [each.finding for each in facts.findings if each.finding.position in facts.strange]
     shown = (
         *facts.stall.stand,
@@ -172,7 +172,7 @@ def _verdict(facts: Facts) -> Verdict:
         word=found,
         as_expected=not amiss,
         expected=str(run.scenario.verdict),
-        reasons=(*reasons.error, *(each.words for each in reasons.untested), *reasons.inconclusive, *told),
+        reasons=(*reasons.error, *(each.words for each in reasons.untested), *reasons.inconclusive, *mismatch),
         findings=shown,
         steps=run.steps,
         self_tests=facts.planted,
@@ -317,7 +317,7 @@ def _untried(run: Run, sinks: Sequence[Compared]) -> Iterator[tuple[str, str]]:
     safe = SAFE.get(run.scenario.guarantee.allows, ())
     for sink in sinks:
         counted = {step.point for step in sink.exposed if step.counting}
-        own = any(step.reach and step.reach.own for step in sink.exposed)
+        own = any(step.progress and step.progress.own for step in sink.exposed)
         points = (*([EARLY] if own else []), PLANNED, WRITING, WRITTEN)
         left = (point for point in points if point not in safe and point not in counted)
         yield from ((sink.examined.name, point) for point in left if sink.examined.case)

@@ -82,7 +82,7 @@ class AfterBaseline:
 
 def against(baseline: Baseline, findings: Sequence[Attributed]) -> AfterBaseline:
     """Return the findings held against the baseline runs."""
-    out, untold, unasked = AfterBaseline(), 0, 0
+    out, ambiguous, unasked = AfterBaseline(), 0, 0
     for each in findings:
         if each.needs_baseline and each.shown is Shown.NONE:
             unasked += 1
@@ -92,7 +92,7 @@ def against(baseline: Baseline, findings: Sequence[Attributed]) -> AfterBaseline
         else:
             out.stand.append(each.finding)
             out.violating += [each.finding] if each.violating else []
-            untold += each.violating is None
+            ambiguous += each.violating is None
     if unasked and baseline.failed:
         out.error.append(f"the pipeline does not work without faults either: {baseline.failed}")
     elif unasked:
@@ -100,8 +100,8 @@ def against(baseline: Baseline, findings: Sequence[Attributed]) -> AfterBaseline
         out.inconclusive.append(f"{unasked} findings may be there without faults too: {made}")
     if differing := len(out.doubtful) - unasked:
         out.inconclusive.append(f"not deterministic without faults: baseline runs differ in {differing} findings")
-    if untold:
-        out.inconclusive.append(f"{untold} findings may hide what the guarantee forbids, or be what it allows")
+    if ambiguous:
+        out.inconclusive.append(f"{ambiguous} findings may hide what the guarantee forbids, or be what it allows")
     out.notes += [f"baseline run {each.number} did not work: {each.error}" for each in baseline.runs if each.error]
     _also_without_faults(out)
     return out

@@ -41,12 +41,12 @@ class BaselineRun:
 
 
 def signature(finding: Finding) -> Signature:
-    """What a finding is about, in any run of the same scenario."""
+    """Return what a finding is about, in any run of the same scenario."""
     return finding.position, finding.kind, tuple(finding.key.items())
 
 
 def read_baseline_runs(run: Run, findings: Callable[[Run], Sequence[Finding] | None]) -> list[BaselineRun]:
-    """The baseline runs that lie in the run's folder; `findings` judges one, and gives None for one that shows nothing.
+    """Return the baseline runs in the run's folder. `findings` judges one, and returns None for one that shows nothing.
     Raises HarnessError and UsageError for one that is damaged."""
     found = []
     for number in range(1, BASELINE_RUNS_MAX + 1):
@@ -58,7 +58,7 @@ def read_baseline_runs(run: Run, findings: Callable[[Run], Sequence[Finding] | N
 
 
 def folder_run(run: Run, number: int) -> Run | str:
-    """A baseline run's own folder, read; why not, if its pipeline did not get far enough to leave one."""
+    """Return a baseline run's own folder, read; why not, if its pipeline did not get far enough to leave one."""
     folder = run.folder / "baseline" / str(number)
     try:
         return read_run(folder)

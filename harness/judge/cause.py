@@ -21,7 +21,7 @@ from typing import Any
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.offset_ranges import Cut, Spans, between, joined
+from harness.checkers.offset_ranges import Cut, OffsetRanges, between, joined
 from harness.checkers.wrong_total import decimal
 from harness.judge.exposure import WRITING, WRITTEN, Exposed
 from harness.judge.mismatch import between_ends
@@ -48,17 +48,17 @@ class Causes:
 
     def __init__(self, scale: Scale, steps: Sequence[Exposed], findings: Sequence[Finding]) -> None:
         self.scale = scale
-        self.steps = [step for step in steps if step.last is not None and step.reach is not None]
+        self.steps = [step for step in steps if step.last is not None and step.progress is not None]
         self.unknown = [step for step in steps if step.unknown]
-        """Steps of which no reading tells what they exposed."""
+        """Steps of which no reading shows what they exposed."""
         self._about = {self.key(finding) for finding in findings}
         self._rows: dict[Cut, RowsByKey] = {}
-        self._keys: dict[Spans, set[Key]] = {}
+        self._keys: dict[OffsetRanges, set[Key]] = {}
         self.end = whole(scale.case, scale.case.found)
         self.right = whole(scale.case, scale.case.expected)
 
     def key(self, finding: Finding) -> Key:
-        """Return the key by which the sink's rows are told apart."""
+        """Return the key that identifies the sink's rows."""
         return tuple(finding.key.values()) if named_by(self.scale.case) else ()
 
     def explained(self, finding: Finding) -> list[Explained]:
@@ -84,8 +84,8 @@ class Causes:
     def explaining(self, reading: Exposed, key: Key, harm: Harm) -> list[Explained]:
         """Return the steps before a reading whose reprocessing gives a key its rows again, or that interrupted it."""
         before = self.before(reading)
-        spans = [(each, each.again if harm is Harm.REPETITION else each.missing) for each in before]
-        found = [each for each, mine in spans if key in self.scale.keys(mine)]
+        ranges = [(each, each.again if harm is Harm.REPETITION else each.missing) for each in before]
+        found = [each for each, mine in ranges if key in self.scale.keys(mine)]
         return [Explained((each.injection.number,), frozenset({harm})) for each in found]
 
     def may_come(self, reading: Exposed, ways: Sequence[Explained]) -> bool:
@@ -117,8 +117,8 @@ class Causes:
     def _state(self, step: Exposed, key: Key) -> bool | None:
         """Return whether the key was right when the fault was injected; None if the reading does not tell. An attempt
         that had not worked left the sink as it was."""
-        assert step.at is not None and step.reach is not None
-        if not step.injection.worked or key in self.keys(step.reach.partial) or self._masked(key):
+        assert step.at is not None and step.progress is not None
+        if not step.injection.worked or key in self.keys(step.progress.partial) or self._masked(key):
             return None
         low, high = (step.at.of(rows.elements())[key] for rows in self._ends(step, key))
         state = self._state_of_total if self.scale.case.aggregate else self._state_of_rows
@@ -133,18 +133,18 @@ class Causes:
         return bool(wrong) and all(self.scale.case.rounds[place] for place in wrong)
 
     def _state_of_total(self, step: Exposed, key: Key, low: Counter[Any], high: Counter[Any]) -> bool | None:
-        assert step.at is not None and step.reach is not None
+        assert step.at is not None and step.progress is not None
         now = step.at.rows[key]
-        if now == low or (now == high and step.reach.after):
+        if now == low or (now == high and step.progress.after):
             # Before its first record nothing is known of a key.
             return True if now else None
         if now == high or between_ends(self.scale, step.at, now, (low, high)):
             return None
         # What of the batch was written by then is not known.
-        if step.point == WRITING and not step.reach.after:
+        if step.point == WRITING and not step.progress.after:
             return None
         # Another error than in the end: a later step did the rest.
-        then = high if step.reach.after or step.point == WRITTEN else low
+        then = high if step.progress.after or step.point == WRITTEN else low
         return False if self._as_in_the_end(key, now, then) else None
 
     def _as_in_the_end(self, key: Key, now: Counter[Any], then: Counter[Any]) -> bool:
@@ -173,11 +173,11 @@ class Causes:
             return True
         return False if missing and all(low[mark] > now[mark] for mark in missing) else None
 
-    def keys(self, spans: Spans) -> set[Key]:
+    def keys(self, ranges: OffsetRanges) -> set[Key]:
         """Return the keys to which the records of these offsets give a row."""
-        if spans not in self._keys:
-            self._keys[spans] = {*self.rows(Cut(only=spans))} if spans else set()
-        return self._keys[spans]
+        if ranges not in self._keys:
+            self._keys[ranges] = {*self.rows(Cut(only=ranges))} if ranges else set()
+        return self._keys[ranges]
 
     def rows(self, cut: Cut) -> RowsByKey:
         """Return the expected rows over a cut of the ledger, by key: those of findings."""
@@ -202,12 +202,12 @@ class Causes:
             return all(_saw(step, key, row) for row in surplus) or not self._readable(step)
         if surplus and surplus == part and self.scale.case.aggregate and not self.right[key] - self.end[key]:
             return True
-        if any(self._gives(Cut(again=(spans,)), key) for spans in parts(step.again)):
+        if any(self._gives(Cut(again=(ranges,)), key) for ranges in parts(step.again)):
             return True
         return self._adds_up(key, self._then(step, key), _one(self._ends(step, key)[0]))
 
     def _added(self, steps: Sequence[Exposed], key: Key) -> Iterator[Explained]:
-        """Rows that several steps gave again, each its own."""
+        """Yield rows that several steps gave again, each its own."""
         surplus = self.end[key] - self.right[key]
         again = [step for step in steps if step.again and self.rows(Cut(only=step.again))[key]]
         given = sum((self.rows(Cut(only=step.again))[key] for step in again), Counter[Row]())
@@ -219,7 +219,7 @@ class Causes:
         if not self.scale.case.aggregate and missing and not self.end[key] - self.right[key]:
             part = self.rows(Cut(only=step.missing))[key]
             return set(missing) <= set(part) and not any(_saw(step, key, row) for row in missing)
-        if any(self._gives(Cut(without=spans), key) for spans in parts(step.missing)):
+        if any(self._gives(Cut(without=ranges), key) for ranges in parts(step.missing)):
             return True
         if not self.scale.case.aggregate:
             # The row is as the program had made it before: what was to change it never came.
@@ -257,15 +257,15 @@ class Causes:
 
     def _ends(self, step: Exposed, key: Key) -> tuple[Counter[Row], Counter[Row]]:
         """Return the rows of a key with what was committed, and with all that was planned."""
-        assert step.reach is not None
-        low, high = (self.rows(Cut(only=between({}, ends)))[key] for ends in (step.reach.low, step.reach.high))
+        assert step.progress is not None
+        low, high = (self.rows(Cut(only=between({}, ends)))[key] for ends in (step.progress.low, step.progress.high))
         return low, high
 
     def _readable(self, step: Exposed) -> bool:
         return step.last is not None and step.last.places is None and bool(step.last.rows)
 
     def _together(self, steps: Sequence[Exposed], key: Key) -> Iterator[Explained]:
-        """Several steps that each did harm to one total, or one that did both."""
+        """Yield several steps that each did harm to one total, or one that did both."""
         for chosen in product(*(_harms(step) for step in steps)):
             again = tuple(step.again for step, harms in zip(steps, chosen, strict=True) if Harm.REPETITION in harms)
             without = joined(*(step.missing for step, harms in zip(steps, chosen, strict=True) if Harm.LOSS in harms))
@@ -275,7 +275,7 @@ class Causes:
 
 def _harms(step: Exposed) -> Sequence[frozenset[Harm]]:
     """Return what a step may have done: either harm, or both."""
-    known = [harm for harm, spans in ((Harm.REPETITION, step.again), (Harm.LOSS, step.missing)) if spans]
+    known = [harm for harm, ranges in ((Harm.REPETITION, step.again), (Harm.LOSS, step.missing)) if ranges]
     return [frozenset(some) for count in range(1, len(known) + 1) for some in combinations(known, count)]
 
 
@@ -284,13 +284,13 @@ def _at_s(reading: Exposed) -> float:
     return reading.injection.at.snapshot.at_s
 
 
-def parts(spans: Spans) -> Iterator[Spans]:
+def parts(ranges: OffsetRanges) -> Iterator[OffsetRanges]:
     """Yield the offset ranges together, each alone, and their combinations where they are few."""
-    if not spans:
+    if not ranges:
         return
-    yield spans
-    for count in range(1, len(spans)) if len(spans) <= PARTS_MAX else (1,):
-        yield from combinations(spans, count)
+    yield ranges
+    for count in range(1, len(ranges)) if len(ranges) <= PARTS_MAX else (1,):
+        yield from combinations(ranges, count)
 
 
 def _saw(step: Exposed, key: Key, row: Row) -> int:
@@ -334,8 +334,8 @@ def repaired(scale: Scale, causes: Causes, readings: Sequence[Exposed]) -> Itera
     right, end = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found))
     known = set[Key]()
     for reading in sorted(readings, key=_at_s):
-        assert reading.at is not None and reading.reach is not None
-        committed, partial = scale.upto(reading.reach.low, reading.at), scale.keys(reading.reach.partial)
+        assert reading.at is not None and reading.progress is not None
+        committed, partial = scale.upto(reading.progress.low, reading.at), scale.keys(reading.progress.partial)
         lost, unexplained = list[Repaired](), False
         for key in committed.keys() - known:
             wanted, now = reading.at.of(right[key].elements())[key], reading.at.rows[key]

@@ -31,13 +31,13 @@ def certainly(scale: Scale, findings: Sequence[Finding]) -> list[Finding]:
     with localcontext(EXACT):
         totals, rows, distinct = _Totals.of(scale), _Rows.of(scale), scale.ledger.distinct(scale.sql)
 
-        def told(each: Finding) -> Finding:
+        def classified(each: Finding) -> Finding:
             if each.kind is not Kind.WRONG_AGGREGATE:
-                return rows.told(each)
+                return rows.classified(each)
             # No record gives such a row, however often each of them comes.
-            return replace(each, altered=True) if distinct else totals.told(each)
+            return replace(each, altered=True) if distinct else totals.classified(each)
 
-        return [told(each) for each in findings]
+        return [classified(each) for each in findings]
 
 
 def keyed(scale: Scale) -> bool:
@@ -55,11 +55,12 @@ class _Rows:
 
     @classmethod
     def of(cls, scale: Scale) -> _Rows:
-        """The rows of the judged case."""
+        """Return the rows of the judged case."""
         return cls(scale, *(whole(scale.case, rows) for rows in (scale.case.expected, scale.case.found)))
 
-    def told(self, finding: Finding) -> Finding:
-        """Of a row that several records give, what is too much or missing is only the sum of what happened to them."""
+    def classified(self, finding: Finding) -> Finding:
+        """Return the finding, with whether it may hide another harm. Of a row that several records give, the surplus is
+        only the sum of what happened to each of them."""
         key = tuple(finding.key.values()) if named_by(self.scale.case) else ()
         right, end = self.right[key], self.end[key]
         if finding.kind is Kind.LOST:
@@ -85,11 +86,11 @@ class _Totals:
         columns = tuple(place for place, counts in scale.growing.items() if counts or exact[place] == "number")
         return cls(scale, single(scale.case.expected, scale.case.key_places()), columns)
 
-    def told(self, finding: Finding) -> Finding:
+    def classified(self, finding: Finding) -> Finding:
         """Return a wrong total with its harms."""
         case, key = self.scale.case, tuple(finding.key.values())
         if key not in self.right:
-            # The key is not the total's own, so that its rows cannot be told apart.
+            # The key is not the total's own, so its rows cannot be distinguished.
             return replace(finding, vague=True)
         harms = set[Harm]()
         for place in self.columns:

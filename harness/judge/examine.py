@@ -16,7 +16,7 @@ from harness.checkers.schema_check import folded, folding_note, schema_mismatch
 from harness.checkers.self_tests import SelfTest, self_tests
 from harness.checkers.wrong_total import Totals, only_rounding, single
 from harness.errors import UsageError
-from harness.judge.readings.scale import Scale, Slice
+from harness.judge.readings.scale import BatchRanges, Scale
 from harness.ledger import Ledger, Table
 from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
 from harness.sinks.table import SinkTable
@@ -107,7 +107,7 @@ class Examined:
         self,
         ledger: Ledger,
         allows: Harm | None,
-        queries: Sequence[Sequence[Slice]],
+        queries: Sequence[Sequence[BatchRanges]],
         *,
         late_s: float | None,
     ) -> Scale | None:
@@ -127,7 +127,7 @@ class Examined:
         )
 
     def clues(self, ledger: Ledger) -> Clues:
-        """What may explain the findings: asked of the ledger only if there are any."""
+        """Return what may explain the findings: asked of the ledger only if there are any."""
         if self.comparison is None or not self.findings:
             return Clues()
         case = self.comparison.case
@@ -143,13 +143,13 @@ class Examined:
                 contributions[batch] = single(rows, case.key_places())
         except UsageError:
             return None
-        told = {tuple(f.key.values()) for f in self.findings if f.kind is Kind.WRONG_AGGREGATE}
+        found = {tuple(f.key.values()) for f in self.findings if f.kind is Kind.WRONG_AGGREGATE}
         return Totals(
             columns=case.columns,
             families=case.families,
             payload=case.payload_places(),
             contributions=contributions,
-            untold=frozenset(comparison.bad - told),
+            excluded=frozenset(comparison.bad - found),
         )
 
 
@@ -209,13 +209,13 @@ def _of_committed(ledger: Ledger, sql: str, expected: Table) -> Table:
 
 
 def _moving(case: Case, committed: Table) -> set[Key]:
-    """The keys that records not committed by the pipeline have rows of."""
+    """Return the keys that records not committed by the pipeline have rows of."""
     places, done = case.key_places(), Counter(committed.rows)
     return {key_of(row, places) for row, count in Counter(case.expected).items() if count > done[row]}
 
 
 def _shared(out: Examined, case: Case) -> str:
-    """Words for a key that several rows of `expected` share; empty if there is none."""
+    """Return words for a key that several rows of `expected` share; empty if there is none."""
     places = case.key_places()
     keys = len({key_of(row, places) for row in case.expected})
     if not places or keys == len(case.expected):
@@ -350,7 +350,7 @@ def _case(out: Examined, expected: Table, table: SinkTable, ledger: Ledger) -> C
 
 
 def _sizes(case: Case, sql: str, ledger: Ledger) -> dict[Key, list[float]]:
-    """By key, the largest number that went into each column; asked of floating point numbers only."""
+    """Return by key, the largest number that went into each column; asked of floating point numbers only."""
     floats = [place for place, rounds in enumerate(case.rounds) if rounds]
     if not floats:
         return {}
@@ -374,7 +374,8 @@ def _size(cell: Cell, family: str) -> float:
 
 
 def _lineage(ledger: Ledger, case: Case, findings: Sequence[Finding]) -> dict[Key, list[Origin]] | None:
-    """The records whose ledger columns carry a finding's key; None if the key has columns that the ledger has not."""
+    """Return the records whose ledger columns carry a finding's key; None if the key has columns that the ledger has
+    not."""
     names = case.key or case.columns
     if not set(names) <= set(ledger.columns()):
         return None

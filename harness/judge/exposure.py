@@ -1,9 +1,9 @@
 """Rules 1 to 3: what a step interrupted of the query that feeds a sink, and whether a naive pipeline would have been
 caught by it.
 
-A step strikes one query at one place (`Reach`): everything before `low` is committed, everything before `high` planned.
-What the sink holds then says how much of what lies between had taken effect. Where the query began again says what of
-it is processed again.
+A step strikes one query at one place (`QueryProgress`): everything before `low` is committed, and all before `high`
+planned. What the sink holds then says how much of what lies between had taken effect. Where the query began again says
+what of it is processed again.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from functools import cached_property
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.offset_ranges import Cut, Offsets, Span, Spans, between, covers, highest, joined
+from harness.checkers.offset_ranges import Cut, OffsetRange, OffsetRanges, Offsets, between, covers, highest, joined
 from harness.errors import UsageError
 from harness.executions import Execution
 from harness.judge.injections import Injection, lasting
-from harness.judge.progress_at_injection import Reach
+from harness.judge.progress_at_injection import QueryProgress
 from harness.judge.ran_again import Ran, ran_again
 from harness.judge.readings.in_flight import bounded, feeding, handed, has
 from harness.judge.readings.read_at import dropped_since, state_at
@@ -50,10 +50,10 @@ class Exposed:
     injection: Injection
     why: str = ""
     unknown: bool = False
-    reach: Reach | None = None
-    again: Spans = ()
-    missing: Spans = ()
-    struck: Spans = ()
+    progress: QueryProgress | None = None
+    again: OffsetRanges = ()
+    missing: OffsetRanges = ()
+    struck: OffsetRanges = ()
     point: str = ""
     at: SinkState | None = None
     last: SinkState | None = None
@@ -70,7 +70,7 @@ class Exposed:
 def exposed(
     scale: Scale,
     injection: Injection,
-    found: Sequence[Reach],
+    found: Sequence[QueryProgress],
     *,
     many: int,
     until: Injection | None,
@@ -91,18 +91,20 @@ def exposed(
     if not found:
         return _nothing_at_work(injection, at, last)
     try:
-        reach = feeding(
+        progress = feeding(
             scale, found, many, last if injection.restart and lasting(injection) is injection.restart else at
         )
-        if reach is None:
+        if progress is None:
             words = f"{max(many, len(found))} queries read the source, and the evidence does not tell which one feeds"
             return Exposed(
                 injection=injection, why=f"{words} {scale.case.sink}: name it in the sink (`query`)", unknown=True
             )
-        if reach.own and not handed(scale, injection):
-            reach = bounded(scale, reach, last)
-        again = _again(executions, injection, reach)
-        struck = _Struck(scale, injection, reach, (at, last), until=until, ran_again=again, writes_first=writes_first)
+        if progress.own and not handed(scale, injection):
+            progress = bounded(scale, progress, last)
+        again = _again(executions, injection, progress)
+        struck = _Struck(
+            scale, injection, progress, (at, last), until=until, ran_again=again, writes_first=writes_first
+        )
         return struck.exposed()
     except UsageError as failure:
         return Exposed(injection=injection, why=scale.refused(failure), unknown=True)
@@ -120,12 +122,14 @@ def _nothing_at_work(injection: Injection, at: SinkState, last: SinkState) -> Ex
     return Exposed(injection=injection, why=words, unknown=not idle, at=at, last=last)
 
 
-def _again(executions: Sequence[Execution], injection: Injection, reach: Reach) -> Ran:
+def _again(executions: Sequence[Execution], injection: Injection, progress: QueryProgress) -> Ran:
     """Return how the batch in flight ran again though the driver lived. Without an agent nothing tells; tasks of an
     executor that was killed are tried again."""
     assert injection.at is not None
     step = injection.outcome
-    mine = [e for e in executions if (e.attempt, e.query, e.batch) == (step.attempt, reach.checkpoint, reach.batch)]
+    mine = [
+        e for e in executions if (e.attempt, e.query, e.batch) == (step.attempt, progress.checkpoint, progress.batch)
+    ]
     seen = ran_again(mine, since_s=injection.at.snapshot.at_s)
     return Ran.RETRIED if seen is Ran.UNKNOWN and injection.retried else seen
 
@@ -137,17 +141,17 @@ class _Struck:
         self,
         scale: Scale,
         injection: Injection,
-        reach: Reach,
+        progress: QueryProgress,
         states: tuple[SinkState, SinkState],
         *,
         until: Injection | None,
         ran_again: Ran,
         writes_first: bool,
     ) -> None:
-        self.scale, self.injection, self.reach, self.until = scale, injection, reach, until
+        self.scale, self.injection, self.progress, self.until = scale, injection, progress, until
         self.at, self.last = states
         self.ran_again, self.writes_first = ran_again, writes_first
-        self.partial = scale.keys(reach.partial)
+        self.partial = scale.keys(progress.partial)
 
     def exposed(self) -> Exposed:
         again, missing = self.again, self.missing
@@ -155,32 +159,32 @@ class _Struck:
         return Exposed(
             injection=self.injection,
             why="" if exposures else self._why(),
-            reach=self.reach,
+            progress=self.progress,
             again=again,
             missing=missing,
-            struck=joined(self.reach.taken, self.reach.again, self.reach.skipped, missing),
+            struck=joined(self.progress.taken, self.progress.again, self.progress.skipped, missing),
             point=self.point,
             at=self.at,
             last=self.last,
             exposures=exposures,
-            wrote_first=self.reach.own and bool(self.touched),
+            wrote_first=self.progress.own and bool(self.touched),
         )
 
     @cached_property
-    def units(self) -> list[Span]:
+    def units(self) -> list[OffsetRange]:
         """The offset ranges of what was planned and not committed, each of one batch and partition."""
-        taken = self.reach.taken
-        inner = [_overlap(span, other) for span in taken for _, spans in self.scale.slices for other in spans]
+        taken = self.progress.taken
+        inner = [_overlap(mine, other) for mine in taken for _, ranges in self.scale.batch_ranges for other in ranges]
         known = sorted({each for each in inner if each is not None})
         return known if joined(tuple(known)) == joined(taken) else list(taken)
 
     @cached_property
-    def saved_unwritten(self) -> Spans:
+    def saved_unwritten(self) -> OffsetRanges:
         """What a program that manages its own offsets has saved, and its sink does not hold whole; nothing where it
         comes though no attempt reads it again: the sink shows it late."""
-        if not self.reach.own or self.writes_first or (self.scale.late and not self.handed):
+        if not self.progress.own or self.writes_first or (self.scale.late and not self.handed):
             return ()
-        lacking = tuple(span for span in self.reach.last if self._lacks(span))
+        lacking = tuple(each for each in self.progress.last if self._lacks(each))
         return () if self._right(lacking) else lacking
 
     @cached_property
@@ -189,7 +193,7 @@ class _Struck:
         does, in this sink or in another one."""
         assert self.injection.at is not None
         elsewhere = any(words for place, words in self.injection.at.snapshot.writing.items() if place)
-        return not self.reach.own or bool(self.left) or elsewhere
+        return not self.progress.own or bool(self.left) or elsewhere
 
     @cached_property
     def handed(self) -> str:
@@ -197,14 +201,14 @@ class _Struck:
 
     @cached_property
     def base(self) -> RowsByKey:
-        return self.scale.upto(self.reach.low, self.last)
+        return self.scale.upto(self.progress.low, self.last)
 
     @cached_property
     def full(self) -> RowsByKey:
-        return self.scale.upto(self.reach.high, self.last)
+        return self.scale.upto(self.progress.high, self.last)
 
-    def _changed(self, unit: Spans) -> tuple[list[Key], RowsByKey]:
-        with_it = self.last.of(self.scale.rows(Cut(only=joined(between({}, self.reach.low), unit))))
+    def _changed(self, unit: OffsetRanges) -> tuple[list[Key], RowsByKey]:
+        with_it = self.last.of(self.scale.rows(Cut(only=joined(between({}, self.progress.low), unit))))
         return [key for key in changed(self.base, with_it) if key not in self.partial], with_it
 
     @cached_property
@@ -225,30 +229,30 @@ class _Struck:
         odd = [key for key in self.keys if rows[key] not in (self.base[key], self.full[key])]
         for query in self.scale.queries if odd else ():
             end: Offsets = {}
-            for _, spans in query:
-                end = highest([end, {span.partition: span.end for span in spans}])
-                if not between(end, self.reach.low) or late.issuperset(odd):
+            for _, ranges in query:
+                end = highest([end, {each.partition: each.end for each in ranges}])
+                if not between(end, self.progress.low) or late.issuperset(odd):
                     break
                 then = self.scale.upto(end, self.last)
                 late |= {key for key in odd if rows[key] == then[key]}
         return late
 
-    def _whole_unit(self, unit: Span) -> bool:
+    def _whole_unit(self, unit: OffsetRange) -> bool:
         keys, with_it = self._changed((unit,))
         return bool(keys) and all(
             has(self.last.rows[key], with_it[key]) or has(self.last.rows[key], self.full[key]) for key in keys
         )
 
-    def _lacks(self, span: Span) -> bool:
+    def _lacks(self, offset_range: OffsetRange) -> bool:
         """Return whether the sink lacks something of records that the program calls done."""
-        without = self.last.of(self.scale.rows(Cut(only=between({}, self.reach.low), without=(span,))))
+        without = self.last.of(self.scale.rows(Cut(only=between({}, self.progress.low), without=(offset_range,))))
         return any(not has(self.last.rows[key], self.base[key]) for key in changed(without, self.base))
 
     @cached_property
     def unseen(self) -> bool:
         """The sink does not tell whether it has what was in flight: it changes nothing but sums of floating point
         numbers. Either harm may show, so that it counts where neither is allowed."""
-        low, high = (self.scale.rows(Cut(only=between({}, end))) for end in (self.reach.low, self.reach.high))
+        low, high = (self.scale.rows(Cut(only=between({}, end))) for end in (self.progress.low, self.progress.high))
         case = self.scale.case
         floats = not self.keys and bool(changed(whole(case, low), whole(case, high)))
         in_flight = self.in_flight or bool(self.saved_unwritten)
@@ -265,8 +269,8 @@ class _Struck:
         """What shows that the interrupted execution may have left something in the sink; empty if nothing does."""
         if self.touched:
             return f"{len(self.touched)} keys in the sink"
-        said = "Spark says that its sink is committed" if self.reach.after and not self._never_written else ""
-        return said or ("" if self._rolled_back else self.handed)
+        committed = "Spark says that its sink is committed" if self.progress.after and not self._never_written else ""
+        return committed or ("" if self._rolled_back else self.handed)
 
     @property
     def _never_written(self) -> bool:
@@ -285,29 +289,29 @@ class _Struck:
     def finished(self) -> bool:
         """The next attempt began beyond all that was in flight, and the sink is right there at the next step and in the
         end: a process of the interrupted attempt finished it, so that it was not interrupted."""
-        if self.reach.next is None or self.reach.other or not self.reach.taken:
+        if self.progress.next is None or self.progress.other or not self.progress.taken:
             return False
-        beyond = between(self.reach.low, self.reach.next)
-        return covers(beyond, self.reach.taken) and self._right(beyond) and self._seen_by_the_next_step(beyond)
+        beyond = between(self.progress.low, self.progress.next)
+        return covers(beyond, self.progress.taken) and self._right(beyond) and self._seen_by_the_next_step(beyond)
 
-    def _seen_by_the_next_step(self, spans: Spans) -> bool:
+    def _seen_by_the_next_step(self, ranges: OffsetRanges) -> bool:
         then = state_at(self.scale, self.until.at) if self.until and self.until.at else None
         if then is None or self.scale.case.aggregate or not self.scale.ledger.plain(self.scale.sql):
             return True
-        due = then.of(self.scale.rows(Cut(only=spans)))
+        due = then.of(self.scale.rows(Cut(only=ranges)))
         return all(has(then.rows[key], rows) for key, rows in due.items())
 
-    def _right(self, spans: Spans) -> bool:
+    def _right(self, ranges: OffsetRanges) -> bool:
         """Return whether the sink holds these records rightly in the end."""
         end, right = self._end
-        return all(same(self.scale.case, key, end[key], right[key]) for key in self.scale.keys(spans))
+        return all(same(self.scale.case, key, end[key], right[key]) for key in self.scale.keys(ranges))
 
-    def _kept(self, spans: Spans) -> bool:
+    def _kept(self, ranges: OffsetRanges) -> bool:
         """Return whether nothing of these records is missing in the end. A later step may have given rows again."""
         end, right = self._end
         if self.scale.case.aggregate:
-            return self._right(spans)
-        return all(right[key] <= end[key] for key in self.scale.keys(spans))
+            return self._right(ranges)
+        return all(right[key] <= end[key] for key in self.scale.keys(ranges))
 
     @cached_property
     def _end(self) -> tuple[RowsByKey, RowsByKey]:
@@ -317,21 +321,21 @@ class _Struck:
 
     @property
     def died(self) -> bool:
-        return self.injection.died or self.reach.restarted
+        return self.injection.died or self.progress.restarted
 
-    def reprocessed(self, spans: Spans) -> Spans:
-        """What of these offsets ran again: beyond where the next attempt began, or all where the same attempt ran its
-        batch again."""
-        start = self.reach.next if self.injection.died else self.reach.resumed
+    def reprocessed(self, ranges: OffsetRanges) -> OffsetRanges:
+        """Return what of these offsets ran again: beyond where the next attempt began, or all where the same attempt
+        ran its batch again."""
+        start = self.progress.next if self.injection.died else self.progress.resumed
         if start is not None and self.died:
-            return _beyond(spans, start)
+            return _beyond(ranges, start)
         if self.died:
             return ()
-        return spans if self.ran_again in (Ran.RETRIED, Ran.RESTARTED) else ()
+        return ranges if self.ran_again in (Ran.RETRIED, Ran.RESTARTED) else ()
 
     @cached_property
-    def again(self) -> Spans:
-        before = () if self.reach.other else self.reach.again
+    def again(self) -> OffsetRanges:
+        before = () if self.progress.other else self.progress.again
         if self.finished or not (self.left or self.unseen):
             return before
         mine = self.units
@@ -347,13 +351,13 @@ class _Struck:
         return joined(self.reprocessed(tuple(mine)), before)
 
     @cached_property
-    def missing(self) -> Spans:
+    def missing(self) -> OffsetRanges:
         if self._went_on:
-            return self.reach.received
-        complete = not self.unseen and (self.reach.after or not self.keys or self.whole or self.finished)
-        skipped = () if self.reach.other or self.whole or self.finished else self.reach.skipped
+            return self.progress.received
+        complete = not self.unseen and (self.progress.after or not self.keys or self.whole or self.finished)
+        skipped = () if self.progress.other or self.whole or self.finished else self.progress.skipped
         units = () if complete or not self.in_flight else tuple(u for u in self.units if not self._whole_unit(u))
-        return joined(units, skipped, self.saved_unwritten, self.reach.received)
+        return joined(units, skipped, self.saved_unwritten, self.progress.received)
 
     @property
     def _went_on(self) -> bool:
@@ -361,45 +365,45 @@ class _Struck:
         its tasks were not those of the executor that was killed, or it did without what was away, such as a source
         that its tasks had read. A pause that outlasted a session or a transaction interrupted the batch, whatever the
         program did then; executors are not paused, and one that committed meanwhile has left rows."""
-        if self.died or self.ran_again in (Ran.RETRIED, Ran.RESTARTED) or not self._kept(self.reach.taken):
+        if self.died or self.ran_again in (Ran.RETRIED, Ran.RESTARTED) or not self._kept(self.progress.taken):
             return False
         evidence = self.injection.outcome.evidence
         if self.injection.paused and self.scale.sink.kind in evidence.disconnected:
             return False
         if self.injection.paused and self.handed and self._rolled_back and not self.touched:
             return False
-        meanwhile = evidence.committed_meanwhile.get(self.reach.checkpoint, -1)
-        without = self.reach.batch is not None and self.reach.batch <= meanwhile
+        meanwhile = evidence.committed_meanwhile.get(self.progress.checkpoint, -1)
+        without = self.progress.batch is not None and self.progress.batch <= meanwhile
         without = without or (self.injection.source_away and self.ran_again is Ran.DONE)
         return self.injection.paused or self.injection.retried or not evidence.healed or without
 
     @property
     def point(self) -> str:
-        if not self.reach.taken:
-            return EARLY if self.saved_unwritten else RECEIVED if self.reach.received else COMMITTED
+        if not self.progress.taken:
+            return EARLY if self.saved_unwritten else RECEIVED if self.progress.received else COMMITTED
         if self.saved_unwritten and not self.left:
             return EARLY
-        if self.whole or (self.reach.after and not self.keys):
+        if self.whole or (self.progress.after and not self.keys):
             return WRITTEN
         return WRITING if self.left else PLANNED
 
-    def _of(self, harm: Harm, spans: Spans) -> Iterator[Exposure]:
-        if not spans:
+    def _of(self, harm: Harm, ranges: OffsetRanges) -> Iterator[Exposure]:
+        if not ranges:
             return
         scale = self.scale
-        rows = scale.rows(Cut(only=spans))
+        rows = scale.rows(Cut(only=ranges))
         why, note, came = "", "", False
         if not rows:
-            why = f"none of its {scale.ledger.size(cut=Cut(only=spans))} records has an expected row"
-        elif harm is Harm.LOSS and not _differs(scale, Cut(without=spans)):
+            why = f"none of its {scale.ledger.size(cut=Cut(only=ranges))} records has an expected row"
+        elif harm is Harm.LOSS and not _differs(scale, Cut(without=ranges)):
             why = "the expected rows are the same without it"
         elif harm is Harm.REPETITION:
             came = self._came(rows)
             why = "" if came else _removed(scale)
-            if not why and not _differs(scale, Cut(again=(spans,))):
+            if not why and not _differs(scale, Cut(again=(ranges,))):
                 note = "reprocessing cannot change these expected rows"
         words = "reprocessing" if harm is Harm.REPETITION else "loss"
-        told = "; ".join(filter(None, (f"{words} of {self._named(spans)}", note)))
+        described = "; ".join(filter(None, (f"{words} of {self._named(ranges)}", note)))
         yield Exposure(
             step=self.injection.number,
             position=scale.position,
@@ -407,11 +411,11 @@ class _Struck:
             harm=harm,
             point=self.point,
             came=came,
-            note=f"{told}: does not count, {why}" if why else told,
-            records=scale.ledger.size(cut=Cut(only=spans)),
+            note=f"{described}: does not count, {why}" if why else described,
+            records=scale.ledger.size(cut=Cut(only=ranges)),
             attempt=self.injection.outcome.attempt,
-            checkpoint=self.reach.checkpoint,
-            batch=self.reach.batch,
+            checkpoint=self.progress.checkpoint,
+            batch=self.progress.batch,
             allowed=harm is scale.allows,
             why=why,
         )
@@ -422,17 +426,17 @@ class _Struck:
             return False
         return Counter(rows) <= dropped_since(self.scale, self.injection, self.until)
 
-    def _named(self, spans: Spans) -> str:
-        if self.reach.batch is not None:
-            return f"batch {self.reach.batch}"
-        last = covers(self.saved_unwritten, spans)
+    def _named(self, ranges: OffsetRanges) -> str:
+        if self.progress.batch is not None:
+            return f"batch {self.progress.batch}"
+        last = covers(self.saved_unwritten, ranges)
         return "the records whose offsets were saved last" if last else "the records after the saved offsets"
 
     def _why(self) -> str:
-        if not self.reach.taken and self.reach.batch is not None:
+        if not self.progress.taken and self.progress.batch is not None:
             what = "held no record" if self.scale.sink.watermark is None else "wrote no window"
-            return f"batch {self.reach.batch} {what}"
-        if not self.reach.taken:
+            return f"batch {self.progress.batch} {what}"
+        if not self.progress.taken:
             return "every planned batch was committed: nothing was in flight"
         if not self.died:
             return "the driver lived, and nothing shows that it ran what was in flight again"
@@ -442,7 +446,7 @@ class _Struck:
 
 
 def _removed(scale: Scale) -> str:
-    """Why a repetition would not be seen in the sink; empty if it would."""
+    """Return why a repetition would not be seen in the sink; empty if it would."""
     if scale.table.folds:
         return "the sink's query folds equal rows"
     if scale.table.folds is None and scale.table.folding:
@@ -454,11 +458,11 @@ def _differs(scale: Scale, cut: Cut) -> bool:
     return Counter(scale.rows(cut)) != Counter(scale.case.expected)
 
 
-def _overlap(one: Span, other: Span) -> Span | None:
+def _overlap(one: OffsetRange, other: OffsetRange) -> OffsetRange | None:
     start, end = max(one.start, other.start), min(one.end, other.end)
-    return Span(one.partition, start, end) if one.partition == other.partition and start < end else None
+    return OffsetRange(one.partition, start, end) if one.partition == other.partition and start < end else None
 
 
-def _beyond(spans: Spans, start: Offsets) -> Spans:
-    cut = (span._replace(start=max(span.start, start.get(span.partition, 0))) for span in spans)
-    return tuple(span for span in cut if span.start < span.end)
+def _beyond(ranges: OffsetRanges, start: Offsets) -> OffsetRanges:
+    cut = (each._replace(start=max(each.start, start.get(each.partition, 0))) for each in ranges)
+    return tuple(each for each in cut if each.start < each.end)

@@ -50,7 +50,7 @@ class Injection:
     swept: bool = False
     """No executor of the driver was left."""
     beside: bool = False
-    """There are several checkpoints, each with batches of its own."""
+    """There are several checkpoints, and each numbers its own batches."""
     source_away: bool = False
     """It took away the source's server, on which neither a sink nor the checkpoint is."""
 
@@ -166,8 +166,8 @@ def _swept(run: Run, number: int) -> bool:
 
 
 def _only(run: Run, number: int, step: StepOutcome, at: Seen | None) -> str | None:
-    """The query whose executor died, where others live on: tasks of another query may have been on those. Of several
-    queries at work, only a writer that was held says whose executor it was."""
+    """Return the query whose executor died, where others live on: tasks of another query may have been on those. Of
+    several queries at work, only a writer that was held says whose executor it was."""
     if _impact(run, number) is not Impact.EXECUTOR_KILLED or run.scenario.pipeline.executors < 2:
         return ""
     busy = [state for state in at.snapshot.queries if set(state.offsets) - set(state.commits)] if at else []
@@ -194,17 +194,19 @@ def numbered(progressed: Progressed) -> str:
 
 
 def _worked(run: Run) -> set[int]:
-    """The attempts that were seen at work: a query of theirs took a batch, or they moved the offsets that they save."""
+    """Return the attempts that were seen at work: a query of theirs took a batch, or they moved the offsets that they
+    save."""
     return {each for query in run.progressed.queries for each in query.first} | moved(run.progressed)
 
 
 def moved(progressed: Progressed) -> set[int]:
-    """The attempts that moved the offsets that they save."""
+    """Return the attempts that moved the offsets that they save."""
     return {now.attempt for was, now in pairwise(progressed.positions) if now.next != was.next}
 
 
 def ended(run: Run) -> set[int]:
-    """The attempts that came to an end though no fault ended them: what they had in flight then, no snapshot tells."""
+    """Return the attempts that came to an end though no fault ended them: what they had in flight then, no snapshot
+    tells."""
     began = _worked(run) | {position.attempt for position in run.progressed.positions}
     return {each for each in began if each < max(began)} - {
         step.attempt for step in run.steps if step.injected and died(step)
@@ -264,7 +266,7 @@ def _open(writing: Mapping[str, Sequence[str]]) -> bool:
 
 
 def _undead(step: StepOutcome, snapshot: Snapshot) -> str:
-    """Why nothing shows that the victims of a kill are gone; empty if they are."""
+    """Return why nothing shows that the victims of a kill are gone; empty if they are."""
     if not step.evidence.signalled:
         return "its evidence names no victim"
     if snapshot.alive is None:
@@ -291,10 +293,10 @@ def _seen(run: Run, number: int, moment: str) -> Seen | None:
 
 
 def lasting(injection: Injection) -> Seen:
-    """Return the snapshot that says how far the queries were: the second one, since a zombie may have gone on and
-    committed; the first one if there is no second, or it shows nothing."""
+    """Return the snapshot that says how far the queries were. It is the second one, since a zombie may have committed
+    after the first one. It is the first one if there is no second one, or if the second one shows nothing."""
     assert injection.at is not None
     first, late = injection.at, injection.restart or injection.at
-    told = bool(late.snapshot.queries) >= bool(first.snapshot.queries)
+    complete = bool(late.snapshot.queries) >= bool(first.snapshot.queries)
     alike = (late.snapshot.position is None) == (first.snapshot.position is None)
-    return late if told and alike else first
+    return late if complete and alike else first

@@ -24,12 +24,13 @@ UNPROVEN = "so nothing says what an injection had in flight"
 
 
 def declared(run: Run) -> str:
-    """Why a log that the scenario says is late tells nothing of what was in flight; empty for any other log."""
+    """Return why a log that the scenario says is late tells nothing of what was in flight; empty for any other log."""
     return f"{DECLARED}, {UNPROVEN}" if run.scenario.pipeline.progress == ASYNC else ""
 
 
 def late_log(run: Run, injections: Sequence[Injection]) -> str:
-    """Why the offset log says nothing of what was in flight; empty if it does, or if the pipeline keeps its own."""
+    """Return why the offset log says nothing of what was in flight; empty if it does, or if the pipeline keeps its
+    own."""
     return declared(run) or undeclared(run, injections)
 
 

@@ -24,15 +24,15 @@ def mismatched(scale: Scale, step: Exposed) -> int:
     part. A key that is missing is late, and is not counted; nor is one that a living driver may have changed
     meanwhile. Of a sink that is `late`, and when an attempt has just ended, only totals are counted that lie beyond
     all earlier ones."""
-    if step.reach is None or step.last is None or not scale.case.aggregate or step.injection.running:
+    if step.progress is None or step.last is None or not scale.case.aggregate or step.injection.running:
         return 0
-    high = step.reach.high
-    low = high if step.reach.after else step.reach.low
+    high = step.progress.high
+    low = high if step.progress.after else step.progress.low
     sink_state, taken = step.last, between(low, high)
     base, full = (scale.upto(end, sink_state) for end in (low, high))
     partly = sink_state.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)
-    partial = scale.keys(step.reach.partial)
+    partial = scale.keys(step.progress.partial)
     late = scale.late or not step.injection.outcome.injected
     steps, wrong = [held for _, held in scale.steps(sink_state)] if late else [], 0
     for key, rows in sink_state.rows.items():
@@ -62,7 +62,7 @@ def _earlier(scale: Scale, at: SinkState, rows: Counter[Any], totals: Sequence[C
 
 
 def _totals(steps: Sequence[RowsByKey], key: Key, last: Counter[Any]) -> Iterator[Counter[Any]]:
-    """One total after each batch, up to where it is the last one."""
+    """Yield one total after each batch, up to where it is the last one."""
     for step in steps:
         yield step[key]
         if step[key] == last:

@@ -10,7 +10,7 @@ from collections import Counter
 
 from harness.checkers.cells import Row
 from harness.checkers.closed_windows import WRITTEN
-from harness.checkers.offset_ranges import Cut, Span
+from harness.checkers.offset_ranges import Cut, OffsetRange
 from harness.ledger import Ledger
 from harness.scenario import Sink
 
@@ -19,20 +19,20 @@ ALONE, LEFT_OUT = 200, 20
 
 
 def overlapping(written: Ledger, sink: Sink, name: str) -> list[str]:
-    """Words for windows of which a record is in several; none where no record that was asked for does."""
+    """Return a message if a record is in several windows; empty if no tried record is."""
     assert sink.expected is not None
-    asked = _Asked(written, sink.expected)
-    rows = asked.alone() or asked.first() or asked.left_out()
+    expected = _Expected(written, sink.expected)
+    rows = expected.alone() or expected.first() or expected.left_out()
     why = f"one record is in {rows} rows of `expected` of {name}, and `closes` is the end of one window"
     return [f"{why}. Windows that overlap cannot be judged: give each record one"] if rows > 1 else []
 
 
-class _Asked:
-    """How many rows of `expected` are due to a record, the most of those asked for; 0 where none has any."""
+class _Expected:
+    """The most rows of `expected` that one of the tried records gives; 0 if none gives any."""
 
     def __init__(self, written: Ledger, expected: str) -> None:
         self._written, self._expected = written, expected
-        self._end = written.size(cut=Cut(only=(Span(WRITTEN, 0, 2**62),)))
+        self._end = written.size(cut=Cut(only=(OffsetRange(WRITTEN, 0, 2**62),)))
         # A total, or a list of all windows, has rows of no record.
         self._base = self._rows(0, 0)
 
@@ -52,8 +52,8 @@ class _Asked:
 
     def left_out(self) -> int:
         """By each record where it is left out of all: under HAVING one alone may add nothing."""
-        whole, everything = self._rows(0, self._end), (Span(WRITTEN, 0, self._end),)
-        without = (Cut(only=everything, without=(Span(WRITTEN, at, at + 1),)) for at in self._spread(LEFT_OUT))
+        whole, everything = self._rows(0, self._end), (OffsetRange(WRITTEN, 0, self._end),)
+        without = (Cut(only=everything, without=(OffsetRange(WRITTEN, at, at + 1),)) for at in self._spread(LEFT_OUT))
         rows = (self._written.table(self._expected, cut=cut).rows for cut in without)
         return max(((whole - Counter(each)).total() for each in rows), default=0)
 
@@ -61,7 +61,7 @@ class _Asked:
         return (self._rows(start, end) - self._base).total()
 
     def _rows(self, start: int, end: int) -> Counter[Row]:
-        return Counter(self._written.table(self._expected, cut=Cut(only=(Span(WRITTEN, start, end),))).rows)
+        return Counter(self._written.table(self._expected, cut=Cut(only=(OffsetRange(WRITTEN, start, end),))).rows)
 
     def _spread(self, count: int) -> range:
         return range(0, self._end, max(1, self._end // count))

@@ -26,7 +26,7 @@ class Producer:
 
 
 def examine_producer(run: Run) -> Producer:
-    """What was promised against the source as read back. Raises HarnessError if the ledger is not there."""
+    """Return what was promised against the source as read back. Raises HarnessError if the ledger is not there."""
     attempts = ledger.read(run.folder / "ledger" / "attempts.log")
     report = ledger.producer_report(attempts, ledger.read_source(run.source))
     out = Producer()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.checkers.offset_ranges import Offsets, Span, Spans, between, covers, highest, joined, lowest
+from harness.checkers.offset_ranges import OffsetRange, OffsetRanges, Offsets, between, covers, highest, joined, lowest
 from harness.judge.injections import Injection, lasting
 from harness.judge.read_folder import done
 from harness.scenario import CrashPoint, Sink
@@ -19,8 +19,8 @@ from harness.snapshot import Batch, Progressed, Query, QueryState, Snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reach:
-    """How far one query was when a fault was injected."""
+class QueryProgress:
+    """How far one query had come when a fault was injected."""
 
     low: Offsets
     """Everything before was committed."""
@@ -30,7 +30,7 @@ class Reach:
     """Where the next attempt began; None if the driver lived."""
     resumed: Offsets | None = None
     """Where the next attempt began, if the driver lived and ended later."""
-    last: Spans = ()
+    last: OffsetRanges = ()
     """What was committed last."""
     batch: int | None = None
     """The batch in flight; None if there was none, or the pipeline manages its own offsets."""
@@ -39,25 +39,25 @@ class Reach:
     """The sink of the batch in flight was committed, as Spark says."""
     own: bool = False
     """The pipeline manages its own offsets."""
-    partial: Spans = ()
+    partial: OffsetRanges = ()
     """What only some of a query's sources had committed, or planned: nothing is said of it."""
     other: bool = False
     """`next` may be that of another query, for this one had no more to do."""
-    received: Spans = ()
+    received: OffsetRanges = ()
     """What a receiver lost that died: it had not stored it, or stored it in no batch."""
 
     @property
-    def taken(self) -> Spans:
+    def taken(self) -> OffsetRanges:
         """Planned and not committed."""
         return between(self.low, self.high)
 
     @property
-    def again(self) -> Spans:
+    def again(self) -> OffsetRanges:
         """Committed before, and begun again by the next attempt."""
         return between(self.next, self.low) if self.next is not None else ()
 
     @property
-    def skipped(self) -> Spans:
+    def skipped(self) -> OffsetRanges:
         """Not committed, and the next attempt began beyond it."""
         return between(self.low, self.next) if self.next is not None else ()
 
@@ -70,9 +70,9 @@ class Reach:
         return not covers(between(self.low, self.resumed), self.taken)
 
 
-def reaches(
+def query_progress(
     injection: Injection, progressed: Progressed, sink: Sink, *, later: Sequence[Injection] = ()
-) -> list[Reach]:
+) -> list[QueryProgress]:
     """Return how far each query was that may feed `sink`; empty if that is not known. `later` are the steps after
     it."""
     snapshot = lasting(injection).snapshot
@@ -82,8 +82,10 @@ def reaches(
     touched = [pair for pair in states if injection.only in ("", pair[0].checkpoint)]
     named = [pair for pair in touched if may_feed(pair[0].checkpoint, sink)]
     ends = _ended(injection, later)
-    found = [_reach(pair, injection, progressed, sink, _before(pair[0], injection, later), ends=ends) for pair in named]
-    return [reach for reach in found if reach is not None]
+    found = [
+        _progress(pair, injection, progressed, sink, _before(pair[0], injection, later), ends=ends) for pair in named
+    ]
+    return [progress for progress in found if progress is not None]
 
 
 def _ended(injection: Injection, later: Sequence[Injection]) -> bool:
@@ -99,24 +101,24 @@ def _before(state: QueryState, injection: Injection, later: Sequence[Injection])
 
 
 def feeders(progressed: Progressed, sink: Sink) -> int:
-    """How many queries may feed `sink`: as many as read the source in one and the same attempt."""
+    """Return how many queries may feed `sink`: as many as read the source in one and the same attempt."""
     ours = _ours(progressed, sink)
     return max((sum(attempt in query.first for query in ours) for query in ours for attempt in query.first), default=0)
 
 
-def taken(progressed: Progressed, sink: Sink) -> list[list[tuple[int | None, Spans]]]:
-    """What was read at once, slice by slice: by the batches of each query that may feed `sink`, else by the moves of
-    the position that was saved."""
+def taken(progressed: Progressed, sink: Sink) -> list[list[tuple[int | None, OffsetRanges]]]:
+    """Return the offset ranges that were read at once: by the batches of each query that may feed `sink`, otherwise
+    between two saved positions."""
     if ours := _ours(progressed, sink):
-        return [[(batch.batch, _spans(batch.ranges)) for batch in query.batches] for query in ours]
+        return [[(batch.batch, _as_ranges(batch.ranges)) for batch in query.batches] for query in ours]
     at = [position.next for position in progressed.positions]
     moves = (between(low, high) for low, high in pairwise(at))
-    found: list[tuple[int | None, Spans]] = [(None, spans) for spans in moves if spans]
+    found: list[tuple[int | None, OffsetRanges]] = [(None, ranges) for ranges in moves if ranges]
     return [found] if found else []
 
 
 def _ours(progressed: Progressed, sink: Sink) -> list[Query]:
-    """The queries that read the source and may feed `sink`."""
+    """Return the queries that read the source and may feed `sink`."""
     return [query for query in progressed.queries if query.ours and may_feed(query.checkpoint, sink)]
 
 
@@ -126,7 +128,7 @@ def may_feed(checkpoint: str, sink: Sink) -> bool:
 
 
 def _states(snapshot: Snapshot, queries: Sequence[Query]) -> Iterator[tuple[QueryState, Query]]:
-    """Each query of the source as it stood, and as it was in the end; the n-th of a folder is the n-th of it."""
+    """Yield each query of the source as it stood, and as it was in the end; the n-th of a folder is the n-th of it."""
     left = list(queries)
     for state in snapshot.queries:
         found = next((query for query in left if query.checkpoint == state.checkpoint), None)
@@ -144,7 +146,7 @@ def _current(pair: tuple[QueryState, Query], snapshot: Snapshot, queries: Sequen
     return bool(seen) and bool(touched) and min(touched) <= snapshot.attempt and max(touched) >= max(seen)
 
 
-def _reach(
+def _progress(
     pair: tuple[QueryState, Query],
     injection: Injection,
     progressed: Progressed,
@@ -152,7 +154,7 @@ def _reach(
     before: Offsets,
     *,
     ends: bool,
-) -> Reach | None:
+) -> QueryProgress | None:
     """Return how far one query was; None if it is not known what it had committed. `before`: what it had planned when
     the same attempt was struck again."""
     state, query = pair
@@ -175,10 +177,10 @@ def _reach(
     next_, other = began if injection.died else None, new and done(query, progressed.end)
     planned = max(state.offsets, default=None)
     batch = planned if planned not in state.commits else None
-    last = _spans(newest.ranges) if newest else ()
+    last = _as_ranges(newest.ranges) if newest else ()
     dead = injection.died or injection.swept
     stored = between(high, highest([high, state.stored])) if dead else ()
-    return Reach(
+    return QueryProgress(
         low=low,
         high=high,
         next=low if next_ is not None and _same(next_, slowest) else next_,
@@ -204,14 +206,14 @@ def _beyond_gone(query: Query, attempt: int, at: Offsets) -> Offsets:
     return out
 
 
-def _gone(query: Query, injection: Injection, state: QueryState, before: Offsets) -> Spans:
+def _gone(query: Query, injection: Injection, state: QueryState, before: Offsets) -> OffsetRanges:
     """Return what a receiver that died had not stored: beyond what the query had planned by then, and not beyond what
     it had planned when the same attempt was struck again."""
     if not (injection.died or injection.retried):
         return ()
     here = (each for each in query.gone if each.attempt == injection.outcome.attempt)
     own = (
-        Span(each.partition, each.start, each.end)
+        OffsetRange(each.partition, each.start, each.end)
         for each in here
         if state.planned.get(each.partition, 0) <= each.start < before.get(each.partition, each.end)
     )
@@ -226,14 +228,14 @@ def _same(one: Offsets, other: Offsets) -> bool:
     return not (between(one, other) or between(other, one))
 
 
-def _spans(ranges: object) -> Spans:
+def _as_ranges(ranges: object) -> OffsetRanges:
     assert isinstance(ranges, dict)
     return between({p: s for p, (s, _) in ranges.items()}, {p: e for p, (_, e) in ranges.items()})
 
 
 def _next(query: Query, attempt: int, progressed: Progressed, sink: Sink) -> tuple[Offsets | None, bool]:
-    """Where the next attempt that was seen at work began: in this query's checkpoint, else in a new one; and whether
-    that has another name."""
+    """Return where the next attempt that was seen at work began: in this query's checkpoint, else in a new one; and
+    whether that has another name."""
     later = [each for q in progressed.queries if q.ours for each in q.first if each > attempt]
     if not attempt or not later:
         return None, False
@@ -247,9 +249,9 @@ def _next(query: Query, attempt: int, progressed: Progressed, sink: Sink) -> tup
 
 
 def _began(query: Query, attempt: int) -> Offsets | None:
-    """Where an attempt began: with its first batch. A source of the program's own may go back in the first that the
-    attempt planned by itself, which then ends before it begins; in a later one it does so for another reason than the
-    start."""
+    """Return where an attempt began: with its first batch. A source of the program's own may go back in the first that
+    the attempt planned by itself, which then ends before it begins; in a later one it does so for another reason than
+    the start."""
     known = {each.batch: each for each in query.batches}
     first = known.get(query.first[attempt])
     # Of a DStreams program that made its checkpoint again this is not known before it has taken something.
@@ -261,7 +263,7 @@ def _began(query: Query, attempt: int) -> Offsets | None:
     return {p: min([start, *(end.get(p, start) for end in ends)]) for p, (start, _) in first.ranges.items()}
 
 
-def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool, ends: bool) -> Reach:
+def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool, ends: bool) -> QueryProgress:
     """A pipeline that keeps its offsets itself: planned is what it took next, of what was sent by then."""
     low = snapshot.position or {}
     before = [p for p in progressed.positions if p.at_s <= snapshot.at_s and p.attempt <= snapshot.attempt]
@@ -270,7 +272,7 @@ def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool, ends: bo
     after = [p.next for p in progressed.positions if p.at_s > snapshot.at_s and p.next != low]
     taken = lowest([after[0], highest([low, snapshot.sent])]) if after else dict(low)
     launched = next((p.next for p in progressed.positions if p.attempt > snapshot.attempt), None)
-    return Reach(
+    return QueryProgress(
         low=low,
         high=highest([low, taken]),
         next=launched if died else None,

@@ -100,7 +100,7 @@ def done(query: Query, end: Offsets) -> bool:
 
 
 def read_run(folder: Path) -> Run:
-    """The run in `folder`. Raises UsageError if something that a verdict needs is not there or not readable."""
+    """Return the run in `folder`. Raises UsageError if something that a verdict needs is not there or not readable."""
     plan, run = (read_json(folder / name) for name in ("plan.json", "run.json"))
     lines = history.whole(folder / "history.jsonl")
     kept = run.get("outcome") or {}
@@ -132,15 +132,15 @@ def _columns(plan: Mapping[str, Any], path: Path) -> tuple[tuple[str, str, str],
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file of the run. Raises UsageError if it is not there or holds none, HarnessError if it is not
-    readable."""
+    """Return the object in a file of the run. Raises UsageError if it is not there or holds none, HarnessError if it is
+    not readable."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UsageError(f"asked to judge {path.parent}; it has no {path.name}. Was the run ended early?") from None
     except (OSError, ValueError, RecursionError) as failure:
-        asked = f"asked to judge {path.parent}; {path.name} is not readable"
-        raise HarnessError(f"{asked}: {failure}. Run the scenario again") from failure
+        request = f"asked to judge {path.parent}; {path.name} is not readable"
+        raise HarnessError(f"{request}: {failure}. Run the scenario again") from failure
     if not isinstance(data, dict):
         raise UsageError(f"{path} is damaged: it holds no object. Run the scenario again")
     return data

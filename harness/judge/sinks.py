@@ -15,7 +15,7 @@ from harness.judge.exposure import Exposed, exposed
 from harness.judge.injections import Injection, Readings, numbered
 from harness.judge.mismatch import mismatched
 from harness.judge.overlapping import overlapping
-from harness.judge.progress_at_injection import feeders, reaches, taken
+from harness.judge.progress_at_injection import feeders, query_progress, taken
 from harness.judge.read_folder import Run
 from harness.judge.readings.in_flight import feeding
 from harness.judge.readings.read_at import state_at
@@ -76,7 +76,7 @@ def _sink(run: Run, readings: Readings, ledger: Ledger, place: int, *, caught_up
 
 
 def _windows(run: Run, readings: Readings, source: Source, place: int, *, caught_up: bool, baseline: bool) -> Compared:
-    """A sink of windows, by the batches that wrote them."""
+    """Return a sink of windows, by the batches that wrote them."""
     sink, name = run.scenario.sinks[place], sink_names(run.scenario.sinks)[place]
     if why := unclear(run, sink):
         untested = Examined(sink=sink, name=name, position=place, caught_up=caught_up)
@@ -99,7 +99,7 @@ def _windows(run: Run, readings: Readings, source: Source, place: int, *, caught
 
 def _exposed(run: Run, out: Compared, ledger: Ledger, readings: Readings) -> Compared:
     examined, injections = out.examined, readings.steps
-    read = taken(run.progressed, examined.sink) or [[(batch, spans) for batch, spans in ledger.ranges()]]
+    read = taken(run.progressed, examined.sink) or [[(batch, ranges) for batch, ranges in ledger.ranges()]]
     queries = [[each for each in query if each[1]] for query in read]
     scale = examined.scale(ledger, run.scenario.guarantee.allows, queries, late_s=run.scenario.quiet_period_s)
     if scale is None or not injections:
@@ -117,12 +117,12 @@ def _exposed(run: Run, out: Compared, ledger: Ledger, readings: Readings) -> Com
 
 
 def _steps(run: Run, scale: Scale, injections: Sequence[Injection], *, writes_first: bool) -> list[Exposed]:
-    """What each step exposed. `writes_first`: a reading shows that the program saves its offsets after it has written;
-    what one reading shows of the program holds for all."""
+    """Return what each step exposed. `writes_first`: a reading shows that the program saves its offsets after it has
+    written; what one reading shows of the program holds for all."""
     out, many = [], feeders(run.progressed, scale.sink)
     for number, (injection, until) in enumerate(zip(injections, [*injections[1:], None], strict=True), 1):
         found = (
-            reaches(injection, run.progressed, scale.sink, later=injections[number:])
+            query_progress(injection, run.progressed, scale.sink, later=injections[number:])
             if injection.at is not None
             else []
         )
@@ -138,9 +138,9 @@ def _ended(run: Run, scale: Scale, ended: Sequence[Injection]) -> Iterator[Expos
     many = feeders(run.progressed, scale.sink)
     for injection in ended:
         at = state_at(scale, injection.at) if injection.at else None
-        found = reaches(injection, run.progressed, scale.sink)
-        if at is not None and (reach := feeding(scale, found, many, at)) is not None:
-            yield Exposed(injection=injection, reach=reach, at=at, last=at)
+        found = query_progress(injection, run.progressed, scale.sink)
+        if at is not None and (progress := feeding(scale, found, many, at)) is not None:
+            yield Exposed(injection=injection, progress=progress, at=at, last=at)
 
 
 def _explained(out: Compared, scale: Scale) -> None:

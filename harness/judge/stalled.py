@@ -41,14 +41,14 @@ class Stall:
 
 
 def stalled(run: Run, injections: Sequence[Injection], baseline_runs: Sequence[BaselineRun]) -> Stall:
-    """What the run's outcome says of a stall, held against the declared interval and the baseline runs."""
-    said = run.outcome.get("stalled")
-    if not said:
+    """Return what the run's outcome says of a stall, held against the declared interval and the baseline runs."""
+    stall = run.outcome.get("stalled")
+    if not stall:
         return Stall()
-    words = str(said.get("words", "")) if isinstance(said, dict) else str(said)
-    dead = isinstance(said, dict) and said.get("kind") == GAVE_UP
-    idle_s = _number(said, "idle_s")
-    if isinstance(said, dict) and said.get("kind") == ENDED_WELL:
+    words = str(stall.get("words", "")) if isinstance(stall, dict) else str(stall)
+    dead = isinstance(stall, dict) and stall.get("kind") == GAVE_UP
+    idle_s = _number(stall, "idle_s")
+    if isinstance(stall, dict) and stall.get("kind") == ENDED_WELL:
         return _failed(words, baseline_runs) or Stall(unknown=[f"{words}; {NO_SCHEDULER}"])
     if not dead and _anew(run.progressed):
         return _failed(words, baseline_runs) or Stall(unknown=[f"{words}; {MADE_AGAIN}"])
@@ -101,7 +101,7 @@ def _gone(words: str, label: str) -> Stall:
 
 
 def _failed(words: str, baseline_runs: Sequence[BaselineRun]) -> Stall | None:
-    """What baseline runs that failed say of it; None if none did."""
+    """Return what baseline runs that failed say of it; None if none did."""
     failed = [baseline_run for baseline_run in baseline_runs if baseline_run.error]
     usable = any(baseline_run.usable for baseline_run in baseline_runs)
     if failed and not usable and len(failed) < FAILED_MIN:
@@ -187,6 +187,6 @@ def _done(injection: Injection) -> object:
     return snapshot and (snapshot.position, {state.checkpoint: state.committed for state in snapshot.queries})
 
 
-def _number(said: object, name: str) -> float:
-    value = said.get(name) if isinstance(said, dict) else None
+def _number(stall: object, name: str) -> float:
+    value = stall.get(name) if isinstance(stall, dict) else None
     return float(value) if isinstance(value, (int, float)) else 0.0

@@ -47,12 +47,12 @@ def unclear(run: Run, sink: Sink) -> str:
 
 
 def by_writing(run: Run, readings: Readings, source: Source, place: int) -> ByWriting:
-    """The same run in the order of writing, where that is clear. Raises UsageError if what the sink says of its windows
-    is no time."""
+    """Return the same run in the order of writing, where that is clear. Raises UsageError if what the sink says of its
+    windows is no time."""
     sink = run.scenario.sinks[place]
     assert sink.watermark is not None
     query = _feeding(run, sink)[0]
-    # By the batches of its own query: those of another one say nothing of it.
+    # Only the batches of the query that feeds the sink count.
     taken = replace(source, batches=_ranges(query))
     with Ledger(taken, where=f"scenario `{run.scenario.name}`") as ledger:
         records = ledger.timed(sink.watermark)
@@ -75,7 +75,7 @@ def by_writing(run: Run, readings: Readings, source: Source, place: int) -> ByWr
 
 
 def _notes(found: Closed, sink: Sink) -> list[str]:
-    """What is left out of the windows."""
+    """Return what is left out of the windows."""
     late = sum(place.late for place in found.places)
     words = {
         f"{late} records came when their window had ended, and the watermark drops them": late,
@@ -91,15 +91,15 @@ def _feeding(run: Run, sink: Sink) -> list[Query]:
 def _unclear(run: Run, sink: Sink) -> str:
     ours = _feeding(run, sink)
     if run.scenario.pipeline.progress != CHECKPOINT:
-        return "the pipeline keeps its offsets itself, and batches are told by Spark's checkpoint"
+        return "the pipeline manages its own offsets, and only Spark's checkpoint says which batches there are"
     if len(ours) != 1:
-        many = f"{len(ours)} checkpoints feed it, each with watermarks of its own"
+        many = f"{len(ours)} checkpoints feed it, and each has its own watermarks"
         return many if sink.query or not ours else f"{many}; name one in `query`"
     numbers = [batch.batch for batch in ours[0].batches]
     if not numbers or numbers != list(range(len(numbers))):
         return f"of the batches up to {max(numbers, default=0)}, only {len(numbers)} were seen"
     unseen = [batch.batch for batch in ours[0].batches if batch.watermark_ms is None]
-    return f"Spark's log was not seen to tell the watermark of batch {unseen[0]}" if unseen else ""
+    return f"no reading of Spark's log showed the watermark of batch {unseen[0]}" if unseen else ""
 
 
 @dataclass(frozen=True)
@@ -111,16 +111,16 @@ class _Unlike:
 
 
 def _unlike(query: Query, found: Closed) -> list[_Unlike]:
-    """The first such batch: those after it may only follow."""
+    """Return the first such batch: those after it may only follow."""
     for batch in query.batches:
         if batch.watermark_ms != found.watermarks[batch.batch]:
-            logged, ours = _told(batch.watermark_ms or 0), _told(found.watermarks[batch.batch])
+            logged, ours = _time(batch.watermark_ms or 0), _time(found.watermarks[batch.batch])
             words = f"batch {batch.batch} ran under the watermark {logged}, and by the records before it it is {ours}"
             return [_Unlike(batch.batch, words)]
     return []
 
 
-def _told(watermark_ms: int) -> str:
+def _time(watermark_ms: int) -> str:
     try:
         return datetime.fromtimestamp(watermark_ms / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")
     except (OverflowError, OSError, ValueError):
@@ -160,7 +160,7 @@ def _unfinished(query: Query, sink: Sink) -> list[str]:
 
 
 def _due(found: Closed, sink: Sink) -> list[str]:
-    """Windows that Spark writes in a batch without a record, once the last one has moved the watermark."""
+    """Return windows that Spark writes in a batch without a record, once the last one has moved the watermark."""
     if not found.due:
         return []
     batch = max(found.watermarks) + 1
@@ -169,7 +169,7 @@ def _due(found: Closed, sink: Sink) -> list[str]:
 
 
 def _ranged(batch: Batch, found: Closed) -> Batch:
-    """A batch with what it wrote."""
+    """Return a batch with what it wrote."""
     return replace(batch, ranges={WRITTEN: (found.ends.get(batch.batch - 1, 0), found.ends[batch.batch])})
 
 
@@ -188,7 +188,7 @@ def _by_writing(injection: Injection, query: Query, found: Closed) -> Injection:
 
 
 def _seen(seen: Seen | None, query: Query, found: Closed) -> Seen | None:
-    """A snapshot in the order of writing."""
+    """Return a snapshot in the order of writing."""
     if seen is None:
         return None
     states = tuple(
@@ -203,6 +203,6 @@ def _state(state: QueryState, found: Closed) -> QueryState:
 
 
 def _end(batches: tuple[int, ...], found: Closed) -> Offsets:
-    """How far the newest of these batches wrote."""
+    """Return how far the newest of these batches wrote."""
     newest = max(batches, default=-1)
     return {WRITTEN: found.ends[newest]} if newest in found.ends else {}

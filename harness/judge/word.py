@@ -114,7 +114,8 @@ def misplaced(step: StepOutcome) -> str:
 
 
 def _stood(evidence: Evidence) -> Mapping[str, tuple[int, ...]]:
-    """The checkpoint as the fault met it: afterwards if the driver was killed, for only such a one leaves it alone."""
+    """Return the checkpoint as the fault met it: afterwards if the driver was killed, for only such a one leaves it
+    alone."""
     killed = evidence.driver_status is not None and not evidence.asked
     return evidence.checkpoint_after if killed else evidence.checkpoint_before
 

@@ -19,7 +19,7 @@ import duckdb
 
 from harness.checkers.cells import Row, canonical_rows
 from harness.checkers.closed_windows import Timed
-from harness.checkers.offset_ranges import REVERSED, Cut, Span, Spans
+from harness.checkers.offset_ranges import REVERSED, Cut, OffsetRange, OffsetRanges
 from harness.checkers.schema_check import Column
 from harness.errors import HarnessError, UsageError
 from harness.ledger import syntax
@@ -104,10 +104,10 @@ class Ledger:
                 out += canonical_rows(part, families)
             return out
 
-        return Table(columns=names, types=types, families=families, rows=self._asked(sql, rows))
+        return Table(columns=names, types=types, families=families, rows=self._run(sql, rows))
 
     def shape(self, sql: str) -> Shape:
-        """Names and types of the columns of `expected`. Raises UsageError if it is not one query, or wrong."""
+        """Return names and types of the columns of `expected`. Raises UsageError if it is not one query, or wrong."""
         # DuckDB is asked once: they depend on no record, and `ledger` has the same columns throughout.
         if sql not in self._shapes:
             self._shapes[sql] = self._described(sql)
@@ -123,7 +123,7 @@ class Ledger:
             # `describe` calls `id as "ID"` id.
             return self._db.sql(query).columns, described
 
-        names, described = self._asked(sql, columns)
+        names, described = self._run(sql, columns)
         return tuple(names), tuple(str(row[1]) for row in described)
 
     def aggregates(self, sql: str) -> bool:
@@ -146,16 +146,16 @@ class Ledger:
         return syntax.distinct(self._tree(sql), known().aggregates)
 
     def growing(self, sql: str) -> dict[int, bool]:
-        """The places of the columns that are counts or sums; true for a count, to which no record gives less than
-        nothing."""
+        """Return the places of the columns that are counts or sums; true for a count, to which no record gives less
+        than nothing."""
         return syntax.growing(self._tree(sql))
 
     def summed(self, sql: str) -> tuple[int, ...]:
-        """The places of the columns that are a sum or an average of numbers, and nothing else."""
+        """Return the places of the columns that are a sum or an average of numbers, and nothing else."""
         return syntax.summed(self._tree(sql))
 
     def unrounded(self, sql: str) -> frozenset[int]:
-        """The places of the columns that no order of the records rounds: nothing is added up for them."""
+        """Return the places of the columns that no order of the records rounds: nothing is added up for them."""
         return syntax.unrounded(self._tree(sql), known().aggregates, self.columns())
 
     def extreme(self, sql: str, function: str) -> Table:
@@ -164,28 +164,28 @@ class Ledger:
         return self.table(self._query(json.dumps(syntax.instead(self._tree(sql), function))))
 
     def batches(self) -> tuple[int, ...]:
-        """The batches that took records, in order."""
+        """Return the batches that took records, in order."""
         query = "select distinct _batch from records where _batch is not null order by 1"
         return tuple(int(row[0]) for row in self._db.execute(query).fetchall())
 
     def unplaced(self, sql: str) -> int:
-        """How many records that are committed are in no batch that is known, if a query asks for `_batch`."""
+        """Return how many records that are committed are in no batch that is known, if a query asks for `_batch`."""
         if "_batch" not in self.names(sql):
             return 0
         query = "select count(*) from records where _committed and _batch is null"
         ((found,),) = self._db.execute(query).fetchall()
         return int(found)
 
-    def ranges(self) -> list[tuple[int, Spans]]:
-        """The batches that took records, in order, and what each took."""
+    def ranges(self) -> list[tuple[int, OffsetRanges]]:
+        """Return the batches that took records, in order, and what each took."""
         query = 'select batch, partition, start, "end" from ranges order by all'
-        out: dict[int, list[Span]] = {}
-        for batch, *span in self._db.execute(query).fetchall():
-            out.setdefault(int(batch), []).append(Span(*map(int, span)))
-        return [(batch, tuple(spans)) for batch, spans in out.items()]
+        out: dict[int, list[OffsetRange]] = {}
+        for batch, *offset_range in self._db.execute(query).fetchall():
+            out.setdefault(int(batch), []).append(OffsetRange(*map(int, offset_range)))
+        return [(batch, tuple(ranges)) for batch, ranges in out.items()]
 
     def origins(self, names: Sequence[str]) -> Iterator[tuple[Row, int, int, int | None]]:
-        """Each record's cells of the ledger's columns `names`, its partition, offset and batch."""
+        """Yield each record's cells of the ledger's columns `names`, its partition, offset and batch."""
         self._narrow(committed=False, batch=None)
         kinds = {str(row[0]): str(row[1]) for row in self._db.execute("describe ledger").fetchall()}
         families = [self._family(name, kinds[name]) for name in names]
@@ -200,21 +200,22 @@ class Ledger:
             yield from ((key, *row[-3:]) for key, row in zip(keys, part, strict=True))
 
     def timed(self, watermark: Watermark) -> list[Timed]:
-        """Each record with its time and the end of its window. Raises UsageError if one of the two is no time."""
+        """Return each record with its time and the end of its window. Raises UsageError if one of the two is no
+        time."""
         for name, expression in (("of", watermark.of), ("closes", watermark.closes)):
             if why := self.no_time(expression):
                 raise UsageError(f"`{name}` in the watermark of {self._where} {why}")
         times = ", ".join(f"epoch_us(cast(({each}\n) as timestamp))" for each in (watermark.of, watermark.closes))
         sql = f"select _partition, _offset, _batch, {times} from ledger"
         self._narrow(committed=False, batch=None)
-        found = self._asked(sql, lambda: list(map(Timed._make, self._db.execute(sql).fetchall())))
+        found = self._run(sql, lambda: list(map(Timed._make, self._db.execute(sql).fetchall())))
         if len(found) != (size := self.size()):
             words = f"give {len(found)} rows for {size} records. {ONE_TIME}"
             raise UsageError(f"`of` and `closes` in the watermark of {self._where} {words}")
         return found
 
     def no_time(self, expression: str) -> str:
-        """Why an expression is no time of a record of `ledger`, in one line; empty if it is one."""
+        """Return why an expression is no time of a record of `ledger`, in one line; empty if it is one."""
         sql = f"describe select _partition, ({expression}\n) from ledger"
         try:
             tree = self._parsed(f"select ({expression}\n) from ledger")
@@ -224,17 +225,17 @@ class Ledger:
         family = FAMILY_OF.get(kinds[1]) if len(kinds) == 2 else None
         if family not in ("timestamp", "instant", "date"):
             return f"is no time, but {', '.join(kinds[1:])}"
-        if asked := syntax.several(tree, known().several):
-            return f"asks {asked}, which gives a record several rows. {ONE_TIME}"
+        if call := syntax.several(tree, known().several):
+            return f"asks {call}, which gives a record several rows. {ONE_TIME}"
         return self._unsteady(tree) or self._not_one(expression)
 
     def _unsteady(self, tree: Any) -> str:
-        asked = syntax.unsteady(tree, self.columns(), known().unsteady)
-        why = "is not made of its arguments" if asked in known().tables else "answers otherwise each time"
-        return f"asks {asked}, which {why}. It may depend on the records alone" if asked else ""
+        call = syntax.unsteady(tree, self.columns(), known().unsteady)
+        why = "is not made of its arguments" if call in known().tables else "answers otherwise each time"
+        return f"asks {call}, which {why}. It may depend on the records alone" if call else ""
 
     def _not_one(self, expression: str) -> str:
-        """Why an expression does not give one row for the first record, or one of NULLs where there is none."""
+        """Return why an expression does not give one row for the first record, or one of NULLs where there is none."""
         first = "select ledger.* from (values (1)) as one left join ledger on true limit 1"
         sql = f"select count(*) from (select ({expression}\n) from ({first}) as ledger)"
         try:
@@ -245,26 +246,26 @@ class Ledger:
         return "" if count == 1 else f"gives {count} rows for one record. {ONE_TIME}"
 
     def names(self, sql: str) -> set[str]:
-        """The columns that `expected` asks for, in small letters. Raises UsageError if it is not one query."""
+        """Return the columns that `expected` asks for, in small letters. Raises UsageError if it is not one query."""
         return syntax.named(self._tree(sql))
 
     def lacks(self, sql: str, flags: Collection[str]) -> bool:
         """Return whether `expected` is wrong over this ledger, even with `flags`. By a pattern or a join, it may ask
         for columns that it does not name."""
         given = "".join(f", false as {_quoted(each)}" for each in flags)
-        asked = f"describe with ledger as (select *{given} from temp.ledger) select * from ({self._bare(sql)})"
+        query = f"describe with ledger as (select *{given} from temp.ledger) select * from ({self._bare(sql)})"
         try:
-            self._bounded(lambda: self._db.execute(asked).fetchall())
+            self._bounded(lambda: self._db.execute(query).fetchall())
         except REFUSALS:
             return True
         return False
 
     def columns(self) -> tuple[str, ...]:
-        """The columns of `ledger`."""
+        """Return the columns of `ledger`."""
         return tuple(row[0] for row in self._db.execute("describe ledger").fetchall())
 
     def size(self, *, committed: bool = False, cut: Cut = WHOLE) -> int:
-        """How many records there are."""
+        """Return how many records there are."""
         self._narrow(committed=committed, batch=None, cut=cut)
         row = self._db.execute("select count(*) from ledger").fetchone()
         return int(row[0]) if row else 0
@@ -276,7 +277,7 @@ class Ledger:
             raise self._wrong(sql, str(wrong)) from None
 
     def _parsed(self, sql: str) -> Any:
-        """The syntax tree of one query. Raises ValueError for what is none."""
+        """Return the syntax tree of one query. Raises ValueError for what is none."""
         text = self._db.execute("select json_serialize_sql(?::varchar)", [sql]).fetchall()[0][0]
         try:
             tree = json.loads(text)
@@ -289,12 +290,13 @@ class Ledger:
         return tree
 
     def _bare(self, sql: str) -> str:
-        """The query without the semicolon that ends it, and safe against a comment that would eat what follows."""
+        """Return the query without the semicolon that ends it, and safe against a comment that would eat what
+        follows."""
         text = self._query(json.dumps(self._tree(sql))) if re.search(r";\s*(--|/\*)", sql) else sql
         return re.sub(r";\s*$", "", text.strip()) + "\n"
 
     def _query(self, tree: str) -> str:
-        """The SQL of a tree."""
+        """Return the SQL of a tree."""
         return str(self._db.execute("select json_deserialize_sql(?::json)", [tree]).fetchall()[0][0])
 
     def _narrow(self, *, committed: bool, batch: int | None, cut: Cut = WHOLE) -> None:
@@ -304,14 +306,14 @@ class Ledger:
         kept = " and ".join(tests) or "true"
         source = self._shuffled(cut.order) if cut.order else "records"
         rows = f"select * exclude ({', '.join(HIDDEN)}) from {source} where {kept}"
-        more = [f"{rows} and {_inside(spans)}" for spans in cut.again]
+        more = [f"{rows} and {_inside(ranges)}" for ranges in cut.again]
         view = " union all ".join([rows, *more])
         if view != self._view:
             self._db.execute(f"create or replace temp view ledger as {view}")
             self._view = view
 
     def _shuffled(self, order: int) -> str:
-        """The name of a table of the same records in another order."""
+        """Return the name of a table of the same records in another order."""
         name, by = f"shuffled_{int(order)}", f"hash(__partition, __offset, {order}), __partition, __offset"
         if order == REVERSED:
             name, by = "reversed", "rowid desc"
@@ -323,16 +325,16 @@ class Ledger:
         for name, table in tables.items():
             self._db.register(name, table)
         taken = {name.lower() for name, _, _ in source.columns}
-        asked = f"asked the records of {self._where} for the columns {', '.join(n for n, _, _ in source.columns)}"
+        request = f"asked the records of {self._where} for the columns {', '.join(n for n, _, _ in source.columns)}"
         if hidden := sorted(taken & source.reserved):
-            raise UsageError(f"{asked}; {', '.join(hidden)} would hide where a record lies. Call them something else")
+            raise UsageError(f"{request}; {', '.join(hidden)} would hide where a record lies. Call them something else")
         own = [f"cast(({expression}) as {type_}) as {_quoted(name)}" for name, type_, expression in source.columns]
         rest = [name for name in source.own if name not in taken]
         records = source.query([*own, *rest, *HIDDEN])
         try:
             self._bounded(lambda: self._db.execute(records))
         except REFUSALS as failure:
-            raise UsageError(f"{asked}; DuckDB said: {_words(failure)}. Mend the workload's columns") from failure
+            raise UsageError(f"{request}; DuckDB said: {_words(failure)}. Mend the workload's columns") from failure
         self._narrow(committed=False, batch=None)
         if (size := self.size()) != (records_read := tables["source"].num_rows):
             raise HarnessError(f"the view of {self._where} has {size} records, its source {records_read}")
@@ -353,7 +355,7 @@ class Ledger:
             f"  expected: {' '.join(sql.split())}\n  columns of `ledger`: {there}"
         )
 
-    def _asked(self, sql: str, work: Callable[[], Answer]) -> Answer:
+    def _run(self, sql: str, work: Callable[[], Answer]) -> Answer:
         """Run a user's SQL: bounded, every refusal in words."""
         try:
             return self._bounded(work)
@@ -365,26 +367,26 @@ class Ledger:
             raise self._wrong(sql, _words(failure)) from failure
 
     def _bounded(self, work: Callable[[], Answer]) -> Answer:
-        """Do it in a thread of its own (a signal waits for the thread that is in DuckDB), interrupted when the time is
-        up."""
-        asked = self._thread.submit(work)
+        """Do it in a separate thread, since a signal waits for the thread that is in DuckDB. Interrupt it when the time
+        is up."""
+        future = self._thread.submit(work)
         try:
-            wait([asked], timeout=SECONDS_MAX)
+            wait([future], timeout=SECONDS_MAX)
         finally:
-            self._end(asked)
-        return asked.result()
+            self._end(future)
+        return future.result()
 
-    def _end(self, asked: Future[Any]) -> None:
-        """Give up what is still being asked: the connection is for one thread at a time."""
-        while not asked.done():
+    def _end(self, future: Future[Any]) -> None:
+        """Interrupt a query that still runs: the connection is for one thread at a time."""
+        while not future.done():
             self._db.interrupt()
-            wait([asked], timeout=GIVE_UP_S)
+            wait([future], timeout=GIVE_UP_S)
 
 
-def _inside(spans: Spans) -> str:
-    """True for the records in one of the spans."""
+def _inside(ranges: OffsetRanges) -> str:
+    """Return a SQL condition that is true for the records in one of the offset ranges."""
     tests = [
-        f"(__partition = {int(p)} and __offset >= {int(start)} and __offset < {int(end)})" for p, start, end in spans
+        f"(__partition = {int(p)} and __offset >= {int(start)} and __offset < {int(end)})" for p, start, end in ranges
     ]
     return f"({' or '.join(tests)})" if tests else "false"
 

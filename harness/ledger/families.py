@@ -20,12 +20,13 @@ FAMILY_OF = {name: family for family, names in _FAMILIES.items() for name in nam
 
 
 def family_of(type_: str) -> str | None:
-    """The family of a type of DuckDB's, whatever its modifiers; None for a list, or what else has no canonical text."""
+    """Return the family of a type of DuckDB's, whatever its modifiers; None for a list, or what else has no canonical
+    text."""
     return None if type_.endswith("]") else FAMILY_OF.get(type_.split("(")[0])
 
 
 def as_text(column: str, family: str) -> str:
-    """The expression whose text is the value of a column, exactly."""
+    """Return the expression whose text is the value of a column, exactly."""
     if family == "bytes":
         return f"hex({column})"
     if family == "float":

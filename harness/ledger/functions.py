@@ -43,26 +43,26 @@ class Functions:
 
 @cache
 def known() -> Functions:
-    """DuckDB's own. To ask for them takes as long as all else that a ledger needs."""
+    """Return DuckDB's own functions. Listing them takes as long as all else that a ledger needs."""
     with connection() as db:
-        told = db.execute(_ALL).fetchall()
+        listed = db.execute(_ALL).fetchall()
     macros: dict[str, set[str]] = {}
-    for name, kind, definition, _ in told:
+    for name, kind, definition, _ in listed:
         if kind == "macro":
             macros.setdefault(name, set()).update(re.findall(r"\w+", definition.lower()))
-    unsteady = {name for name, *_, otherwise in told if otherwise} - STEADY
-    tables = {name for name, kind, *_ in told if kind in _OF_TABLES} - TABLES - _plain(told)
+    unsteady = {name for name, *_, otherwise in listed if otherwise} - STEADY
+    tables = {name for name, kind, *_ in listed if kind in _OF_TABLES} - TABLES - _plain(listed)
     return Functions(
         tables=frozenset(tables),
-        aggregates=frozenset(name for name, kind, *_ in told if kind == "aggregate"),
+        aggregates=frozenset(name for name, kind, *_ in listed if kind == "aggregate"),
         several=with_macros(SEVERAL, macros),
         unsteady=with_macros(unsteady | tables | OUTSIDE | {*CLOCK_WORDS}, macros),
     )
 
 
-def _plain(told: Collection[tuple[str, str, str | None, bool]]) -> set[str]:
-    """Those that stand in an expression too, whose stability is told."""
-    return {name for name, kind, *_ in told if kind not in _OF_TABLES}
+def _plain(listed: Collection[tuple[str, str, str | None, bool]]) -> set[str]:
+    """Return the functions that an expression can call too: DuckDB lists their stability."""
+    return {name for name, kind, *_ in listed if kind not in _OF_TABLES}
 
 
 def with_macros(names: Collection[str], macros: Mapping[str, Collection[str]]) -> frozenset[str]:

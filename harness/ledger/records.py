@@ -24,7 +24,7 @@ HIDDEN = ("_committed", "__partition", "__offset")
 of windows, in which order it was written."""
 
 RESERVED = frozenset({"_partition", "_offset", "_batch", "_committed"})
-"""What a record is told by: a workload's column of that name would hide it."""
+"""The columns that identify a record: a workload's column of that name would hide one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Source:
     """What the view `ledger` is made of; `parquet` None means no record at all. `columns` are (name, type, expression
     over `value` and `key`), `batches` those of the run as the history has them, `committed` the next offsets by
     partition; None means that all records count. `places`: the records in the order in which windows were written, and
-    `batches` are stretches of that order; None where batches write what they took."""
+    `batches` are ranges of that order; None where batches write what they took."""
 
     parquet: Path | None
     columns: tuple[tuple[str, str, str], ...]
@@ -51,13 +51,13 @@ class Source:
         return RESERVED if self.places is None else RESERVED.union(WINDOW_COLUMNS)
 
     def tables(self) -> dict[str, pa.Table]:
-        """The tables that `query` reads. Raises HarnessError if something of the run is damaged."""
+        """Return the tables that `query` reads. Raises HarnessError if something of the run is damaged."""
         table = pa.Table.from_batches([], SOURCE) if self.parquet is None else read_source(self.parquet)
         known = {"source": table, "ranges": ranges(self.batches), "front": _next_offsets(self.committed, table)}
         return known if self.places is None else {**known, "places": _places(self.places)}
 
     def query(self, columns: Sequence[str]) -> str:
-        """What makes the table `records`."""
+        """Return what makes the table `records`."""
         return (_TAKEN if self.places is None else _WRITTEN).format(columns=", ".join(columns))
 
 
@@ -91,7 +91,7 @@ select {columns} from raw order by __partition, __offset
 
 
 def ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """What each batch took."""
+    """Return what each batch took."""
     try:
         rows = [
             (int(batch["batch"]), int(partition), int(start), int(end))
@@ -120,7 +120,7 @@ def _places(places: Sequence[Placed]) -> pa.Table:
 
 
 def _next_offsets(committed: Mapping[int, int] | None, source: pa.Table) -> pa.Table:
-    """The first offset of each partition that does not count."""
+    """Return the first offset of each partition that does not count."""
     partitions = sorted(set(source["partition"].to_pylist()))
     everything = 2**62
     ends = [everything if committed is None else committed.get(partition, 0) for partition in partitions]

@@ -49,15 +49,15 @@ def keyed(
         return False
     # A QUALIFY has windows too.
     windows = any(part.get("class") == "WINDOW" for part in _nodes(tree))
-    told = _told(node["select_list"], aggregates, columns)
+    aggregated = _on_aggregates(node["select_list"], aggregates, columns)
     by_name = dict(zip(names, node["select_list"], strict=False))
-    named = bool(key) and not _wild(tree) and not any(by_name[name] in told for name in key if name in by_name)
-    return not windows and len(node["group_sets"]) <= 1 and (named or not told)
+    named = bool(key) and not _wild(tree) and not any(by_name[name] in aggregated for name in key if name in by_name)
+    return not windows and len(node["group_sets"]) <= 1 and (named or not aggregated)
 
 
-def _told(items: Sequence[Node], aggregates: Collection[str], columns: Collection[str]) -> list[Node]:
-    """The columns that hang on an aggregate, by themselves or by the name of another one; a column of the table goes
-    before such a name."""
+def _on_aggregates(items: Sequence[Node], aggregates: Collection[str], columns: Collection[str]) -> list[Node]:
+    """Return the columns that hang on an aggregate, by themselves or by the name of another one; a column of the table
+    goes before such a name."""
     out = [item for item in items if folded(item, aggregates)]
     while more := [item for item in items if item not in out and named(item) & _aliases(out) - _lower(columns)]:
         out += more
@@ -69,7 +69,7 @@ def _aliases(items: Sequence[Node]) -> set[str]:
 
 
 def named(item: Node) -> set[str]:
-    """The columns that it refers to."""
+    """Return the columns that it refers to."""
     return _lower(part["column_names"][-1] for part in _nodes(item) if part.get("class") == "COLUMN_REF")
 
 
@@ -78,7 +78,7 @@ def _lower(names: Iterable[str]) -> set[str]:
 
 
 def growing(tree: Tree) -> dict[int, bool]:
-    """The places of the columns to which each record gives something of its own; true where that is never negative."""
+    """Return the places of the columns to which each record adds a value; true if that value is never negative."""
     if _wild(tree):
         return {}
     found = ((place, _aggregate(item)) for place, item in enumerate(_select(tree).get("select_list", ())))
@@ -88,7 +88,7 @@ def growing(tree: Tree) -> dict[int, bool]:
 
 
 def summed(tree: Tree) -> tuple[int, ...]:
-    """The places of the columns that are a sum or an average of numbers, and nothing else."""
+    """Return the places of the columns that are a sum or an average of numbers, and nothing else."""
     if _wild(tree):
         return ()
     found = enumerate(map(_aggregate, _select(tree).get("select_list", ())))
@@ -96,17 +96,18 @@ def summed(tree: Tree) -> tuple[int, ...]:
 
 
 def unrounded(tree: Tree, aggregates: Collection[str], columns: Collection[str]) -> frozenset[int]:
-    """The places of the columns for which nothing is added up, so that no order of the records rounds them: their cells
-    are what one record has. `columns` are those of its table."""
+    """Return the places of the columns for which nothing is added up, so that no order of the records rounds them:
+    their cells are what one record has. `columns` are those of its table."""
     if _wild(tree) or not _straight(tree):
         return frozenset()
     items = _select(tree)["select_list"]
-    added = _told(items, {*aggregates} - {*PICKS}, columns)
+    added = _on_aggregates(items, {*aggregates} - {*PICKS}, columns)
     return frozenset(place for place, item in enumerate(items) if item not in added)
 
 
 def instead(tree: Tree, function: str) -> Tree:
-    """The same query with `function` of the numbers in the place of what it makes of them in each of its columns."""
+    """Return the same query with `function` of the numbers in the place of what it makes of them in each of its
+    columns."""
     out = copy.deepcopy(tree)
     items = _select(out).get("select_list", [])
     for place, item in enumerate(items):
@@ -119,7 +120,7 @@ def instead(tree: Tree, function: str) -> Tree:
 
 
 def unsteady(tree: Tree, columns: Collection[str], functions: Collection[str]) -> str:
-    """What it asks that the records do not tell, such as the clock; empty if nothing. `columns` are those of its
+    """Return what it asks that the records do not tell, such as the clock; empty if nothing. `columns` are those of its
     table, `functions` those that answer otherwise each time."""
     nodes = list(_nodes(tree))
     if any(isinstance(node.get("sample"), dict) for node in nodes):
@@ -141,7 +142,8 @@ def _to_now(node: Node) -> bool:
 
 
 def several(tree: Tree, functions: Collection[str]) -> str:
-    """The function of `functions`, which give several rows, that it calls for each of its own; empty if none."""
+    """Return the function of `functions`, which give several rows, that it calls for each of its rows; empty if
+    none."""
     return min(_called(_nodes(tree, but="SUBQUERY")) & {*functions}, default="")
 
 
@@ -150,7 +152,7 @@ def _called(nodes: Iterable[Node]) -> set[str]:
 
 
 def _own(nodes: Iterable[Node]) -> set[str]:
-    """The names that it gives to columns; not one that it gives to what it calls so already."""
+    """Return the names that it gives to columns; not one that it gives to what it calls so already."""
     out: set[str] = set()
     for node in nodes:
         if isinstance(alias := node.get("alias"), str) and alias:
@@ -186,7 +188,7 @@ def _wild(tree: Tree) -> bool:
 
 
 def _aggregate(item: Node) -> Node | None:
-    """The function that a column is, once casts and a zero in the place of NULL are taken off."""
+    """Return the function that a column is, once casts and a zero in the place of NULL are taken off."""
     while item.get("class") != "FUNCTION":
         if item.get("class") == "CAST":
             item = item["child"]
@@ -207,7 +209,7 @@ def _zero(item: Node) -> bool:
 
 
 def _nodes(tree: object, *, but: str = "") -> Iterator[Node]:
-    """Every node, without the expressions of the class `but`, and what is in them."""
+    """Yield every node, without the expressions of the class `but`, and what is in them."""
     todo: list[object] = [tree]
     while todo:
         part = todo.pop()

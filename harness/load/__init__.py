@@ -33,8 +33,8 @@ __all__ = ["dump", "filled", "find", "load", "load_all", "near", "project_root",
 
 
 def load(path: Path, *, queries: bool = False) -> Scenario:
-    """The scenario in the file at `path`. Raises ScenarioError with every mistake in it and in its pipeline's header,
-    those of its `queries` too if they are to be tried, over no record: DuckDB is loaded for that.
+    """Return the scenario in the file at `path`. Raises ScenarioError with every mistake in it and in its pipeline's
+    header, those of its `queries` too if they are to be tried, over no record: DuckDB is loaded for that.
 
     Its `path` is `path` as given; pipeline and replayed file are looked for from `project_root(path)`."""
     file, mistakes = str(path), list[Mistake]()
@@ -51,7 +51,7 @@ def load(path: Path, *, queries: bool = False) -> Scenario:
 
 
 def load_all(paths: Sequence[Path], *, queries: bool = False) -> list[Scenario]:
-    """Every scenario, or a ScenarioError with the mistakes of all files."""
+    """Return every scenario, or a ScenarioError with the mistakes of all files."""
     scenarios: list[Scenario] = []
     mistakes: set[Mistake] = set()
     for path in paths:
@@ -66,7 +66,7 @@ def load_all(paths: Sequence[Path], *, queries: bool = False) -> list[Scenario]:
 
 
 def parsed(path: Path, *, file: str, mistakes: list[Mistake]) -> Section | None:
-    """The file's own section; None, with the mistakes, if it cannot be read as one."""
+    """Return the file's own section; None, with the mistakes, if it cannot be read as one."""
     try:
         # One byte more than may be there tells that there is too much, however much that is.
         with path.open("rb") as stream:
@@ -86,7 +86,7 @@ def parsed(path: Path, *, file: str, mistakes: list[Mistake]) -> Section | None:
 
 
 def defaults(top: Section, *, root: Path) -> Section | None:
-    """The header block of the pipeline, empty if there is none; None, with the mistake, if it cannot be read."""
+    """Return the header block of the pipeline, empty if there is none; None, with the mistake, if it cannot be read."""
     pipeline = top.section("pipeline")
     entry = pipeline.get("entry")
     if entry is None:
@@ -107,11 +107,11 @@ def defaults(top: Section, *, root: Path) -> Section | None:
 
 
 def nothing(top: Section) -> Section:
-    """A header block that says nothing."""
+    """Return a header block that says nothing."""
     return Section(top.file, Node(1, 1), "", top.mistakes)
 
 
 def near(path: Path) -> str:
-    """A path as someone in the current folder would write it."""
+    """Return a path as someone in the current folder would write it."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

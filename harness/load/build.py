@@ -8,7 +8,7 @@ from harness.faults import FAULTS
 from harness.faults import fault as made
 from harness.faults.base import implied
 from harness.kinds import About
-from harness.load.models import View, own, unsaid
+from harness.load.models import View, implicit, own
 from harness.load.reader import Section
 from harness.load.with_header import Claim
 from harness.scenario import (
@@ -33,7 +33,7 @@ from harness.workloads import WORKLOADS
 
 
 def scenario(claim: Claim, *, path: str) -> Scenario:
-    """The scenario, defaults of the header filled in."""
+    """Return the scenario, defaults of the header filled in."""
     top = claim.top
     return Scenario(
         pipeline=pipeline(claim),
@@ -56,12 +56,12 @@ LAYERED = {"together": "together", "quiet_period": "quiet_period_s"}
 
 
 def named(section: Section, names: dict[str, str]) -> dict[str, Any]:
-    """The values that a section has, under the nouns' own names; the nouns know the defaults of the rest."""
+    """Return the values that a section has, under the nouns' own names; the nouns know the defaults of the rest."""
     return {name: section.values[key] for key, name in names.items() if key in section.values}
 
 
 def pipeline(claim: Claim) -> Pipeline:
-    """The program under test."""
+    """Return the program under test."""
     keys = ("env", "conf", "executors", "progress", "progress_in", "checkpoint")
     known = {key: claim.get(key) for key in keys if claim.get(key) is not None}
     args = tuple(claim.get("args", ()))
@@ -71,15 +71,15 @@ def pipeline(claim: Claim) -> Pipeline:
 
 
 def sink(section: Section) -> Sink:
-    """One sink."""
+    """Return one sink."""
     kind = next(kind for kind in SINKS if section.has(kind.about.name))
-    said, order = told(section, kind.about), section.section("order").values
-    target = said.pop(own(kind.about)[kind.about.name])
+    options, order = options_of(section, kind.about), section.section("order").values
+    target = options.pop(own(kind.about)[kind.about.name])
     return Sink(
         kind=kind.about.name,
         # A flag says that it is there, and no more.
         target=target if isinstance(target, str) else "",
-        options=said,
+        options=options,
         expected=section.get("expected"),
         key=tuple(section.get("key", ())),
         order=Order(by=order["by"], follows=order["follows"], per=tuple(order["per"])) if order else None,
@@ -92,7 +92,7 @@ def sink(section: Section) -> Sink:
 
 
 def watermark(section: Section) -> Watermark | None:
-    """What closes the windows of a sink, if it has any."""
+    """Return what closes the windows of a sink, if it has any."""
     values = section.section("watermark").values
     if not values:
         return None
@@ -101,31 +101,31 @@ def watermark(section: Section) -> Watermark | None:
 
 
 def given(section: Section) -> Input:
-    """The input."""
+    """Return the input."""
     kind, place = WORKLOADS[workload(section)], SOURCES[source(section)].about
     values = {"records": kind.records} | named(section, {"records": "records", "rate": "rate_per_s"})
-    options, more = told(section, kind.about), told(section, place)
+    options, more = options_of(section, kind.about), options_of(section, place)
     return Input(workload=kind.about.name, source=place.name, options=options, source_options=more, **values)
 
 
 def source(section: Section) -> str:
-    """The kind of source."""
+    """Return the kind of source."""
     return str(section.get("source", Input().source))
 
 
 def workload(section: Section) -> str:
-    """The kind of workload: the one that a key of its own name stands for, or the one that is named."""
-    unnamed = [kind.about.name for kind in WORKLOADS if unsaid(kind.about) and section.has(kind.about.name)]
+    """Return the kind of workload: the one whose name is a key of the section, or the one that is named."""
+    unnamed = [kind.about.name for kind in WORKLOADS if implicit(kind.about) and section.has(kind.about.name)]
     return unnamed[0] if unnamed else str(section.get("workload", Input().workload))
 
 
-def told(section: Section, kind: About) -> dict[str, Any]:
-    """What a section says well of a kind's own keys, by the names that its model has."""
-    return kind.said({name: section.get(key) for key, name in own(kind).items() if key in section.values})
+def options_of(section: Section, kind: About) -> dict[str, Any]:
+    """Return the valid values of a kind's own keys in a section, by the names that its model has."""
+    return kind.normalised({name: section.get(key) for key, name in own(kind).items() if key in section.values})
 
 
 def step(section: Section) -> Step:
-    """One step."""
+    """Return one step."""
     do = fault(section)
     found = trigger(section.section("when"), do)
     assert isinstance(found, Trigger)
@@ -133,14 +133,14 @@ def step(section: Section) -> Step:
 
 
 def fault(section: Section) -> Fault:
-    """The fault of a step, with those of its options that the file says well."""
+    """Return the fault of a step, with those of its options that the file says well."""
     kind = FAULTS[section.get("do")]
-    return made(kind.about.name, **told(section, kind.about))
+    return made(kind.about.name, **options_of(section, kind.about))
 
 
 def trigger(when: Section, do: Fault) -> Trigger | str | None:
-    """The trigger of a step: the one that `when` names, or the one that the fault implies; what that lacks, or None
-    where there is none to be told."""
+    """Return the trigger of a step: the one that `when` names, or the one that the fault implies; what that lacks; None
+    if there is no trigger."""
     batch, query = when.get("batch"), when.get("query")
     given = [kind for kind in TRIGGERS if kind.about.name in when.values]
     if given:
@@ -150,19 +150,20 @@ def trigger(when: Section, do: Fault) -> Trigger | str | None:
 
 
 def beside(when: Section, kind: About) -> dict[str, Any]:
-    """What `when` says well of the keys that its trigger has beside its own, by the names that their model has."""
+    """Return what `when` says well of the keys that its trigger has beside its own, by the names that their model
+    has."""
     fields = kind.beside.model_fields if kind.beside else ()
     return {name: when.get(name) for name in fields if name in when.values}
 
 
 def restart(section: Section) -> Restart:
-    """What the supervisor does after a death of the driver."""
+    """Return what the supervisor does after a death of the driver."""
     names = {"after": "delay_s", "max_restarts": "max_restarts", "spark": "spark"}
     return Restart(**named(section, names))
 
 
 def known(section: Section) -> Known | None:
-    """The failure that is being worked on, if there is one."""
+    """Return the failure that is being worked on, if there is one."""
     if not section.values:
         return None
     kinds = tuple(section.get("violated") or ())
@@ -170,7 +171,7 @@ def known(section: Section) -> Known | None:
 
 
 def expected(section: Section) -> Expected:
-    """What the verdict should be."""
+    """Return what the verdict should be."""
     at = {name: expected(each) for name, each in section.get("at", {}).items()}
     if section.has("violated"):
         kinds = tuple(section.get("violated"))

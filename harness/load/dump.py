@@ -19,7 +19,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarStri
 from harness.faults import FAULTS
 from harness.fields import values as v
 from harness.kinds import About
-from harness.load.models import annotated, own, unsaid
+from harness.load.models import annotated, implicit, own
 from harness.scenario import Expected, Input, Known, Pipeline, Restart, Scenario, Sink, Step, Trigger
 from harness.scenario.watermark import OutputMode, Watermark
 from harness.sinks import SINKS
@@ -66,33 +66,33 @@ def yaml_text(document: CommentedMap) -> str:
 
 
 def block(mapping: Mapping[str, Any] | None = None, /, **more: Any) -> CommentedMap:
-    """A mapping, one key a line, without the keys that are None."""
+    """Return a mapping, one key a line, without the keys that are None."""
     found = {**(mapping or {}), **more}
     return CommentedMap({text(key): text(value) for key, value in found.items() if value is not None})
 
 
 def restart(given: Restart) -> CommentedMap:
-    """What the supervisor does after a death of the driver."""
+    """Return what the supervisor does after a death of the driver."""
     return flow({"after": lasting(given.delay_s), "max_restarts": given.max_restarts, "spark": given.spark or None})
 
 
 def flow(mapping: Mapping[str, Any]) -> CommentedMap:
-    """The same on one line."""
+    """Return the same on one line."""
     out = CommentedMap({key: quoted(value) for key, value in mapping.items() if value is not None})
     out.fa.set_flow_style()
     return out
 
 
 def flows(values: Iterable[Any]) -> CommentedSeq:
-    """A list on one line."""
+    """Return a list on one line."""
     out = CommentedSeq(quoted(value) for value in values)
     out.fa.set_flow_style()
     return out
 
 
 def text(value: Any) -> Any:
-    """A text of several lines as a literal block where that keeps every character, else in quotes if need be; texts by
-    name on one line."""
+    """Return a text of several lines as a literal block where that keeps every character, else in quotes if need be;
+    texts by name on one line."""
     if isinstance(value, dict) and not isinstance(value, CommentedMap):
         return flow(value)
     lines = value.split("\n") if isinstance(value, str) else []
@@ -110,12 +110,12 @@ def quoted(value: Any) -> Any:
 
 
 def lasting(seconds: float | None) -> str | None:
-    """A length of time with its unit."""
+    """Return a length of time with its unit."""
     return None if seconds is None else v.lasting(seconds)
 
 
 def pipeline(p: Pipeline) -> CommentedMap:
-    """The program under test."""
+    """Return the program under test."""
     return block(
         entry=p.entry,
         args=flows(p.args),
@@ -131,7 +131,7 @@ def pipeline(p: Pipeline) -> CommentedMap:
 
 
 def sink(s: Sink) -> CommentedMap:
-    """One sink."""
+    """Return one sink."""
     kind = SINKS[s.kind]
     where = {s.kind: s.target or True, **extras(kind.about, s.options)}
     if kind.unread:
@@ -144,16 +144,16 @@ def sink(s: Sink) -> CommentedMap:
 
 
 def watermark(w: Watermark) -> CommentedMap:
-    """What closes the windows of a sink."""
+    """Return what closes the windows of a sink."""
     mode = None if w.mode is OutputMode.APPEND else str(w.mode)
     return block(of=w.of, closes=w.closes, delay=lasting(w.delay_s or None), mode=mode)
 
 
 def given(i: Input) -> CommentedMap:
-    """The input."""
+    """Return the input."""
     kind = WORKLOADS[i.workload].about
     values = {
-        "workload": None if unsaid(kind) else i.workload,
+        "workload": None if implicit(kind) else i.workload,
         "source": i.source,
         **extras(kind, i.options),
         **extras(SOURCES[i.source].about, i.source_options),
@@ -164,7 +164,7 @@ def given(i: Input) -> CommentedMap:
 
 
 def extras(kind: About, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of a kind, by the keys of the file."""
+    """Return what is said of a kind, by the keys of the file."""
     fields = kind.options.model_fields
     return {
         key: v.written(annotated(fields[name]), options[name]) for key, name in own(kind).items() if name in options
@@ -172,30 +172,30 @@ def extras(kind: About, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def step(s: Step) -> CommentedMap:
-    """One step, in the words that the file had."""
+    """Return one step, in the words that the file had."""
     return flow({"when": flow(when(s.when)), "do": s.do.kind} | extras(FAULTS[s.do.kind].about, s.do.options))
 
 
 def when(t: Trigger) -> dict[str, Any]:
-    """A trigger; one that the fault implies is its batch alone."""
+    """Return a trigger; one that the fault implies is its batch alone."""
     value = {} if t.implied else {t.kind: v.written(TRIGGERS[t.kind].about.options, t.value)}
     return {**value, **t.options, "batch": t.batch, "query": t.query}
 
 
 def known(k: Known) -> CommentedMap:
-    """The failure that is being worked on."""
+    """Return the failure that is being worked on."""
     # A kind is more than the text that YAML writes.
     kinds = flows(map(str, k.violated)) if k.violated else None
     return flow({"issue": k.issue, "until": k.until, "violated": kinds})
 
 
 def crash_points(names: Sequence[str]) -> str | CommentedSeq | None:
-    """The crash points of a sweep."""
+    """Return the crash points of a sweep."""
     return None if not names else v.ALL if names == (v.ALL,) else flows(names)
 
 
 def expected(e: Expected) -> str | CommentedMap:
-    """What the verdict should be."""
+    """Return what the verdict should be."""
     kinds = flows(kind.value for kind in e.kinds) if e.kinds else None
     if e.at:
         return block({name: expected(each) for name, each in e.at.items()})

@@ -34,7 +34,7 @@ def schema() -> dict[str, Any]:
 
 
 def either(*forms: dict[str, Any]) -> dict[str, Any]:
-    """One of these forms."""
+    """Return one of these forms."""
     return {"anyOf": list(forms)}
 
 
@@ -51,5 +51,5 @@ def tidy(part: Any) -> Any:
 
 
 def noise(key: str, value: object) -> bool:
-    """True for what says nothing to a reader."""
+    """Return True for what says nothing to a reader."""
     return (key == "title" and isinstance(value, str)) or (key == "default" and value is None)

@@ -65,7 +65,7 @@ class PipelineShape(LaunchShape):
 
     short: ClassVar[str] = "entry"
     entry: Annotated[v.Template, Field(description="relative to the project root, or {spark.home}/...")]
-    spark: Annotated[v.SparkLine, Field(None, description="the Spark version that it runs on, such as 3.5")]
+    spark: Annotated[v.SparkVersion, Field(None, description="the Spark version that it runs on, such as 3.5")]
 
 
 class OrderShape(Shape):
@@ -109,7 +109,7 @@ class RestartShape(Shape):
     after: Annotated[v.Pause, Field(None)]
     max_restarts: Annotated[int, v.whole(0, 1000), Field(None)]
     spark: Annotated[
-        v.SparkLine, Field(None, description="another Spark version from the second attempt on: an upgrade")
+        v.SparkVersion, Field(None, description="another Spark version from the second attempt on: an upgrade")
     ]
 
 
@@ -217,22 +217,22 @@ def keys(registry: Registry[Any]) -> dict[str, str]:
 
 
 def meaning(kind: About, info: FieldInfo) -> str:
-    """What a key of a kind says: its own description, else that of the model."""
+    """Return what a key of a kind says: its own description, else that of the model."""
     return info.description or " ".join((kind.options.__doc__ or "").split()).rstrip(".")
 
 
 def own(kind: About) -> dict[str, str]:
-    """By each key of a kind, the name that its model has for it."""
+    """Return by each key of a kind, the name that its model has for it."""
     return {info.alias or name: name for name, info in kind.options.model_fields.items()}
 
 
-def unsaid(kind: About) -> bool:
-    """Return whether it is named by a key of its own name, and not by a word."""
+def implicit(kind: About) -> bool:
+    """Return whether its name is a key of the file, and not a value."""
     return kind.name in own(kind)
 
 
 def annotated(info: FieldInfo) -> Any:
-    """The type of a field of a model, with all that is annotated."""
+    """Return the type of a field of a model, with all that is annotated."""
     return Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
 
 
@@ -263,7 +263,7 @@ def _sink(sinks: tuple[About, ...]) -> type[Shape]:
 
 
 def _input(workloads: tuple[About, ...], sources: tuple[About, ...]) -> type[Shape]:
-    names = [kind.name for kind in workloads if not unsaid(kind)]
+    names = [kind.name for kind in workloads if not implicit(kind)]
     return create_model(
         "InputShape",
         __base__=Shape,
@@ -288,7 +288,8 @@ def _step(when: type[Shape], faults: tuple[About, ...]) -> type[Shape]:
 
 
 def _merged(place: str, kinds: tuple[About, ...], taken: Collection[str]) -> dict[str, Any]:
-    """The fields of all kinds. Raises UsageError for a key that is `taken`, and where two read one differently."""
+    """Return the fields of all kinds. Raises UsageError for a key that is `taken`, and where two read one
+    differently."""
     fields: dict[str, Any] = {}
     known: dict[str, tuple[str, Any]] = {}
     for kind in kinds:

@@ -22,8 +22,8 @@ CLOSES = "# ///"
 
 
 def header(path: Path, *, file: str, mistakes: list[Mistake]) -> Section | None:
-    """The header block of the program at `path`, an empty section if it has none; None if it cannot be read. Mistakes
-    are placed in `file`."""
+    """Return the header block of the program at `path`, an empty section if it has none; None if it cannot be read.
+    Mistakes are placed in `file`."""
     with path.open("rb") as program:
         text = program.read(BYTES_MAX).decode("utf-8", errors="replace")
     lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
@@ -44,7 +44,8 @@ def header(path: Path, *, file: str, mistakes: list[Mistake]) -> Section | None:
 
 
 def block(lines: list[str], opened: int, *, file: str, mistakes: list[Mistake]) -> list[str]:
-    """The lines of a block without their `# `, none with a mistake; `opened` is the number of its first line, from
+    """Return the lines of a block without their `# `, none with a mistake; `opened` is the number of its first line,
+    from
     1."""
     inside: list[str] = []
     for number, line in enumerate(lines[opened:], opened + 1):

@@ -1,7 +1,7 @@
 """One mapping of a file, read key by key against its shape: good values kept, each mistake with its place.
 
-pydantic judges every key for itself, so that one bad key hides no other. Nested shapes become `Section`s of their
-own; what could not be read is simply absent from `values`, and was reported.
+pydantic checks every key separately, so that one bad key hides no other. Nested shapes become further `Section`s. A
+value that could not be read is absent from `values`, and is reported.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ class Section:
     values: dict[str, Any] = field(default_factory=dict)
 
     def has(self, key: str) -> bool:
-        """True if the file says anything of `key`, right or wrong."""
+        """Return True if the file says anything of `key`, right or wrong."""
         return self.node.items is not None and (key in self.node.items or key in self.node.keys)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The good value of `key`, else `default`."""
+        """Return the good value of `key`, else `default`."""
         return self.values.get(key, default)
 
     def section(self, key: str) -> Section:
-        """The nested section `key`; an empty one in the same place if the file has none."""
+        """Return the nested section `key`; an empty one in the same place if the file has none."""
         return self.values.get(key) or Section(self.file, Node(self.node.line, self.node.column), "", self.mistakes)
 
     def sections(self, key: str) -> list[Section]:
-        """The list of sections `key`; empty if the file has none."""
+        """Return the list of sections `key`; empty if the file has none."""
         return list(self.values.get(key, ()))
 
     def refuse(self, refusal: Refusal) -> None:
@@ -65,23 +65,24 @@ class Section:
         node = self.node.at(loc)
         self.mistakes.append(Mistake(self.file, node.line, node.column, words))
 
-    def unsay(self, words: str, *loc: str | int) -> None:
-        """Take back a mistake at the value `loc`, if it was said."""
+    def retract(self, words: str, *loc: str | int) -> None:
+        """Remove a mistake at the value `loc`, if there is one."""
         node = self.node.at(loc)
-        said = Mistake(self.file, node.line, node.column, words)
-        self.mistakes[:] = [mistake for mistake in self.mistakes if mistake != said]
+        retracted = Mistake(self.file, node.line, node.column, words)
+        self.mistakes[:] = [mistake for mistake in self.mistakes if mistake != retracted]
 
 
 @cache
 def adapter(shape: type[Shape], name: str) -> TypeAdapter[Any]:
-    """What reads one field of a shape."""
+    """Return what reads one field of a shape."""
     info = shape.model_fields[name]
     kind: Any = info.annotation
     return TypeAdapter(Annotated[kind, *info.metadata] if info.metadata else kind)
 
 
 def nested(info: FieldInfo) -> tuple[type[Shape] | None, type | None]:
-    """The shape that a field holds, if any, and whether it holds a `list` of them, or a `dict` of them by name."""
+    """Return the shape that a field holds, if any, and whether it holds a `list` of them, or a `dict` of them by
+    name."""
     kind = info.annotation
     many = get_origin(kind)
     inner = get_args(kind)[-1] if many in (list, dict) else kind
@@ -185,15 +186,15 @@ def refuse(section: Section, node: Node, path: str, detail: ErrorDetails) -> Non
     else:
         there = node.at(loc)
         line, column = there.line, there.column
-        asked = {"list_type": "must be a list", "dict_type": "must be a mapping"}.get(detail["type"])
+        wanted = {"list_type": "must be a list", "dict_type": "must be a mapping"}.get(detail["type"])
         words = f"{path}{''.join(map(bracketed, loc))} " + (
-            detail["msg"] if asked is None else f"{asked}, not {seen(detail['input'])}"
+            detail["msg"] if wanted is None else f"{wanted}, not {seen(detail['input'])}"
         )
     section.mistakes.append(Mistake(section.file, line, column, words))
 
 
 def bracketed(part: int | str) -> str:
-    """A place inside a value, as a message writes it."""
+    """Return a place inside a value, as a message writes it."""
     return f"[{part}]" if isinstance(part, int) else f".{part}"
 
 

@@ -23,11 +23,11 @@ class Claim:
         return self.top.section("pipeline")
 
     def owner(self, key: str) -> Section:
-        """The section that says `key`: the pipeline, the scenario or the header; the scenario if none does."""
+        """Return the section that says `key`: the pipeline, the scenario or the header; the scenario if none does."""
         return next((each for each in (self.pipeline, self.top, self.header) if each.has(key)), self.top)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value that counts, if it is good."""
+        """Return the value that counts, if it is good."""
         return self.owner(key).get(key, default)
 
     @property

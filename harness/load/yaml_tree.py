@@ -54,7 +54,7 @@ class Node:
     keys: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def plain(self) -> Any:
-        """The value as dict, list, str or None. At most `DEPTH_MAX` deep, so this may recurse."""
+        """Return the value as dict, list, str or None. At most `DEPTH_MAX` deep, so this may recurse."""
         if self.items is not None:
             return {key: node.plain() for key, node in self.items.items()}
         if self.elements is not None:
@@ -62,7 +62,7 @@ class Node:
         return self.text
 
     def at(self, loc: tuple[int | str, ...]) -> Node:
-        """The deepest node on the way `loc`; parts that the file does not have are stepped over."""
+        """Return the deepest node on the way `loc`; parts that the file does not have are stepped over."""
         node = self
         for part in loc:
             if node.items is not None and part in node.items:
@@ -138,7 +138,7 @@ class Grower:
             raise TooMuch(node.line, node.column, f"more than {DEPTH_MAX} levels deep: this is no scenario")
 
     def scalar(self, event: ScalarEvent, node: Node) -> str | None:
-        """Its text; None for an unquoted nothing. No NUL, nothing that UTF-8 cannot hold."""
+        """Return its text; None for an unquoted nothing. No NUL, nothing that UTF-8 cannot hold."""
         text = str(event.value)
         if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
             self.wrong(node.line, node.column, "a NUL or half a surrogate pair is not allowed in a text")
@@ -163,10 +163,10 @@ class Grower:
         elif parent.items is not None and key in parent.keys:
             parent.items[key] = node
             if isinstance(event, ScalarEvent) and not event.value and node.text is None:
-                node.line, node.column = parent.keys[key]  # nothing has no place of its own
+                node.line, node.column = parent.keys[key]  # an empty value has no place
 
     def key(self, parent: Node, node: Node, event: Event) -> str:
-        """The name of a key; one that is not a text gets a name under which its value is dropped."""
+        """Return the name of a key; one that is not a text gets a name under which its value is dropped."""
         name = node.text
         if name is None:
             if not isinstance(event, AliasEvent):
@@ -180,12 +180,12 @@ class Grower:
 
 
 def events(text: str) -> Iterator[Event]:
-    """The parser's events, one at a time."""
+    """Yield the parser's events, one at a time."""
     yield from YAML(typ="safe", pure=True).parse(text)
 
 
 def grow(text: str, *, file: str, mistakes: list[Mistake], first: tuple[int, int] = (1, 1)) -> Node | None:
-    """The tree of one document, None if there is none or it cannot be read. `first` is where its text begins."""
+    """Return the tree of one document, None if there is none or it cannot be read. `first` is where its text begins."""
     grower = Grower(file, first[0], first[1], mistakes)
     try:
         for event in events(text):
@@ -207,7 +207,7 @@ def grow(text: str, *, file: str, mistakes: list[Mistake], first: tuple[int, int
 
 
 def decoded(data: bytes, *, file: str, mistakes: list[Mistake]) -> str | None:
-    """Bytes of a file as text; None, with a mistake, if they are too many or not UTF-8."""
+    """Return bytes of a file as text; None, with a mistake, if they are too many or not UTF-8."""
     if len(data) > BYTES_MAX:
         mistakes.append(Mistake(file, 1, 1, f"more than {BYTES_MAX} bytes: this is no scenario"))
         return None

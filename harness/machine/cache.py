@@ -22,7 +22,7 @@ SUMS = ".sums.json"
 
 
 def root() -> Path:
-    """Where the cache lies, whether or not it is there yet."""
+    """Return where the cache lies, whether or not it is there yet."""
     if own := os.environ.get(VARIABLE):
         return Path(own).expanduser().absolute()
     shared = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -30,7 +30,8 @@ def root() -> Path:
 
 
 def folder(*parts: str) -> Path:
-    """A folder of the cache, made when missing and open to this user only. Raises StackError when it cannot be made."""
+    """Return a folder of the cache, made when missing and open to this user only. Raises StackError when it cannot be
+    made."""
     path = root()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +96,8 @@ _USED: dict[Path, int] = {}
 
 
 def used(path: Path) -> Path:
-    """The folder at `path`, if it is there, marked as used now; `trim` keeps it for as long as this process lives."""
+    """Return the folder at `path`, if it is there, marked as used now; `trim` keeps it for as long as this process
+    lives."""
     with suppress(OSError):
         os.utime(path)
         if path not in _USED:
@@ -129,7 +131,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _sums(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file, by its path."""
+    """Return SHA-256 of every file, by its path."""
     out = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != SUMS:

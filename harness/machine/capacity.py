@@ -14,7 +14,7 @@ ROOT, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def cores(root: Path = ROOT, own: Path = OWN) -> int:
-    """How many cores may be busy at once with what we start; at least one."""
+    """Return how many cores may be busy at once with what we start; at least one."""
     found = len(os.sched_getaffinity(0))
     for group in _groups(root, own):
         quota, _, period = _read(group / "cpu.max").partition(" ")
@@ -24,7 +24,7 @@ def cores(root: Path = ROOT, own: Path = OWN) -> int:
 
 
 def memory(root: Path = ROOT, own: Path = OWN) -> int:
-    """Bytes that can be had without swapping."""
+    """Return bytes that can be had without swapping."""
     found = psutil.virtual_memory().available
     for group in _groups(root, own):
         limit, used = (_read(group / f"memory.{name}") for name in ("max", "current"))
@@ -36,7 +36,7 @@ def memory(root: Path = ROOT, own: Path = OWN) -> int:
 
 
 def _groups(root: Path, own: Path) -> Iterator[Path]:
-    """The control group of this process and those above it, of which each may set a limit."""
+    """Yield the control group of this process and those above it, of which each may set a limit."""
     line = re.search(r"^0::/(.*)$", _read(own), re.MULTILINE)
     group = root / (line[1] if line else "")
     yield from (each for each in (group, *group.parents) if each.is_relative_to(root))

@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.machine import cache
 from harness.machine.jars import Jars, spark_home
 from harness.machine.java import Java
-from harness.machine.spark_lines import Line
+from harness.machine.spark_versions import SparkVersion
 
 # Spark forks a child for each link and permission of its checkpoint; VFORK does it without a helper in between.
 JIT = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djdk.lang.Process.launchMechanism=VFORK")
@@ -24,7 +24,7 @@ FORM = 3
 
 
 class Kind(StrEnum):
-    """Which JVM: each has a class path of its own, and starts and ends by itself."""
+    """Which JVM: each has its own class path, and starts and ends by itself."""
 
     BROKER = "broker"
     DAEMON = "daemon"
@@ -38,14 +38,14 @@ OF_SPARK = (Kind.DAEMON, Kind.DRIVER, Kind.EXECUTOR)
 """Which of them run Spark: those that another version of Spark gets."""
 
 
-def flags(kind: Kind, java: Java, jars: Jars, line: Line | None = None) -> tuple[str, ...]:
-    """The JVM flags for this kind: short-lived JIT and collector, and its archive if there is one that fits. `line` is
-    another version of Spark than the installed one."""
-    return fitted(cache.used(folder(java, jars, line)) / f"{kind}.jsa")
+def flags(kind: Kind, java: Java, jars: Jars, version: SparkVersion | None = None) -> tuple[str, ...]:
+    """Return the JVM flags for this kind: short-lived JIT and collector, and its archive if there is one that fits.
+    `version` is another version of Spark than the installed one."""
+    return fitted(cache.used(folder(java, jars, version)) / f"{kind}.jsa")
 
 
 def fitted(archive: Path) -> tuple[str, ...]:
-    """The JVM flags with this archive, if it is there."""
+    """Return the JVM flags with this archive, if it is there."""
     if not archive.is_file():
         return JIT
     # auto: a JVM that cannot map it after all starts without it.
@@ -58,37 +58,38 @@ def maps(flag: str) -> bool:
 
 
 def of_image(image: str, jars: Jars) -> Path:
-    """Where the archives for the Spark image with this id and these jars lie, or will; made when missing."""
+    """Return where the archives for the Spark image with this id and these jars lie, or will; made when missing."""
     text = "\n".join([f"form {FORM}", image, jars.digest, *map(state, jars.spark)])
     return cache.used(cache.folder("cds-containers", hashlib.sha256(text.encode()).hexdigest()[:16]))
 
 
 def training_flags(archive: Path) -> tuple[str, ...]:
-    """The JVM flags that write `archive` when the program ends well.
+    """Return the JVM flags that write `archive` when the program ends well.
 
     Without a log: hundreds of warnings about classes that cannot be kept would fill a pipe without a reader."""
     return (*JIT, f"-XX:ArchiveClassesAtExit={archive}", "-Xlog:disable")
 
 
-def trained(java: Java, jars: Jars, line: Line | None = None) -> bool:
-    """Whether every kind that this Spark needs has an archive that fits."""
-    return complete(folder(java, jars, line), OF_SPARK if line else Kind)
+def trained(java: Java, jars: Jars, version: SparkVersion | None = None) -> bool:
+    """Return whether every kind that this Spark needs has an archive that fits."""
+    return complete(folder(java, jars, version), OF_SPARK if version else Kind)
 
 
 def complete(class_archives: Path, kinds: Iterable[Kind]) -> bool:
-    """Whether the folder holds an archive of each of these kinds."""
+    """Return whether the folder holds an archive of each of these kinds."""
     return all((class_archives / f"{kind}.jsa").is_file() for kind in kinds)
 
 
-def folder(java: Java, jars: Jars, line: Line | None = None) -> Path:
-    """Where the archives for this JDK, these jars and this Spark lie, or will."""
-    home = line.wheel if line else spark_home()
+def folder(java: Java, jars: Jars, version: SparkVersion | None = None) -> Path:
+    """Return the folder of the archives for this JDK, these jars and this Spark. It may not exist yet."""
+    home = version.wheel if version else spark_home()
     text = "\n".join([f"form {FORM}", java.text, jars.digest, *_jdk(java), *_class_path(jars, home)])
     return cache.root() / "cds" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def conf() -> Path:
-    """The empty `SPARK_CONF_DIR` of executors. It stands on their class path, so it must be the same for every run."""
+    """Return the empty `SPARK_CONF_DIR` of executors. As a part of their class path it must be the same for every
+    run."""
     return cache.folder("spark-conf")
 
 
@@ -108,6 +109,6 @@ def _class_path(jars: Jars, home: Path) -> Iterator[str]:
 
 
 def state(path: Path) -> str:
-    """A file, and what changes with it: its size and time."""
+    """Return a file, and what changes with it: its size and time."""
     seen = path.stat()
     return f"{path} {seen.st_size} {seen.st_mtime_ns}"

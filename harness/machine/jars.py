@@ -25,15 +25,15 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from harness.errors import StackError
-from harness.machine import cache, java, spark_lines
+from harness.machine import cache, fetching, java, spark_versions
 from harness.machine.published import Published
-from harness.machine.spark_lines import Line
+from harness.machine.spark_versions import SparkVersion
 from harness.run_folder.store import digest
 from harness.wait import locked
 
 MIRROR = "ONCEPROOF_MAVEN_ROOT"
 PINS = Path(__file__).with_name("jars.sha256")
-ASKED = Path(__file__).parents[1] / "components"
+COMPONENTS = Path(__file__).parents[1] / "components"
 MANIFEST = "manifest.json"
 ALWAYS = ("broker", "spark")
 """The class paths that are fetched for every stack, if components ask for them."""
@@ -41,8 +41,10 @@ FETCH_S = 600.0
 LOCK_S = 900.0
 ALONE = "@jar"
 """What the text of a coordinate ends with that means the jar alone."""
-OF_LINE = "@"
-"""What parts the name of a class path in a `jars.json` from the Spark version that it is for (`spark-delta@3.5`)."""
+SIZES = "megabytes"
+"""What a `jars.json` has beside class paths: about how much is fetched for each."""
+OF_VERSION = "@"
+"""Separates the name of a class path in a `jars.json` from the Spark version that it is for (`spark-delta@3.5`)."""
 SPARKS = "org.apache.spark"
 # What the pyspark wheel ships itself, or what is only annotations. A second copy would shadow Spark's own.
 SHIPPED = (
@@ -92,7 +94,7 @@ class JarFolder:
     home: Path | None = None
 
     def key(self) -> str:
-        """The folder's name: changes with anything that changes what is fetched."""
+        """Return the folder's name: changes with anything that changes what is fetched."""
         text = json.dumps([*map(str, self.wanted), *self.left_out])
         return f"{self.name}-{self.wanted[0].version}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
@@ -106,19 +108,20 @@ class Jars:
     digest: str
 
 
-def resolve(found: java.Java | None = None, line: Line | None = None) -> Jars:
-    """Every jar, checked against its pin; fetched first when the cache lacks it. `found` saves a search for Java;
-    without a `line` those for Spark are for the installed one.
+def resolve(found: java.Java | None = None, version: SparkVersion | None = None) -> Jars:
+    """Return every jar, checked against its pin; fetched first when the cache lacks it. `found` saves a search for
+    Java; without a `version` those for Spark are for the installed one.
 
     Raises StackError when the network is needed and not there, or when a jar is not what it was."""
-    folders = jar_folders(line)
+    folders = jar_folders(version)
     with ThreadPoolExecutor(max_workers=2) as pool:
         ready = pool.map(lambda folder: _ready(folder, found), folders)
         return _jars({folder.name: jars for folder, jars in zip(folders, ready, strict=True)})
 
 
 def cached() -> Jars | None:
-    """What `resolve` would give without a network; None when something was never fetched. Raises StackError too."""
+    """Return what `resolve` would give without a network; None when something was never fetched. Raises StackError
+    too."""
     folders = {each.name: cache.root() / "jars" / each.key() for each in jar_folders()}
     if not all((folder / MANIFEST).is_file() for folder in folders.values()):
         return None
@@ -126,111 +129,120 @@ def cached() -> Jars | None:
 
 
 def there(name: str) -> str:
-    """What was fetched of one more class path: the version of what it asks for first. Raises StackError where it is not
-    there yet."""
+    """Return what was fetched of one more class path: the version of what it asks for first. Raises StackError where it
+    is not there yet."""
     jars = _jar_folder(name)
     if not (cache.root() / "jars" / jars.key() / MANIFEST).is_file():
         raise StackError(f"{jars.wanted[0].version} is not fetched yet")
     return jars.wanted[0].version
 
 
-def fetched(name: str, found: java.Java | None = None, line: Line | None = None) -> tuple[Path, ...]:
-    """The jars of one more class path, which only those need who ask for it; without a `line` those for the installed
-    Spark. Raises StackError as `resolve` does."""
-    return tuple(_ready(_jar_folder(name, line), found))
+def fetched(name: str, found: java.Java | None = None, version: SparkVersion | None = None) -> tuple[Path, ...]:
+    """Return the jars of one more class path, for the installed Spark without a `version`. Raises StackError as
+    `resolve` does."""
+    return tuple(_ready(_jar_folder(name, version), found))
 
 
 def spark_home() -> Path:
-    """The pyspark wheel's own folder, found without importing it. Raises StackError when it is not installed."""
+    """Return the pyspark wheel's own folder, found without importing it. Raises StackError when it is not installed."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or not spec.origin:
         raise StackError("needs pyspark beside onceproof; found none; install it: pip install onceproof")
     return Path(spec.origin).parent
 
 
-def for_spark(component: str, line: str) -> list[str]:
-    """The class paths that a component puts beside the jars of a Spark of that line. Raises StackError where one of
-    them cannot be had for that line."""
-    path = ASKED / component / "jars.json"
-    said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    names = [name for name in said if name.startswith("spark-") and OF_LINE not in name]
+def for_spark(component: str, version: str) -> list[str]:
+    """Return the class paths that a component adds to the jars of that Spark version. Raises StackError if one of them
+    does not exist for that version."""
+    path = COMPONENTS / component / "jars.json"
+    declared_here = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    names = [name for name in declared_here if name.startswith("spark-") and OF_VERSION not in name]
     for name in names:
-        _named(name, line, spark_lines.versions()[line], scala="", hadoop="")
+        _named(name, version, spark_versions.versions()[version], scala="", hadoop="")
     return names
 
 
-def jar_folders(line: Line | None = None) -> tuple[JarFolder, ...]:
-    """What to fetch of what components ask for, for the broker and for a Spark: the installed one without a `line`."""
-    there = asked(line.name if line else "")
-    return tuple(_jar_folder(name, line if name == "spark" else None) for name in ALWAYS if name in there)
+def jar_folders(version: SparkVersion | None = None) -> tuple[JarFolder, ...]:
+    """Return what to fetch for the broker and for a Spark: the installed one without a `version`."""
+    there = declared(version.name if version else "")
+    return tuple(_jar_folder(name, version if name == "spark" else None) for name in ALWAYS if name in there)
 
 
-def _jar_folder(name: str, line: Line | None = None) -> JarFolder:
+def _jar_folder(name: str, version: SparkVersion | None = None) -> JarFolder:
     """`spark`, and more for Spark (`spark-delta`), come beside the jars that it ships. Whose jar is asked for alone is
     not left out: Ivy would leave out that jar too."""
-    wanted = _coordinates(name, line)
+    wanted = _coordinates(name, version)
     alone = {each.organisation for each in wanted if each.alone}
     left_out = tuple(each for each in SHIPPED if each not in alone)
     if name.partition("-")[0] != "spark":
         return JarFolder(name, wanted)
-    return JarFolder(name, wanted, left_out, line.wheel if line else spark_home())
+    return JarFolder(name, wanted, left_out, version.wheel if version else spark_home())
 
 
-def coordinates(class_path: str, line: Line) -> list[str]:
-    """What is asked for by that name for a Spark of that line."""
-    return list(map(str, _coordinates(class_path, line)))
+def coordinates(class_path: str, version: SparkVersion) -> list[str]:
+    """Return the coordinates of that class path for that Spark version."""
+    return list(map(str, _coordinates(class_path, version)))
 
 
-def neighbours(class_path: str, line: Line | None = None) -> list[str]:
-    """What of Spark's own is asked for by that name in another version than that of Spark, since Maven Central lacks
-    it."""
-    version = line.version if line else spark_lines.installed()
-    found = _coordinates(class_path, line)
-    return [str(each) for each in found if each.organisation == SPARKS and each.version != version]
+def neighbours(class_path: str, version: SparkVersion | None = None) -> list[str]:
+    """Return what of Spark's own is asked for by that name in another version than that of Spark, since Maven Central
+    lacks it."""
+    release = version.release if version else spark_versions.installed()
+    found = _coordinates(class_path, version)
+    return [str(each) for each in found if each.organisation == SPARKS and each.version != release]
 
 
-def spark_told(components: Iterable[str]) -> dict[str, Any]:
+def installed_spark(components: Iterable[str]) -> dict[str, Any]:
     """Return what a run with these components tells of the installed Spark: its `version`, and its `neighbours`, the
     jars of Spark's own in another version. Raises StackError as `for_spark` does."""
-    paths = ["spark", *(path for each in components for path in for_spark(each, spark_lines.own()))]
+    paths = ["spark", *(path for each in components for path in for_spark(each, spark_versions.own()))]
     near = dict.fromkeys(each for path in paths for each in neighbours(path))
-    return {"version": spark_lines.installed(), "neighbours": [*near]}
+    return {"version": spark_versions.installed(), "neighbours": [*near]}
 
 
-def asked(line: str = "") -> dict[str, list[str]]:
-    """By class path the coordinates that the components ask for, each in its folder's `jars.json`: data, since this
-    lies below them. `{line}`, `{spark}`, `{scala}` and `{hadoop}` in them stand for the versions of the Spark that they
-    are for: the installed one, or that of another `line`. What is said for a version by name takes the place of the
-    rest."""
+def declared(version: str = "") -> dict[str, list[str]]:
+    """Return the coordinates that the components declare, by class path. Each component declares them in its folder's
+    `jars.json`: data, since this module may not import components. `{line}`, `{spark}`, `{scala}` and `{hadoop}` in
+    them are versions of the Spark that they are for: the installed one, or `version`. An entry for a version by name
+    replaces the general one."""
     plain, own = dict[str, list[str]](), dict[str, list[str]]()
-    line = line or spark_lines.own()
-    for path in sorted(ASKED.glob("*/jars.json")):
+    version = version or spark_versions.own()
+    for path in sorted(COMPONENTS.glob("*/jars.json")):
         for text, coordinates in json.loads(path.read_text(encoding="utf-8")).items():
-            name, _, of = text.partition(OF_LINE)
-            if of in ("", line):
+            name, _, of = text.partition(OF_VERSION)
+            if of in ("", version) and name != SIZES:
                 (own if of else plain).setdefault(name, []).extend(coordinates)
     return {**plain, **own}
 
 
-def _coordinates(class_path: str, line: Line | None = None) -> tuple[Coordinate, ...]:
-    home = line.wheel if line else spark_home()
-    name, version = (line.name, line.version) if line else (spark_lines.own(), spark_lines.installed())
+def _megabytes(class_path: str) -> int:
+    """Return about how much is fetched for a class path, in MB; 0 where no component says it."""
+    declared_sizes = (
+        json.loads(path.read_text(encoding="utf-8")).get(SIZES, {}) for path in COMPONENTS.glob("*/jars.json")
+    )
+    return sum(sizes.get(class_path, 0) for sizes in declared_sizes)
+
+
+def _coordinates(class_path: str, version: SparkVersion | None = None) -> tuple[Coordinate, ...]:
+    home = version.wheel if version else spark_home()
+    name, release = (version.name, version.release) if version else (spark_versions.own(), spark_versions.installed())
     more = {"scala": scala_version(home), "hadoop": shipped_version(home, "hadoop-client-api")}
-    return tuple(map(coordinate, _named(class_path, name, version, **more)))
+    return tuple(map(coordinate, _named(class_path, name, release, **more)))
 
 
-def _named(class_path: str, line: str, version: str, **more: str) -> list[str]:
-    """The coordinates of a class path, each for that version of Spark. Raises StackError where one cannot be had."""
-    versions = {"line": Published(line), "spark": Published(version)}
+def _named(class_path: str, version: str, release: str, **more: str) -> list[str]:
+    """Return the coordinates of a class path, each for that version of Spark. Raises StackError where one cannot be
+    had."""
+    versions = {"line": Published(version), "spark": Published(release)}
     out = list[str]()
-    for text in asked(line)[class_path]:
+    for text in declared(version)[class_path]:
         try:
             out.append(text.format(**versions, **more))
         except StackError as failure:
             name = re.split(r"[-_]\{", text.split(":")[1])[0]
             raise StackError(f"needs {name}: {failure}") from None
     if not out:
-        raise StackError(f"has no jars for Spark {line}")
+        raise StackError(f"has no jars for Spark {version}")
     return out
 
 
@@ -241,7 +253,7 @@ def pins() -> dict[str, str]:
 
 
 def verified(folder: Path) -> dict[Path, str]:
-    """The jars of a fetched folder with their sha256, every byte read. Raises StackError when one differs."""
+    """Return the jars of a fetched folder with their sha256, every byte read. Raises StackError when one differs."""
     pinned, out = pins(), {}
     for name, first in json.loads((folder / MANIFEST).read_text(encoding="utf-8")).items():
         # A jar that is not pinned (one for another version of Spark) is held to what it was when it was fetched.
@@ -275,7 +287,9 @@ def _fetch(jars: JarFolder, folder: Path, found: java.Java) -> None:
     with cache.filling(folder) as temporary:
         (temporary / "ivysettings.xml").write_text(_settings(), encoding="utf-8")
         (temporary / "ivy.xml").write_text(_module(jars), encoding="utf-8")
-        _ivy(jars, temporary, found)
+        # What Ivy has fetched it keeps there, and copies at the end.
+        with fetching.progress(f"the jars of {jars.name}", [cache.folder("ivy", jars.name)], _megabytes(jars.name)):
+            _ivy(jars, temporary, found)
         if jars.home is not None:
             _drop_shipped(temporary, jars.home)
         digests = {path.name: digest(path) for path in sorted(temporary.glob("*.jar"))}
@@ -315,15 +329,15 @@ def _artifact(path: Path) -> str:
     return re.sub(r"-\d+\.\d.*$", "", path.stem)
 
 
-def _complaint(said: str) -> str:
-    """The telling lines of Ivy's long story, shortest form."""
-    if re.search(r"^\s*Host \S+ not found|UnknownHost|ConnectException|unreachable", said, re.MULTILINE):
+def _complaint(output: str) -> str:
+    """Return the cause in Ivy's long output, in its shortest form."""
+    if re.search(r"^\s*Host \S+ not found|UnknownHost|ConnectException|unreachable", output, re.MULTILINE):
         return "the host cannot be reached"
-    missing = re.findall(r":: ([\w.-]+)#([\w.-]+);([\w.-]+): not found", said)
+    missing = re.findall(r":: ([\w.-]+)#([\w.-]+);([\w.-]+): not found", output)
     if missing:
         return "not found: " + ", ".join(dict.fromkeys(":".join(parts) for parts in missing))
-    lines = [line.strip(" \t:") for line in said.splitlines() if re.search(r"exception|error|fail", line, re.I)]
-    return lines[0] if lines else (said.strip().splitlines() or ["Ivy said nothing"])[-1]
+    lines = [line.strip(" \t:") for line in output.splitlines() if re.search(r"exception|error|fail", line, re.I)]
+    return lines[0] if lines else (output.strip().splitlines() or ["Ivy said nothing"])[-1]
 
 
 def _settings() -> str:
@@ -372,27 +386,27 @@ def scala_version(home: Path) -> str:
 
 
 def shipped_version(home: Path, name: str) -> str:
-    """The version of a jar that pyspark ships. Raises StackError."""
+    """Return the version of a jar that pyspark ships. Raises StackError."""
     for path in (home / "jars").glob(f"{name}-*.jar"):
         return path.stem.removeprefix(f"{name}-")
     raise StackError(f"needs {name} of pyspark; found none in {home / 'jars'}; reinstall pyspark")
 
 
 def _all() -> dict[str, Path]:
-    """Every jar that some component asks for, by name, those for Spark of each line."""
-    found = [path for name in asked() if name.partition("-")[0] != "spark" for path in fetched(name)]
-    for name in spark_lines.versions():
-        line = spark_lines.made(name) if spark_lines.is_other(name) else None
-        for class_path in asked(name):
+    """Return every jar that some component declares, by name, those of each Spark version too."""
+    found = [path for name in declared() if name.partition("-")[0] != "spark" for path in fetched(name)]
+    for name in spark_versions.versions():
+        version = spark_versions.made(name) if spark_versions.is_other(name) else None
+        for class_path in declared(name):
             if class_path.partition("-")[0] == "spark" and _there(class_path, name):
-                found += fetched(class_path, line=line)
+                found += fetched(class_path, version=version)
     return {path.name: path for path in found}
 
 
-def _there(class_path: str, line: str) -> bool:
+def _there(class_path: str, version: str) -> bool:
     """Return whether it can be had for that Spark version."""
     try:
-        return bool(_named(class_path, line, spark_lines.versions()[line], scala="", hadoop=""))
+        return bool(_named(class_path, version, spark_versions.versions()[version], scala="", hadoop=""))
     except StackError:
         return False
 

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import StackError
@@ -26,39 +26,44 @@ ANSWER_S = 30.0
 
 @dataclass(frozen=True)
 class Java:
-    """One Java installation. `text` is what it says about itself, `feature` the number people call it by (17)."""
+    """One Java installation. `text` is what it says about itself, `feature` the number people call it by (17),
+    `instead` a sentence on the JAVA_HOME that does not fit, where this one is taken instead."""
 
     home: Path
     executable: Path
     feature: int
     text: str
+    instead: str = ""
 
 
 def find(environ: Mapping[str, str] | None = None, *, system: Path = SYSTEM) -> Java:
-    """The first fitting Java. `ONCEPROOF_JAVA_HOME`, when set, is the only place looked at.
+    """Return the first fitting Java. `ONCEPROOF_JAVA_HOME`, if set, is the only place.
 
-    Else JAVA_HOME, `java` on the PATH and `/usr/lib/jvm/*`. Raises StackError with one line when none fits."""
+    Otherwise JAVA_HOME, `java` on the PATH and `/usr/lib/jvm/*`. Raises StackError with one line if none fits."""
     found: list[str] = []
-    for executable in _candidates(os.environ if environ is None else environ, system):
-        java = look(executable)
+    environ = os.environ if environ is None else environ
+    preferred = "" if environ.get(VARIABLE) else environ.get("JAVA_HOME", "")
+    for executable in _candidates(environ, system):
+        java = probed(executable)
         if java is not None and java.feature in FEATURES:
-            return java
+            taken = f"JAVA_HOME: {found[0]}; Spark and Kafka run on {java.home}" if preferred and found else ""
+            return replace(java, instead=taken)
         found.append(f"java {java.feature} at {java.home}" if java else f"no working java at {executable}")
     raise StackError(f"needs Java 17 or 21; found {', '.join(dict.fromkeys(found)) or 'no java'}; {CURE}")
 
 
-def look(executable: Path) -> Java | None:
-    """Ask `executable` what it is; None when it does not answer as a Java does."""
+def probed(executable: Path) -> Java | None:
+    """Return the Java that `executable` is; None if it does not answer as a Java does."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=ANSWER_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    said = done.stderr + done.stdout
-    version = re.search(r'^\S.* version "(?:1\.)?(\d+)[^"]*".*$', said, re.MULTILINE)
+    output = done.stderr + done.stdout
+    version = re.search(r'^\S.* version "(?:1\.)?(\d+)[^"]*".*$', output, re.MULTILINE)
     if done.returncode != 0 or version is None:
         return None
-    home = re.search(r"^\s+java\.home = (.+)$", said, re.MULTILINE)
+    home = re.search(r"^\s+java\.home = (.+)$", output, re.MULTILINE)
     place = Path(home[1].strip()) if home else executable.resolve().parent.parent
     return Java(home=place, executable=executable, feature=int(version[1]), text=version[0].strip())
 

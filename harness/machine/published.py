@@ -26,8 +26,8 @@ class Published:
 
 
 def nearest(version: str, releases: Sequence[str]) -> str:
-    """The release of the same minor version whose patch number is nearest, the older of two. Raises StackError where
-    there is none."""
+    """Return the release of the same minor version whose patch number is nearest, the older of two. Raises StackError
+    where there is none."""
     minor, patch = _parts(version)
     found = [(abs(_parts(each)[1] - patch), _parts(each)[1], each) for each in releases if _parts(each)[0] == minor]
     if not found:

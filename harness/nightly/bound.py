@@ -44,7 +44,8 @@ class Bound:
 
 
 def bounds(lines: Iterable[Line], earlier: Mapping[Cell, Bound] | None = None) -> list[Bound]:
-    """Every target and cell that the uniform half has struck, with what `earlier` nights of the same list found."""
+    """Return every target and cell that the uniform half has struck, with what `earlier` nights of the same list
+    found."""
     lines = list(lines)
     counts = {cell: each.held for cell, each in (earlier or {}).items()}
     for line in lines:
@@ -63,8 +64,8 @@ def _spoils(line: Line, cell: Cell) -> bool:
     return line.verdict == Word.ERROR or not cell[3] or cell[3] in faults
 
 
-def told(bounds: Sequence[Bound]) -> list[str]:
-    """One line a target and a cell; what is not listed was not struck, so nothing is said of it."""
+def described(bounds: Sequence[Bound]) -> list[str]:
+    """Return one line for each target and cell; a cell that is not listed was not struck."""
     if not bounds:
         return ["the uniform half struck no cell: the night bounds nothing"]
     return [

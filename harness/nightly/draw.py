@@ -76,7 +76,7 @@ class Plan:
 
 
 def claim(scenario: Scenario) -> str:
-    """What it says of its pipeline, whatever its schedule: scenarios of one claim are one target."""
+    """Return what it says of its pipeline, whatever its schedule: scenarios of one claim are one target."""
     bare = replace(
         scenario, name="", why="", schedule=(), crash_points=(), verdict=Expected(), tags=(), seed=0, path=""
     )
@@ -84,23 +84,23 @@ def claim(scenario: Scenario) -> str:
 
 
 def undrawn(scenario: Scenario) -> str:
-    """Its claim without what `given` draws: that of a plan is that of the target it was drawn for."""
-    said, kind = scenario.input, WORKLOADS[scenario.input.workload].about
+    """Return its claim without what `given` draws, so that a plan has the claim of the target it was drawn for."""
+    sent, kind = scenario.input, WORKLOADS[scenario.input.workload].about
     if not _given(scenario):
         return claim(scenario)
     drawn = {"skew"} if own(kind).get("skew") == "skew" else set()
-    options = {name: value for name, value in sorted(kind.said(said.options).items()) if name not in drawn}
-    return claim(replace(scenario, input=replace(said, records=1, rate_per_s=None, options=options)))
+    options = {name: value for name, value in sorted(kind.normalised(sent.options).items()) if name not in drawn}
+    return claim(replace(scenario, input=replace(sent, records=1, rate_per_s=None, options=options)))
 
 
 def cell(target: str, step: Step) -> Cell:
-    """Where a step of a target aims."""
+    """Return where a step of a target aims."""
     return target, place(step.when), str(step.do)
 
 
 def targets(scenarios: Sequence[Scenario], means: Collection[Means]) -> list[Target]:
-    """The pipelines that plans can be drawn for: one a pipeline with its sinks, input and guarantee, in the order
-    given, by its first scenario. One of which no step can be drawn is left out."""
+    """Return the pipelines that plans can be drawn for: one a pipeline with its sinks, input and guarantee, in the
+    order given, by its first scenario. One of which no step can be drawn is left out."""
     found: dict[str, list[Scenario]] = {}
     for each in scenarios:
         found.setdefault(claim(each), []).append(each)
@@ -128,8 +128,8 @@ def plans(
     shard: int = 1,
     struck: Mapping[Cell, int] | None = None,
 ) -> Iterator[Plan]:
-    """Every plan, from number 0, without an end; none without a target. Each half goes over the targets in turn, in an
-    order of the seed's, and the two are half a round apart. `struck` says how often earlier nights have struck a
+    """Yield every plan, from number 0, without an end; none without a target. Each half goes over the targets in turn,
+    in an order of the seed's, and the two are half a round apart. `struck` says how often earlier nights have struck a
     cell."""
     aimed, killed = Counter(struck or {}), Counter[tuple[str, str]]()
     order = Random(f"{seed}/{shard}").sample(known, len(known))
@@ -153,8 +153,8 @@ def _known(plan: Plan, killed: Mapping[tuple[str, str], int]) -> float:
 
 
 def _used(plan: Plan, aimed: Mapping[Cell, int]) -> tuple[float, float, int]:
-    """How often its cells were aimed at, how many of its steps may miss every batch, each on an average; then the one
-    with the most cells comes first."""
+    """Return how often its cells were aimed at, how many of its steps may miss every batch, each on an average; then
+    the one with the most cells comes first."""
     steps = plan.scenario.schedule
     return (
         sum(aimed.get(cell, 0) for cell in plan.cells) / len(plan.cells),
@@ -164,7 +164,7 @@ def _used(plan: Plan, aimed: Mapping[Cell, int]) -> tuple[float, float, int]:
 
 
 def draw(random: Random, target: Target, means: Collection[Means], number: int) -> Plan:
-    """One plan."""
+    """Return one plan."""
     bare = replace(target.base, input=given(random, target.base), verdict=Expected(), tags=(), known=None)
     scenario = replace(scheduled(random, target, bare, means), seed=random.getrandbits(31))
     half = Half.WEIGHTED if number % 2 else Half.UNIFORM
@@ -185,7 +185,7 @@ def scheduled(random: Random, target: Target, scenario: Scenario, means: Collect
 
 
 def batches(random: Random, last: int) -> list[int]:
-    """The batches of one to three steps, rising, up to the batch `last`."""
+    """Return the batches of one to three steps, rising, up to the batch `last`."""
     out: list[int] = []
     for _ in range(random.choice(STEPS)):
         before = out[-1] if out else 0
@@ -194,23 +194,24 @@ def batches(random: Random, last: int) -> list[int]:
 
 
 def given(random: Random, base: Scenario) -> Input:
-    """How much is sent, how skewed, how fast. What closes windows counts its records, so that it stays as it is."""
-    said = base.input
+    """Draw how much is sent, how skewed, how fast. An input that closes windows counts its records, so it stays as it
+    is."""
+    sent = base.input
     size, skew, slow = random.choice(SIZES), random.choice(SKEWS), random.randrange(4) == 0
-    size = min(size, 1) if said.records and said.records >= MANY else size
+    size = min(size, 1) if sent.records and sent.records >= MANY else size
     within_s = min(random.uniform(*SENT_WITHIN_S), base.timeout_s / 2)
     if not _given(base):
-        return said
-    kind = WORKLOADS[said.workload].about
-    found = replace(said, records=min(RECORDS_MAX, max(1, int(said.records * size))))
+        return sent
+    kind = WORKLOADS[sent.workload].about
+    found = replace(sent, records=min(RECORDS_MAX, max(1, int(sent.records * size))))
     if own(kind).get("skew") == "skew":
-        found = replace(found, options=kind.said({**said.options, "skew": skew}))
-    source = SOURCES[said.source]
+        found = replace(found, options=kind.normalised({**sent.options, "skew": skew}))
+    source = SOURCES[sent.source]
     if isinstance(source, RefusesOptions) and any(source.refusals(found.source_options, found.records)):
-        found = replace(found, records=said.records)
+        found = replace(found, records=sent.records)
     rate = max(0.1, round(found.records / within_s, 1)) if slow else None
     in_time = rate is not None and rate < RATE_MAX and found.records / rate < base.timeout_s
-    return replace(found, rate_per_s=rate if in_time else said.rate_per_s if _sent(found, base) else None)
+    return replace(found, rate_per_s=rate if in_time else sent.rate_per_s if _sent(found, base) else None)
 
 
 def _given(base: Scenario) -> bool:
@@ -226,8 +227,8 @@ def _sent(found: Input, base: Scenario) -> bool:
 def _step(
     random: Random, target: Target, scenario: Scenario, batch: int, *, means: Collection[Means], idle: bool = False
 ) -> list[Step]:
-    """One step: first a moment, then a fault. With `idle` one that can expose something, if there is any; none if
-    there is none at all."""
+    """Return one step: first a moment, then a fault. With `idle` one that can expose something, if there is any; none
+    if there is none at all."""
     found = list(triggers(random, target, scenario, batch))
     random.shuffle(found)
     for when in sorted(found, key=lambda when: idle and not exposes(when)):
@@ -239,4 +240,6 @@ def _step(
 def _named(plan: Plan, seed: int, shard: int) -> Scenario:
     base = plan.scenario
     why = f"drawn for {plan.target}: seed {seed}, shard {shard}, number {plan.number}, {plan.half} half"
-    return replace(base, name=f"night {seed}/{shard}/{plan.number}: {base.name}"[:NAME_MAX].rstrip(), why=why)
+    steps = ", then ".join(f"{each.do} {'at ' if each.when.point else ''}{each.when}" for each in base.schedule)
+    name = f"night {seed}/{shard}/{plan.number}: {base.pipeline.entry}, {steps}"
+    return replace(base, name=name[:NAME_MAX].rstrip(), why=why)

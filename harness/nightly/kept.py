@@ -31,8 +31,9 @@ class Kept:
 
 
 def thinned(kept: Sequence[Kept], bound: int) -> list[Kept]:
-    """Those to remove, of `kept` in the order of their runs: held ones but the newest, then the oldest held, then the
-    oldest failed, until the rest has at most `bound` bytes. The last one that failed stays whatever it takes."""
+    """Return those to remove, of `kept` in the order of their runs: held ones but the newest, then the oldest held,
+    then the oldest failed, until the rest has at most `bound` bytes. The last one that failed stays whatever it
+    takes."""
     held = [each for each in kept if not each.failed]
     failed = [each for each in kept if each.failed]
     gone = held[:-HELD_KEPT]
@@ -119,7 +120,7 @@ def _lines(reports: Path) -> Iterator[Line]:
 
 
 def _word(folder: Path) -> str:
-    """What came of a run; of one that was cut off nothing."""
+    """Return what came of a run; of one that was cut off nothing."""
     try:
         return str(json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["word"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -131,7 +132,7 @@ def _age(each: tuple[Path, Kept]) -> tuple[float, str]:
 
 
 def size(folder: Path) -> int:
-    """The bytes of a folder; of what goes away meanwhile, nothing."""
+    """Return the bytes of a folder; of what goes away meanwhile, nothing."""
     total = 0
     for path in folder.rglob("*"):
         try:

@@ -47,8 +47,8 @@ class Entry:
 def entries(
     known: Sequence[Scenario], drawn: Iterable[Plan], targets: Sequence[Target], *, shard: int, shards: int
 ) -> Iterator[Entry]:
-    """The list: the corpus, of which each shard has its part, then what is drawn. A plan of the corpus is of the target
-    that makes the same claim, or else of one that it may have been drawn for, if there is one."""
+    """Yield the list: the corpus, of which each shard has its part, then what is drawn. A plan of the corpus is of the
+    target that makes the same claim, or else of one that it may have been drawn for, if there is one."""
     names = {undrawn(target.base): target.name for target in reversed(targets)}
     names |= {claim(target.base): target.name for target in targets}
     for number, each in enumerate(known):
@@ -67,7 +67,7 @@ def failed(verdict: Verdict, *, drawn: bool) -> bool:
 
 
 def reproduced(runs: Sequence[Line]) -> str:
-    """How many of the runs after the first one came to the same word with a kind in common."""
+    """Return how many of the runs after the first one came to the same word with a kind in common."""
     first, rest = runs[0], runs[1:]
     same = [
         each for each in rest if each.verdict == first.verdict and (not first.kinds or {*first.kinds} & {*each.kinds})
@@ -77,8 +77,8 @@ def reproduced(runs: Sequence[Line]) -> str:
 
 @dataclass(kw_only=True)
 class Night:
-    """One night. `targets` are those that plans are drawn for, `keep` is told each line, plans that failed are written
-    to `failing`; `today` decides which failures are known; `clock` gives seconds."""
+    """One night. `targets` are those that plans are drawn for, `keep` is called with each line, plans that failed are
+    written to `failing`; `today` decides which failures are known; `clock` returns seconds."""
 
     state: State
     for_s: float
@@ -110,7 +110,7 @@ class Night:
             pass
 
     def _next(self) -> Entry | None:
-        """The next plan of the list that is not passed over; None at its end."""
+        """Return the next plan of the list that is not passed over; None at its end."""
         with self._lock:
             return next((entry for entry in self.list_ if not self._passed_over(entry)), None)
 
@@ -123,7 +123,7 @@ class Night:
         return entry.target in failed and not {target.name for target in self.targets} <= failed
 
     def _whole(self, entry: Entry, run: Callable[[Scenario], Run]) -> bool:
-        """A plan, and again where it failed; False if the time is up."""
+        """Return a plan, and again where it failed; False if the time is up."""
         if runs := self.state.runs(entry.plan):
             self._written(entry, runs)
         while len(runs := self.state.runs(entry.plan)) < 1 + (AGAIN if self._wants_again(runs) else 0):
@@ -182,8 +182,8 @@ class Night:
         )
 
     def _known(self, entry: Entry, verdict: Verdict, kinds: set[str]) -> str:
-        """The issue in which it is worked on, EXPECTED of a drawn plan where its target's scenarios expect it; empty if
-        it is new, and for an error, which is none of both."""
+        """Return the issue in which it is worked on, EXPECTED of a drawn plan where its target's scenarios expect it;
+        empty if it is new, and for an error, which is none of both."""
         if verdict.word is Word.ERROR:
             return ""
         own = next((target.own for target in self.targets if target.name == entry.target), ())
@@ -191,9 +191,9 @@ class Night:
         if entry.half and verdict.word is Word.VIOLATED and expected and kinds <= expected:
             return EXPECTED
         day = self.today.isoformat()
-        for said in (each.known for each in (entry.scenario, *own) if each.known is not None):
-            if day <= said.until and (not said.violated or said.covers(word=verdict.word, kinds=kinds, day=day)):
-                return said.issue
+        for known in (each.known for each in (entry.scenario, *own) if each.known is not None):
+            if day <= known.until and (not known.violated or known.covers(word=verdict.word, kinds=kinds, day=day)):
+                return known.issue
         if not kinds:
             # A failure without findings is like no other one: nothing says that the cause is the same.
             return ""
@@ -204,7 +204,7 @@ class Night:
         return next((line.known for line in issues if kinds <= {*line.kinds}), "")
 
     def _same(self, target: str) -> set[str]:
-        """The targets that differ from it in nothing but what is drawn of their input."""
+        """Return the targets that differ from it in nothing but what is drawn of their input."""
         claims = {each.name: undrawn(each.base) for each in self.targets}
         return {target} | {name for name, found in claims.items() if found == claims.get(target)}
 
@@ -219,8 +219,8 @@ class Night:
         store.write(path, dump(replace(entry.scenario, why=why[:WHY_MAX])))
 
     def code(self) -> int:
-        """The exit code: 4 an error, 1 a failure that is new, 3 if something is inconclusive, did not strike what a
-        file says, or no drawn run exposed anything, else 0."""
+        """Return the exit code: 4 an error, 1 a failure that is new, 3 if something is inconclusive, did not strike
+        what a file says, or no drawn run exposed anything, else 0."""
         words = {line.verdict for line in self.state.lines if line.wrong}
         if Word.ERROR in words:
             return 4
@@ -229,14 +229,14 @@ class Night:
         return 3 if words or not any(line.struck for line in self.state.lines if line.half) else 0
 
     def summary(self) -> str:
-        """The night in one line, for a chat."""
+        """Return the night in one line, for a chat."""
         first = [line for line in self.state.lines if not line.again]
         words = Counter(line.verdict for line in first)
-        told = ", ".join(f"{words[word.value]} {word.value}" for word in Word if words[word.value])
+        counts = ", ".join(f"{words[word.value]} {word.value}" for word in Word if words[word.value])
         new = {_like(line): line for line in reversed(first) if line.wrong}
         known = [line for line in first if line.failed and line.known]
         being = len({line.known for line in known if line.known != EXPECTED})
-        parts = [f"{len(first)} plans in {self.spent_s / 60:.0f} min: {told or 'nothing run'}"]
+        parts = [f"{len(first)} plans in {self.spent_s / 60:.0f} min: {counts or 'nothing run'}"]
         for line in [*new.values()][::-1]:
             kinds = f" {', '.join(line.kinds)}" if line.kinds else ""
             again = reproduced(self.state.runs(line.plan))
@@ -255,13 +255,14 @@ class Night:
         return [_hunted(target.name, first) for target in broken]
 
     def cells(self) -> Counter[Cell]:
-        """How often each cell was struck: a fault was injected there, in a run that exposed something that counts."""
+        """Return how often each cell was struck: a fault was injected there, in a run that exposed something that
+        counts."""
         lines = [line for line in self.state.lines if line.struck and not line.again]
         return Counter(found for line in lines for found in line.injected)
 
 
 def _seen(entry: Entry, done: Run, seconds: float) -> Seen:
-    """What the page says of a run that is over."""
+    """Return what the page says of a run that is over."""
     about = planned(entry.scenario) if done.about == NOTHING else done.about
     found = Seen.of(replace(done, scenario=entry.scenario.name, seconds=done.seconds or seconds, about=about))
     reasons = tuple(reason[:WHY_MAX] for reason in found.reasons[:1])
@@ -278,5 +279,5 @@ def _hunted(target: str, first: Sequence[Line]) -> Hunted:
 
 
 def _like(line: Line) -> tuple[str, str, tuple[str, ...]]:
-    """What a failure is: another one of the same target, word and kinds is no new one."""
+    """Return what a failure is: another one of the same target, word and kinds is no new one."""
     return line.target, line.verdict, line.kinds

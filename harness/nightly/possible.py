@@ -52,8 +52,8 @@ class Target:
 
 
 def planned(scenario: Scenario, counted: Sequence[str] | None = None) -> Planned:
-    """What bears on the steps of a scenario. `counted` are the sinks that are known to be tables: where they are not,
-    the first that may be one."""
+    """Return what bears on the steps of a scenario. `counted` are the sinks that are known to be tables: where they are
+    not, the first that may be one."""
     return Planned(
         records=scenario.input.records or inf,
         timeout_s=scenario.timeout_s,
@@ -69,7 +69,7 @@ def planned(scenario: Scenario, counted: Sequence[str] | None = None) -> Planned
 
 
 def triggers(random: Random, target: Target, scenario: Scenario, batch: int) -> Iterator[Trigger]:
-    """The triggers that can be met in a batch; `scenario` has the input that was drawn."""
+    """Yield the triggers that can be met in a batch; `scenario` has the input that was drawn."""
     seen, there = planned(scenario, target.counted), set(component_names(replace(scenario, schedule=())))
     for kind in TRIGGERS:
         if not set(needs(kind)) <= there:
@@ -90,7 +90,7 @@ def triggers(random: Random, target: Target, scenario: Scenario, batch: int) -> 
 def faults(
     random: Random, scenario: Scenario, when: Trigger, means: Collection[Means], *, in_task: bool = False
 ) -> Iterator[Fault]:
-    """What can be done at a trigger, on a stack with these means. `in_task`: a task is known to come to it."""
+    """Yield what can be done at a trigger, on a stack with these means. `in_task`: a task is known to come to it."""
     seen, there = planned(scenario), set(component_names(replace(scenario, schedule=())))
     for kind in FAULTS:
         if not kind.needs <= set(means) or not set(needs(kind)) <= there:
@@ -119,7 +119,7 @@ def telling(do: Fault, when: Trigger, *, in_task: bool = False) -> bool:
 
 
 def variants(random: Random, kind: FaultKind) -> Iterator[Mapping[str, Any]]:
-    """The options of a fault, each way that they can be said; none where one is needed that cannot be drawn."""
+    """Yield the options of a fault, each way that they can be said; none where one is needed that cannot be drawn."""
     fields = getattr(kind.about.options, "model_fields", {})
     ways = {name: _values(random, annotated(info), needed=info.is_required()) for name, info in fields.items()}
     chosen = {name: values for name, values in ways.items() if values is not None}
@@ -128,7 +128,7 @@ def variants(random: Random, kind: FaultKind) -> Iterator[Mapping[str, Any]]:
 
 
 def _values(random: Random, annotation: Any, *, needed: bool) -> list[Any] | None:
-    """The values of a field; None to leave it out."""
+    """Return the values of a field; None to leave it out."""
     plain = getattr(annotation, "__origin__", annotation)
     if isinstance(plain, type) and issubclass(plain, Enum):
         return list(plain)
@@ -149,7 +149,7 @@ def inside(when: Trigger) -> bool:
 
 
 def place(when: Trigger) -> str:
-    """Where in the protocol, without numbers: a crash point, a failpoint by name, or the kind of trigger."""
+    """Return where in the protocol, without numbers: a crash point, a failpoint by name, or the kind of trigger."""
     if when.point is not None:
         return when.point.value
     return f"{when.kind} {when.value}" if isinstance(when.value, str) else f"{when.kind} {when.sink}".strip()

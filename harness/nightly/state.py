@@ -81,8 +81,8 @@ class State:
 
     @classmethod
     def opened(cls, path: Path, head: Head) -> State:
-        """The state of the night that `head` begins, or goes on with: then what earlier nights struck is as it was
-        told at its beginning. Raises UsageError for another night's, one that is over, and damage."""
+        """Return the state of the night that `head` begins or continues. A continued night keeps what earlier nights
+        had struck when it began. Raises UsageError for another night's state, one that is over, and damage."""
         if not path.is_file() or not (text := whole(path)):
             state = cls(path, head)
             append(path, {"head": asdict(head)})
@@ -101,7 +101,7 @@ class State:
 
     @classmethod
     def read(cls, path: Path, text: bytes) -> State:
-        """What a file holds. Raises UsageError for damage."""
+        """Return what a file holds. Raises UsageError for damage."""
         try:
             parts = [json.loads(line) for line in text.splitlines()]
             state = cls(path, Head(**{**parts[0]["head"], "struck": _rows(parts[0]["head"]["struck"])}))
@@ -137,7 +137,7 @@ class State:
         return max((line.seconds for line in self.lines), default=0.0)
 
     def runs(self, plan: str) -> list[Line]:
-        """Those of one plan, the first one first."""
+        """Return those of one plan, the first one first."""
         return sorted((line for line in [*self.lines] if line.plan == plan), key=lambda line: line.again)
 
     def _take(self, part: dict[str, Any]) -> None:
@@ -156,8 +156,8 @@ class State:
 
 def _line(part: dict[str, Any]) -> Line:
     rows = {name: _rows(part[name]) for name in ("injected", "struck")}
-    told = part.get("seen")
-    seen = None if told is None else noun(Seen, told, f"the run {part['plan']}")
+    stored = part.get("seen")
+    seen = None if stored is None else noun(Seen, stored, f"the run {part['plan']}")
     return Line(**{**part, **rows, "kinds": tuple(part["kinds"]), "seen": seen})
 
 

@@ -29,7 +29,7 @@ class Trend:
 
     @classmethod
     def read(cls, reports: Path) -> Trend:
-        """The nights under `reports`. Raises UsageError for a line that is none of a night."""
+        """Return the nights under `reports`. Raises UsageError for a line that is none of a night."""
         out = cls(reports / NAME)
         for number, text in enumerate(whole(out.path).splitlines(), 1):
             try:
@@ -43,14 +43,14 @@ class Trend:
         return out
 
     def struck(self) -> Counter[Cell]:
-        """How often the nights have struck each cell."""
+        """Return how often the nights have struck each cell."""
         out: Counter[Cell] = Counter()
         for found in self.nights.values():
             out.update({(row[0], row[1], row[2]): int(row[3]) for row in found["cells"]})
         return out
 
     def add(self, night: Night, today: date, *, cut: bool) -> list[Bound]:
-        """One line more; what the uniform half says, with the earlier nights of the same list."""
+        """Return one line more; what the uniform half says, with the earlier nights of the same list."""
         head, first = night.state.head, [line for line in night.state.lines if not line.again]
         mine = bounds(night.state.lines)
         line = {
@@ -76,7 +76,7 @@ class Trend:
         return bounds(night.state.lines, earlier)
 
     def _earlier(self, *, but: tuple[int, str, str]) -> dict[bound.Cell, Bound]:
-        """What other nights of the same scenarios, programs and version found, cell by cell."""
+        """Return what other nights of the same scenarios, programs and version found, cell by cell."""
         out: dict[bound.Cell, Bound] = {}
         for key, found in self.nights.items():
             for row in found["uniform"] if key[-1] == but[-1] and key != but else ():

@@ -51,7 +51,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     item.config.stash[SUITE].hand_over(report)
-    return runs.tell(item, call, report)
+    return runs.completed(item, call, report)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -76,19 +76,19 @@ def stack(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterat
 
     suite = pytestconfig.stash[SUITE]
     chosen = suite.settings
-    # Workers of pytest-xdist share the reports folder, and each has a stack of its own; only their controller writes.
+    # Workers of pytest-xdist share the reports folder, and each has its own stack; only their controller writes.
     alone = nullcontext() if hasattr(pytestconfig, "workerinput") else only_suite(chosen.reports)
     options = Options(
         stack=chosen.stack, where=settings.cluster(chosen), reports=chosen.reports, own_stack=chosen.own_stack
     )
     work = [item.scenario for item in request.session.items if isinstance(item, files.ScenarioItem)]
-    with alone, up(stack_of(options, struck=struck_components(work), say=suite.say), suite.say) as opened:
+    with alone, up(stack_of(options, struck=struck_components(work), notify=suite.notify), suite.notify) as opened:
         yield opened
 
 
 @pytest.fixture
 def onceproof_sweep(request: pytest.FixtureRequest, stack: Stack) -> Callable[[Scenario], None]:
-    """A function that sweeps the pipeline of a scenario, each cell a subtest."""
+    """Return a function that sweeps the pipeline of a scenario, each cell a subtest."""
     from harness.plugin.sweeps import prove
 
     return partial(prove, request, stack)
@@ -96,7 +96,7 @@ def onceproof_sweep(request: pytest.FixtureRequest, stack: Stack) -> Callable[[S
 
 @pytest.fixture
 def run_scenario(request: pytest.FixtureRequest, stack: Stack) -> Callable[..., Result]:
-    """A function: `run_scenario(file or Scenario, seed=None)` runs it on `stack` and gives the result, which has
+    """Return a function: `run_scenario(file or Scenario, seed=None)` runs it on `stack` and gives the result, which has
     `verdict` and `folder`. It does not fail the test: assert on the verdict. A file's path counts from the root."""
 
     def run_scenario(scenario: Scenario | Path | str, *, seed: int | None = None) -> Result:

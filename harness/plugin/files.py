@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness.errors import ScenarioError
-from harness.plugin.suite import SUITE, NotAsExpected, said, short
+from harness.plugin.suite import SUITE, NotAsExpected, own_text, short
 
 if TYPE_CHECKING:
     from harness.report.summary import Run
@@ -37,7 +37,7 @@ HEAD_BYTES = 64 * 1024
 
 
 def collect(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A collector for `path` if it is a scenario."""
+    """Return a collector for `path` if it is a scenario."""
     suite = parent.config.stash[SUITE]
     if any(path.is_relative_to(folder) for folder in suite.settings.folders):
         found, near = True, False
@@ -65,7 +65,7 @@ def recognise(path: Path, *, at_home: bool) -> tuple[bool, bool]:
 
 
 def _below_root(path: Path, root: Path) -> tuple[str, ...]:
-    """The folders that count: those of the project, not where the project happens to lie."""
+    """Return the folders that count: those of the project, not where the project happens to lie."""
     return path.relative_to(root).parts[:-1] if path.is_relative_to(root) else path.parts[-2:-1]
 
 
@@ -79,7 +79,7 @@ class ScenarioFile(pytest.File):
         from harness.errors import UsageError
         from harness.load import load
         from harness.run_folder.store import slug
-        from harness.stacks.other_lines import on
+        from harness.stacks.other_versions import on
         from harness.stacks.registry import STACKS
         from harness.stacks.supported import unsupported
 
@@ -89,7 +89,7 @@ class ScenarioFile(pytest.File):
         if scenario.crash_points:
             other = self.config.stash[SUITE].swept.setdefault(slug(scenario.name), self.path)
             if other != self.path:
-                raise UsageError(f"{short(other)} has the name {scenario.name!r}, too; give each sweep one of its own")
+                raise UsageError(f"{short(other)} has the name {scenario.name!r}, too; give each sweep another name")
         item = ScenarioItem.from_parent(self, name=self.path.stem, callobj=proof)
         item.scenario = scenario
         for tag in dict.fromkeys(("stack", *scenario.tags)):
@@ -103,7 +103,7 @@ class ScenarioFile(pytest.File):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, ScenarioError):
             self.mistakes = tuple((each.file, each.line, each.column, each.text) for each in excinfo.value.mistakes)
-        return said(excinfo.value) or super().repr_failure(excinfo)
+        return own_text(excinfo.value) or super().repr_failure(excinfo)
 
 
 class ScenarioItem(pytest.Function):
@@ -117,7 +117,7 @@ class ScenarioItem(pytest.Function):
 
 def _proof(scenario: Scenario) -> Callable[..., None]:
     def prove(request: pytest.FixtureRequest, run_scenario: Callable[..., Result]) -> None:
-        from harness.report.ci import told
+        from harness.report.ci import run_text
         from harness.report.escape import visible
 
         result = run_scenario(scenario)
@@ -126,8 +126,8 @@ def _proof(scenario: Scenario) -> Callable[..., None]:
         run = _run(scenario, result, request.config)
         if run.known:
             pytest.xfail(f"known: {visible(run.known)}")
-        # Also where pytest was told to run what is known to fail as if it were not.
-        raise NotAsExpected(told.failure(run, brief=request.config.option.verbose < 1))
+        # Also with `--runxfail`, by which pytest runs what is known to fail as any other test.
+        raise NotAsExpected(run_text.failure(run, brief=request.config.option.verbose < 1))
 
     return prove
 
@@ -148,8 +148,8 @@ def _run(scenario: Scenario, result: Result, config: pytest.Config) -> Run:
     # One that goes with the session is no place to name to a reader.
     folder = None if chosen.keep == "none" else short(result.folder)
     run = Run(scenario=scenario.name, verdict=result.verdict, folder=folder, stack=chosen.stack)
-    said = about.read(result.folder, result.seconds) or about.planned(scenario)
-    return replace(run, file=scenario.path, seed=seed, about=said)
+    of_run = about.read(result.folder, result.seconds) or about.planned(scenario)
+    return replace(run, file=scenario.path, seed=seed, about=of_run)
 
 
 def _register(config: pytest.Config, tag: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import HarnessError, UsageError
 from harness.plugin.files import ScenarioItem
-from harness.plugin.suite import SUITE, quiet, said, short
+from harness.plugin.suite import SUITE, own_text, quiet, short
 
 if TYPE_CHECKING:
     from harness.report.summary import Run
@@ -25,7 +25,7 @@ def run(item: pytest.Item, stack: Stack, scenario: Scenario, *, seed: int | None
     """Run it. Raises HarnessError."""
     __tracebackhide__ = True
     with quiet():
-        from harness.stacks.other_lines import on
+        from harness.stacks.other_versions import on
 
     scenario = on(scenario, item.config.stash[SUITE].settings.spark)
     if scenario.crash_points:
@@ -71,10 +71,10 @@ def _row(item: pytest.Item, scenario: Scenario, result: Result) -> Run:
     return replace(row, seconds=result.seconds, stack=item.config.stash[SUITE].settings.stack)
 
 
-def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> pytest.TestReport:
+def completed(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> pytest.TestReport:
     """Put the item's runs on its report, and our own errors in their own words instead of a traceback."""
     error = None if call.excinfo is None else call.excinfo.value
-    words = None if error is None else said(error)
+    words = None if error is None else own_text(error)
     if words is not None and call.when == "setup" and isinstance(item, ScenarioItem):
         failed = _failed(item, item.scenario, words)
         remember(item, failed)
@@ -85,7 +85,7 @@ def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
 
         report.longrepr = guarded(words + (_again(item) if isinstance(error, HarnessError) else ""))
     if RUNS in item.stash and report.failed and words is None:
-        report.sections += [("Onceproof", text) for text in _told(item)]
+        report.sections += [("Onceproof", text) for text in _run_texts(item)]
     if RUNS in item.stash:
         # Plain data, so that it also travels from a worker of pytest-xdist.
         report.onceproof_runs = item.stash[RUNS]  # type: ignore[attr-defined]
@@ -93,24 +93,25 @@ def tell(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
     return report
 
 
-def _told(item: pytest.Item) -> list[str]:
-    """What each run of a test says: an assertion on its verdict shows the word alone."""
-    from harness.report.ci import told
+def _run_texts(item: pytest.Item) -> list[str]:
+    """Return the text of each run of a test, since an assertion on its verdict shows the word alone."""
+    from harness.report.ci import run_text
     from harness.report.ci.github import guarded
 
-    return [guarded(told.failure(run, brief=item.config.option.verbose < 1)) for run in _done(item)]
+    return [guarded(run_text.failure(run, brief=item.config.option.verbose < 1)) for run in _done(item)]
 
 
 def _again(item: pytest.Item) -> str:
-    """How to repeat a run that ended in an error; the last lines of what is said of it."""
-    from harness.report.ci import told
+    """Return how to repeat a run that ended in an error; the last lines of what is said of it."""
+    from harness.report.ci import run_text
 
-    commands = [told.command(run) for run in _done(item)[-1:]]
+    commands = [run_text.command(run) for run in _done(item)[-1:]]
     return "".join(f"\n\nagain:  {command}" for command in commands if command)
 
 
 def _done(item: pytest.Item) -> list[Run]:
-    """The item's runs so far, as a command typed here would name their folders; none that goes with the session."""
+    """Return the item's runs so far, as a command typed here would name their folders; none that goes with the
+    session."""
     from harness.report.summary import Run
 
     done = [Run.unpack(run) for run in item.stash.get(RUNS, [])]
@@ -135,6 +136,6 @@ def _failed(item: pytest.Item, scenario: Scenario, why: str) -> Run:
 
 def _properties(item: pytest.Item, done: Run) -> None:
     """What JUnit shows of the run."""
-    from harness.report.ci import told
+    from harness.report.ci import run_text
 
-    item.user_properties += told.properties(replace(done, folder=done.folder and short(done.folder)))
+    item.user_properties += run_text.properties(replace(done, folder=done.folder and short(done.folder)))

@@ -13,7 +13,7 @@ import pytest
 
 from harness.errors import HarnessError
 from harness.stacks import DEFAULT
-from harness.stacks.addresses import AT, SAID, Where, where
+from harness.stacks.addresses import ADDRESS_OPTIONS, AT, Where, where
 
 if TYPE_CHECKING:
     from harness.fields.shards import Shard
@@ -27,7 +27,7 @@ OPTIONS = {
     # Kept by default, unlike pytest's tmp_path: a held verdict is a claim, and its folder is the evidence.
     "keep": ("WHICH", "run folders to keep: all, failed or none (default: all)"),
     "reports": ("FOLDER", "where run folders and the summary go (default: reports)"),
-    **SAID,
+    **ADDRESS_OPTIONS,
 }
 KEEP = ("all", "failed", "none")
 
@@ -48,8 +48,8 @@ class Settings:
 
 
 def cluster(settings: Settings) -> Where | None:
-    """The cluster that was asked for, None on another stack. Asked for with the first scenario: a session without one
-    has nothing to do with it. Raises UsageError."""
+    """Return the cluster that was asked for, None on another stack. Asked for with the first scenario: a session
+    without one has nothing to do with it. Raises UsageError."""
     return where(settings.stack, settings.places, prefix="--harness-")
 
 
@@ -68,7 +68,7 @@ def add(parser: pytest.Parser) -> None:
 
 
 def read(config: pytest.Config) -> Settings:
-    """The options of this session. Raises pytest.UsageError."""
+    """Return the options of this session. Raises pytest.UsageError."""
     values = {name: _value(config, name) for name in OPTIONS if name != AT}
     keep, seed = values["keep"] or "all", values["seed"]
     if keep not in KEEP:
@@ -77,10 +77,10 @@ def read(config: pytest.Config) -> Settings:
         raise pytest.UsageError(f"--harness-seed must be a whole number, not {seed!r}")
     return Settings(
         stack=values["stack"] or DEFAULT,
-        places={**{name: values[name] for name in SAID if name != AT}, AT: _values(config, AT)},
+        places={**{name: values[name] for name in ADDRESS_OPTIONS if name != AT}, AT: _values(config, AT)},
         seed=int(seed) if seed else None,
         shard=_shard(values["shard"]),
-        spark=_line(values["spark"]),
+        spark=_spark_version(values["spark"]),
         own_stack=_yes(values, "own_stack"),
         keep=keep,
         reports=config.rootpath / (values["reports"] or "reports"),
@@ -99,13 +99,13 @@ def _shard(text: str) -> Shard | None:
         raise pytest.UsageError(str(error)) from None
 
 
-def _line(text: str) -> str:
+def _spark_version(text: str) -> str:
     if not text:
         return ""
-    from harness.machine import spark_lines
+    from harness.machine import spark_versions
 
     try:
-        return spark_lines.chosen(text)
+        return spark_versions.chosen(text)
     except HarnessError as error:
         raise pytest.UsageError(f"--harness-spark: {error}") from None
 
@@ -118,7 +118,7 @@ def _yes(values: Mapping[str, str], name: str) -> bool:
 
 
 def _values(config: pytest.Config, name: str) -> Sequence[str]:
-    """An option that may be given several times; several lines of the environment variable."""
+    """Return an option that may be given several times; several lines of the environment variable."""
     lines = os.environ.get(f"HARNESS_{name.upper()}", "").splitlines()
     return config.getoption(f"harness_{name}") or lines or config.getini(f"harness_{name}")
 

@@ -26,7 +26,7 @@ class NotAsExpected(Exception):
 
 
 class Suite:
-    """One session. Registered as a plugin of its own; its hooks are called by pytest."""
+    """One session. It is registered as a separate plugin, whose hooks pytest calls."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self.settings = settings
@@ -37,8 +37,8 @@ class Suite:
         self.trouble: str | None = None
         self.mistakes: dict[tuple[str, int, int, str], None] = {}
         self.notes: dict[str, None] = {}
-        """What is told of the stack, once each."""
-        self._said: list[str] = []
+        """The messages about the stack, each once."""
+        self._new_notes: list[str] = []
         # In a worker of pytest-xdist only the controller may write what is of all.
         self._reports = not hasattr(config, "workerinput")
 
@@ -55,15 +55,15 @@ class Suite:
             config.hook.pytest_deselected(items=others)
             items[:] = [item for item in items if id(item) not in left]
 
-    def say(self, words: str) -> None:
-        """Keep what its user has to know of the stack: what is printed while a test is set up, pytest shows only if
-        that fails."""
-        self._said.append(words)
+    def notify(self, words: str) -> None:
+        """Keep a message about the stack: pytest shows what is printed while a test is set up only if the test
+        fails."""
+        self._new_notes.append(words)
 
     def hand_over(self, report: pytest.TestReport) -> None:
-        """What was said since the last report goes with this one, also from a worker of pytest-xdist."""
-        if self._said:
-            report.onceproof_notes, self._said = self._said, []  # type: ignore[attr-defined]
+        """Put the messages since the last report on this one, also from a worker of pytest-xdist."""
+        if self._new_notes:
+            report.onceproof_notes, self._new_notes = self._new_notes, []  # type: ignore[attr-defined]
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         # Every worker of pytest-xdist says them, as lists.
@@ -110,8 +110,8 @@ class Suite:
         head, *rows, tally = table.text(self.runs).splitlines()
         terminalreporter.write_line(head, bold=True)
         for run, row in zip(self.runs, rows, strict=True):
-            told = {"red": True} if run.wrong else {"yellow": True} if run.known else {"green": True}
-            terminalreporter.write_line(row, **told)
+            colour = {"red": True} if run.wrong else {"yellow": True} if run.known else {"green": True}
+            terminalreporter.write_line(row, **colour)
         terminalreporter.write_line(tally)
         if code := exit_code(self.runs):
             terminalreporter.write_line(f"exit code of onceproof: {code} (pytest's own says less)")
@@ -130,7 +130,7 @@ class Suite:
         shown = [replace(run, folder=run.folder and short(run.folder)) for run in self.runs]
         if self._reports:
             terminalreporter.ensure_newline()
-            github.tell(shown, terminalreporter.write_line)
+            github.annotate(shown, terminalreporter.write_line)
         if self._reports and github.here():
             for line in github.of_mistakes(Mistake(*each) for each in self.mistakes):
                 terminalreporter.write_line(line)
@@ -173,8 +173,8 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def said(error: BaseException) -> str | None:
-    """The text of an error that says everything itself; None for those that need their traceback."""
+def own_text(error: BaseException) -> str | None:
+    """Return the text of an error of the harness; None for errors that need their traceback."""
     return str(error) if isinstance(error, (NotAsExpected, HarnessError)) else None
 
 

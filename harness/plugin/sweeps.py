@@ -10,15 +10,15 @@ import pytest
 from harness.errors import HarnessError
 from harness.plugin import runs
 from harness.plugin.suite import SUITE, NotAsExpected, quiet
-from harness.report.ci import told
+from harness.report.ci import run_text
 from harness.report.escape import visible
 from harness.scenario import Scenario
 from harness.stack import Stack
 
 
 def prove(request: pytest.FixtureRequest, stack: Stack, scenario: Scenario) -> None:
-    """Sweep the scenario's pipeline. Raises NotAsExpected where the whole is not as expected, and HarnessError; a cell
-    that is not fails a subtest of its own."""
+    """Sweep the scenario's pipeline. Raises NotAsExpected if the whole is not as expected, and HarnessError. Each cell
+    that is not as expected fails its subtest."""
     __tracebackhide__ = True
     with quiet():
         from harness.suite import Suite, unjudged
@@ -36,20 +36,20 @@ def prove(request: pytest.FixtureRequest, stack: Stack, scenario: Scenario) -> N
     except HarnessError as failure:
         runs.remember(request.node, unjudged(scenario, options, stack=stack.name, why=str(failure)))
         raise
-    config.stash[SUITE].say(found.sentence)
+    config.stash[SUITE].notify(found.sentence)
     for row in found.rows:
         runs.remember(request.node, row)
     wrong, brief = [row for row in found.rows if row.wrong], request.config.option.verbose < 1
     if (subtest := _subtests(request)) is None:
         if found.code:
-            raise NotAsExpected("\n\n".join([found.sentence, *(told.failure(row, brief=brief) for row in wrong)]))
+            raise NotAsExpected("\n\n".join([found.sentence, *(run_text.failure(row, brief=brief) for row in wrong)]))
         return
     for row in found.rows:
         with subtest(row.scenario.removeprefix(f"{scenario.name}: ")):
             if row.known:
                 pytest.xfail(f"known: {visible(row.known)}")
             if row.wrong:
-                raise NotAsExpected(told.failure(row, brief=brief))
+                raise NotAsExpected(run_text.failure(row, brief=brief))
     if found.code and not wrong:
         raise NotAsExpected(found.sentence)
 

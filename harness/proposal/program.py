@@ -323,7 +323,7 @@ class _Reader:
         return ".".join((self.modules[node.id], *reversed(parts)))
 
     def _arguments(self) -> Iterator[tuple[str, bool]]:
-        """Yield the flags and names of arguments that argparse or click is told, and whether they are needed."""
+        """Yield the flags and names of arguments that argparse or click gets, and whether they are needed."""
         loops = {
             node.target.id: [each.value for each in node.iter.elts if isinstance(each, ast.Constant)]
             for node in self.nodes

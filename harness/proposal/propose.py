@@ -40,17 +40,17 @@ class Proposal:
     """The text of a scenario file, and a line for each thing that the source does not tell."""
 
     text: str
-    untold: Sequence[str]
+    unclear: Sequence[str]
 
 
 @dataclass(kw_only=True)
-class _Told:
+class _Options:
     """How a program is started, as far as its addresses are known."""
 
     flags: dict[str, str] = field(default_factory=dict)
     positions: dict[int, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
-    untold: list[str] = field(default_factory=list)
+    unclear: list[str] = field(default_factory=list)
 
     def take(self, use: Use) -> None:
         """Take an address from where the program does."""
@@ -67,59 +67,61 @@ class _Told:
                 pass
             case Origin.LITERAL:
                 words = f"{use.what} is written into the program ({value.text!r})"
-                self.untold.append(f"{value.at}: {words}: take it from an argument or a variable")
+                self.unclear.append(f"{value.at}: {words}: take it from an argument or a variable")
             case Origin.UNKNOWN:
-                self.untold.append(f"{value.at}: not told where {use.what} comes from: {value.text}")
+                self.unclear.append(f"{value.at}: unknown where {use.what} comes from: {value.text}")
 
     def args(self, program: Program) -> list[str]:
         """Return the arguments, those that only the user knows to be corrected."""
         needed = {flag: ASK for flag, needed in program.arguments.items() if needed and flag not in self.flags}
-        self.untold += (f"{flag} is needed: give it a value in `args`" for flag in needed)
+        self.unclear += (f"{flag} is needed: give it a value in `args`" for flag in needed)
         given = [*self.flags.items(), *needed.items()]
         out = [word for flag, text in given if flag.startswith("-") for word in (flag, text)]
         out += (text for flag, text in given if not flag.startswith("-"))
         places = range(1, max([program.positions, *self.positions]) + 1)
-        self.untold += (f"argument {n} is needed: give it in `args`" for n in places if n not in self.positions)
+        self.unclear += (f"argument {n} is needed: give it in `args`" for n in places if n not in self.positions)
         return out + [self.positions.get(place, ASK) for place in places]
 
     def variables(self, program: Program, given: Sequence[str]) -> dict[str, str]:
         """Return the environment in the same way; a run sets what begins as one of those `given`."""
         own = [name for name, needed in program.variables.items() if needed and not name.startswith(tuple(given))]
         needed = {name: ASK for name in own if name not in self.env}
-        self.untold += (f"the variable {name} is needed: give it a value in `env`" for name in needed)
+        self.unclear += (f"the variable {name} is needed: give it a value in `env`" for name in needed)
         return self.env | needed
 
 
 def propose(entry: str, name: str, program: Program) -> Proposal:
     """Return the scenario for the program `entry`."""
-    told = _Told()
+    options = _Options()
     marks = [
         (component, mark) for component in COMPONENTS if isinstance(component, Recognised) for mark in component.marks
     ]
     found = [(component.about.name, mark, use) for component, mark in marks for use in _uses(mark, program, name)]
     for _, _, use in found:
-        told.take(use)
+        options.take(use)
     asked = (program.options, *(chain.options for chain in program.chains))
     saved = list(dict.fromkeys(options[CHECKPOINT] for options in asked if CHECKPOINT in options))
     for value in saved:
-        told.take(Use(f"the option {CHECKPOINT}", value, IN_SCENARIO))
+        options.take(Use(f"the option {CHECKPOINT}", value, IN_SCENARIO))
     given = [mark.sets for _, mark, _ in found if mark.sets]
-    told.untold += _missing(program, [mark for _, mark, _ in found], saved=bool(saved))
+    options.unclear += _missing(program, [mark for _, mark, _ in found], saved=bool(saved))
     sinks = list(dict.fromkeys((component, mark) for component, mark, _ in found if mark.writes))
     table = program.tables[0] if program.tables else Table(name=name)
-    told.untold += (f"it writes into {each}, too: add a sink for it" for each in _others(sinks))
-    told.untold += (f"it writes the table {each.name}, too: add a sink for it" for each in program.tables[1:])
+    options.unclear += (f"it writes into {each}, too: add a sink for it" for each in _others(sinks))
+    options.unclear += (f"it writes the table {each.name}, too: add a sink for it" for each in program.tables[1:])
     sink, setup = _sink(sinks, table, name), _set_up(sinks, table, program)
-    told.untold += _columns(sinks, table)
+    options.unclear += _columns(sinks, table)
     document = block(
         name=f"{name} survives any crash",
-        pipeline=block(entry=entry, args=flows(told.args(program)), env=flow(told.variables(program, given)) or None),
+        pipeline=block(
+            entry=entry, args=flows(options.args(program)), env=flow(options.variables(program, given)) or None
+        ),
         setup=setup or None,
         sink=CommentedSeq(sink) or None,
         input=flow({"workload": WORKLOAD}),
         crash_points="all",
     )
-    return Proposal(text=yaml_text(document), untold=told.untold)
+    return Proposal(text=yaml_text(document), unclear=options.unclear)
 
 
 def _others(sinks: Sequence[tuple[str, Mark]]) -> list[str]:

@@ -15,7 +15,7 @@ from harness.proposal.propose import propose
 
 def write(program: Path) -> tuple[Path, Sequence[str]]:
     """Write `scenarios/NAME.yaml` in the program's project; return its path, and a line for each thing that is to be
-    told or mended. Raises UsageError for a program that cannot be read, or a file in the way."""
+    found out or to be mended. Raises UsageError for a program that cannot be read, or a file in the way."""
     try:
         found = read(dict(_sources(program)))
     except (OSError, ValueError, SyntaxError, RecursionError) as failure:
@@ -31,7 +31,7 @@ def write(program: Path) -> tuple[Path, Sequence[str]]:
     proposal = propose(program.resolve().relative_to(root).as_posix(), name, found)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(proposal.text, encoding="utf-8")
-    return path, [*proposal.untold, *_mistakes(path)]
+    return path, [*proposal.unclear, *_mistakes(path)]
 
 
 def _sources(program: Path) -> Iterator[tuple[str, str]]:
@@ -49,7 +49,7 @@ def _sources(program: Path) -> Iterator[tuple[str, str]]:
 
 
 def _root(program: Path) -> Path:
-    """Return the program's project; of one in a folder of its own, which says no project, where `scenarios` is."""
+    """Return the program's project; of one in a separate folder, which says no project, where `scenarios` is."""
     root, above = project_root(program), program.parent.parent
     return above if root == program.parent and (above / "scenarios").is_dir() else root
 

@@ -45,10 +45,11 @@ class RemoteFolder(Protocol):
         of the system."""
 
     def entries(self, place: str) -> list[Entry]:
-        """The names in a folder, as they were at one moment; none where it is not there."""
+        """Return the names in a folder, as they were at one moment; none where it is not there."""
 
     def read(self, place: str) -> bytes | None:
-        """A file, whole; None where it is not there any more. Raises Gone where the server has lost what it held."""
+        """Return a file, whole; None where it is not there any more. Raises Gone where the server has lost what it
+        held."""
 
     def write(self, place: str, data: bytes) -> None:
         """Make a file, or another one in its place, which no reader sees before it is whole. Its folder is made."""
@@ -58,5 +59,5 @@ class RemoteFolder(Protocol):
 
 
 def joined(*parts: str) -> str:
-    """A place of several parts, empty ones left out."""
+    """Return a place of several parts, empty ones left out."""
     return "/".join(filter(None, parts))

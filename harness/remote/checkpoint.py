@@ -26,7 +26,7 @@ def listing(remote: RemoteFolder, place: str) -> dict[str, tuple[int, ...]]:
 
 
 def settled(remote: RemoteFolder, place: str) -> dict[str, tuple[int, ...]]:
-    """One that has not changed for a while; the last one where it changes for seconds. Raises StackError."""
+    """Return one that has not changed for a while; the last one where it changes for seconds. Raises StackError."""
     seen, deadline, pause = listing(remote, place), Deadline(SETTLES_S), threading.Event()
     while not deadline.over():
         pause.wait(STILL_S)

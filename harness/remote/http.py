@@ -41,15 +41,15 @@ class Http:
     def ask(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None = None, *, fresh: bool = False
     ) -> Answer:
-        """The answer. A server closes a connection that was idle for seconds: then it is asked again. So what may
-        not be asked twice needs a `fresh` connection. Raises NoAnswer."""
+        """Return the answer to a request. A server closes a connection that was idle for seconds: then the request is
+        sent again. So a request that may not be sent twice needs a `fresh` connection. Raises NoAnswer."""
         try:
             connection = self._idle.pop()
         except IndexError:
             kind = http.client.HTTPSConnection if self.secure else http.client.HTTPConnection
             connection = kind(self.host, self.port, timeout=self.answer_s)
         try:
-            return _asked(connection, method, target, headers, body, fresh=fresh)
+            return _answered(connection, method, target, headers, body, fresh=fresh)
         finally:
             self._idle.append(connection)
 
@@ -59,7 +59,7 @@ class Http:
             self._idle.pop().close()
 
 
-def _asked(
+def _answered(
     connection: http.client.HTTPConnection,
     method: str,
     target: str,
@@ -93,8 +93,8 @@ def _once(
 
 
 def tree(data: bytes, server: str, *, log: str) -> ElementTree.Element:
-    """What `server` has answered in XML, without its namespace, which not every server names. Raises StackError, which
-    names the server's `log`, if it is one of ours."""
+    """Return what `server` has answered in XML, without its namespace, which not every server names. Raises StackError,
+    which names the server's `log`, if it is one of ours."""
     try:
         found = ElementTree.fromstring(data)
     except ElementTree.ParseError as failure:

@@ -39,7 +39,7 @@ class Mirror:
         found = folder.relative_to(self.folder).as_posix()
         return "" if found == "." else found
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Copy each known checkpoint as it is now. Raises StackError as `copy` does."""
         for place in list(self._stamps):
             self.copy(place)
@@ -115,7 +115,8 @@ def copied(remote: RemoteFolder, place: str, to: Path) -> None:
 
 
 def walked(remote: RemoteFolder, place: str, below: str = "") -> Iterator[tuple[str, Entry]]:
-    """All names below a folder, each with where it lies there, and a folder before what is in it. Raises StackError."""
+    """Yield all names below a folder, each with where it lies there, and a folder before what is in it. Raises
+    StackError."""
     for entry in remote.entries(joined(place, below)):
         inside = joined(below, entry.name)
         if entry.folder:

@@ -22,19 +22,19 @@ class PartFolder(RemoteFolder, Protocol):
     """The folder of one part."""
 
     def below(self, place: str) -> Self:
-        """A folder in it."""
+        """Return a folder in it."""
 
 
 class ProvidesFolders(ABC):
     """What every such server does for a run."""
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A folder for each part; the one that is asked for the checkpoint gives `{checkpoint}` too. Raises
+        """Return a folder for each part; the part that keeps the checkpoint gives `{checkpoint}` too. Raises
         StackError."""
         out: dict[str, Resources] = {}
-        for part, asked in parts.items():
+        for part, request in parts.items():
             folder = self._folder(run_id, part)
-            there = {CHECKPOINT: folder.below(CHECKPOINT).url} if asked.get(CHECKPOINT) else {}
+            there = {CHECKPOINT: folder.below(CHECKPOINT).url} if request.get(CHECKPOINT) else {}
             out[part] = self._made(part, folder, there)
         return out
 
@@ -46,7 +46,7 @@ class ProvidesFolders(ABC):
 
     @abstractmethod
     def _folder(self, run_id: str, part: str) -> PartFolder:
-        """That of a part, which need not be there yet."""
+        """Return that of a part, which need not be there yet."""
 
     @abstractmethod
     def _made(self, part: str, folder: Any, there: Mapping[str, str]) -> Resources:
@@ -58,7 +58,7 @@ class CheckpointInPart:
     """A kind of component whose parts can hold a checkpoint."""
 
     def checkpoints(self, own: Resources) -> RemoteFolder:
-        """The folder that `{checkpoint}` stands for."""
+        """Return the folder that `{checkpoint}` stands for."""
         found: RemoteFolder = own.at.below(CHECKPOINT)
         return found
 
@@ -67,6 +67,6 @@ class CommitsInPart(CheckpointInPart):
     """One whose requests can be held too."""
 
     def commits(self, own: Resources) -> Commits | None:
-        """What sees the requests of the checkpoints there; None for a part that was given no proxy."""
+        """Return what sees the requests of the checkpoints there; None for a part that was given no proxy."""
         found: Commits | None = own.at.below(CHECKPOINT).commits()
         return found

@@ -24,10 +24,10 @@ GUARANTEES = {
     "at-most-once": "No record of the source takes effect in the sink more than once.",
 }
 SHOWN = {
-    "exactly-once": "What the source holds took effect in the sink exactly once, equal cell for cell. The sink holds "
-    "nothing else.",
-    "at-least-once": "What the source holds took effect in the sink, equal cell for cell. The sink holds nothing that "
-    "was never sent; it may hold copies.",
+    "exactly-once": "Each row that `expected` makes of them is in its sink exactly once, equal cell for cell. The sink "
+    "holds nothing else.",
+    "at-least-once": "Each row that `expected` makes of them is in its sink, equal cell for cell. The sink holds nothing "
+    "that was never sent; it may hold copies.",
     "at-most-once": "Nothing in the sink took effect twice, differs from what was sent, or was never sent. Some of it "
     "may be missing.",
 }
@@ -52,8 +52,8 @@ COUNTS = {
 
 
 def about(plan: Mapping[str, Any], steps: Sequence[StepOutcome] = ()) -> list[tuple[str, str]]:
-    """What was tested, a line each: what is claimed of the pipeline, its program, its sinks, the faults, and why its
-    author wrote the scenario. Only the first is a claim. `steps` say where a fault struck another batch than
+    """Return what was tested, a line each: what is claimed of the pipeline, its program, its sinks, the faults, and why
+    its author wrote the scenario. Only the first is a claim. `steps` say where a fault struck another batch than
     planned."""
     guarantee, why = str(plan.get("guarantee", "exactly-once")), str(plan.get("why") or "")
     sinks = [f"{sink.get('kind', '')} {sink.get('target', '')}" for sink in mappings(plan.get("sinks"))]
@@ -82,7 +82,7 @@ def _step(step: Mapping[str, Any], outcome: StepOutcome | None) -> str:
 
 
 def planned_fault(step: Mapping[str, Any]) -> str:
-    """The name of a plan's fault, the one that it has in the verdict."""
+    """Return the name of a plan's fault, the one that it has in the verdict."""
     do = mapping(step.get("do"))
     # Its impact has no part in its name.
     return str(Fault(kind=str(do.get("kind") or ""), impact=Impact.DRIVER_KILLED, options=mapping(do.get("options"))))
@@ -112,30 +112,30 @@ def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def spark(plan: Mapping[str, Any]) -> str:
-    """The Spark versions that the plan names for its attempts; empty where they run on the installed one."""
+    """Return the Spark versions that the plan names for its attempts; empty where they run on the installed one."""
     first, then = (str(mapping(plan.get(part)).get("spark") or "") for part in ("pipeline", "restart"))
     later = f"{then} from attempt 2 on" if then and then != first else ""
     return ", ".join(filter(None, (first or (later and "the installed one"), later)))
 
 
 def mapping(part: Any) -> Mapping[str, Any]:
-    """A part of JSON that should be an object; an empty one if it is not."""
+    """Return a part of JSON that should be an object; an empty one if it is not."""
     return part if isinstance(part, Mapping) else {}
 
 
 def mappings(part: Any) -> list[Mapping[str, Any]]:
-    """A part of JSON that should be a list of objects."""
+    """Return a part of JSON that should be a list of objects."""
     return [mapping(each) for each in part] if isinstance(part, (list, tuple)) else []
 
 
 def executors(plan: Mapping[str, Any]) -> int:
-    """How many executors the plan asks for."""
+    """Return how many executors the plan asks for."""
     count = mapping(plan.get("pipeline")).get("executors", 1)
     return count if isinstance(count, int) else 1
 
 
 def servers(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the input goes into and the sinks lie in, each once, with what it is here."""
+    """Return the components of the source and of the sinks, each once, with its role in the run."""
     roles: dict[str, dict[str, None]] = {}
     if source := str(mapping(plan.get("input")).get("source") or ""):
         roles.setdefault(source, {})["source"] = None
@@ -146,7 +146,7 @@ def servers(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def changes(run: Mapping[str, Any], history: Sequence[Line]) -> list[str]:
-    """What the harness changed of the system under test, a sentence each; settings stand in tables of their own."""
+    """Return what the harness changed of the system under test, a sentence each; other tables have the settings."""
     changed = [line.event for line in history if isinstance(line.event, SystemChanged)]
     out = [f"In {event.table}, Onceproof {event.changes}." for event in changed]
     out += [ROW_BREAKPOINT] if changed else []
@@ -172,11 +172,15 @@ ROW_BREAKPOINT = (
 )
 
 
-def figures(verdict: Verdict, *, caught_up: bool = True) -> list[tuple[str, str]]:
-    """The few figures that are read first. Of a run that is not `caught_up`, rows are expected of committed records."""
+def figures(verdict: Verdict, *, caught_up: bool = True, sinks: int = 1) -> list[tuple[str, str]]:
+    """Return the few figures that are read first. Of a run that is not `caught_up`, rows are expected of committed
+    records. Rows are counted over all `sinks`."""
     counts, injected = verdict.counts, sum(step.injected for step in verdict.steps)
     expected = FIGURES["expected_rows"] + ("" if caught_up else ", of the committed records alone")
     words = FIGURES | {"expected_rows": expected}
+    if sinks > 1:
+        together = f"in {sinks} sinks together"
+        words |= {"expected_rows": f"{expected}, {together}", "sink_rows": f"rows {together}"}
     more = counts.get("sink_rows", 0) - counts.get("expected_rows", 0)
     if more and {"sink_rows", "expected_rows"} <= counts.keys():
         words["sink_rows"] += f", {abs(more):,} {'more' if more > 0 else 'fewer'} than expected"
@@ -187,7 +191,7 @@ def figures(verdict: Verdict, *, caught_up: bool = True) -> list[tuple[str, str]
 
 
 def agreement(verdict: Verdict) -> str:
-    """Whether the verdict is the one that the scenario named, in a sentence."""
+    """Return whether the verdict is the one that the scenario named, in a sentence."""
     if not verdict.as_expected:
         return "The verdict is not as expected."
     if verdict.word is Word.VIOLATED:
@@ -215,7 +219,7 @@ def self_tests(verdict: Verdict) -> str:
 
 
 def says(verdict: Verdict, guarantee: str) -> str:
-    """What the verdict claims, no more."""
+    """Return what the verdict claims, no more."""
     injected = sum(step.injected for step in verdict.steps)
     if verdict.word is Word.HELD:
         count = verdict.counts.get("records")
@@ -238,7 +242,7 @@ def says(verdict: Verdict, guarantee: str) -> str:
 
 
 def explain(folder: str, verdict: Verdict) -> str:
-    """The command that tells the story of the first finding's record."""
+    """Return the command that tells the story of the first finding's record."""
     keys = (finding.key for finding in verdict.findings if finding.key)
     key = next(keys, {})
     # A value with a comma in it would have to be quoted twice.
@@ -251,17 +255,17 @@ BLIND = "Writers on the cluster that outlive their driver: an executor of a dead
 
 
 def limits(verdict: Verdict, run: Mapping[str, Any]) -> list[str]:
-    """What no run of this kind can say."""
+    """Return what no run of this kind can say."""
     stack = mapping(run.get("stack")).get("stack")
     blind = [BLIND] if isinstance(STACKS.all().get(str(stack)), AtAddresses) else []
     return [*blind, *LIMITS]
 
 
 def again(folder: str, run: Mapping[str, Any], verdict: Verdict) -> list[tuple[str, str]]:
-    """The commands, the one that repeats the run first, and what each does. After an error the stored plan would only
-    fail again."""
+    """Return the commands, the one that repeats the run first, and what each does. After an error the stored plan would
+    only fail again."""
     quoted = shlex.quote(folder)
-    given = command.asked(run).split()
+    given = command.stack_options(run).split()
     replay = (" ".join([f"onceproof replay {quoted}", *given]), REPLAY)
     check = (f"onceproof check {quoted}", CHECK)
     file = (command.typed(run), RUN)

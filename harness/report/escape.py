@@ -26,7 +26,7 @@ def visible(text: str, limit: int = 2000) -> str:
 
 
 def cell(value: str | None, limit: int = CELL) -> str:
-    """One cell of a row: None is NULL; a text that could be taken for another (blank at an end, empty, `NULL`,
+    """Return one cell of a row: None is NULL; a text that could be taken for another (blank at an end, empty, `NULL`,
     quoted) is put in quotes; a backslash is doubled, so that an escape cannot be faked."""
     if value is None:
         return "NULL"
@@ -37,14 +37,14 @@ def cell(value: str | None, limit: int = CELL) -> str:
 
 
 def cells(left: str | None, right: str | None, limit: int = CELL) -> tuple[str, str]:
-    """Two cells beside each other. If they differ, what is shown differs too: a far difference is brought into
+    """Return two cells beside each other. If they differ, what is shown differs too: a far difference is brought into
     view, and letters that only look alike are shown by their code points."""
     if left is None or right is None or left == right:
         return cell(left, limit), cell(right, limit)
     skip = max(0, _first_difference(left, right) - limit // 2) if max(len(left), len(right)) > limit else 0
     mark = f"(from character {skip:,}) " if skip else ""
     pair = (mark + cell(left[skip:], limit), mark + cell(right[skip:], limit))
-    if _looks(pair[0]) != _looks(pair[1]):
+    if _appearance(pair[0]) != _appearance(pair[1]):
         return pair
     return mark + ascii(left[skip : skip + limit]), mark + ascii(right[skip : skip + limit])
 
@@ -56,26 +56,27 @@ def plural(count: int, noun: str) -> str:
 
 
 def dictionary(value: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """Nested dictionaries and lists as flat (dotted name, text) pairs, in their order; empty ones are left out."""
+    """Return nested dictionaries and lists as flat (dotted name, text) pairs, in their order; empty ones are left
+    out."""
     if isinstance(value, dict):
         return [
             pair for name, item in value.items() for pair in dictionary(item, f"{prefix}.{name}" if prefix else name)
         ]
     if isinstance(value, (list, tuple)):
-        return [(prefix, ", ".join(map(_said, value)))] if value else []
-    return [(prefix, _said(value))]
+        return [(prefix, ", ".join(map(_text, value)))] if value else []
+    return [(prefix, _text(value))]
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return " ".join(f"{name} {_said(item)}" for name, item in value.items())
+        return " ".join(f"{name} {_text(item)}" for name, item in value.items())
     return "none" if value is None else str(value)
 
 
 def tail(path: Path, lines: int = 20, limit: int = 64 * 1024) -> list[str]:
-    """The last lines of a log, each visible; reads at most `limit` bytes. No file, no lines."""
+    """Return the last lines of a log, each visible; reads at most `limit` bytes. No file, no lines."""
     if not path.is_file():
         return []
     with path.open("rb") as log:
@@ -100,8 +101,9 @@ def _first_difference(left: str, right: str) -> int:
     return min(len(left), len(right))
 
 
-def _looks(text: str) -> str:
-    """What a reader may take the text for: composed, compatible forms made one, look-alike alphabets to Latin."""
+def _appearance(text: str) -> str:
+    """Return what a reader may take the text for: composed, compatible forms made one, look-alike alphabets to
+    Latin."""
     from unicodedata import normalize
 
     return normalize("NFKC", text).translate(ALIKE)

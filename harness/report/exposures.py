@@ -15,7 +15,7 @@ from harness.scenario import Exposure, Harm, Verdict, Word
 
 CAME = " (came, and was dropped)"
 MOST = 12
-"""Lines of one kind that are told; the rest is counted."""
+"""Lines of one kind that are shown; the rest is counted."""
 NOTE = 300
 NAME = 80
 
@@ -52,7 +52,7 @@ class Step(Protocol):
 
 
 def of_step(verdict: Verdict, number: int) -> list[str]:
-    """What the injection of step `number` (from 1) exposed, a line each, and whether it counts."""
+    """Return what the injection of step `number` (from 1) exposed, a line each, and whether it counts."""
     if not known(verdict) or not 0 < number <= len(verdict.steps) or not verdict.steps[number - 1].injected:
         return []
     own = [exposure for exposure in verdict.exposures if exposure.step == number]
@@ -74,7 +74,7 @@ def known(verdict: Verdict) -> bool:
 
 
 def verb(exposure: Exposure) -> str:
-    """Whether the harm would have shown, and broken the guarantee, or came."""
+    """Return whether the harm would have shown, and broken the guarantee, or came."""
     if exposure.allowed:
         return "exposed, and allowed by the guarantee"
     if exposure.came:
@@ -90,14 +90,14 @@ def what(exposure: Exposure, verdict: Verdict) -> str:
 
 
 def harms(verdict: Verdict) -> str:
-    """Which harms were exposed and would have shown, or came, for one cell of a table."""
+    """Return which harms were exposed and would have shown, or came, for one cell of a table."""
     own = [(harm, [s for s in verdict.exposures if s.harm is harm and s.counts]) for harm in Harm]
-    told = [f"{harm}{'' if any(s.would_show for s in exposures) else CAME}" for harm, exposures in own if exposures]
-    return ", ".join(told) or "-"
+    shown = [f"{harm}{'' if any(s.would_show for s in exposures) else CAME}" for harm, exposures in own if exposures]
+    return ", ".join(shown) or "-"
 
 
 def points(verdict: Verdict) -> list[Points]:
-    """By sink, in the order of the scenario; those at which no injection exposed anything come last."""
+    """Return by sink, in the order of the scenario; those at which no injection exposed anything come last."""
     points_reached: dict[str, dict[str, list[Exposure]]] = {}
     for exposure in sorted(verdict.exposures, key=lambda exposure: exposure.position):
         points_reached.setdefault(exposure.sink, {}).setdefault(exposure.point, []).append(exposure)
@@ -112,7 +112,8 @@ def points(verdict: Verdict) -> list[Points]:
 
 
 def struck(exposures: Iterable[Exposure], steps: Sequence[Step]) -> tuple[list[Struck], list[Struck]]:
-    """The cells of a run, each once: those with something exposed that counts, and the others that were struck."""
+    """Return the cells of a run, each once: those with something exposed that counts, and the others that were
+    struck."""
     found = [
         (Struck(sink=exposure.sink, point=exposure.point, fault=steps[exposure.step - 1].name), exposure.counts)
         for exposure in exposures
@@ -130,7 +131,7 @@ def points_reached(verdict: Verdict) -> list[str]:
 
 
 def lines(verdict: Verdict) -> list[str]:
-    """The two lines of a terminal: crash points reached, crash points not reached."""
+    """Return the two lines of a terminal: crash points reached, crash points not reached."""
     found = points(verdict)
     if not found:
         return []
@@ -141,8 +142,8 @@ def lines(verdict: Verdict) -> list[str]:
 
 
 def rests(verdict: Verdict) -> list[str]:
-    """What a held rests on: what was exposed and would have shown, or came, what limits it, and the crash points not
-    reached."""
+    """Return what a held rests on: what was exposed and would have shown, or came, what limits it, and the crash points
+    not reached."""
     if verdict.word is not Word.HELD:
         return []
     shown = [f"{verb(exposure)}: {what(exposure, verdict)}" for exposure in verdict.exposures if exposure.counts]
@@ -150,14 +151,19 @@ def rests(verdict: Verdict) -> list[str]:
 
 
 def noted(verdict: Verdict) -> list[str]:
-    """The notes of a verdict, a line each. One with more lines ends with those of a log, of which the last is told
-    here."""
-    lines = [[line for line in note.splitlines() if line.strip()] for note in verdict.notes]
-    return few([f"note: {visible(' '.join([*each[:1], *each[1:][-1:]]), NOTE)}" for each in lines])
+    """Return the notes of a verdict, a line each."""
+    return few([f"note: {visible(ends(note), NOTE)}" for note in verdict.notes])
+
+
+def ends(reason: str) -> str:
+    """Return the first line of a reason, whose other lines are those of a log; of one that leads to them by a colon,
+    the last of them too."""
+    first, *log = [line.strip() for line in reason.splitlines() if line.strip()] or [""]
+    return " ".join([first, *log[-1:]]) if first.endswith(":") else first
 
 
 def few(texts: Sequence[str], most: int = MOST) -> list[str]:
-    """At most so many; the last line counts the others."""
+    """Return at most so many; the last line counts the others."""
     left = len(texts) - most
     return [*texts[:most], *([f"and {left:,} more"] if left > 0 else [])]
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from harness.report import exposures
-from harness.report.causes.groups import cut, groups
+from harness.report.causes.groups import Group, cut, groups
 from harness.report.escape import cell, plural, visible
 from harness.report.row_diff import row_diff
 from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Verdict, Word
 
 MOST = 10
-"""Findings that are told in full."""
+"""Findings that are shown in full."""
 OF_A_CAUSE = 3
 """Of each cause, before more of the largest are."""
 CELL = 40
@@ -32,16 +33,16 @@ def failure(
     verdict: Verdict,
     folder: Path | None,
     *,
-    asked: str = "",
+    stack_options: str = "",
     again: str = "",
     left: Sequence[str] = (),
     brief: bool = False,
 ) -> str:
     """Return the whole text, or in brief that without evidence and rows. `folder` is the run folder, None if the run
-    failed before it had one; `asked` is what a command line says to get its stack, `again` the command that repeats it
-    where there is no folder, or where the stored plan would fail again; `left` are sentences on why it is
+    failed before it had one; `stack_options` is what a command line says to get its stack, `again` the command that
+    repeats it where there is no folder, or where the stored plan would fail again; `left` are sentences on why it is
     inconclusive."""
-    last = _last(folder, asked, again)
+    last = _last(folder, stack_options, again)
     if verdict.word is Word.ERROR and again:
         last = [*([f"report: {folder / 'report.html'}"] if folder else []), f"again:  {again}"]
     body = _brief(verdict, left) if brief else _whole(verdict, left)
@@ -66,36 +67,41 @@ def _brief(verdict: Verdict, left: Sequence[str]) -> Iterator[str]:
     yield from (f"  {step_lines(step)[0]}" for step in verdict.steps if not step.injected)
     shown = [exposures.what(each, verdict) for each in verdict.exposures if each.counts]
     yield from (f"  exposed: {line}" for line in exposures.few(shown, BRIEF))
-    for finding in _chosen(verdict.findings)[:BRIEF]:
-        known = "; ".join(place(finding, verdict.steps))
-        yield f"  found: {title(finding)}{f' ({known})' if known else ''}"
-    if more := more_findings(verdict, min(BRIEF, len(verdict.findings))):
+    causes = groups(verdict.findings)
+    yield from (f"  found: {_of_cause(group, verdict.steps)}" for group in causes[:BRIEF])
+    if more := more_findings(verdict, sum(len(group.findings) for group in causes[:BRIEF])):
         yield f"  {more}"
 
 
+def _of_cause(group: Group, steps: Sequence[StepOutcome]) -> str:
+    """Return the findings of one cause on a line: `104 duplicated in postgres payments, the first id=205 (batch 3;
+    after ...)`."""
+    first, many = group.findings[0], len(group.findings)
+    # What they share; each has other records.
+    known = "; ".join(place(first if many == 1 else replace(first, records=(), batches=group.batches), steps))
+    # One of no sink has no row: its note says what it is.
+    note = "" if first.sink or not first.note else f": {visible(first.note, 400)}"
+    text = title(first) if many == 1 else f"{many:,} {_in(first)}" + (f", the first {key(first)}" if first.key else "")
+    return f"{text}{note}{f' ({known})' if known else ''}"
+
+
 def reasons(verdict: Verdict, left: Sequence[str] = ()) -> list[str]:
-    """Return why a verdict is no better, a line each, of a log its last one; `left` are more reasons."""
-    told = [visible(_ends(reason), 400) for reason in (*verdict.reasons, *left)]
-    return [f"because: {line}" for line in exposures.few(told, BRIEF)]
-
-
-def _ends(reason: str) -> str:
-    """Return the first line of a reason and its last one, which is that of a log."""
-    lines = [line.strip() for line in reason.splitlines() if line.strip()]
-    return " ".join([*lines[:1], *lines[1:][-1:]])
+    """Return why a verdict is no better, a line each; `left` are more reasons."""
+    lines = [visible(exposures.ends(reason), 600) for reason in (*verdict.reasons, *left)]
+    return [f"because: {line}" for line in exposures.few(lines, BRIEF)]
 
 
 def because(reason: str) -> list[str]:
-    """A reason on lines of its own; one with more lines ends with those of a log, of which the last count."""
+    """Return a reason as lines. A reason with more lines ends with those of a log, of which the last count."""
     first, *rest = reason.splitlines() or [""]
     return [f"  because: {visible(first)}", *(f"    {visible(line, 300)}" for line in rest[-LINES:])]
 
 
-def more_findings(verdict: Verdict, told: int) -> str:
-    """`and 99,990 more findings (the run folder has the first 1,000 of 100,000 duplicated)`, where so many are told;
-    empty if that is all."""
+def more_findings(verdict: Verdict, shown: int) -> str:
+    """Return `and 99,990 more findings (the run folder has the first 1,000 of 100,000 duplicated)` after `shown` ones;
+    empty if there are no more."""
     kinds = verdict.kinds()
-    left = sum(kinds[kind] for kind in {finding.kind for finding in verdict.findings}) - told
+    left = sum(kinds[kind] for kind in {finding.kind for finding in verdict.findings}) - shown
     if left <= 0:
         return ""
     kept = [f"the first {first:,} of {count:,} {kind}" for kind, (first, count) in cut(verdict).items()]
@@ -111,8 +117,7 @@ def headline(scenario: str, verdict: Verdict) -> str:
 
 def title(finding: Finding) -> str:
     """`duplicated in postgres payments: id=17, 2 copies too many`."""
-    key = ", ".join(f"{visible(column, 60)}={cell(value, CELL)}" for column, value in finding.key.items())
-    text = f"{finding.kind} in {visible(finding.sink, 100)}" + (f": {key}" if key else "")
+    text = _in(finding) + (f": {key(finding)}" if finding.key else "")
     if finding.kind not in {Kind.LOST, Kind.DUPLICATED, Kind.UNEXPECTED}:
         return text
     # One row missing or too many goes without saying, but for a duplicate: its two sides look the same.
@@ -121,9 +126,18 @@ def title(finding: Finding) -> str:
     return f"{text}, {plural(finding.copies, 'row')} {'missing' if finding.kind is Kind.LOST else 'too many'}"
 
 
+def _in(finding: Finding) -> str:
+    return f"{finding.kind} in {visible(finding.sink, 100)}" if finding.sink else str(finding.kind)
+
+
+def key(finding: Finding) -> str:
+    """`id=17`, of several columns `account=7, day=1`."""
+    return ", ".join(f"{visible(column, 60)}={cell(value, CELL)}" for column, value in finding.key.items())
+
+
 def place(finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
-    """Where it came from: records, batches, the faults that caused it or may have, with crash point and attempt; a part
-    that is not known is left out."""
+    """Return where it came from: records, batches, the faults that caused it or may have, with crash point and attempt;
+    a part that is not known is left out."""
     out = []
     if finding.records:
         out.append(f"{'record' if len(finding.records) == 1 else 'records'} {records(finding.records)}")
@@ -142,8 +156,8 @@ def place(finding: Finding, steps: Sequence[StepOutcome]) -> list[str]:
 
 
 def _by_label(steps: Sequence[StepOutcome]) -> dict[str, str]:
-    """What a fault's name leaves unsaid, by name: its crash point if it is the step's own, and the attempt it struck. A
-    name that several steps have says nothing of one of them."""
+    """Return what a fault's name leaves unsaid, by name: its crash point if it is the step's own, and the attempt it
+    struck. A name that several steps have says nothing of one of them."""
     out: dict[str, str] = {}
     for step in steps:
         attempt = f", attempt {step.attempt}" if step.attempt else ""
@@ -161,7 +175,7 @@ def records(refs: Sequence[RecordRef], most: int = 8) -> str:
 
 
 def step_lines(step: StepOutcome) -> list[str]:
-    """One step and, indented, what proves it."""
+    """Return one step and, indented, what proves it."""
     at = "" if step.at_s is None else f", at {step.at_s:.2f} s"
     word = "injected" if step.injected else "MISSED"
     place = where(step.point, step.batch, crash_point=step.crash_point is not None) + _of(step.checkpoint)
@@ -171,7 +185,7 @@ def step_lines(step: StepOutcome) -> list[str]:
 
 
 def _of(checkpoint: str) -> str:
-    """Which query was struck, where its checkpoint is not the only one of the run's folder."""
+    """Return which query was struck, where its checkpoint is not the only one of the run's folder."""
     parent, _, name = checkpoint.rpartition("/")
     return f" of the query {visible(name, 60)}" if parent else ""
 
@@ -184,7 +198,7 @@ def where(point: str, batch: int | None, *, crash_point: bool) -> str:
 
 
 def evidence_lines(evidence: Evidence) -> list[str]:
-    """What proves that a fault happened, a line a kind of proof."""
+    """Return what proves that a fault happened, a line a kind of proof."""
     out = []
     if evidence.signalled:
         faulted = "; ".join(f"{visible(name, 60)}: {visible(how, 60)}" for name, how in evidence.signalled.items())
@@ -210,13 +224,13 @@ def numbers(batches: Sequence[int]) -> str:
     return f"{batches[0]}-{batches[-1]}" if whole else " ".join(str(batch) for batch in batches[-20:])
 
 
-def told_first(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that anything said of a run shows in full: the ones that are told here, and the first that were found."""
+def shown_first(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that any text about a run shows in full: those shown here, and the first that were found."""
     return [*_chosen(findings), *findings[:MOST]]
 
 
 def _chosen(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that are told: some of each cause as long as there is room, the largest cause first, what is legal last."""
+    """Return the findings to show: some of each cause within the limit, the largest cause first, legal ones last."""
     causes = groups(findings)
     some = [finding for group in causes for finding in group.findings[:OF_A_CAUSE]][:MOST]
     rest = [finding for group in causes for finding in group.findings[OF_A_CAUSE:]]
@@ -232,7 +246,7 @@ def _finding(number: int, finding: Finding, steps: Sequence[StepOutcome]) -> lis
 
 
 def rows(finding: Finding) -> list[str]:
-    """The ledger's and the sink's rows side by side in aligned columns, `!` before a column that differs."""
+    """Return the ledger's and the sink's rows side by side in aligned columns, `!` before a column that differs."""
     both = row_diff(finding, limit=CELL)
     if not both.lines:
         return []
@@ -242,15 +256,15 @@ def rows(finding: Finding) -> list[str]:
     return out + ([f"   and {plural(both.more, 'more row')}"] if both.more else [])
 
 
-def _last(folder: Path | None, asked: str, again: str) -> list[str]:
+def _last(folder: Path | None, stack_options: str, again: str) -> list[str]:
     if folder is None:
         return [f"again:  {again}"] if again else []
-    command = " ".join(["onceproof replay", shlex.quote(str(folder)), *asked.split()])
+    command = " ".join(["onceproof replay", shlex.quote(str(folder)), *stack_options.split()])
     return [f"report: {folder / 'report.html'}", f"again:  {command}"]
 
 
 def meaning(word: Word) -> str:
-    """What a verdict's word means, in one sentence."""
+    """Return what a verdict's word means, in one sentence."""
     return {
         Word.HELD: "a pipeline that appends or loses what was exposed would have been caught, and the guarantee held",
         Word.VIOLATED: "the guarantee is disproved: the findings below are rows that contradict it",

@@ -18,7 +18,7 @@ from harness.report.causes.groups import cut, groups
 from harness.report.causes.headline import Case, headline, labels
 from harness.report.causes.not_caught_up import NotCaughtUp, not_caught_up, ran
 from harness.report.causes.sentences import listed, sentences
-from harness.report.causes.shown import GroupText, said, shown
+from harness.report.causes.shown import GroupText, findings_summary, shown
 from harness.report.escape import dictionary, plural, visible
 from harness.report.failure_text import evidence_lines, meaning
 from harness.report.many.matrix import MARKS
@@ -28,14 +28,14 @@ from harness.report.timeline.counts import Counts
 from harness.report.timeline.curves import curves
 from harness.report.timeline.happened import happened
 from harness.report.timeline.picture import Picture, picture
-from harness.report.timeline.slices import counted, saved_at
+from harness.report.timeline.saved_ranges import counted, saved_at
 from harness.report.timeline.tracks import Setting
 from harness.run_folder import command
 from harness.scenario import Impact, StepOutcome, Verdict
 from harness.snapshot import Position, Progressed
 
 # The proof of a step stands with the step.
-UNTOLD = frozenset({"at_s", "evidence"})
+NOT_SHOWN = frozenset({"at_s", "evidence"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,17 +111,17 @@ class Page:
     picture: Picture | None
     steps: list[StepText]
     snapshots: list[SnapshotText]
-    findings_said: str
+    findings_summary: str
     findings_cut: bool
     groups: list[GroupText]
     explain: str
     attempts: list[AttemptText]
-    sliced: bool
+    manages_offsets: bool
     points: list[PointsText]
     outcome: list[tuple[str, str]]
     self_tests: list[tuple[str, str]]
     baseline_runs: list[BaselineText]
-    baseline_said: str
+    baseline_summary: str
     says: str
     limits: list[str]
     again: list[tuple[str, str]]
@@ -131,7 +131,7 @@ class Page:
     settings: list[SettingsText]
     file: list[str]
     events: list[EventText]
-    events_said: str
+    events_summary: str
     logs: list[LogText]
     run_id: str
     started: str
@@ -158,7 +158,7 @@ class Parts:
 
 
 def case_of(parts: Parts) -> Case:
-    """What the verdict's sentences are made from."""
+    """Return what the verdict's sentences are made from."""
     steps = claims.mappings(parts.plan.get("schedule"))
     impacts = [str(claims.mapping(step.get("do")).get("impact", "")) for step in steps]
     return Case(
@@ -173,9 +173,9 @@ def case_of(parts: Parts) -> Case:
 
 
 def build(parts: Parts, budget: Budget = FULL) -> Page:
-    """The page of one run."""
+    """Return the page of one run."""
     verdict, case = parts.verdict, case_of(parts)
-    events = _telling(parts.history)
+    events = _shown_events(parts.history)
     lead, *because = headline(case)
     left = open_end(parts)
     steps = _steps(parts)
@@ -188,20 +188,20 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         agreement=claims.agreement(verdict),
         about=claims.about(parts.plan, verdict.steps),
         lead=lead,
-        because=" ".join(left.said[:1] if left and left.said else because),
+        because=" ".join(left.summary[:1] if left and left.summary else because),
         not_caught_up=left,
-        figures=claims.figures(verdict, caught_up=left is None),
+        figures=claims.figures(verdict, caught_up=left is None, sinks=len(claims.mappings(parts.plan.get("sinks")))),
         reasons=[" ".join(sentences(reason)) for reason in exposures.few(verdict.reasons)],
         notes=[" ".join(sentences(note)) for note in exposures.few(verdict.notes)],
         picture=_picture(parts, case),
         steps=steps,
         snapshots=[each for each in parts.snapshots if each.step > len(steps)],
-        findings_said=said(case.groups, verdict, budget),
+        findings_summary=findings_summary(case.groups, verdict, budget),
         findings_cut=bool(cut(verdict)),
         groups=shown(case, budget),
         explain=claims.explain(parts.folder, case.verdict),
         attempts=attempt_rows(happened(parts.history, verdict.steps), parts.progressed, parts.counts),
-        sliced=bool(_positions(parts)),
+        manages_offsets=bool(_positions(parts)),
         points=[
             PointsText(
                 sink=each.sink or "-",
@@ -213,7 +213,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         outcome=claims.outcome(verdict),
         self_tests=[(name, "found" if found else "MISSED") for name, found in verdict.self_tests.items()],
         baseline_runs=list(parts.baseline_runs),
-        baseline_said=_baseline_said(len(parts.baseline_runs)),
+        baseline_summary=_baseline_summary(len(parts.baseline_runs)),
         says=claims.says(verdict, case.guarantee),
         limits=claims.limits(verdict, parts.run),
         again=claims.again(parts.folder, parts.run, verdict),
@@ -223,7 +223,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         settings=_settings(parts.run, budget),
         file=_lines(parts.scenario_file, budget.lines),
         events=[_event(event) for event in events[: budget.events]],
-        events_said=_left_out(len(events) - budget.events, len(parts.history)),
+        events_summary=_left_out(len(events) - budget.events, len(parts.history)),
         logs=list(parts.logs),
         run_id=str(parts.run.get("run_id", "without an id")),
         started=str(parts.run.get("started", "at an unknown time")),
@@ -231,7 +231,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
 
 
 def open_end(parts: Parts) -> NotCaughtUp | None:
-    """Why the run is inconclusive, where it did not catch up."""
+    """Return why the run is inconclusive, where it did not catch up."""
     more = {name: getattr(parts, name) for name in ("run", "plan", "progressed", "counts", "starved")}
     return not_caught_up(ran(parts.verdict, parts.history, **more))
 
@@ -245,7 +245,7 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
         executors=claims.executors(parts.plan),
         servers=claims.servers(parts.plan),
         batches=frozenset(batch for group in case.groups for batch in group.batches),
-        slices=counted(positions) if (positions := _positions(parts)) else "",
+        saved=counted(positions) if (positions := _positions(parts)) else "",
     )
     return picture(
         run, setting, curves(run, parts.progressed, parts.counts, sink_rows=parts.verdict.counts.get("sink_rows"))
@@ -253,7 +253,7 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
 
 
 def _positions(parts: Parts) -> tuple[Position, ...]:
-    """Where a pipeline that keeps its own offsets stood; nothing of any other."""
+    """Return where a pipeline that keeps its own offsets stood; nothing of any other."""
     return parts.progressed.positions if parts.progressed else ()
 
 
@@ -301,7 +301,8 @@ def _step(
 
 
 def _counted(verdict: Verdict, number: int) -> list[str]:
-    """At which crash points an injection counts, where a failpoint of the program has another name for the place."""
+    """Return at which crash points an injection counts, where a failpoint of the program has another name for the
+    place."""
     step = verdict.steps[number - 1]
     own = dict.fromkeys(each.point for each in verdict.exposures if each.step == number and each.counts)
     if step.crash_point is not None or not own:
@@ -311,7 +312,8 @@ def _counted(verdict: Verdict, number: int) -> list[str]:
 
 
 def _batch(step: StepOutcome, positions: Sequence[Position]) -> str:
-    """Its batch; of a pipeline that keeps its own offsets the program's own number, beside the slices of this page."""
+    """Return its batch; of a pipeline that keeps its own offsets the program's own number, beside the slices of this
+    page."""
     if not positions:
         return "-" if step.batch is None else str(step.batch)
     own = "" if step.batch is None else f"{step.batch} by the program's own count"
@@ -327,7 +329,7 @@ def _when(step: StepOutcome, lasted: tuple[float, float] | None) -> str:
     return f"{lasted[0]:.2f} to {lasted[1]:.2f} s"
 
 
-def _baseline_said(count: int) -> str:
+def _baseline_summary(count: int) -> str:
     if not count:
         return "No baseline run was made. One is made only where something is found."
     return f"{plural(count, 'baseline run')} of the same input without faults; what each showed is in the findings."
@@ -368,7 +370,7 @@ def _named(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(PLAIN.get(name, name), text) for name, text in lines]
 
 
-def _telling(history: Sequence[Line]) -> list[Line]:
+def _shown_events(history: Sequence[Line]) -> list[Line]:
     """Without what the agent reports, what stands elsewhere on the page, and the counting events but the last one."""
     last = next((line for line in reversed(history) if isinstance(line.event, Sent)), None)
     rest = (line for line in history if line.event.by is not By.SPARK and not isinstance(line.event, ProgressRead))
@@ -377,20 +379,20 @@ def _telling(history: Sequence[Line]) -> list[Line]:
 
 def _event(line: Line) -> EventText:
     event = line.event
-    # Where everything stood has a place of its own on the page.
+    # The page shows the snapshot elsewhere.
     event = replace(event, stood=None) if isinstance(event, SinkRead) else event
-    told = {name: part for name, part in flat(event).items() if name not in UNTOLD and part is not None}
+    fields = {name: part for name, part in flat(event).items() if name not in NOT_SHOWN and part is not None}
     return EventText(
         at=f"{line.at_s:.2f}",
         what=str(line.event.what),
-        details=", ".join(f"{name}: {text}" for name, text in dictionary(told) if text),
+        details=", ".join(f"{name}: {text}" for name, text in dictionary(fields) if text),
     )
 
 
 def _left_out(more: int, total: int) -> str:
     if total == 0:
         return "The history is empty."
-    left = f" {plural(more, 'line')} more stand in history.jsonl." if more > 0 else ""
+    left = f" {plural(more, 'line')} more are in history.jsonl." if more > 0 else ""
     return f"From the run's history; seconds since the run began, by a clock that never jumps.{left}"
 
 

@@ -49,21 +49,23 @@ def write(folder: Path) -> Path:
 
     Raises UsageError if it is no run folder, HarnessError when the disk refuses."""
     found = store.RunFolder.open(folder)
-    told = parts(found)
-    store.write(found.report_html, run_page(told))
+    content = parts(found)
+    store.write(found.report_html, run_page(content))
     table = found.path / table_file.NAME
-    if told.verdict.findings:
-        store.write(table, table_file.table_file(groups(told.verdict.findings), baseline_runs=bool(told.baseline_runs)))
+    if content.verdict.findings:
+        store.write(
+            table, table_file.table_file(groups(content.verdict.findings), baseline_runs=bool(content.baseline_runs))
+        )
     elif table.is_file():
         table.unlink()
     return found.report_html
 
 
-def run_page(told: page.Parts) -> str:
-    """The page as text, of `budget.MOST_BYTES` at most."""
+def run_page(content: page.Parts) -> str:
+    """Return the page as text, of `budget.MOST_BYTES` at most."""
     for each in budget.EVERY:
         template = _environment(each.text).get_template("report.html.j2")
-        text = template.render(page=page.build(told, each), table_file=table_file.NAME)
+        text = template.render(page=page.build(content, each), table_file=table_file.NAME)
         if len(text.encode()) <= budget.MOST_BYTES:
             break
     return text
@@ -89,8 +91,8 @@ def index_of(reports: Path, seen: Sequence[Seen], hunted: Sequence[Hunted] = ())
 
 
 def many_page(folder: Path, many: Many, *, programs: bool = True) -> str:
-    """The page of many runs as text, of `budget.MOST_BYTES` at most; links are relative to `folder`. `programs`: a
-    summary.json lies beside it."""
+    """Return the page of many runs as text, of `budget.MOST_BYTES` at most; links are relative to `folder`. `programs`:
+    a summary.json lies beside it."""
     links = {seen.folder: link(folder, seen.folder) for seen in many.seen}
     for shown in many_runs.EVERY:
         template = _environment(shown.text).get_template("many.html.j2")
@@ -106,7 +108,7 @@ def many_page(folder: Path, many: Many, *, programs: bool = True) -> str:
 
 
 def store_page(**texts: Any) -> str:
-    """The list of a store's runs, for `onceproof serve`."""
+    """Return the list of a store's runs, for `onceproof serve`."""
     return _environment(LIST_TEXT).get_template("store.html.j2").render(made_by=__version__, **texts)
 
 
@@ -117,7 +119,7 @@ def sweep(target: Path, **texts: Any) -> Path:
 
 
 def parts(found: store.RunFolder) -> page.Parts:
-    """What a page is made of, from a run folder. Raises UsageError for a damaged one."""
+    """Return what a page is made of, from a run folder. Raises UsageError for a damaged one."""
     stored = found.read()
     verdict, plan = verdict_of(found, stored["run"]), stored.get("plan", {}).get("scenario")
     lines = _events(found.history)
@@ -138,8 +140,8 @@ def parts(found: store.RunFolder) -> page.Parts:
 
 
 def _place(folder: Path, run: Mapping[str, Any]) -> str:
-    """Where the run lies for who is where it was started; below a folder of another name, its last three names. Not the
-    whole path: the page travels, and says nothing of the machine that it was made on."""
+    """Return where the run lies for who is where it was started; below a folder of another name, its last three names.
+    Not the whole path: the page travels, and says nothing of the machine that it was made on."""
     reports, near = Path(str(run.get("reports") or "")), folder.parts[-3:]
     return str(Path(reports, *near[1:]) if reports.name == near[0] and not reports.is_absolute() else Path(*near))
 
@@ -149,9 +151,9 @@ def _events(path: Path) -> list[Line]:
 
 
 def _logs(found: store.RunFolder, verdict: Verdict) -> list[page.LogText]:
-    """The logs' ends: of a run without findings, or that stalled."""
-    told = any(finding.kind is not Kind.STALLED for finding in verdict.findings)
-    if told or not found.logs.is_dir():
+    """Return the logs' ends: of a run without findings, or that stalled."""
+    has_findings = any(finding.kind is not Kind.STALLED for finding in verdict.findings)
+    if has_findings or not found.logs.is_dir():
         return []
     logs = [path for path in found.logs.rglob("*") if path.is_file() and not path.is_symlink()]
     names = sorted((str(path.relative_to(found.path)) for path in logs), key=_last_attempt_first)[:MOST_LOGS]
@@ -159,12 +161,12 @@ def _logs(found: store.RunFolder, verdict: Verdict) -> list[page.LogText]:
 
 
 def _last_attempt_first(name: str) -> tuple[list[str], list[int], str]:
-    """By name, of one kind the highest number first. Not by time: a copy of the folder has other times."""
+    """Return by name, of one kind the highest number first. Not by time: a copy of the folder has other times."""
     return re.split("[0-9]+", name), [-int(digits) for digits in re.findall("[0-9]+", name)], name
 
 
 def _starved(found: store.RunFolder) -> dict[int, int]:
-    """How often the log of each attempt says that no executor took a task of its first job."""
+    """Return how often the log of each attempt says that no executor took a task of its first job."""
     out = {}
     for path in found.logs.glob("driver-*.log") if found.logs.is_dir() else ():
         number = path.stem.removeprefix("driver-")

@@ -35,7 +35,7 @@ class RowDiff:
 
 
 def row_diff(finding: Finding, *, pairs: int = 2, limit: int = CELL) -> RowDiff:
-    """The rows of a finding: equal ones meet first, the rest in order; at most `pairs` pairs are drawn."""
+    """Return the rows of a finding: equal ones meet first, the rest in order; at most `pairs` pairs are drawn."""
     matched = _pairs(finding.expected, finding.found)
     if finding.kind is Kind.DUPLICATED and all(row in finding.expected for row in finding.found):
         # Further copies of a row look like the first: its head counts them.
@@ -51,8 +51,8 @@ Pair = tuple[Row | None, Row | None]
 
 
 def _copies(finding: Finding, pair: Pair) -> int:
-    """How many rows are too many that equal the pair's: of a duplicate both sides look alike. `found` has surplus rows
-    alone, and not all of many."""
+    """Return how many rows are too many that equal the pair's: of a duplicate both sides look alike. `found` has
+    surplus rows alone, and not all of many."""
     if finding.kind is not Kind.DUPLICATED or pair[0] is None or pair[0] != pair[1]:
         return 0
     alike = sum(row == pair[1] for row in finding.found)

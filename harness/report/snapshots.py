@@ -1,9 +1,9 @@
 """What a run folder keeps beside the verdict, as texts for its page: a snapshot an injection, and the baseline runs.
 
     snapshots/<step>-injection/, snapshots/<step>-restart/    `sink/<i>.json`
-    baseline/<any name>/                                   a run folder of its own
+    baseline/<any name>/                                   the run folder of a baseline run
 
-What is damaged is said where its text would stand; a page is written of any folder.
+The text of a damaged file says that it is damaged; a page is written for any folder.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class BaselineText:
 
 
 def snapshots(folder: Path, readings: Mapping[tuple[int, str], Snapshot]) -> list[SnapshotText]:
-    """The snapshots of a run, by step."""
+    """Return the snapshots of a run, by step."""
     steps = sorted({step for step, moment in readings if moment == INJECTION})
     return [_snapshot(folder / "snapshots", step, readings) for step in steps[:MOST]]
 
 
 def baseline_runs(folder: Path) -> list[BaselineText]:
-    """The baseline runs of a run, by name."""
+    """Return the baseline runs of a run, by name."""
     return [_baseline_run(each) for each in sorted(_folders(folder / "baseline"))[:MOST]]
 
 
@@ -77,8 +77,8 @@ def _snapshot(root: Path, step: int, readings: Mapping[tuple[int, str], Snapshot
     if then is None or later is None:
         return SnapshotText(step=step, lines=lines)
     sinks = [{path.stem: _object(path) for path in _files(folder / "sink")} for folder in folders]
-    told = (_rolled_back(then, later, place, [each.get(place, {}) for each in sinks]) for place in then.writing)
-    return SnapshotText(step=step, lines=lines, open_rows=few([text for text in told if text]))
+    texts = (_rolled_back(then, later, place, [each.get(place, {}) for each in sinks]) for place in then.writing)
+    return SnapshotText(step=step, lines=lines, open_rows=few([text for text in texts if text]))
 
 
 def _rolled_back(then: Snapshot, later: Snapshot, place: str, sinks: Sequence[Mapping[str, Any]]) -> str:
@@ -95,13 +95,13 @@ def _rolled_back(then: Snapshot, later: Snapshot, place: str, sinks: Sequence[Ma
         return f"At the injection, {plural(many, 'transaction')} had written into {name}; {was} {end}"
     more = max(0, later.handed.get(place, (0, None))[0] - then.handed.get(place, (0, None))[0])
     late = f" with {more:,} inserted later" if more else ""
-    told = f"At the injection, {plural(many, 'open transaction')} held {plural(held, 'row')} of {name}"
-    return f"{told};{late} they were {end}"
+    held_open = f"At the injection, {plural(many, 'open transaction')} held {plural(held, 'row')} of {name}"
+    return f"{held_open};{late} they were {end}"
 
 
 def _held(then: Snapshot, place: str, rows: int) -> int | None:
-    """How many inserted rows the sink did not show. None where the row breakpoint's count does not tell: it also counts
-    what was rolled back earlier, and rows that replaced others."""
+    """Return how many inserted rows the sink did not show. None where the row breakpoint's count does not tell: it also
+    counts what was rolled back earlier, and rows that replaced others."""
     counted, before = then.handed.get(place, (0, None))
     if before is None or then.attempt != 1:
         return None
@@ -109,11 +109,11 @@ def _held(then: Snapshot, place: str, rows: int) -> int | None:
 
 
 def _texts(found: Snapshot | None, folder: Path) -> dict[str, str]:
-    """One snapshot as texts by their name; empty if there is none."""
-    return {} if found is None else _told(found, _names(folder / "sink")) | _sinks(folder / "sink")
+    """Return one snapshot as texts by their name; empty if there is none."""
+    return {} if found is None else _facts(found, _names(folder / "sink")) | _sinks(folder / "sink")
 
 
-def _told(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, str]:
+def _facts(snapshot: Snapshot, names: Mapping[str, str]) -> dict[str, str]:
     out = {"Begun at": f"{snapshot.at_s:.2f} s", "Attempt": str(snapshot.attempt)}
     for query in snapshot.queries[:MOST]:
         out[f"Query {query.checkpoint}"] = _query(query)
@@ -134,7 +134,7 @@ def _query(query: QueryState) -> str:
 
 
 def _offsets(offsets: Offsets) -> str:
-    """Next offsets, `partition/offset`."""
+    """Return next offsets, `partition/offset`."""
     return ", ".join(few([f"{partition}/{offsets[partition]}" for partition in sorted(offsets)], PARTITIONS)) or "none"
 
 
@@ -142,18 +142,18 @@ BESIDE = {"": "tables beside the sinks", OFFSETS: "the table of offsets"}
 
 
 def _writing(writing: Mapping[str, tuple[str, ...]], names: Mapping[str, str]) -> str:
-    """How many in which sink, and what they do. A sink is kept by its place, which `names` has the name of."""
-    told = [
+    """Return how many in which sink, and what they do. A sink is kept by its place, which `names` has the name of."""
+    texts = [
         f"{plural(len(statements), 'transaction')} in {BESIDE.get(sink, names.get(sink, sink))}: "
         f"{'; '.join(text[:120] for text in few(statements, 3))}"
         for sink, statements in writing.items()
         if statements
     ]
-    return "; ".join(few(told)) or "none"
+    return "; ".join(few(texts)) or "none"
 
 
 def _names(folder: Path) -> dict[str, str]:
-    """By place, what each sink is called."""
+    """Return by place, what each sink is called."""
     found = {path.stem: _object(path).get("name") for path in _files(folder)}
     return {place: name for place, name in found.items() if isinstance(name, str) and name}
 
@@ -166,7 +166,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _sinks(folder: Path) -> dict[str, str]:
-    """How many rows each sink had. By place, since two sinks may have one name."""
+    """Return how many rows each sink had. By place, since two sinks may have one name."""
     out = {}
     for path in _files(folder):
         about = _object(path)
@@ -198,7 +198,7 @@ def _yes_or_no(value: Any) -> str:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    """A JSON object from a file; empty if there is none to read."""
+    """Return a JSON object from a file; empty if there is none to read."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

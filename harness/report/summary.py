@@ -52,7 +52,8 @@ class Run:
 
     @classmethod
     def read(cls, folder: Path) -> Run:
-        """A stored run. One that ended without a verdict is an error. Raises UsageError if it is no run folder."""
+        """Return a stored run. One that ended without a verdict is an error. Raises UsageError if it is no run
+        folder."""
         found = store.RunFolder.open(folder)
         parts = found.read("run", "plan")
         run, plan = parts["run"], claims.mapping(parts.get("plan"))
@@ -81,13 +82,13 @@ class Run:
 
     @property
     def known(self) -> str:
-        """The issue in which its failure is worked on; empty if there is none, it is another one, or it is over."""
-        verdict, said = self.verdict, self.about.known
-        if verdict.as_expected or said is None:
+        """The issue of its known failure; empty if there is none, if it is another failure, or if it is over."""
+        verdict, issue = self.verdict, self.about.known
+        if verdict.as_expected or issue is None:
             return ""
         kinds = verdict.kinds().keys() - {Kind.RECOVERED.value}
-        covered = said.covers(word=verdict.word, kinds=kinds, day=self.about.started[:10])
-        return said.issue if covered else ""
+        covered = issue.covers(word=verdict.word, kinds=kinds, day=self.about.started[:10])
+        return issue.issue if covered else ""
 
     @property
     def wrong(self) -> bool:
@@ -95,22 +96,23 @@ class Run:
         return not (self.verdict.as_expected or self.known)
 
     def injections(self) -> tuple[int, int]:
-        """How many faults were injected at their crash points, of how many."""
+        """Return how many faults were injected at their crash points, of how many."""
         return sum(step.injected for step in self.verdict.steps), len(self.verdict.steps)
 
 
 def verdict_of(found: store.RunFolder, run: dict[str, Any]) -> Verdict:
-    """The verdict of a stored run, of which `run` is its run.json. Raises UsageError for a file that is damaged."""
+    """Return the verdict of a stored run, of which `run` is its run.json. Raises UsageError for a file that is
+    damaged."""
     return found.verdict() or error(_why(run))
 
 
-def asked(folder: Path | None) -> str:
-    """What a command line says to repeat a stored run as it was (`command.asked`); empty if there is none to read."""
-    return command.asked(run_json(folder)) if folder else ""
+def stack_options(folder: Path | None) -> str:
+    """Return the options by which a command gets the stack of a stored run; empty if there is none to read."""
+    return command.stack_options(run_json(folder)) if folder else ""
 
 
 def run_json(folder: Path) -> dict[str, Any]:
-    """What a run says of itself; empty if there is none to read."""
+    """Return what a run says of itself; empty if there is none to read."""
     try:
         run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -119,15 +121,15 @@ def run_json(folder: Path) -> dict[str, Any]:
 
 
 def error(reason: str, *, expected: str = "held") -> Verdict:
-    """The verdict of a run that the harness or its surroundings failed."""
+    """Return the verdict of a run that the harness or its surroundings failed."""
     return Verdict(word=Word.ERROR, as_expected=False, expected=expected, reasons=(reason,))
 
 
 def brief(run: Run) -> Run:
-    """The same, with no more of its findings whole than a suite tells of it; the others keep what groups them by cause.
-    A suite keeps each run until its end, and a verdict has a thousand findings of a kind."""
+    """Return the run with only those findings whole that a suite shows; the others keep what groups them by cause. A
+    suite keeps each run until its end, and a verdict has a thousand findings of a kind."""
     verdict = run.verdict
-    whole = {} if verdict.as_expected else {id(each): each for each in failure_text.told_first(verdict.findings)}
+    whole = {} if verdict.as_expected else {id(each): each for each in failure_text.shown_first(verdict.findings)}
     bare: dict[tuple[object, ...], Finding] = {}
 
     def kept(each: Finding) -> Finding:
@@ -157,7 +159,7 @@ def exit_code(runs: Sequence[Run]) -> int:
 
 
 def entry(run: Run) -> dict[str, Any]:
-    """One run as `summary.json` has it."""
+    """Return one run as `summary.json` has it."""
     verdict = run.verdict
     return {
         "scenario": run.scenario,
@@ -192,10 +194,10 @@ def _fault(step: StepOutcome) -> dict[str, Any]:
 
 
 def _why(run: dict[str, Any]) -> str:
-    """Why a stored run has no verdict."""
+    """Return why a stored run has no verdict."""
     outcome = run.get("outcome")
-    said = outcome.get("error") if isinstance(outcome, dict) else None
-    return str(said) if said else "the run ended before it had a verdict"
+    error = outcome.get("error") if isinstance(outcome, dict) else None
+    return str(error) if error else "the run ended before it had a verdict"
 
 
 def _seconds(seconds: Any) -> float:

@@ -69,8 +69,8 @@ def colour(run: Run) -> str:
 
 
 def cells(run: Run) -> tuple[str, ...]:
-    """One row of the table, by `HEADS`; every cell is visible text. The scenario has its findings behind it, and what
-    was expected where that did not come."""
+    """Return one row of the table, by `HEADS`; every cell is visible text. The scenario has its findings behind it, and
+    what was expected where that did not come."""
     verdict, (injected, steps) = run.verdict, run.injections()
     more = [f"{count:,} {kind}" for kind, count in verdict.kinds().items()]
     more += [f"expected {visible(verdict.expected, 60)}"] if not verdict.as_expected and verdict.expected else []

@@ -76,14 +76,14 @@ class CatchUp:
         self._read(ends, last=True)
 
     def _finish(self, ends: dict[int, int]) -> bool:
-        """True once every record is committed by the pipeline; else says why not."""
+        """Return whether the pipeline has committed every record; if not, add the reason."""
         live = self._live
         while True:
             live.healthy()
             now = live.progress.committed()
             if caught_up(now, ends) and self._at_work():
                 return True
-            live.look(committed=count(now), outstanding=True)
+            live.observe(committed=count(now), outstanding=True)
             if live.supervisor.gave_up:
                 self._stalled = self._given_up()
                 break
@@ -99,7 +99,7 @@ class CatchUp:
         over = f"when the {live.deadline.seconds:g} s after the warm-up were over"
         when = LAST_DEATH if live.supervisor.gave_up else over
         self._reasons.append(f"not caught up: {words} {when}")
-        self._stalled = self._stalled or live.stalls.stalled()
+        self._stalled = self._stalled or self._idle()
         return False
 
     def _all_sent(self) -> bool:
@@ -120,6 +120,12 @@ class CatchUp:
     def _given_up(self) -> dict[str, Any]:
         supervisor = self._live.supervisor
         return self._live.stalls.gave_up(supervisor.gave_up, well=supervisor.ended_well)
+
+    def _idle(self) -> dict[str, Any] | None:
+        """Return the stall of a driver that is still restarted, with the error that it ended with last; None if it is
+        slow."""
+        found, error = self._live.stalls.stalled(), self._live.supervisor.last_error
+        return {**found, "words": f"{found['words']}; the driver's last error: {error}"} if found and error else found
 
     def _at_work(self) -> bool:
         """Return whether the newest attempt has shown where it goes on from. Until then its progress is a dead one's,
@@ -153,8 +159,8 @@ class CatchUp:
         return [marked(sink) for sink in live.scenario.sinks]
 
     def _unchanged(self, for_s: float, limit: Deadline) -> bool:
-        """True once the sinks did not change for `for_s`, and until each batch was committed that was in flight then;
-        false if they changed within it."""
+        """Return True once the sinks did not change for `for_s`, and until each batch was committed that was in flight
+        then; false if they changed within it."""
         before, still = self._marks(), Deadline(for_s)
         pending: dict[str, int] | None = None
         while not limit.over():
@@ -172,16 +178,16 @@ class CatchUp:
         live = self._live
         return live.rhythm.in_flight(live.observer.states(), silent=self._silent())
 
-    def _asked(self) -> dict[str, Any]:
-        """What the program has shown of its commit interval, and what its scenario says of it."""
+    def _commit_interval(self) -> dict[str, Any]:
+        """Return what the program has shown of its commit interval, and what its scenario declares of it."""
         live = self._live
         unshown = live.rhythm.unshown(live.observer.states()) or unplanned(live.own.folder)
         interval_s = live.scenario.pipeline.interval_s
         return {"gap_s": live.rhythm.steady_s(), "interval_s": interval_s, "unshown": unshown}
 
     def _quiet_s(self) -> float:
-        own_s, asked_s = quiet_s(**self._asked()), self._live.scenario.quiet_period_s
-        return own_s if asked_s is None else min(own_s, asked_s)
+        own_s, declared_s = quiet_s(**self._commit_interval()), self._live.scenario.quiet_period_s
+        return own_s if declared_s is None else min(own_s, declared_s)
 
     def _quiet(self) -> None:
         for_s = self._quiet_s()
@@ -209,12 +215,12 @@ class CatchUp:
 
     def _quiet_period(self, ends: dict[int, int]) -> None:
         live = self._live
-        # Who names a time says that the sink may show its rows late: then doubled ones may come late too.
-        asked = live.scenario.quiet_period_s is not None
-        for_s = live.scenario.quiet_period_s or late_quiet_s(**self._asked())
+        # A declared time means that the sink may show its rows late: then doubled ones may come late too.
+        declared = live.scenario.quiet_period_s is not None
+        for_s = live.scenario.quiet_period_s or late_quiet_s(**self._commit_interval())
         self._quiet_period_s = for_s
-        # The harness's own judging is slow on a busy machine, and is no time that the sink had.
-        doubtful = asked or self._missing()
+        # The harness's own judging is slow on a busy machine: the sink did not have this time.
+        doubtful = declared or self._missing()
         limit = Deadline(max(for_s * 2, live.deadline.left_s()))
         while doubtful and not limit.over():
             live.history.write(Phase(name="quiet period"))
@@ -222,7 +228,7 @@ class CatchUp:
                 return
             self._quiet()
             self._read(ends)
-            doubtful = asked or self._missing()
+            doubtful = declared or self._missing()
         if doubtful:
             self._caught_up, self._unsettled = False, True
             self._reasons.append(

@@ -51,19 +51,19 @@ class Alone:
 
 
 def alone(workload: object, pipeline: Pipeline) -> Alone:
-    """What of the workload is sent last, to this pipeline."""
+    """Return what of the workload is sent last, to this pipeline."""
     late_s = pipeline.interval_s or 0.0 if pipeline.progress == ASYNC else 0.0
     return Alone(workload.apart if isinstance(workload, ClosesWindows) else 0, late_s)
 
 
 def enough(schedule: Iterable[Step]) -> int:
-    """How many portions give each step its batch, where a batch takes one of them."""
+    """Return how many portions give each step its batch, where a batch takes one of them."""
     return max([PORTIONS, *(step.when.batch + 1 + SPARE for step in schedule if step.when.batch is not None)])
 
 
 def portions(total: int, seed: int, most: int = PORTIONS) -> tuple[int, ...]:
-    """The sizes in which `total` records are sent, drawn from the seed. No two are equal, so that a batch lost and
-    another one doubled do not cancel by accident. Too few records for `most` such sizes make fewer."""
+    """Return the sizes in which `total` records are sent, drawn from the seed. No two are equal, so that a batch lost
+    and another one doubled do not cancel by accident. Too few records for `most` such sizes make fewer."""
     many = next((k for k in range(most, 0, -1) if k * (k + 1) // 2 <= total), 0)
     if many < 2:
         return (total,) * many
@@ -83,7 +83,7 @@ def portions(total: int, seed: int, most: int = PORTIONS) -> tuple[int, ...]:
 
 
 def portions_of(batches: Iterable[Batch], total: int) -> tuple[int, ...]:
-    """The sizes that make a run's batches again: the records of each batch that took any, in order, and what is
+    """Return the sizes that make a run's batches again: the records of each batch that took any, in order, and what is
     left of `total`. Empty if there are none to go by."""
     took = [sum(end - start for start, end in batch.ranges.values()) for batch in batches]
     sizes = [size for size in took if size > 0]
@@ -92,12 +92,14 @@ def portions_of(batches: Iterable[Batch], total: int) -> tuple[int, ...]:
 
 
 class Feeder:
-    """Sends in a thread of its own. Without a rate it sends a portion for each batch that is planned, until the
-    schedule has `finished`: there are as many batches as portions then, so that the batch that a step names comes, and
-    a fault at it finds the next records on their way. Afterwards, and where the pipeline keeps its offsets itself (it
-    plans nothing that can be seen), it stays one portion ahead. With `exact` sizes it sends each of them when all
-    before it is planned, whatever the rate. What the sizes leave waits for that as well, and so does what is sent
-    `alone`."""
+    """Sends the input in a separate thread.
+
+    Without a rate it sends a portion for each batch that is planned, until the schedule has `finished`. So there are as
+    many batches as portions: the batch that a step names comes, and a fault at it finds the next records on their way.
+    Afterwards it stays one portion ahead, and so it does for a pipeline that manages its own offsets, since its plans
+    cannot be seen. With `exact` sizes it sends each of them when all before it is planned, whatever the rate. The
+    records beyond the sizes wait for that too, and so do those that are sent `alone`.
+    """
 
     def __init__(
         self,
@@ -166,8 +168,8 @@ class Feeder:
         while left > 0 and not self._producer.done and not self._stop.is_set():
             sent = self._producer.send(min(left, CHUNK))
             if not sent and not self._stop.is_set():
-                given, said = self._producer.sent, self._producer.total
-                raise HarnessError(f"the workload said that it has {said} records, and gave {given}")
+                given, declared = self._producer.sent, self._producer.total
+                raise HarnessError(f"the workload said that it has {declared} records, and gave {given}")
             left -= sent
             self._history.write(Sent(records=self._producer.sent, total=self._producer.total))
 

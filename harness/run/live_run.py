@@ -13,11 +13,11 @@ from harness.component import SetsUp, able
 from harness.context import CountedSink, RunContext
 from harness.errors import SetupError, WaitError
 from harness.fields.placeholders import filled
-from harness.history import History, Phase, ShuffleCrowded, SinkMissing, SystemChanged
+from harness.history import History, PackagesNamed, Phase, ShuffleCrowded, SinkMissing, SystemChanged
 from harness.resources import RunResources
-from harness.run import preflight
+from harness.run import misfits, preflight
 from harness.run.feed import PATIENCE_S, Feeder, Patience, alone, enough, portions
-from harness.run.last_words import last_words, tail
+from harness.run.last_words import last_error, last_words, tail
 from harness.run.progress.batch_times import BatchTimes
 from harness.run.progress.commit_gaps import Rhythm
 from harness.run.progress.observer import Observer
@@ -28,7 +28,7 @@ from harness.run.progress.stall_detector import StallDetector
 from harness.run.schedule import Schedule
 from harness.run.sink_commits import sink_commits
 from harness.run.snapshots import Parts, Snapshots
-from harness.run.supervisor import Supervisor
+from harness.run.supervisor import Death, Supervisor
 from harness.run_folder.ledger import Attempts
 from harness.run_folder.store import RunFolder, digest
 from harness.scenario import Pipeline, Scenario
@@ -52,8 +52,9 @@ BEGINS_S, COMMITS_S = 180.0, 240.0
 SUBMITTED_S = 180.0
 """What a cluster manager takes of it that runs the driver itself: another JVM, and two containers."""
 ENDS_AT_ONCE = 2
-"""How often a program may end by itself before a query of it began, however few restarts there are."""
-OFFSETS_SHOWN = 200
+"""How often a program that may wait for input ends before a query of it began, however few restarts there are."""
+UNREAD_S = 60.0
+"""How long a query may be the program's newest one, while none of them reads the run's source."""
 LATE_S = 1.0
 """How often a sink that is not there yet is looked for."""
 
@@ -107,12 +108,18 @@ class Live:
         self._phase("set up")
         self._set_up()
         self.since = since(self.scenario.sinks, self.own.parts)
-        self._looked = preflight.look(self.scenario, workload, self.own)
+        self._checked = preflight.check(self.scenario, workload, self.own)
         self.tables = [*self._tables()] if not self.scenario.schedule else []
         self._start(workload)
         self._phase("warm-up")
+        packages = self._conf.get(misfits.PACKAGES, "")
+        if packages:
+            self.history.write(PackagesNamed(packages=packages))
         self._warm_up()
-        self._first_look()
+        log = self.folder.logs / "driver-1.log"
+        if packages and (took_s := misfits.packages_s(log)) is not None:
+            self.history.write(PackagesNamed(packages=packages, seconds=took_s))
+        self._check_sinks()
         self.deadline = Deadline(self.scenario.timeout_s)
         self.stalls = StallDetector(interval_s=self.scenario.pipeline.interval_s, longest_s=self._longest_s)
         self._phase("feeding")
@@ -164,7 +171,7 @@ class Live:
         self.folder.save(0, run={"program": program, "readers": readers, "changes": [*map(asdict, changes)]})
         self.supervisor = Supervisor(self.stack, own, pipeline, history=history, logs=self.folder.logs)
         self._exit.callback(self.supervisor.stop)
-        self.snapshots = Snapshots(self._looked_at())
+        self.snapshots = Snapshots(self._snapshot_parts())
         self._exit.callback(self.snapshots.close)
         self.schedule = Schedule(self.scenario.schedule, self._context())
         self._exit.callback(self.schedule.stop)
@@ -176,6 +183,11 @@ class Live:
             return BatchTimes(folder, source, self.history, agent_file=file)
         begins = source.begins if isinstance(source, TellsBeginning) else None
         return Observer(folder, source.offsets, self.history, begins=begins, mirror=self._mirror, agent_file=file)
+
+    @property
+    def _fed_first(self) -> bool:
+        """Return whether records are sent before a query began."""
+        return isinstance(self.source, BeginsWithInput) and self.source.begins_with_input and not self._by_time
 
     @property
     def _by_time(self) -> bool:
@@ -191,8 +203,8 @@ class Live:
 
     def _counted(self) -> Iterator[CountedSink]:
         sinks, whens = self.scenario.sinks, [step.when for step in self.scenario.schedule]
-        names, asked = countable(sinks), [when for when in whens if has(TRIGGERS[when.kind], Trait.COUNTS_ROWS)]
-        for place in sorted({place for when in asked if (place := counted(sinks, when.sink)) is not None}):
+        names, counting = countable(sinks), [when for when in whens if has(TRIGGERS[when.kind], Trait.COUNTS_ROWS)]
+        for place in sorted({place for when in counting if (place := counted(sinks, when.sink)) is not None}):
             sink = sinks[place]
             found = opened(sink, self.own.parts)
             if isinstance(found, HoldsWriter):
@@ -219,7 +231,7 @@ class Live:
             only_checkpoint=only_checkpoint(self.scenario),
         )
 
-    def _looked_at(self) -> Parts:
+    def _snapshot_parts(self) -> Parts:
         by_hand = self.progress.kind != "checkpoint"
         return Parts(
             folder=self.folder.path,
@@ -239,12 +251,12 @@ class Live:
     def _in_flight(self) -> str:
         return self.progress.in_flight(self.producer.acknowledged)
 
-    def look(self, *, committed: int, outstanding: bool) -> None:
-        """Tell the stall detector: the pipeline has committed so many records, and there are more or not."""
+    def observe(self, *, committed: int, outstanding: bool) -> None:
+        """Pass on to the stall detector how many records the pipeline has committed, and whether there are more."""
         if self.progress.kind != "checkpoint":
             self.rhythm.stood(committed, self.observer.attempt, self.history.elapsed_s())
         faults, alive = len(self.schedule.outcomes), self.supervisor.alive
-        self.stalls.look(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
+        self.stalls.observe(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
 
     def has_progress(self, *, all_queries: bool = False) -> bool:
         """Return whether the newest attempt of the driver has done something, and is there; with `all_queries`, whether
@@ -271,7 +283,7 @@ class Live:
         return self._ends
 
     def done(self) -> bool:
-        """True once all was sent and the pipeline has committed it."""
+        """Return True once all was sent and the pipeline has committed it."""
         return self.feeder.done and caught_up(self.progress.committed(), self.ends())
 
     def healthy(self) -> None:
@@ -285,7 +297,7 @@ class Live:
         began = monotonic()
         if self.progress.kind != "checkpoint":
             self.positions.start()
-        fed = isinstance(self.source, BeginsWithInput) and self.source.begins_with_input and not self._by_time
+        fed = self._fed_first
         self.supervisor.start(self.scenario.restart, self._launched, ended=self._ended)
         try:
             if fed:
@@ -300,13 +312,13 @@ class Live:
             if self.progress.kind != "checkpoint":
                 self.start_s = monotonic() - began
         except WaitError as failure:
-            raise SetupError(f"{failure}. Its log ends:\n{self._log()}") from failure
+            raise SetupError(f"{failure}.{self._misfits()}\n{self._log()}") from failure
 
-    def _first_look(self) -> None:
-        """Early words for what the first committed batch shows of the sinks, unless a fault was there first."""
+    def _check_sinks(self) -> None:
+        """Write into the history what the first committed batch shows of the sinks, unless a fault was there first."""
         if self.schedule.acted or self.schedule.injecting:
             return
-        for name, why in preflight.first(self.scenario, self.own, self._looked):
+        for name, why in preflight.first(self.scenario, self.own, self._checked):
             self.history.write(SinkMissing(sink=name, why=why))
         for query, partitions in preflight.crowded(self.observer.stateful(), self._conf).items():
             cores = self._conf["spark.cores.max"]
@@ -329,31 +341,77 @@ class Live:
 
     def _begun(self) -> bool | Waiting:
         self._fault_free()
+        self._fits()
         if self.observer.started():
             return True
-        if len(ended := self.supervisor.deaths) > max(ENDS_AT_ONCE, self.scenario.restart.max_restarts):
-            saw = f"the pipeline ended {len(ended)} times with status 0, and began no query that has a checkpoint"
-            raise SetupError(f"{saw}; a query lives only while its program waits. Its log ends:\n{tail(ended[-1].log)}")
+        if len(ended := self._clean_ends()) > self._ends_at_once:
+            often = f" {len(ended)} times" if len(ended) > 1 else ""
+            saw = f"the pipeline ended{often} with status 0, and began no query that has a checkpoint"
+            raise SetupError(f"{saw}; a query lives only while its program waits\n{tail(ended[-1].log)}")
         slow = "the driver is alive; " if self.supervisor.alive else ""
-        cure = "a pipeline that keeps its offsets itself says `progress`"
+        cure = "" if self.observer.unread_s() else "; a pipeline that keeps its offsets itself says `progress`"
         if self._mirror is not None:
             cure = f"{cure}; a program that sets {MANAGER} says so in `conf`"
-        return Waiting(f"{slow}no checkpoint; {cure}")
+        return Waiting(f"{slow}no checkpoint{cure}")
+
+    def _clean_ends(self) -> list[Death]:
+        """Return the attempts that ended and of which all was recorded that they did: the next one was started."""
+        return [each for each in self.supervisor.deaths if each.status == 0 and each.number < self.observer.attempt]
+
+    @property
+    def _ends_at_once(self) -> int:
+        """How often a program may end by itself before a query of it began: not at all where it gets no input before,
+        which it could wait for."""
+        waits = self._fed_first or self._by_time
+        return max(ENDS_AT_ONCE, self.scenario.restart.max_restarts) if waits else 0
 
     def _committed(self) -> bool | Waiting:
         self._fault_free()
+        if self.progress.kind == "checkpoint" and not self.schedule.acted:
+            self._fits()
         if self.schedule.acted or count(self.progress.committed()) > 0:
             return True
-        other, source = self.observer.other(), self.scenario.input.source
-        told = f"; its offsets are not of the source {source}: {other[:OFFSETS_SHOWN]}" if other else ""
-        return Waiting(f"{self.producer.sent} records sent, none committed{told}")
+        return Waiting(f"{self.producer.sent} records sent, none committed")
+
+    def _fits(self) -> None:
+        """Raise SetupError for a program that does not wait for its queries, whose queries read something else, or keep
+        a checkpoint that stays for the next run."""
+        if (ended := self._clean_ends()) and self.observer.cut_off(ended[0].number):
+            saw = "the pipeline ended with status 0 while its query ran, and no batch was committed"
+            raise SetupError(f"{saw}. Have the program wait for the query: `awaitTermination()`\n{tail(ended[0].log)}")
+        if (kept := self.observer.outside()) is not None:
+            raise SetupError(misfits.kept_elsewhere(kept, self._shown()))
+        if (silent_s := self.observer.unread_s()) > UNREAD_S + (self.scenario.pipeline.interval_s or 0.0):
+            saw = f"a query of the pipeline began {silent_s:.0f} s ago, and none reads the run's source"
+            raise SetupError(f"{saw}.{self._misfits()}\n{self._log()}")
+
+    def _misfits(self, log: Path | None = None) -> str:
+        """Return sentences on what does not fit, by the log of the newest attempt, or by this one."""
+        return misfits.misfits(self._shown(log)) if self.progress.kind == "checkpoint" else ""
+
+    def _shown(self, log: Path | None = None) -> misfits.Shown:
+        """Return what is known of the program by now."""
+        own, driver = self.own, self.supervisor.driver
+        kept = [own.folder, own.folder.resolve(), own.checkpoint]
+        topic = own.placeholders().get("topic")
+        return misfits.Shown(
+            entry=self.root / self.scenario.pipeline.entry,
+            name=self.scenario.pipeline.entry,
+            log=log or (driver.log if driver else None),
+            within=[*map(str, kept), *([self._mirror.remote.url] if self._mirror is not None else [])],
+            source=f"the run's topic {topic} (`{{topic}}`)" if topic else f"the source {self.scenario.input.source}",
+            begun=bool(self.observer.all()),
+            other=self.observer.other(),
+            absent=preflight.absent(self.scenario, self.own, self._checked),
+        )
 
     def _fault_free(self) -> None:
         self.healthy()
         failed = [death for death in self.supervisor.deaths if death.status != 0]
         if failed and not self.schedule.acted:
             saw = f"the pipeline ended with status {failed[0].status} before any fault was injected"
-            raise SetupError(f"{saw}; its log ends:\n{last_words(failed[0].driver)}")
+            error = last_error(failed[0].log).rstrip(".")
+            raise SetupError(f"{saw}: {error}.{self._misfits(failed[0].log)}\n{last_words(failed[0].driver)}")
 
     def _log(self) -> str:
         driver = self.supervisor.driver
@@ -363,25 +421,25 @@ class Live:
         """Wait until all is sent and each step has an outcome, or nothing can come any more, or the time is up."""
         rest = Deadline(0.0)
 
-        def look() -> bool | Waiting:
+        def finished() -> bool | Waiting:
             nonlocal rest
             self._fault_free()
             if rest.over() and not self.schedule.injecting:
-                preflight.late(self.scenario, workload, self.own, self._looked)
+                preflight.late(self.scenario, workload, self.own, self._checked)
                 rest = Deadline(LATE_S)
             committed = count(self.progress.committed())
-            self.look(committed=committed, outstanding=committed < self.producer.acknowledged)
+            self.observe(committed=committed, outstanding=committed < self.producer.acknowledged)
             if self.schedule.done and (self.feeder.done or self.supervisor.gave_up or self.deadline.over()):
                 return True
             return Waiting(
                 f"{self.producer.sent} of {self.producer.total} sent, {len(self.schedule.outcomes)} steps done"
             )
 
-        until("the input and the schedule", look, within_s=self.deadline.left_s() + 60.0)
+        until("the input and the schedule", finished, within_s=self.deadline.left_s() + 60.0)
 
 
 def resolved(pipeline: Pipeline, own: RunResources, root: Path) -> Pipeline:
-    """The pipeline with its placeholders filled in and its entry point found."""
+    """Return the pipeline with its placeholders filled in and its entry point found."""
     places = own.placeholders()
     entry = root / filled(pipeline.entry, places)
     if not entry.is_file():

@@ -26,8 +26,8 @@ from harness.run_folder import digests
 from harness.run_folder.redact import Redactor, redact_file, redact_folder
 from harness.run_folder.store import RunFolder, disk
 from harness.scenario import Scenario, Verdict, plain
-from harness.stack import RunsLines, Stack
-from harness.stacks import other_lines
+from harness.stack import RunsSparkVersions, Stack
+from harness.stacks import other_versions
 from harness.stacks.needed_parts import needed
 from harness.stacks.supported import refuse
 from harness.workloads import make
@@ -78,8 +78,8 @@ def run(
 def ready(scenario: Scenario, stack: Stack) -> None:
     """Start what a run of the scenario needs and the stack has not started yet. Raises StackError."""
     stack.ensure(needed([scenario]))
-    if (lines := other_lines.asked(scenario)) and isinstance(stack, RunsLines):
-        stack.need(lines)
+    if (versions := other_versions.of_attempts(scenario)) and isinstance(stack, RunsSparkVersions):
+        stack.need(versions)
 
 
 def _judged(live: Live, workload: Workload, began: float) -> Verdict:

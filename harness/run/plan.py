@@ -18,7 +18,7 @@ from harness.load import load
 from harness.scenario import Input, Scenario, Step, plain
 from harness.sinks.names import sink_names
 from harness.sources import SOURCES
-from harness.stacks.other_lines import on
+from harness.stacks.other_versions import on
 from harness.workloads import WORKLOADS
 
 VERSION = 7
@@ -30,15 +30,15 @@ def in_its_file(scenario: Scenario) -> bool:
 
 
 def its_file(scenario: Scenario) -> Scenario | None:
-    """What its file says now, if that is this very scenario. Not of one that was drawn from the file's, or of a stored
-    one whose file has changed. The seed does not count, nor a Spark version where the file names none: the
-    command that repeats a run says them."""
+    """Return the scenario that its file has now, if it is this one. It is None for a drawn one, and for a stored one
+    whose file has changed. The seed does not count, nor a Spark version if the file names none: the command that
+    repeats a run says them."""
     try:
-        said = load(Path(scenario.path)) if scenario.path else None
+        current = load(Path(scenario.path)) if scenario.path else None
     except ScenarioError:
         return None
-    same = said is not None and _bare(on(said, scenario.pipeline.spark)) == _bare(scenario)
-    return said if same else None
+    same = current is not None and _bare(on(current, scenario.pipeline.spark)) == _bare(scenario)
+    return current if same else None
 
 
 def _bare(scenario: Scenario) -> Scenario:
@@ -67,7 +67,8 @@ def plan(scenario: Scenario, *, seed: int) -> dict[str, Any]:
 
 
 def sent(input: Input, *, seed: int) -> dict[str, Any]:
-    """What the producer does. 0 records are all that the workload has; without a rate, portions follow the pipeline."""
+    """Return what the producer does. 0 records are all that the workload has; without a rate, portions follow the
+    pipeline."""
     return {
         **{key: value for key, value in plain(input).items() if value is not None},
         "options": {**usual(WORKLOADS[input.workload].about), **input.options},
@@ -79,13 +80,13 @@ def sent(input: Input, *, seed: int) -> dict[str, Any]:
 
 
 def usual(kind: About) -> dict[str, Any]:
-    """The options of a kind that go without saying."""
+    """Return the options of a kind that go without saying."""
     fields = kind.options.model_fields.items()
     return {name: info.default for name, info in fields if not info.is_required() and info.default is not None}
 
 
 def opened(number: int, step: Step) -> dict[str, Any]:
-    """One step: number, name, when, what is done then; trigger and fault in full (without what is not set)."""
+    """Return one step: number, name, when, what is done then; trigger and fault in full (without what is not set)."""
     return {
         "step": number,
         "name": step.name,
@@ -97,5 +98,5 @@ def opened(number: int, step: Step) -> dict[str, Any]:
 
 
 def text(made: Mapping[str, Any]) -> str:
-    """A plan as the bytes that are kept and compared."""
+    """Return a plan as the bytes that are kept and compared."""
     return json.dumps(made, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -29,24 +29,24 @@ from harness.workloads.base import Workload
 TASKS_A_CORE = 16
 """Tasks of a batch that one core may have before they are called many: the default of 200 on two cores is a hundred."""
 FIRST_MS = 1000
-"""How long a lock may keep out the look after the first batch."""
+"""How long a lock may keep out the check after the first batch."""
 
 
 def sinks_now(scenario: Scenario, own: RunResources) -> list[SinkTable]:
-    """What each sink holds; `unreadable` where it is not there yet. Raises StackError."""
+    """Return what each sink holds; `unreadable` where it is not there yet. Raises StackError."""
     return [read(sink, own.parts) for sink in scenario.sinks]
 
 
-def look(scenario: Scenario, workload: Workload, own: RunResources) -> set[int]:
+def check(scenario: Scenario, workload: Workload, own: RunResources) -> set[int]:
     """Compare what the sinks hold after `setup` with `expected` over no record. Returns the places of the sinks
-    that need no second look.
+    that need no second check.
 
-    A sink that the pipeline makes itself is not there yet, and only its `expected` is looked at. Raises UsageError
+    A sink that the pipeline makes itself is not there yet, and only its `expected` is checked. Raises UsageError
     for `expected` that cannot be run, SetupError where it does not fit its sink, or `setup` left rows there."""
-    now, names, looked = sinks_now(scenario, own), sink_names(scenario.sinks), set[int]()
+    now, names, checked = sinks_now(scenario, own), sink_names(scenario.sinks), set[int]()
     for place, sink in enumerate(scenario.sinks):
         if sink.expected is None:
-            looked.add(place)
+            checked.add(place)
             continue
         with _of_nothing(scenario, workload, sink) as ledger:
             expected = ledger.table(sink.expected)
@@ -55,56 +55,71 @@ def look(scenario: Scenario, workload: Workload, own: RunResources) -> set[int]:
             if not now[place].unreadable:
                 _fits(sink, expected, now[place].columns, names[place])
                 _empty(now[place], expected, sink.key if ledger.aggregates(sink.expected) else ())
-                looked.add(place)
-    return looked
+                checked.add(place)
+    return checked
 
 
-def late(scenario: Scenario, workload: Workload, own: RunResources, looked: set[int]) -> None:
-    """Look at the columns of each sink that has appeared since; `looked` has the places of those already looked at.
+def late(scenario: Scenario, workload: Workload, own: RunResources, checked: set[int]) -> None:
+    """Check the columns of each sink that has appeared since; `checked` has the places of those already checked.
 
-    Costs one question to the server for each sink that is not there yet, and nothing once all are. A server that does
-    not answer is asked again at the next look. Raises SetupError for a sink that does not fit its `expected`."""
+    This costs one question to the server for each sink that is not there yet, and nothing once all are. A server that
+    does not answer is asked again at the next check. Raises SetupError for a sink that does not fit its `expected`."""
     names = sink_names(scenario.sinks)
     for place, sink in enumerate(scenario.sinks):
-        if place in looked or sink.expected is None:
+        if place in checked or sink.expected is None:
             continue
         try:
             there = columns(sink, own.parts)
         except UsageError as failure:
             raise SetupError(str(failure)) from failure
         except (StackError, WaitError):
-            # A fault may have struck its server, or the system is away for a moment: said when the sink is read.
+            # A fault may have struck its server, or the system is away for a short time: reported when the sink is
+            # read.
             continue
         if there is not None:
-            looked.add(place)
+            checked.add(place)
             with _of_nothing(scenario, workload, sink) as ledger:
                 _fits(sink, ledger.table(sink.expected), there, names[place])
 
 
-def first(scenario: Scenario, own: RunResources, looked: Collection[int]) -> Iterator[tuple[str, str]]:
-    """Look once after the first batch that had records was committed; `looked` has the places of the sinks that were
-    there already. Gives the name of each that still is not, and why: it may be late, or empty for good, so this is no
-    error.
+def absent(scenario: Scenario, own: RunResources, checked: Collection[int]) -> list[str]:
+    """Return the names of the sinks that are not there yet; `checked` has the places of those that are."""
+    names = sink_names(scenario.sinks)
+    return [names[place] for place, sink in enumerate(scenario.sinks) if place not in checked and _absent(sink, own)]
 
-    Of a sink that keeps its rows for good they are read too. Nothing is written, and no writer is held up. Raises
-    SetupError for a wrong query, and for a row that cannot be read exactly and never will."""
+
+def _absent(sink: Sink, own: RunResources) -> bool:
+    try:
+        return columns(sink, own.parts) is None
+    except (UsageError, StackError, WaitError):
+        # It is there and wrong, or its server is away: other errors say so.
+        return False
+
+
+def first(scenario: Scenario, own: RunResources, checked: Collection[int]) -> Iterator[tuple[str, str]]:
+    """Check the sinks once after the first batch with records was committed; `checked` has the places of the sinks that
+    were there already. Yield the name of each sink that is still not there, and why. It may be late, or empty for good,
+    so this is no error.
+
+    If a sink keeps its rows for good, they are read too. Nothing is written, and no writer is held up. Raises
+    SetupError for a wrong query, and for a row that can never be read exactly."""
     names = sink_names(scenario.sinks)
     for place, sink in enumerate(scenario.sinks):
         found = opened(sink, own.parts)
         if found is None or sink.expected is None:
             continue
         try:
-            if place not in looked:
+            if place not in checked:
                 found.columns()
             if isinstance(found, KeepsRows) and found.keeps_rows:
-                with found.reading(wait_ms=FIRST_MS) as told:
-                    next(told.parts, None)
+                with found.reading(wait_ms=FIRST_MS) as rows:
+                    next(rows.parts, None)
         except Missing as absent:
             yield names[place], str(absent)
         except UsageError as failure:
             raise SetupError(f"after the first committed batch: {failure}") from failure
         except (StackError, WaitError):
-            # A fault may have struck its server meanwhile: this is said where the sink is needed.
+            # A fault may have struck its server meanwhile: this is reported when the sink is needed.
             continue
 
 
@@ -159,9 +174,9 @@ def _empty(now: SinkTable, expected: Table, key: Collection[str]) -> None:
     totals = [place for place, name in enumerate(names) if key and name not in key]
     kept = Counter({row: count for row, count in kept.items() if not _zero(row, totals, numbers)})
     if kept:
-        asked = f"asked for an empty sink; saw {kept.total()} rows in {now.target} before the first record was sent"
+        request = f"asked for an empty sink; saw {kept.total()} rows in {now.target} before the first record was sent"
         cure = "Name the table without a schema (each run has its own), drop and make it in `setup`, or fill no rows in"
-        raise SetupError(f"{asked}. {cure} there")
+        raise SetupError(f"{request}. {cure} there")
 
 
 def _zero(row: Row, totals: Sequence[int], numbers: Sequence[bool]) -> bool:

@@ -17,17 +17,17 @@ from harness.run.live_run import Live
 from harness.run.plan import its_file, plan
 from harness.scenario import Scenario, plain
 from harness.stack import Stack
-from harness.stacks import other_lines
+from harness.stacks import other_versions
 from harness.wait import tallied, undisturbed
 from harness.workloads.base import Workload
 
 
 def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, run_id: str) -> dict[str, Any]:
-    """What is known before anything starts: the parts of save 0. A scenario that its file does not say is kept as it
-    ran, and names no file: a command with it would play another one."""
+    """Return what is known before anything starts: the parts of save 0. A scenario that its file does not say is kept
+    as it ran, and names no file: a command with it would play another one."""
     written = its_file(scenario)
     columns = [{"name": c.name, "type": c.type, "expression": c.expression} for c in workload.columns]
-    described = other_lines.described(stack, scenario)
+    described = other_versions.described(stack, scenario)
     return {
         "plan": {**plan(scenario, seed=seed), "scenario": plain(scenario), "columns": columns},
         "scenario": Path(scenario.path).read_text(encoding="utf-8") if written else dump(scenario),
@@ -51,7 +51,7 @@ def _command(scenario: Scenario, stack: Mapping[str, Any], seed: int, written: S
 
 def play(live: Live, workload: Workload) -> None:
     """From empty resources to the sink read and saved. The history says what this thread waited for meanwhile:
-    schedule, supervisor and producer have threads of their own, whose waits are not in it."""
+    schedule, supervisor and producer run in other threads, whose waits are not in it."""
     with tallied() as waited:
         try:
             live.perform(workload)

@@ -41,7 +41,7 @@ class SinkCommits:
 
 
 def sink_commits(scenario: Scenario, own: RunResources) -> SinkCommits | None:
-    """Those that the steps of a scenario ask for; None if none does."""
+    """Return those that the steps of a scenario ask for; None if none does."""
     if not any(step.when.point is CrashPoint.SINK_COMMITTING for step in scenario.schedule):
         return None
     logs = _logs(scenario, own)
@@ -65,7 +65,7 @@ def _watched(
     # What a dead attempt left is no commit of this one.
     known = set[Path]() if first else set(_files(log.folder))
 
-    def look(path: Path) -> Sequence[CheckpointEvent]:
+    def commit_of(path: Path) -> Sequence[CheckpointEvent]:
         final = log.becomes(path) if path.parent == log.folder and path not in known else None
         if final is not None:
             known.add(path)
@@ -73,7 +73,7 @@ def _watched(
         return ()
 
     depth = len(log.folder.relative_to(log.root).parts)
-    watch = CheckpointWatch(log.root, _nothing, events=look, folders=(log.folder.name,), deepest=depth)
+    watch = CheckpointWatch(log.root, _nothing, events=commit_of, folders=(log.folder.name,), deepest=depth)
     try:
         yield watch
     finally:
@@ -81,7 +81,7 @@ def _watched(
 
 
 def _nothing(seen: CheckpointEvent) -> None:
-    """What a commit means, `look` has told already."""
+    """Do nothing: `commit_of` has reported the commit already."""
 
 
 def _files(folder: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """Keeps where everything stood when a fault was injected, and what the dead attempt still did after that.
 
-A snapshot never ends a run and never decides anything: what could not be looked at is said in it. The first one is
+A snapshot never ends a run and never decides anything: it says what could not be read. The first one is
 taken while the victim is dead or frozen and no attempt has been started again; the second, of what a zombie of the
 dead attempt wrote after that, once the next attempt is on its way and before it can have touched anything.
 """
@@ -50,7 +50,7 @@ _NO_WRITERS: tuple[list[Writer], list[Writer]] = ([], [])
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What a snapshot looks at. `sent`: next offsets as acknowledged; `position`: where a pipeline that keeps its
+    """What a snapshot reads. `sent`: next offsets as acknowledged; `position`: where a pipeline that keeps its
     offsets itself stands, None with a checkpoint; `moved`: has that been seen to move since an attempt was launched;
     `start_s`: how long a start takes, as far as is known; `saving`: the statements of open transactions that have
     written where such a pipeline saves its offsets; `counted`: the sinks whose rows are counted."""
@@ -74,7 +74,7 @@ class NamesThreads(Protocol):
     """A process whose threads can be seen."""
 
     def threads(self) -> frozenset[str]:
-        """What they are called, the first 15 bytes of each."""
+        """Return what they are called, the first 15 bytes of each."""
 
 
 class Snapshots:
@@ -132,13 +132,13 @@ class Snapshots:
             lost, held = reading.at(partial(gone, before, after, index), (0, 0))
             if lost:
                 out.append(f"{lost} of the {held} rows that {sink.name} held were gone or changed once it was back")
-        seconds, said = round(monotonic() - began, 3), "; ".join(reading.failures)
-        self._parts.history.write(SinkRead(step=step, moment=BACK, seconds=seconds, rows=count, error=said))
+        seconds, failures = round(monotonic() - began, 3), "; ".join(reading.failures)
+        self._parts.history.write(SinkRead(step=step, moment=BACK, seconds=seconds, rows=count, error=failures))
         return out
 
     def restart(self, step: int, attempt: int) -> None:
-        """The attempt is dead, and the next one may be launched any time: take the second one in a thread of its
-        own."""
+        """Take the second snapshot in a separate thread: the attempt is dead, and the next one may be launched any
+        time."""
         thread = threading.Thread(target=self._late, args=(step, attempt), name=f"snapshot {step}", daemon=True)
         self._threads.append(thread)
         thread.start()
@@ -161,7 +161,7 @@ class Snapshots:
                 self._rows[each.place, seen.folder, seen.batch] = each.rows.rows()
 
     def before(self, place: int, folder: Path | None, batch: int | None) -> int | None:
-        """How many rows the sink at `place` had been handed when the batch began."""
+        """Return how many rows the sink at `place` had been handed when the batch began."""
         if batch is None:
             return None
         return 0 if batch == 0 else self._rows.get((place, folder, batch - 1)) if folder else None
@@ -223,7 +223,7 @@ class Snapshots:
         late_log: bool | None = None
         if moment == INJECTION:
             writers = _both(self._writers_noted, writers)
-            # A dead JVM has no threads: they were looked at while it stood still.
+            # A dead JVM has no threads: they were read while it stood still.
             late_log = reading.at(self._logs_late, None) if self._late_log is None else self._late_log
             self._writers_noted, self._late_log, self._open = {}, None, bool(writers)
         folder = self._folder(step, moment)
@@ -245,9 +245,9 @@ class Snapshots:
             left=None if late.failures else left,
             late_log=late_log,
         )
-        seconds, said = round(monotonic() - began, 3), "; ".join(reading.failures)
+        seconds, failures = round(monotonic() - began, 3), "; ".join(reading.failures)
         parts.history.write(
-            SinkRead(step=step, moment=moment, seconds=seconds, rows=sum(kept), error=said, stood=taken)
+            SinkRead(step=step, moment=moment, seconds=seconds, rows=sum(kept), error=failures, stood=taken)
         )
 
     def _counted(
@@ -287,8 +287,8 @@ class Snapshots:
     def _writing(
         self, reading: _Reading, reached: Reached | None, handed: Mapping[str, tuple[int, int | None]]
     ) -> dict[str, tuple[str, ...]]:
-        """Who writes, by the sink's position. A writer that is held before the first row of a sink has written nothing
-        there, whatever it has written elsewhere."""
+        """Return who writes, by the sink's position. A writer that is held before the first row of a sink has written
+        nothing there, whatever it has written elsewhere."""
         parts, out, held = self._parts, dict[str, tuple[str, ...]](), _before_its_first(reached, handed)
         beside: dict[tuple[str, Writer], None] = {}
         found: set[tuple[str, Writer]] = set()
@@ -325,7 +325,7 @@ def _before_its_first(reached: Reached | None, handed: Mapping[str, tuple[int, i
 
 
 def _both(one: Mapping[str, tuple[str, ...]], other: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The writers of two looks."""
+    """Return the writers of two readings."""
     places = sorted({*one, *other})
     return {place: tuple(dict.fromkeys((*one.get(place, ()), *other.get(place, ())))) for place in places}
 
@@ -335,7 +335,7 @@ def _sorted(offsets: Mapping[int, int] | None) -> Offsets | None:
 
 
 class _Reading:
-    """Looks at one thing after the other, and remembers in words which could not be looked at."""
+    """Reads one thing after the other, and records in words which could not be read."""
 
     def __init__(self) -> None:
         self.failures: list[str] = []

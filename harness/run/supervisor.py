@@ -14,7 +14,8 @@ from harness.errors import HarnessError, WaitError
 from harness.history import AttemptDiagnosed, AttemptEnded, AttemptStarted, History, RestartsEnded
 from harness.hosts import signals
 from harness.resources import RunResources
-from harness.run.last_words import cut, diagnostics
+from harness.run.last_words import cut, diagnostics, last_error
+from harness.run_folder.redact import Redactor
 from harness.scenario import Pipeline, Restart, Victim
 from harness.stack import (
     Driver,
@@ -24,10 +25,10 @@ from harness.stack import (
     RestartsDrivers,
     Stack,
 )
-from harness.stacks import other_lines
+from harness.stacks import other_versions
 from harness.wait import Deadline, Waiting, tallied, until
 
-LOOK_EVERY_S, ASK_EVERY_S = 0.02, 0.1
+POLL_S, ASK_EVERY_S = 0.02, 0.1
 STOP_WITHIN_S = 15.0
 LAUNCH_WITHIN_S = 180.0
 
@@ -47,7 +48,7 @@ class Death:
 
 
 class Supervisor:
-    """Watches the driver in a thread of its own between `start()` and `stop()`."""
+    """Watches the driver between `start()` and `stop()`, in a separate thread."""
 
     def __init__(self, stack: Stack, own: RunResources, pipeline: Pipeline, *, history: History, logs: Path) -> None:
         self._stack = stack
@@ -61,6 +62,8 @@ class Supervisor:
         self.deaths: list[Death] = []
         self._died_s = 0.0
         self.gave_up = ""
+        self.last_error = ""
+        """The error of the last attempt that died by itself, as its log has it."""
         self.ended_well = False
         """The driver is started no more, for its program ended well."""
         self._ended_by_fault: set[int] = set()
@@ -100,14 +103,14 @@ class Supervisor:
         )
 
     def _program(self, number: int) -> Pipeline:
-        """The program of attempt `number`, on the Spark version that it has then."""
-        return other_lines.program(self._pipeline, self._restart.spark, number)
+        """Return the program of attempt `number`, on the Spark version that it has then."""
+        return other_versions.program(self._pipeline, self._restart.spark, number)
 
     def _gap(self) -> dict[str, Any]:
         """Between the last death and this attempt's beginning: seconds, and who of the dead attempts still lives."""
         if not self.deaths:
             return {}
-        # The look at the processes takes its time, and the history's own time is that after it.
+        # Reading the processes takes its time, and the history's own time is that after it.
         zombies = tuple(process.name for process in self.leftovers())
         return {"after_s": round(monotonic() - self._died_s, 3), "zombies": zombies}
 
@@ -118,7 +121,7 @@ class Supervisor:
             self.failure = failure
 
     def _watch(self, restart: Restart, launched: Callable[[int], None]) -> None:
-        while not self._stopping.wait(LOOK_EVERY_S):
+        while not self._stopping.wait(POLL_S):
             driver = self.driver
             status = driver.poll() if driver else None
             if driver is None or status is None:
@@ -126,8 +129,13 @@ class Supervisor:
             self.deaths.append(Death(driver.number, status, driver))
             self._died_s = monotonic()
             scheduled = driver.number in self._ended_by_fault
-            ended = AttemptEnded(attempt=driver.number, status=status, scheduled=scheduled, names=named(driver))
-            self._history.write(ended)
+            error = self._error(driver) if status > 0 and not scheduled else ""
+            self.last_error = error or self.last_error
+            self._history.write(
+                AttemptEnded(
+                    attempt=driver.number, status=status, scheduled=scheduled, names=named(driver), error=error
+                )
+            )
             if isinstance(self._stack, RestartsDrivers):
                 if not self._follow(self._stack, driver, launched):
                     return
@@ -136,7 +144,8 @@ class Supervisor:
             # scheduler.
             failed = sum(death.status != 0 and death.number not in self._ended_by_fault for death in self.deaths)
             if failed > restart.max_restarts:
-                self.gave_up = f"the driver died {failed} times and is restarted at most {restart.max_restarts} times"
+                most = f"is restarted at most {restart.max_restarts} times"
+                self.gave_up = f"the driver died {failed} times and {most}{error and f'; its last error: {error}'}"
                 self._history.write(RestartsEnded(why=self.gave_up))
                 return
             if self._stopping.wait(restart.delay_s):
@@ -147,15 +156,19 @@ class Supervisor:
                 return
             self._launch(driver.number + 1, launched)
 
+    def _error(self, dead: Driver) -> str:
+        """Return the error that a program ended with, as its log says it."""
+        return Redactor(self._own.secrets).text(last_error(dead.log))
+
     def _follow(self, stack: RestartsDrivers, dead: Driver, launched: Callable[[int], None]) -> bool:
-        """Wait for the attempt that the stack's cluster manager starts after `dead`; False if there is none, or the end
-        came first."""
+        """Wait for the attempt that the stack's cluster manager starts after `dead`. Return False if there is none, or
+        if the run ended first."""
         log = self._logs / f"driver-{dead.number + 1}.log"
         while not self._stopping.wait(ASK_EVERY_S):
             found = stack.next_attempt(self._own, after=dead, log=log)
             if isinstance(found, NoMore):
-                said = self._diagnosed(dead)
-                why = found.why + (f"; diagnostics of attempt {dead.number}: {cut(said)}" if said else "")
+                diagnosed = self._diagnosed(dead)
+                why = found.why + (f"; diagnostics of attempt {dead.number}: {cut(diagnosed)}" if diagnosed else "")
                 self.ended_well, self.gave_up = found.well, why
                 self._history.write(RestartsEnded(why=why, well=found.well))
                 return False
@@ -169,16 +182,16 @@ class Supervisor:
         return False
 
     def _diagnosed(self, dead: Driver) -> str:
-        """What a cluster manager says of how that attempt ended; the history has it from here on. Asked once it has
-        dealt with that end: before, it has nothing to say."""
-        said, scheduled = diagnostics(dead), dead.number in self._ended_by_fault
-        if said:
-            self._history.write(AttemptDiagnosed(attempt=dead.number, words=said, scheduled=scheduled))
-        return said
+        """Return the cluster manager's diagnostics of how that attempt ended, and write them into the history. They
+        exist only once the cluster manager has dealt with that end."""
+        words, scheduled = diagnostics(dead), dead.number in self._ended_by_fault
+        if words:
+            self._history.write(AttemptDiagnosed(attempt=dead.number, words=words, scheduled=scheduled))
+        return words
 
     def _let(self) -> bool:
         """Wait until nothing holds restarts; False if the end came first."""
-        while not self._free.wait(LOOK_EVERY_S):
+        while not self._free.wait(POLL_S):
             if self._stopping.is_set():
                 return False
         return True
@@ -231,28 +244,29 @@ class Supervisor:
         return any(death.number == number for death in self.deaths)
 
     def death_of(self, number: int, *, within_s: float) -> Death:
-        """The death of attempt `number`. Raises WaitError if it does not die in time."""
+        """Return the death of attempt `number`. Raises WaitError if it does not die in time."""
 
-        def look() -> Death | Waiting:
+        def ended() -> Death | Waiting:
             return next((d for d in self.deaths if d.number == number), Waiting(f"attempt {number} alive"))
 
-        found = until(f"attempt {number} of the driver to end", look, within_s=within_s, every_s=LOOK_EVERY_S)
+        found = until(f"attempt {number} of the driver to end", ended, within_s=within_s, every_s=POLL_S)
         assert isinstance(found, Death)
         return found
 
     def ending(self, number: int, *, within_s: float) -> int | None:
-        """The exit status of attempt `number`, negative for a signal; None if it has not ended within that time."""
+        """Return the exit status of attempt `number`, negative for a signal; None if it has not ended within that
+        time."""
         try:
             return self.death_of(number, within_s=within_s).status
         except WaitError:
             return None
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
-        """What dies of the current attempt when `victim` does; empty without one."""
+        """Return what dies of the current attempt when `victim` does; empty without one."""
         return list(self.driver.processes(victim)) if self.driver else []
 
     def leftovers(self) -> list[Process]:
-        """Living processes of the run that are of an attempt before the present one."""
+        """Return living processes of the run that are of an attempt before the present one."""
         present = [*self.processes(), *signals.family(self._stack.processes(self._own, attempt=self._present))]
         return [process for process in self.living() if process not in present]
 
@@ -261,7 +275,7 @@ class Supervisor:
         self._stopping.set()
         try:
             if self._thread is not None:
-                # An attempt that is being launched would come to light after the last look.
+                # An attempt that is being launched would come to light after the last check.
                 self._thread.join(LAUNCH_WITHIN_S)
         finally:
             self._end()
@@ -287,11 +301,11 @@ class Supervisor:
                 self.driver.poll()
 
     def living(self) -> list[Process]:
-        """Every living process of the run."""
+        """Return every living process of the run."""
         found = [*self.processes(), *signals.family(self._stack.processes(self._own)), *self._left]
         return [process for process in found if process.alive()]
 
 
 def named(driver: Driver) -> dict[str, str]:
-    """How a cluster manager calls that attempt, where there is one."""
+    """Return how a cluster manager calls that attempt, where there is one."""
     return dict(driver.names()) if isinstance(driver, HasNames) else {}

@@ -1,7 +1,7 @@
 """The process's own DuckDB, closed to files, networks and extensions.
 
-Opening one takes longer than judging a small run. Each use has a connection of its own, and what a connection has as
-temporary no other sees.
+Opening one takes longer than judging a small run. Each use has its own connection, whose temporary tables no other
+connection sees.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CLOSED = {
 
 
 def connection() -> duckdb.DuckDBPyConnection:
-    """A new connection, for one thread at a time; close it."""
+    """Return a new connection, for one thread at a time; close it."""
     found = _database(os.getpid()).cursor()
     try:
         found.execute("select 1").fetchall()
@@ -34,7 +34,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 @cache
 def _database(process: int) -> duckdb.DuckDBPyConnection:
-    """That of `process`, which is this one: a fork cannot use its parent's."""
+    """Return that of `process`, which is this one: a fork cannot use its parent's."""
     database = duckdb.connect(":memory:", config=dict(CLOSED))
     database.execute("set global TimeZone = 'UTC'")
     database.execute("set lock_configuration = true")

@@ -26,7 +26,7 @@ FORM = 12
 PLANNED = ("plan.json", "run.json", "scenario.yaml")
 """What a run can be run again from."""
 FILES = (*PLANNED, "history.jsonl", "verdict.json")
-ROOMS = ("baseline", "ledger", "sink", "snapshots")
+FOLDERS = ("baseline", "ledger", "sink", "snapshots")
 """Folders of which every file has a digest, however deep: a file too many is an error too."""
 
 SHOWN = 20
@@ -61,12 +61,12 @@ def mismatches(folder: Path, *, only: Collection[str] = ()) -> list[Mismatch]:
         return [Mismatch(DIGESTS, f"{why}; so no other file can be held against it")]
     there = {_name(folder, path): path for path in _paths(folder)}
     names = [name for name in saved.keys() | there.keys() if not only or name in only]
-    told = [Mismatch(name, _wrong(there.get(name), saved.get(name))) for name in names]
-    return sorted(each for each in told if each.what)
+    compared = [Mismatch(name, _wrong(there.get(name), saved.get(name))) for name in names]
+    return sorted(each for each in compared if each.what)
 
 
 def opened(path: Path, *, only: Collection[str] = (), unjudged: bool = False) -> RunFolder:
-    """The run folder at `path`, of which every file (or every one of `only`) is as the run left it.
+    """Return the run folder at `path`, of which every file (or every one of `only`) is as the run left it.
 
     `unjudged`: also one whose run ended before it had a verdict, and so has no digests. Raises HarnessError that
     names what is wrong, UsageError if it is no run folder."""
@@ -74,44 +74,44 @@ def opened(path: Path, *, only: Collection[str] = (), unjudged: bool = False) ->
     if not os.path.lexists(found.path / DIGESTS):
         _without_digests(found, unjudged=unjudged)
     elif wrong := mismatches(found.path, only=only):
-        raise HarnessError(_said(found.path, wrong))
+        raise HarnessError(_refusal(found.path, wrong))
     return found
 
 
 def _without_digests(found: RunFolder, *, unjudged: bool) -> None:
     """Raise unless the run ended before it had a verdict, and `unjudged` takes that."""
-    asked = f"asked for the run in {found.path}"
+    request = f"asked for the run in {found.path}"
     try:
         run = found.read("run").get("run", {})
     except HarnessError as failure:
-        raise HarnessError(f"{asked}; it has no {DIGESTS}, and {failure}") from None
+        raise HarnessError(f"{request}; it has no {DIGESTS}, and {failure}") from None
     if os.path.lexists(found.verdict_json) or run.get("stage") == 2:
         raise HarnessError(
-            f"{asked}; it has no {DIGESTS}, so it is not known whether its files are those of the run. It was made by "
-            "hand or by an older version, or its run was killed at the very end. Run the scenario again"
+            f"{request}; it has no {DIGESTS}, so it is not known whether its files are those of the run. It was made "
+            "by hand or by an older version, or its run was killed at the very end. Run the scenario again"
         )
     if not unjudged:
         # What an error says may end with a log of many lines.
         why, more, _ = early(run).partition("\n")
         rest = " (its run.json has the rest)" if more else ""
-        raise HarnessError(f"{asked}; {why.rstrip(':.')}{rest}. Once that is mended{_once_mended(found.path, run)}")
+        raise HarnessError(f"{request}; {why.rstrip(':.')}{rest}. Once that is mended{_once_mended(found.path, run)}")
 
 
 def _once_mended(folder: Path, run: Mapping[str, Any]) -> str:
-    """The scenario as it is now: the stored plan has the mistake still, where it was the scenario's own."""
+    """Return the scenario as it is now: the stored plan has the mistake still, where it was the scenario's own."""
     if file := command.typed(run):
         return f": {file}"
     return f" in the scenario, run it again; where nothing is wrong with that: onceproof replay {folder}"
 
 
 def early(run: dict[str, object]) -> str:
-    """Why a run has no verdict, from what its run.json says."""
+    """Return why a run has no verdict, by its run.json."""
     outcome = run.get("outcome")
-    said = outcome.get("error") if isinstance(outcome, dict) else None
-    return f"the run ended before it had a verdict: {said or 'it was interrupted, or is not over'}"
+    error = outcome.get("error") if isinstance(outcome, dict) else None
+    return f"the run ended before it had a verdict: {error or 'it was interrupted, or is not over'}"
 
 
-def _said(folder: Path, wrong: list[Mismatch]) -> str:
+def _refusal(folder: Path, wrong: list[Mismatch]) -> str:
     saw = f"{len(wrong)} files in it are not as the run left them"
     saw = "1 file in it is not as the run left it" if len(wrong) == 1 else saw
     lines = [f"asked for the run in {folder}; {saw}, so nothing is said of it:"]
@@ -124,7 +124,7 @@ def _said(folder: Path, wrong: list[Mismatch]) -> str:
 
 
 def _saved(path: Path) -> dict[str, str]:
-    """SHA-256 by name. Raises OSError, or ValueError if the file is not the one that was written."""
+    """Return SHA-256 by name. Raises OSError, or ValueError if the file is not the one that was written."""
     if not _plain(path):
         raise ValueError("is no plain file")
     text = path.read_bytes()
@@ -152,7 +152,7 @@ def _text(files: dict[str, str], form: int) -> str:
 
 
 def _wrong(path: Path | None, digest: str | None) -> str:
-    """What is wrong with a file that should have this digest; empty if nothing is."""
+    """Return what is wrong with a file that should have this digest; empty if nothing is."""
     if path is None:
         return "missing"
     if digest is None:
@@ -167,14 +167,14 @@ def _wrong(path: Path | None, digest: str | None) -> str:
 
 def _paths(folder: Path) -> Iterator[Path]:
     """Yield every file that has a digest, or lies where each file has one: no folders, and no link is followed."""
-    todo = [path for name in (*FILES, *ROOMS) if os.path.lexists(path := folder / name)]
+    todo = [path for name in (*FILES, *FOLDERS) if os.path.lexists(path := folder / name)]
     while todo:
         path = todo.pop()
         try:
             folders = stat.S_ISDIR(path.lstat().st_mode) and path.name not in FILES
             todo += path.iterdir() if folders else ()
         except OSError:
-            folders = False  # told as unreadable
+            folders = False  # reported as unreadable
         if not folders:
             yield path
 

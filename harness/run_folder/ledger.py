@@ -155,7 +155,7 @@ class Attempts:
 
 
 def digest(value: bytes) -> bytes:
-    """The first 16 bytes of the SHA-256 of a record's value."""
+    """Return the first 16 bytes of the SHA-256 of a record's value."""
     return sha256(value).digest()[:DIGEST_BYTES]
 
 
@@ -172,8 +172,8 @@ def _block(kind: int, columns: list[Any]) -> bytes:
     return _HEAD.pack(MAGIC, kind, len(payload), check) + bytes(payload)
 
 
-def _refused(asked: str, refusal: OSError) -> HarnessError:
-    return HarnessError(f"asked to {asked}; saw {refusal.strerror}. Free disk space or give permission, and run again")
+def _refused(action: str, refusal: OSError) -> HarnessError:
+    return HarnessError(f"asked to {action}; saw {refusal.strerror}. Free disk space or give permission, and run again")
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class AttemptsRead:
         return {seq: (partition, offset) for seq, partition, offset in zip(*columns, strict=True)}
 
     def errors(self, state: State) -> dict[int, str | None]:
-        """The error of every failed or unknown record, by sequence number; None where no answer was put down."""
+        """Return the error of every failed or unknown record, by sequence number; None where no answer was put down."""
         rows = self._of(state)
         return dict(zip(rows["seq"].to_pylist(), rows["error"].to_pylist(), strict=True))
 
@@ -252,7 +252,7 @@ def _blocks(path: Path, found: dict[int, list[pa.RecordBatch]]) -> Torn | None:
 
 
 def _batches(payload: bytes, kind: int) -> list[pa.RecordBatch]:
-    """What a block holds. Raises ArrowException, OSError or ValueError if it is none of ours."""
+    """Return what a block holds. Raises ArrowException, OSError or ValueError if it is none of ours."""
     with pa.ipc.open_stream(payload) as stream:
         if stream.schema != _SCHEMAS[kind]:
             raise ValueError("other columns than ours")
@@ -300,7 +300,7 @@ def write_source(path: Path, batches: Iterable[pa.RecordBatch]) -> int:
 
 
 def read_source(path: Path) -> pa.Table:
-    """The second half, columns as in `SOURCE`. Raises HarnessError if it is not there, or broken."""
+    """Return the second half, columns as in `SOURCE`. Raises HarnessError if it is not there, or broken."""
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()

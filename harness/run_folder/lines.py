@@ -27,8 +27,8 @@ def append(path: Path, part: dict[str, Any]) -> None:
 
 
 def whole(path: Path) -> bytes:
-    """The lines that were written to their end; what comes after is cut off. Empty where there is no file. Raises
-    HarnessError."""
+    """Return the lines that were written to their end; what comes after is cut off. Empty where there is no file.
+    Raises HarnessError."""
     if not path.is_file():
         return b""
     with disk("read", path), path.open("r+b") as file:

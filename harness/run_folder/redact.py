@@ -42,7 +42,7 @@ class Redactor:
         return clean.decode("utf-8", "surrogatepass")
 
     def data(self, value: Any) -> Any:
-        """The same shape with every text in it, keys too, without the secrets; tuples become lists."""
+        """Return the same shape with every text in it, keys too, without the secrets; tuples become lists."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -124,7 +124,8 @@ def _forms(secret: str) -> Iterator[bytes]:
 
 
 def _base64(raw: bytes) -> Iterator[bytes]:
-    """The letters that `raw` alone decides, for each of the three places in a group of bytes where it may begin."""
+    """Yield the letters that `raw` alone decides, for each of the three places in a group of bytes where it may
+    begin."""
     for before in range(3):
         first = (before * 8 + 5) // 6
         last = (before + len(raw)) * 8 // 6

@@ -50,7 +50,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, reports: Path, scenario_name: str, run_id: str, *, need_bytes: int = NEED_BYTES) -> RunFolder:
-        """A new, empty run folder and the scenario's `latest` link to it.
+        """Return a new, empty run folder and the scenario's `latest` link to it.
 
         Raises HarnessError if the disk has less than `need_bytes` free, or does not let us write."""
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", run_id):
@@ -63,7 +63,7 @@ class RunFolder:
         with disk("make the run folder", path):
             parent.mkdir(mode=0o700, exist_ok=True)
             if parent.is_symlink():
-                raise HarnessError(f"{parent} is a link; a run writes only into folders of its own. Remove the link")
+                raise HarnessError(f"{parent} is a link; a run writes only into its own folders. Remove the link")
             for folder in (path, path / "ledger", path / "sink", path / "logs"):
                 folder.mkdir(mode=0o700)
             _point(parent / LATEST, path.name)
@@ -71,7 +71,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """The run folder at `path`, which may be a `latest` link or a file in it, with parts that can be read.
+        """Return the run folder at `path`, which may be a `latest` link or a file in it, with parts that can be read.
 
         Raises UsageError if it is none."""
         found = cls.find(path)
@@ -82,7 +82,7 @@ class RunFolder:
 
     @classmethod
     def find(cls, path: Path) -> RunFolder:
-        """As `open`, without a look at what its parts hold."""
+        """Return the run folder as `open` does, without reading its parts."""
         folder = path.parent if path.is_file() else path
         if not folder.is_dir():
             raise UsageError(f"no run folder at {path}: there is no such folder. See reports/ for the runs there are")
@@ -121,7 +121,7 @@ class RunFolder:
 
     @property
     def snapshots(self) -> Path:
-        """The folder of `<step>-<moment>/`, each with a `sink` of its own."""
+        """The folder of `<step>-<moment>/`, each with its own `sink`."""
         return self.path / "snapshots"
 
     @property
@@ -151,13 +151,13 @@ class RunFolder:
         self.make_private()
 
     def read(self, *names: str) -> dict[str, Any]:
-        """The parts that are there, all or those named, by the names that `save` takes. Raises UsageError if one is not
-        readable."""
+        """Return the parts that are there, all or those named, by the names that `save` takes. Raises UsageError if one
+        is not readable."""
         wanted = {name: self.path / PARTS[name] for name in names or PARTS}
         return {name: _part(path) for name, path in wanted.items() if path.is_file()}
 
     def verdict(self) -> Verdict | None:
-        """The verdict as a noun, None if the run ended before it had one."""
+        """Return the verdict as a noun, None if the run ended before it had one."""
         data = self.read("verdict").get("verdict")
         return None if data is None else noun(Verdict, data, str(self.verdict_json))
 
@@ -185,7 +185,7 @@ def scenario_of(data: Mapping[str, Any]) -> Scenario:
 
 
 def slug(name: str) -> str:
-    """A folder name for a scenario: `a-z0-9-`, at most 80 characters, never empty and never `latest`.
+    """Return a folder name for a scenario: `a-z0-9-`, at most 80 characters, never empty and never `latest`.
 
     What a long or non-Latin name loses is made up for by a few digits of its hash."""
     ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
@@ -198,7 +198,7 @@ def slug(name: str) -> str:
 
 
 def latest(reports: Path) -> Path:
-    """The folder `reports/latest`, made if it is not there."""
+    """Return the folder `reports/latest`, made if it is not there."""
     folder = reports / LATEST
     with disk("make the suite's folder", folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -249,7 +249,7 @@ def disk(what: str, path: Path) -> Iterator[None]:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
+    """Return SHA-256 of a file, in hex."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 

@@ -406,11 +406,11 @@ class Verdict:
     notes: tuple[str, ...] = ()
 
     def kinds(self) -> dict[str, int]:
-        """How many findings there are of each kind, those that were only counted among them."""
+        """Return how many findings there are of each kind, those that were only counted among them."""
         kept = Counter(f.kind.value for f in self.findings)
         return {kind: max(count, self.counts.get(kind, 0)) for kind, count in kept.items()}
 
 
 def plain(noun: Any) -> dict[str, Any]:
-    """A noun as JSON-ready dictionaries (enums are strings already)."""
+    """Return a noun as JSON-ready dictionaries (enums are strings already)."""
     return asdict(noun)

@@ -32,7 +32,7 @@ CHUNK = 256 * 1024
 
 
 def app(listing: Listing, port: int) -> ASGIApp:
-    """The application for a server at that port of this machine."""
+    """Return the application for a server at that port of this machine."""
     hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
 
     async def answered(scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,15 +46,15 @@ def app(listing: Listing, port: int) -> ASGIApp:
 
 
 async def _answer(request: Request, listing: Listing, hosts: set[str], port: int) -> Response:
-    # A page elsewhere could give this machine a name of its own (DNS rebinding), and would send that name.
+    # A page elsewhere could give this machine another name (DNS rebinding), and would send that name.
     named = request.headers.getlist("host")
     if len(named) != 1 or named[0].lower() not in hosts:
-        asked = visible(", ".join(named) or "no host", 100)
-        return _said(
-            400, f"asked for {asked}; this server answers to 127.0.0.1:{port} alone. Open http://127.0.0.1:{port}/"
+        requested = visible(", ".join(named) or "no host", 100)
+        return _error(
+            400, f"asked for {requested}; this server answers to 127.0.0.1:{port} alone. Open http://127.0.0.1:{port}/"
         )
     if request.method not in ("GET", "HEAD"):
-        refusal = _said(405, f"asked to {visible(request.method, 20)}; this server only shows. Use GET")
+        refusal = _error(405, f"asked to {visible(request.method, 20)}; this server only shows. Use GET")
         refusal.headers["Allow"] = "GET, HEAD"
         return refusal
     raw = request.scope.get("raw_path") or request.scope["path"].encode()
@@ -67,18 +67,18 @@ def _list(query: bytes, listing: Listing) -> Response:
     try:
         given = parse_qs(query.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=50)
     except ValueError:
-        return _said(400, "asked for more than 50 things at once. Ask for fewer")
+        return _error(400, "asked for more than 50 things at once. Ask for fewer")
     try:
         return Response(listing.page(parse(given)), media_type="text/html")
     except UsageError as failure:
-        return _said(400, str(failure))
+        return _error(400, str(failure))
 
 
 def _file(address: bytes, listing: Listing) -> Response:
     found = opened(listing.root, address)
     if found is None:
-        asked = visible(address.decode("ascii", "replace"), 200)
-        return _said(404, f"asked for {asked}; there is no such page in this store. The list of runs is at /")
+        requested = visible(address.decode("ascii", "replace"), 200)
+        return _error(404, f"asked for {requested}; there is no such page in this store. The list of runs is at /")
     descriptor, kind = found
     file = os.fdopen(descriptor, "rb")
     size = os.fstat(descriptor).st_size
@@ -93,5 +93,5 @@ def _chunks(file: BinaryIO, left: int) -> Iterator[bytes]:
             yield chunk
 
 
-def _said(status: int, words: str) -> Response:
+def _error(status: int, words: str) -> Response:
     return PlainTextResponse(f"Error: {words}\n", status)

@@ -21,8 +21,8 @@ LAST = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def opened(root: Path, address: bytes) -> tuple[int, str] | None:
-    """An open descriptor of the file at a raw path such as `/a/b/report.html`, and its type; None for everything that
-    may not be seen or is not there. The caller closes it."""
+    """Return an open descriptor of the file at a raw path such as `/a/b/report.html`, and its type; None for everything
+    that may not be seen or is not there. The caller closes it."""
     parts = [os.fsdecode(unquote_to_bytes(part)) for part in address.split(b"/")[1:]]
     name = parts[-1] if parts else ""
     if name not in TYPES or not 1 < len(parts) <= DEEPEST:

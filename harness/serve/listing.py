@@ -50,12 +50,12 @@ class Listing:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def runs(self) -> tuple[list[Seen], list[tuple[str, str]]]:
-        """What is there now, and what could not be read, with why."""
+        """Return what is there now, and what could not be read, with why."""
         with self._lock:
             kept = {folder: self._read(folder) for folder in gather.run_folders(self.root)}
             self._kept = kept
-        seen = [told for _, told in kept.values() if isinstance(told, Seen)]
-        return seen, [(str(folder), told) for folder, (_, told) in kept.items() if isinstance(told, str)]
+        seen = [found for _, found in kept.values() if isinstance(found, Seen)]
+        return seen, [(str(folder), found) for folder, (_, found) in kept.items() if isinstance(found, str)]
 
     def _read(self, folder: Path) -> tuple[Stamp, Seen | str]:
         now = tuple(_stamp(folder / name) for name in WATCHED)
@@ -67,7 +67,7 @@ class Listing:
             return now, gather.why(folder, failure)
 
     def page(self, query: Query) -> str:
-        """The list as HTML."""
+        """Return the list as HTML."""
         every, damaged = self.runs()
         chosen = found(every, query)
         first = (query.page - 1) * PER_PAGE
@@ -102,8 +102,8 @@ class Listing:
         )
 
     def _suites(self) -> list[tuple[str, str]]:
-        """Pages of many runs right below the root, and those of nights, which have a folder of their own there, by the
-        names of their folders."""
+        """Return pages of many runs right below the root, and those of nights, which have their own folder there, by
+        the names of their folders."""
         pages = [path for pattern in PAGES for path in sorted(self.root.glob(pattern)) if self._own(path)]
         return [(path.parent.relative_to(self.root).as_posix(), self._link(path)) for path in pages]
 
@@ -117,7 +117,7 @@ class Listing:
 
 
 def _aside(seen: Seen) -> str:
-    """What its word alone does not say."""
+    """Return what its word alone does not say."""
     if seen.wrong:
         return f"expected {seen.expected}"
     return f"known: {visible(seen.known, NAME)}" if seen.known and not seen.as_expected else ""
@@ -125,10 +125,10 @@ def _aside(seen: Seen) -> str:
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     try:
-        said = path.lstat()
+        status = path.lstat()
     except OSError:
         return None
-    return said.st_mtime_ns, said.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 def _address(query: Query, page: int) -> str:

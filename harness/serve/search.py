@@ -29,7 +29,7 @@ class Query:
 
 
 def parse(given: Mapping[str, Sequence[str]]) -> Query:
-    """The query of an address, each key with its values. Raises UsageError for the first thing wrong."""
+    """Return the query of an address, each key with its values. Raises UsageError for the first thing wrong."""
     for key, values in given.items():
         if key not in KEYS:
             raise UsageError(
@@ -53,7 +53,7 @@ def parse(given: Mapping[str, Sequence[str]]) -> Query:
 
 
 def found(runs: Sequence[Seen], query: Query) -> list[Seen]:
-    """Those that are asked for, the newest first."""
+    """Return those that are asked for, the newest first."""
     words = query.scenario.casefold()
     return sorted(
         (

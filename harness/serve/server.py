@@ -10,16 +10,16 @@ from contextlib import closing
 from pathlib import Path
 from types import FrameType
 
+from harness.component import no_package
 from harness.errors import HarnessError, UsageError
 
-INSTALL = "pip install 'onceproof[serve]'"
 HERE = "127.0.0.1"
 GRACE_S = 2
 
 
-def serve(reports: Path, port: int, said: Callable[[str], None]) -> None:
-    """Show the store at `reports` until SIGINT or SIGTERM; `said` is told the address. Raises UsageError if the store
-    or a package is not there, HarnessError if the port is not to be had."""
+def serve(reports: Path, port: int, notify: Callable[[str], None]) -> None:
+    """Show the store at `reports` until SIGINT or SIGTERM; `notify` gets the address. Raises UsageError if the store or
+    a package is not there, HarnessError if the port is taken."""
     if not reports.is_dir():
         raise UsageError(f"asked to show {reports}; there is no such folder. Name the folder that --reports named")
     try:
@@ -27,7 +27,7 @@ def serve(reports: Path, port: int, said: Callable[[str], None]) -> None:
 
         from harness.serve.app import app
     except ModuleNotFoundError as missing:
-        raise UsageError(f"asked to serve; there is no package {missing.name}. {INSTALL}") from None
+        raise UsageError(no_package("onceproof serve", missing.name, "serve")) from None
     from harness.serve.listing import Listing
 
     with closing(_bound(port)) as listener:
@@ -51,10 +51,10 @@ def serve(reports: Path, port: int, said: Callable[[str], None]) -> None:
         def end(number: int, frame: FrameType | None) -> None:
             server.should_exit = True
 
-        # The server has handlers of its own while it runs, and raises what it was sent again when it is over.
+        # The server has other signal handlers while it runs, and raises the signals that it got again when it is over.
         before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            said(f"http://{HERE}:{port}/ shows {reports}; Ctrl-C ends it")
+            notify(f"http://{HERE}:{port}/ shows {reports}; Ctrl-C ends it")
             server.run(sockets=[listener])
         finally:
             for number, handler in before.items():
@@ -62,7 +62,7 @@ def serve(reports: Path, port: int, said: Callable[[str], None]) -> None:
 
 
 def _bound(port: int) -> socket.socket:
-    """A socket of this machine alone; port 0 takes any. Raises HarnessError."""
+    """Return a socket of this machine alone; port 0 takes any. Raises HarnessError."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -1,6 +1,6 @@
 """The reaper: a small process that outlives the harness just long enough to end everything that it started.
 
-It runs as a file of its own (`python -I -S reaper.py SESSION FOLDER OWNER_PID OWNER_START`) and needs nothing but
+It runs as a script (`python -I -S reaper.py SESSION FOLDER OWNER_PID OWNER_START`) and needs nothing but
 the standard library, so it starts in milliseconds. It says `ready` on its output, then waits on its input. When
 the harness closes that pipe or dies, it kills every process of the session, removes the session's folder and ends.
 
@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
 
 def parse(text: bytes) -> Row | None:
-    """A line of `/proc/PID/stat`; None if it is torn."""
+    """Return a line of `/proc/PID/stat`; None if it is torn."""
     try:
         opened, closed = text.index(b"("), text.rindex(b")")
         fields = text[closed + 2 :].split()
@@ -70,7 +70,7 @@ def parse(text: bytes) -> Row | None:
 
 
 def row(pid: int) -> Row | None:
-    """What the kernel says about `pid` now; None if there is no such process."""
+    """Return what the kernel says about `pid` now; None if there is no such process."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (pathlib would double the start-up time)
             return parse(file.read())
@@ -79,19 +79,19 @@ def row(pid: int) -> Row | None:
 
 
 def identify(pid: int) -> ProcessId | None:
-    """The process that has `pid` now; None if there is none or it is a zombie."""
+    """Return the process that has `pid` now; None if there is none or it is a zombie."""
     seen = row(pid)
     return seen.id if seen and seen.state not in "ZX" else None
 
 
 def table() -> dict[int, Row]:
-    """Every living process by pid, zombies left out."""
+    """Return every living process by pid, zombies left out."""
     rows = (row(int(name)) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
     return {seen.id.pid: seen for seen in rows if seen and seen.state not in "ZX"}
 
 
 def descendants(rows: dict[int, Row], roots: Iterable[ProcessId]) -> set[ProcessId]:
-    """The living among `roots`, and everything under them."""
+    """Return the living among `roots`, and everything under them."""
     children: dict[int, list[Row]] = {}
     for seen in rows.values():
         children.setdefault(seen.parent, []).append(seen)
@@ -114,7 +114,7 @@ def send(victim: ProcessId, number: int) -> bool:
     except OSError:
         return False
     try:
-        # The handle was taken before this look: if the look agrees, the handle is that process and no later one.
+        # The handle was taken before this reading: if it agrees, the handle is that process and no later one.
         if identify(victim.pid) != victim:
             return False
         signal.pidfd_send_signal(handle, number)
@@ -165,7 +165,7 @@ class SessionProcesses:
         self._known = descendants(table(), self._known | self._recorded())
 
     def victims(self) -> set[ProcessId]:
-        """Every living process of the session, but never the one that asks nor any it descends from."""
+        """Return every living process of the session, but never the one that asks nor any it descends from."""
         rows = table()
         roots = self._known | self._recorded() | {seen.id for seen in rows.values() if self._marked(seen)}
         self._known = descendants(rows, roots)
@@ -220,14 +220,14 @@ def clean(processes: SessionProcesses, *, quiet_s: float) -> set[ProcessId]:
             quiet_since = time.monotonic()
         pause.wait(0.01)
     free_shared_memory(processes.folder)
-    # Where they fail, the folder stays, and the next start's sweep says them again.
-    if say_closing_messages(processes.folder):
+    # If they fail, the folder stays, and the next start's sweep runs them again.
+    if run_closing_messages(processes.folder):
         shutil.rmtree(processes.folder, ignore_errors=True)
     return left
 
 
 def closing_messages(folder: str) -> list[str]:
-    """The files with a last command of the session."""
+    """Return the files with a last command of the session."""
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208
     except OSError:
@@ -237,13 +237,13 @@ def closing_messages(folder: str) -> list[str]:
     return [os.path.join(folder, name) for name in own]  # noqa: PTH118
 
 
-def say_closing_messages(folder: str) -> bool:
-    """Run each of the session's last commands to its end. True unless one failed."""
-    said = [_say(path, folder) for path in closing_messages(folder)]
-    return all(said)
+def run_closing_messages(folder: str) -> bool:
+    """Run each of the session's last commands to its end. Return True unless one failed."""
+    done = [_run_closing_message(path, folder) for path in closing_messages(folder)]
+    return all(done)
 
 
-def _say(path: str, folder: str) -> bool:
+def _run_closing_message(path: str, folder: str) -> bool:
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123
             text = file.read()
@@ -265,9 +265,9 @@ def _say(path: str, folder: str) -> bool:
         )
     except (OSError, subprocess.SubprocessError) as error:
         old = time.time() - os.stat(path).st_mtime > FORGOTTEN_S  # noqa: PTH116
-        said = str(getattr(error, "stderr", None) or error).strip().splitlines()[-1:]
+        error_text = str(getattr(error, "stderr", None) or error).strip().splitlines()[-1:]
         then = "it is given up" if old else f"each start tries again for a day, or until you remove {folder}"
-        print(f"onceproof: could not clean up after an earlier run: {''.join(said)}; {then}", file=sys.stderr)
+        print(f"onceproof: could not clean up after an earlier run: {''.join(error_text)}; {then}", file=sys.stderr)
         return old
     except (ValueError, KeyError):
         return True  # torn: it is not known what it was
@@ -301,10 +301,10 @@ def wait_for_the_end(processes: SessionProcesses, owner: ProcessId) -> bool:
     while identify(owner.pid) == owner:
         events = dict(poll.poll(2000))
         if 0 in events:
-            said = os.read(0, 16)
-            if not said:
+            received = os.read(0, 16)
+            if not received:
                 return goodbye
-            goodbye = goodbye or GOODBYE in said
+            goodbye = goodbye or GOODBYE in received
         if not events:
             processes.learn()
     return goodbye

@@ -49,11 +49,11 @@ class RunFolders:
         return {"settings": {}}
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A folder for each part. Raises StackError."""
+        """Return a folder for each part. Raises StackError."""
         return {part: self._made(part, self._place(run_id, part)) for part in parts}
 
     def placeholders(self, folder: Path) -> dict[str, str]:
-        """Those of a part."""
+        """Return those of a part."""
         return {"path": str(folder)}
 
     def drop(self, run_id: str, names: Collection[str]) -> None:

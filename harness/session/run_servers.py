@@ -1,5 +1,5 @@
-"""Servers of runs in the harness's own process: one for each part, in a thread, on a loopback port of its own. They are
-gone when the harness is, however it ends."""
+"""Servers of runs in the harness's own process: one for each part, each in a thread and on its own loopback port. They
+are gone when the harness is, however it ends."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RunServers:
         return {"settings": {}}
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A server for each part. Raises StackError."""
+        """Return a server for each part. Raises StackError."""
         return {name: self._made(run_id, name) for name in parts}
 
     def drop(self, run_id: str, names: Collection[str]) -> None:

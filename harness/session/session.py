@@ -65,7 +65,8 @@ def need_space(folder: Path, *, count: int = NEED_BYTES) -> None:
 
 
 def claim(base: Path) -> list[tuple[Path, IO[str]]]:
-    """The folders of dead sessions under `base`, each with its lock, now ours. A living session holds its lock."""
+    """Return the folders of dead sessions under `base`, each with its lock, now ours. A living session holds its
+    lock."""
     found: list[tuple[Path, IO[str]]] = []
     for folder in sorted(base.glob(PREFIX + "*")):
         with contextlib.suppress(OSError), contextlib.ExitStack() as held:
@@ -135,7 +136,7 @@ class Session:
         cwd: Path | None = None,
         user: int | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a child in a process group of its own; its output goes to the end of `log`.
+        """Start a child in its own process group; its output goes to the end of `log`.
 
         `env` is its whole environment, to which the session's marker is added. `user` is a uid to run as. Raises
         StackError when the session is closed or unprotected, or when the program cannot be started."""
@@ -248,8 +249,10 @@ class Session:
         if not _answers(watcher):
             watcher.kill()
             _dismiss(watcher)
-            said = (self.folder / "reaper.log").read_text(errors="replace").strip()[-500:]
-            raise StackError(f"the reaper did not answer within {ACK_S:g} s, so nothing was started; it said: {said!r}")
+            log_text = (self.folder / "reaper.log").read_text(errors="replace").strip()[-500:]
+            raise StackError(
+                f"the reaper did not answer within {ACK_S:g} s, so nothing was started; it said: {log_text!r}"
+            )
         return watcher
 
     def _watch(self) -> None:

@@ -11,12 +11,12 @@ from harness.kinds import Refusals
 
 
 class AnyTable:
-    """A kind without wishes of its own."""
+    """A kind that accepts any table."""
 
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
-        """Any target may be there."""
+        """Return no refusal: any target is accepted."""
         return iter(())
 
 
@@ -24,7 +24,7 @@ class AnySqlTable(AnyTable):
     """A kind of a database server's, where a query may stand for the table."""
 
     def query(self, target: str) -> str | None:
-        """The target, if it is a query."""
+        """Return the target, if it is a query."""
         return target if v.is_query(target) else None
 
     def countable(self, target: str) -> bool:

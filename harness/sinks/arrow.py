@@ -40,17 +40,17 @@ class Table:
         with closing(connection()) as db:
             columns = self.columns(db, rows)
             cells = ", ".join(as_text(f"c{at}", column.family) for at, column in enumerate(columns))
-            with self.said():
+            with self.stack_errors():
                 db.execute(f"select {cells} from {NAME}")
             parts = self._parts(db, [column.family for column in columns])
             yield Reading(columns, parts, lambda: False, version)
 
     def fingerprint(self, rows: pa.RecordBatchReader) -> str:
-        """One text for the same columns and rows, in whatever order they come. Raises as `reading` does."""
+        """Return one text for the same columns and rows, in whatever order they come. Raises as `reading` does."""
         with closing(connection()) as db:
             columns = self.columns(db, rows)
             cells = ", ".join(as_text(f"c{at}", column.family) for at, column in enumerate(columns))
-            with self.said():
+            with self.stack_errors():
                 found = db.execute(f"select count(*), sum(hash({cells})::hugeint) from {NAME}").fetchone()
             count, total = found or (0, None)
             names = " ".join(f"{column.name!r} {column.type}" for column in columns)
@@ -58,7 +58,7 @@ class Table:
 
     def _parts(self, db: Any, families: list[str]) -> Iterator[list[Row]]:
         while True:
-            with self.said():
+            with self.stack_errors():
                 part = db.fetchmany(FETCH_ROWS)
             if not part:
                 return
@@ -68,8 +68,8 @@ class Table:
                 raise UsageError(f"{self.what} holds what cannot be compared: {failure}") from failure
 
     def columns(self, db: Any, rows: pa.RecordBatchReader) -> tuple[SinkColumn, ...]:
-        """Its columns; `rows` are `NAME` in `db` afterwards, with columns called c0, c1, c2 …"""
-        with self.said():
+        """Return its columns; `rows` are `NAME` in `db` afterwards, with columns called c0, c1, c2 …"""
+        with self.stack_errors():
             names = rows.schema.names
             # By place: DuckDB takes names that differ in case for one.
             db.register(NAME, _renamed(rows))
@@ -78,8 +78,8 @@ class Table:
         for name, type_ in zip(names, types, strict=True):
             family = family_of(type_)
             if family is None:
-                asked = f"{self.what} has a column {name} of type {type_}, which cannot be compared exactly"
-                raise UsageError(f"{asked}. Write it as a plain type, and cast it in `expected` alike")
+                words = f"{self.what} has a column {name} of type {type_}, which cannot be compared exactly"
+                raise UsageError(f"{words}. Write it as a plain type, and cast it in `expected` alike")
             out.append(SinkColumn(name=name, type=type_, family=family))
         return tuple(out)
 
@@ -90,8 +90,8 @@ class Table:
         )
 
     @contextmanager
-    def said(self) -> Iterator[None]:
-        """Failures become words."""
+    def stack_errors(self) -> Iterator[None]:
+        """Turn failures into a StackError with their words."""
         try:
             yield
         except (*self.failures, OSError, duckdb.Error, pa.ArrowException) as failure:

@@ -52,7 +52,7 @@ class Writer:
 
 
 def statements(writers: Iterable[Writer]) -> tuple[str, ...]:
-    """What they do, each once."""
+    """Return what they do, each once."""
     return tuple(dict.fromkeys(writer.statement for writer in writers))
 
 
@@ -61,17 +61,17 @@ class OpenSink(Protocol):
     and UsageError if it is wrong or cannot be compared."""
 
     def columns(self) -> tuple[SinkColumn, ...]:
-        """Its columns, without the rows."""
+        """Return its columns, without the rows."""
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
-        """Its columns and rows, all as of one time, in bounded memory. With `wait_ms`, also raises UsageError where
-        readers are kept out for longer."""
+        """Return its columns and rows, all as of one time, in bounded memory. With `wait_ms`, also raises UsageError
+        where readers are kept out for longer."""
 
     def mark(self) -> str:
-        """A cheap fingerprint, to see whether it still changes; one that is not there yet has one too."""
+        """Return a cheap fingerprint, to see whether it still changes; one that is not there yet has one too."""
 
     def busy(self) -> str:
-        """What its server still works on for a pipeline, shortened; empty if nothing."""
+        """Return what its server still works on for a pipeline, shortened; empty if nothing."""
 
 
 class SinkKind(Protocol):
@@ -90,10 +90,11 @@ class SinkKind(Protocol):
         """Why it cannot be read back; empty if it can."""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
-        """What is wrong with its own keys of the file."""
+        """Return what is wrong with its own keys of the file."""
 
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
-        """The sink of one run; `own` is what the run was given, by label. Raises NotGiven where it was given none."""
+        """Return the sink of one run; `own` is what the run was given, by label. Raises NotGiven where it was given
+        none."""
 
 
 @runtime_checkable
@@ -101,7 +102,7 @@ class Queries(Protocol):
     """A kind whose target may be a query."""
 
     def query(self, target: str) -> str | None:
-        """The query; None if the target is none."""
+        """Return the query; None if the target is none."""
 
 
 @runtime_checkable
@@ -109,21 +110,22 @@ class MakesPart(Protocol):
     """A kind whose sink is a part of its component by itself, which its target names."""
 
     def asks(self, sink: Sink) -> Parts:
-        """The part that a run needs, by its label, and what is asked of it."""
+        """Return the part that a run needs, by its label, and what is asked of it."""
 
 
 @runtime_checkable
 class CallsCode(Protocol):
-    """A kind whose sinks are read by the user's own code. `folders` are where it is looked for, the first first."""
+    """A kind whose sinks the user's own code reads. `folders` are searched for it, in order."""
 
     def wrong_in(self, target: str, folders: Sequence[Path]) -> str:
-        """Why the code of this target cannot be called; empty if nothing shows before it is."""
+        """Return why the code of this target cannot be called; empty if nothing shows before the call."""
 
     def files(self, target: str, folders: Sequence[Path]) -> Sequence[Path]:
-        """What decides how it is read, as far as that is known. Raises UsageError where it is missing."""
+        """Return the files that decide how it is read, as far as they are known. Raises UsageError if one is
+        missing."""
 
-    def asked(self, sink: Sink, folders: Sequence[Path]) -> Mapping[str, Any]:
-        """What is asked of the sink's part of its component; what several sinks ask of one part is put together."""
+    def request(self, sink: Sink, folders: Sequence[Path]) -> Mapping[str, Any]:
+        """Return what the sink's part of its component has to provide; the requests of several sinks are merged."""
 
 
 @runtime_checkable
@@ -198,7 +200,7 @@ class ShowsWriters(Protocol):
         """Where it is, unlike any other kind's: a server may have several sinks."""
 
     def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
-        """Who has written into what it reads, and who into anything of the run. Raises HarnessError."""
+        """Return who has written into what it reads, and who into anything of the run. Raises HarnessError."""
 
 
 @runtime_checkable
@@ -210,7 +212,8 @@ class MayFold(Protocol):
         """Where it is, unlike any other kind's: a server may have several sinks."""
 
     def now(self) -> int | None:
-        """A mark in time: what the run writes comes after it. None if there is no answer."""
+        """Return a mark in time: what the run writes comes after it. None if there is no answer."""
 
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
-        """The table with `folds` and `folding` filled in; `after` is what `now` said before the pipeline started."""
+        """Return the table with `folds` and `folding` filled in; `after` is what `now` said before the pipeline
+        started."""

@@ -54,7 +54,7 @@ COLUMN = re.compile(
     re.DOTALL,
 )
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-ASKED = "columns such as `id bigint, amount decimal(12,2), origin string of header origin`"
+EXAMPLE = "columns such as `id bigint, amount decimal(12,2), origin string of header origin`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Wanted:
 
 
 def parsed(text: str) -> tuple[Wanted, ...]:
-    """The columns. Raises ValueError in words."""
+    """Return the columns. Raises ValueError in words."""
     found = tuple(_column(part.strip()) for part in _split(text))
     twice = {column.name for column in found if [each.name for each in found].count(column.name) > 1}
     if twice:
@@ -90,12 +90,12 @@ def parsed(text: str) -> tuple[Wanted, ...]:
 
 
 def compared(text: str) -> tuple[Column, ...]:
-    """The columns as they are compared with those of `expected`; none of an empty text."""
+    """Return the columns as they are compared with those of `expected`; none of an empty text."""
     return tuple(Column(each.name, each.full, each.family) for each in (parsed(text) if text else ()))
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The names of columns, with commas between them."""
+    """Return the names of columns, with commas between them."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
@@ -153,11 +153,11 @@ def _sound(made: Wanted) -> None:
 
 def _columns(value: object) -> str:
     if not isinstance(value, str):
-        raise v.refusal(ASKED, value)
+        raise v.refusal(EXAMPLE, value)
     try:
         parsed(value)
     except ValueError as failure:
-        raise v.worded(f"must be {ASKED}: {failure}") from None
+        raise v.worded(f"must be {EXAMPLE}: {failure}") from None
     return value
 
 
@@ -167,5 +167,5 @@ def _names(value: object) -> str:
     raise v.refusal("columns with commas between them", value)
 
 
-Columns = Annotated[str, v.typed(_columns, ASKED, type="string", minLength=1)]
+Columns = Annotated[str, v.typed(_columns, EXAMPLE, type="string", minLength=1)]
 Names = Annotated[str, v.typed(_names, "columns with commas between them", type="string", minLength=1)]

@@ -34,7 +34,7 @@ class Number(str):
 
 
 def fields(text: str) -> dict[str, Any]:
-    """The object that the text is. Raises ValueError in words."""
+    """Return the object that the text is. Raises ValueError in words."""
     try:
         found = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number, object_pairs_hook=_once)
     except json.JSONDecodeError as failure:
@@ -55,12 +55,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def inexact(where: str, words: str) -> UsageError:
-    """What is said of a row that cannot be read exactly."""
+    """Return what is said of a row that cannot be read exactly."""
     return UsageError(f"{where} cannot be read exactly: {words}. Mend the sink's `columns`, or the program")
 
 
 def utf8(data: bytes) -> str:
-    """The text. Raises ValueError in words."""
+    """Return the text. Raises ValueError in words."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -68,7 +68,7 @@ def utf8(data: bytes) -> str:
 
 
 def of_bytes(data: bytes | None, wanted: Wanted) -> Cell:
-    """What a key, a value or a header is. Raises ValueError in words."""
+    """Return what a key, a value or a header is. Raises ValueError in words."""
     if data is None:
         return None
     if wanted.type == "binary":
@@ -78,7 +78,7 @@ def of_bytes(data: bytes | None, wanted: Wanted) -> Cell:
 
 
 def of_json(value: Any, wanted: Wanted) -> Cell:
-    """What a field is. Raises ValueError in words."""
+    """Return what a field is. Raises ValueError in words."""
     if value is None:
         return None
     read = _whole if wanted.type in WHOLE else READ[wanted.type]
@@ -152,7 +152,7 @@ def _double(value: Any, wanted: Wanted) -> Cell:
 
 
 def _shortest(number: float, type_: str) -> Decimal:
-    """The shortest decimal that is read as this number."""
+    """Return the shortest decimal that is read as this number."""
     if type_ == "double":
         return Decimal(repr(number))
     texts = (f"{number:.{digits}e}" for digits in range(10))

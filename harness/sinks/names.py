@@ -9,8 +9,8 @@ from harness.scenario import Sink
 
 
 def sink_names(sinks: Sequence[Sink]) -> tuple[str, ...]:
-    """What the sinks of one scenario are called, no two alike: where names meet, their places (from 1) stand beside
-    them, as in `postgres select id, account from ... (sink 2)`."""
+    """Return what the sinks of one scenario are called, no two alike: where names meet, their places (from 1) stand
+    beside them, as in `postgres select id, account from ... (sink 2)`."""
     names = [sink.name for sink in sinks]
     placed = [f"{name} (sink {place})" for place, name in enumerate(names, 1)]
     often = Counter(names)

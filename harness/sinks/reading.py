@@ -22,7 +22,7 @@ from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint
 
 
 def opened(sink: Sink, own: Mapping[str, Resources]) -> OpenSink | None:
-    """The sink of a run; None for one that cannot be read back, or that the run was given no server for."""
+    """Return the sink of a run; None for one that cannot be read back, or that the run was given no server for."""
     kind = SINKS[sink.kind]
     if kind.unread:
         return None
@@ -32,8 +32,8 @@ def opened(sink: Sink, own: Mapping[str, Resources]) -> OpenSink | None:
 
 
 def read(sink: Sink, own: Mapping[str, Resources]) -> SinkTable:
-    """All rows of a sink. One that is not there, or holds what cannot be compared, comes back `unreadable`, with the
-    reason. Raises StackError if its server does not answer."""
+    """Return all rows of a sink. One that is not there, or holds what cannot be compared, comes back `unreadable`, with
+    the reason. Raises StackError if its server does not answer."""
     about = _about(sink)
     if about.unreadable:
         return about
@@ -72,7 +72,7 @@ def _last(
 
 
 def columns(sink: Sink, own: Mapping[str, Resources]) -> tuple[SinkColumn, ...] | None:
-    """The columns of a sink without its rows; None if it is not there yet, or cannot be read back.
+    """Return the columns of a sink without its rows; None if it is not there yet, or cannot be read back.
 
     Raises StackError, or UsageError for a wrong query or a column that cannot be compared."""
     if SINKS[sink.kind].unread:
@@ -116,26 +116,26 @@ def _keep_prints(folder: Path, index: int, about: SinkTable, key: tuple[str, ...
 
 
 def _about(sink: Sink) -> SinkTable:
-    """What is known of it before it is read."""
+    """Return what is known of it before it is read."""
     return SinkTable(name=sink.name, kind=sink.kind, target=sink.target, unreadable=SINKS[sink.kind].unread)
 
 
 def mark(sink: Sink, own: Mapping[str, Resources]) -> str:
-    """A cheap fingerprint of a sink, to see whether it still changes. Raises StackError, or UsageError for a wrong
-    query."""
+    """Return a cheap fingerprint of a sink, to see whether it still changes. Raises StackError, or UsageError for a
+    wrong query."""
     kind = SINKS[sink.kind]
     return kind.about.name if kind.unread else kind.open(sink, own).mark()
 
 
 def busy(sink: Sink, own: Mapping[str, Resources]) -> str:
-    """What the sink's server still works on for a pipeline, shortened; empty if nothing. Raises StackError."""
+    """Return what the sink's server still works on for a pipeline, shortened; empty if nothing. Raises StackError."""
     kind = SINKS[sink.kind]
     return "" if kind.unread else kind.open(sink, own).busy()
 
 
 def since(sinks: Sequence[Sink], own: Mapping[str, Resources]) -> dict[str, int]:
-    """By server that holds a sink, a mark in time: what the run writes comes after it. Left out: one that does not
-    answer."""
+    """Return by server that holds a sink, a mark in time: what the run writes comes after it. Left out: one that does
+    not answer."""
     found: list[Any] = [opened(sink, own) for sink in sinks]
     there: dict[str, MayFold] = {each.server: each for each in found if isinstance(each, MayFold)}
     marks = {server: each.now() for server, each in there.items()}
@@ -143,7 +143,7 @@ def since(sinks: Sequence[Sink], own: Mapping[str, Resources]) -> dict[str, int]
 
 
 def tried(sink: Sink, table: SinkTable, own: Mapping[str, Resources], *, after: Mapping[str, int]) -> SinkTable:
-    """The same table with `folds` and `folding` filled in, if it is what a query shows. `after` is what `since` said
-    before the pipeline started."""
+    """Return the same table with `folds` and `folding` filled in, if it is what a query shows. `after` is what `since`
+    said before the pipeline started."""
     found = opened(sink, own)
     return found.tried(table, after=after.get(found.server)) if isinstance(found, MayFold) else table

@@ -71,7 +71,7 @@ class SinkTable:
 
 
 def fingerprint(row: Row) -> str:
-    """What stands for a canonical row, its columns in the sink's order: blake2b of 16 bytes, in hex."""
+    """Return what stands for a canonical row, its columns in the sink's order: blake2b of 16 bytes, in hex."""
     return blake2b(json.dumps(row).encode(), digest_size=16).hexdigest()
 
 
@@ -108,9 +108,9 @@ def save_parts(
     *,
     end: Callable[[SinkTable], SinkTable] = lambda table: table,
 ) -> int:
-    """The same with rows that come in parts, of which one at a time is in memory; returns how many there were. `end`
-    fills in what is known after the last of them. Raises HarnessError, and whatever `parts` raises; then nothing is
-    there."""
+    """Return the same with rows that come in parts, of which one at a time is in memory; returns how many there were.
+    `end` fills in what is known after the last of them. Raises HarnessError, and whatever `parts` raises; then nothing
+    is there."""
     tables = folder / "sink"
     try:
         tables.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -118,32 +118,20 @@ def save_parts(
         table = end(table)
         if table.dropped is not None:
             _put(_dropped(tables, index), len(table.columns), [table.dropped])
-        about = {
-            "name": table.name,
-            "kind": table.kind,
-            "target": table.target,
-            "columns": [asdict(column) for column in table.columns],
-            "rows": count,
-            "unreadable": table.unreadable,
-            "absent": table.absent,
-            "form": table.form,
-            "unique": table.unique,
-            "folds": table.folds,
-            "folding": table.folding,
-            "version": table.version,
-            "note": table.note,
-            "dropped": None if table.dropped is None else len(table.dropped),
-        }
+        dropped = None if table.dropped is None else len(table.dropped)
+        columns = [asdict(column) for column in table.columns]
+        about = {**vars(table), "columns": columns, "rows": count, "dropped": dropped}
         (tables / f"{index}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     except OSError as refusal:
-        asked = f"asked to write {tables / str(index)}.parquet"
+        request = f"asked to write {tables / str(index)}.parquet"
         words = f"saw {refusal.strerror or refusal}. Free disk space or give permission"
-        raise HarnessError(f"{asked}; {words}") from refusal
+        raise HarnessError(f"{request}; {words}") from refusal
     return count
 
 
 def load(folder: Path, index: int) -> SinkTable | None:
-    """The sink as saved; None if it never was. Raises HarnessError if it is damaged, or rows are missing in it."""
+    """Return the sink as saved; None if it never was. Raises HarnessError if it is damaged, or rows are missing in
+    it."""
     paths = folder / "sink" / f"{index}.json", folder / "sink" / f"{index}.parquet"
     if not paths[0].is_file():
         return None
@@ -154,22 +142,7 @@ def load(folder: Path, index: int) -> SinkTable | None:
         dropped = None if about.dropped is None else _rows(beside, about.columns, about.dropped)
     except (OSError, ValueError, KeyError, RecursionError, pa.ArrowException) as failure:
         raise HarnessError(f"{paths[0]} or {paths[1].name} is damaged: {failure}. Run the scenario again") from failure
-    return SinkTable(
-        name=about.name,
-        kind=about.kind,
-        target=about.target,
-        columns=about.columns,
-        rows=rows,
-        unreadable=about.unreadable,
-        absent=about.absent,
-        form=about.form,
-        unique=about.unique,
-        folds=about.folds,
-        folding=about.folding,
-        version=about.version,
-        note=about.note,
-        dropped=dropped,
-    )
+    return SinkTable(**{**vars(about), "rows": rows, "dropped": dropped})
 
 
 def gone(before: Path, after: Path, index: int) -> tuple[int, int]:
@@ -235,7 +208,7 @@ def _table(path: Path) -> pa.Table:
 
 
 def _column(data: pa.Table, at: int, column: SinkColumn) -> list[str | None]:
-    """One column's cells. Raises ValueError if they are none of its family."""
+    """Return one column's cells. Raises ValueError if they are none of its family."""
     cells = data[str(at)]
     if column.family not in FAMILIES or cells.type != pa.string():
         raise ValueError(f"the column {column.name} is {column.family} as {cells.type}")

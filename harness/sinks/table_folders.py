@@ -31,9 +31,9 @@ class TableFolders(RunFolders):
         super().start()
 
     def describe(self) -> Mapping[str, Any]:
-        """The jars, and what reads the tables back."""
+        """Return the jars, and what reads the tables back."""
         return {"jars": [path.name for path in self._jars], self._reader: importlib.metadata.version(self._reader)}
 
     def placeholders(self, folder: Path) -> dict[str, str]:
-        """The jars too."""
+        """Return the jars too."""
         return {**super().placeholders(folder), "jars": ",".join(map(str, self._jars))}

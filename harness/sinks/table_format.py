@@ -46,7 +46,7 @@ class OpenTable:
         """Its columns, without the rows. Raises as `reading` does."""
         table, named = self.form.opened(self.folder), self.form.named(self.folder)
         with closing(connection()) as db:
-            with named.said():
+            with named.stack_errors():
                 rows = pa.RecordBatchReader.from_batches(self.form.schema(table), iter(()))
             return named.columns(db, rows)
 
@@ -55,7 +55,7 @@ class OpenTable:
         """Its columns and canonical rows, of its newest version. No lock keeps readers out. Raises Missing if there is
         none, UsageError if it holds what cannot be compared, StackError if it cannot be read."""
         table, named = self.form.opened(self.folder), self.form.named(self.folder)
-        with named.said():
+        with named.stack_errors():
             rows = self.form.scanned(table)
         with named.reading(rows, self.form.version_of(table)) as found:
             yield found

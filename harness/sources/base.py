@@ -22,7 +22,7 @@ class Sender(Protocol):
     """An open connection by which a source takes records."""
 
     def placed(self, record: Record) -> Record:
-        """The record with the partition that it will be sent to, the same in every run of one seed."""
+        """Return the record with the partition that it will be sent to, the same in every run of one seed."""
 
     def send(self, records: Sequence[Record]) -> list[Answer]:
         """Send them; the answer to each, in order. Where none came, it is unknown, and the record is never sent later.
@@ -45,14 +45,14 @@ class OpenSource(Protocol):
     """The source of one run."""
 
     def offsets(self, line: str, log: Path) -> Offsets | None:
-        """What a line of Spark's offset log says of this source; None if it is about something else. Spark keeps a log
-        of its own for each source, in the folder `log`."""
+        """Return the offsets of this source in a line of Spark's offset log; None if the line is about something else.
+        Spark keeps a separate log for each source, in the folder `log`."""
 
     def sender(self) -> Sender:
         """By which records are sent, connected. Raises StackError."""
 
     def ends(self) -> Offsets:
-        """The next offset of each partition. Raises StackError."""
+        """Return the next offset of each partition. Raises StackError."""
 
     def read_back(self, path: Path, *, within_s: float) -> Offsets:
         """Write all that is committed to `path` (source.parquet); the next offset of each partition. Call it when no
@@ -73,15 +73,15 @@ class RefusesOptions(Protocol):
     """A kind of source whose options may not fit together."""
 
     def refusals(self, options: Mapping[str, Any], records: int | None) -> Refusals:
-        """What cannot be; `records` are to be sent, if the file says how many."""
+        """Return what cannot be; `records` are to be sent, if the file says how many."""
 
 
 @runtime_checkable
 class TellsBeginning(Protocol):
-    """A source of which Spark keeps no log of its own, and so no word of where it began."""
+    """A source of which Spark keeps no separate log, so nothing says where it began."""
 
     def begins(self, checkpoint: Path) -> Offsets:
-        """Where it begins in that checkpoint, which may be that of a query that reads something else."""
+        """Return where it begins in that checkpoint, which may be that of a query that reads something else."""
 
 
 @runtime_checkable
@@ -92,7 +92,7 @@ class ForDStreams(Protocol):
     receiver: bool
 
     def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
-        """Which of the source's own keys go with no such program."""
+        """Return which of the source's own keys go with no such program."""
 
 
 @runtime_checkable
@@ -100,8 +100,8 @@ class TellsReceived(Protocol):
     """A source whose records a receiver of DStreams stores in blocks."""
 
     def received(self) -> Sequence[tuple[float, int, int]]:
-        """Each connection of a receiver, in order: since when (ms since 1970), and what of partition 0 was sent on it:
-        from, and up to. Raises HarnessError where it is not known which of them is whose."""
+        """Return each connection of a receiver, in order: since when (ms since 1970), and what of partition 0 was sent
+        on it: from, and up to. Raises HarnessError where it is not known which of them is whose."""
 
 
 @runtime_checkable
@@ -109,15 +109,15 @@ class TellsNumbers(Protocol):
     """A source of numbered records, of which a receiver of DStreams gives with each block the number of the first."""
 
     def numbered(self) -> int:
-        """How many records there are: the number that the next one will have."""
+        """Return how many records there are: the number that the next one will have."""
 
 
 @runtime_checkable
 class TellsFiles(Protocol):
-    """A source of files, each a partition of its own."""
+    """A source of files, each of which is one partition."""
 
     def in_file(self, uri: str) -> tuple[int, int] | None:
-        """Which partition a file is, and how many records it has; None for one of another folder."""
+        """Return which partition a file is, and how many records it has; None for one of another folder."""
 
 
 class SourceKind(Protocol):
@@ -128,7 +128,7 @@ class SourceKind(Protocol):
         """Who it is."""
 
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
-        """The parts that it needs, by label, and what of each."""
+        """Return the parts that it needs, by label, and what of each."""
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
-        """The source of a run, which was given these parts. Raises NotGiven."""
+        """Return the source of a run, which was given these parts. Raises NotGiven."""

@@ -30,7 +30,7 @@ def text(values: Sequence[bytes]) -> bytes:
 
 
 def read_back(partition: int, lines: Sequence[Line]) -> pa.RecordBatch:
-    """All records of a partition, numbered from 0, as `write_source` of the ledger takes them."""
+    """Return all records of a partition, numbered from 0, as `write_source` of the ledger takes them."""
     import pyarrow as pa
 
     from harness.run_folder.ledger import SOURCE

@@ -1,4 +1,4 @@
-"""Starts one attempt of the driver in a container of its own, so that its end is a container's end."""
+"""Starts one attempt of the driver in a new container, so that its end is the container's end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ContainerDriver:
         return self.container.poll()
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
-        """The container, or the processes in it that `victim` means."""
+        """Return the container, or the processes in it that `victim` means."""
         if not self.container.alive():
             return []
         return [self.container] if victim is Victim.TREE else [*chosen(self.container.processes(), victim)]
@@ -76,7 +76,7 @@ def environment(
     *,
     number: int,
 ) -> Mapping[str, str]:
-    """The environment of attempt `number` besides its image's own; the pipeline's own words win."""
+    """Return the environment of attempt `number` besides its image's own; the pipeline's own words win."""
     (own.folder / "tmp").mkdir(exist_ok=True)
     return {**variables(own, pipeline, defaults, number), **own.environment, **pipeline.env}
 
@@ -84,7 +84,7 @@ def environment(
 def variables(
     own: RunResources, pipeline: Pipeline, defaults: standalone_containers.ContainerDefaults, number: int
 ) -> dict[str, str]:
-    """What the harness adds to the environment of attempt `number`."""
+    """Return what the harness adds to the environment of attempt `number`."""
     temporary = own.folder / "tmp"
     flags = Users(pipeline=pipeline.conf).driver_flags(fitted(defaults.class_archives / f"{Kind.DRIVER}.jsa"))
     return {
@@ -102,7 +102,8 @@ def variables(
 def table(
     own: RunResources, pipeline: Pipeline, defaults: standalone_containers.ContainerDefaults, jars: Jars
 ) -> list[Change]:
-    """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
+    """Return what is changed of Spark for the first attempt. It holds no secret: variables of components are named
+    alone."""
     conf = settings(own, pipeline, defaults, jars, number=1, host="(its container)")
     return changes(conf, variables(own, pipeline, defaults, 1), own, pipeline)
 
@@ -131,5 +132,5 @@ def settings(
 
 
 def package() -> Path:
-    """The folder that holds the package `harness`, of which a pipeline may import `failpoint`."""
+    """Return the folder that holds the package `harness`, of which a pipeline may import `failpoint`."""
     return Path(failpoint.__file__).parent.parent

@@ -61,7 +61,7 @@ class ProcessDriver:
         return None if status is None else exit_status(status)
 
     def processes(self, victim: Victim = Victim.TREE) -> list[LocalProcess]:
-        """Those of its tree that die when `victim` does, JVMs first; empty once it is gone."""
+        """Return those of its tree that die when `victim` does, JVMs first; empty once it is gone."""
         # Once its exit status was read, the pid may be another process's.
         if self.process.poll() is not None:
             return []
@@ -106,8 +106,8 @@ def launch(
 
 
 def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline, defaults: str = "") -> list[str]:
-    """The command that starts the program with these settings. `defaults`: those of the user, which Spark passes over
-    where it is given another file."""
+    """Return the command that starts the program with these settings. `defaults`: those of the user, which Spark passes
+    over where it is given another file."""
     settings = [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
     secrets = _secrets(own, defaults)
     file = ["--properties-file", str(secrets)] if secrets else []
@@ -116,7 +116,7 @@ def submit(own: RunResources, conf: Mapping[str, str], pipeline: Pipeline, defau
 
 
 def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number: int) -> dict[str, str]:
-    """The whole environment of attempt `number`; the pipeline's own words win. JVM flags of the shell come after
+    """Return the whole environment of attempt `number`; the pipeline's own words win. JVM flags of the shell come after
     ours."""
     (own.folder / "tmp").mkdir(exist_ok=True)
     ours = variables(own, machine, number, beside.read(own, pipeline))
@@ -125,7 +125,7 @@ def environment(own: RunResources, pipeline: Pipeline, machine: Machine, number:
 
 
 def variables(own: RunResources, machine: Machine, number: int, users: Users) -> dict[str, str]:
-    """What the harness adds to the environment of attempt `number`."""
+    """Return what the harness adds to the environment of attempt `number`."""
     temporary = own.folder / "tmp"
     return {
         "JAVA_HOME": str(machine.java.home),
@@ -142,14 +142,15 @@ def variables(own: RunResources, machine: Machine, number: int, users: Users) ->
 
 
 def table(own: RunResources, pipeline: Pipeline, machine: Machine) -> list[Change]:
-    """What is changed of Spark for the first attempt. It holds no secret: variables of components are named alone."""
+    """Return what is changed of Spark for the first attempt. It holds no secret: variables of components are named
+    alone."""
     users = beside.read(own, pipeline)
     given = {**variables(own, machine, 1, users), reaper.MARKER: OF_SESSION}
     return changes(settings(own, pipeline, machine, 1, users), given, own, pipeline)
 
 
 def _secrets(own: RunResources, defaults: str) -> Path | None:
-    """The file of settings that hold secrets, as Spark reads one; None without any."""
+    """Return the file of settings that hold secrets, as Spark reads one; None without any."""
     if not own.secret_conf:
         return None
     path = own.folder / SECRETS
@@ -165,13 +166,14 @@ def _escaped(text: str) -> str:
 
 
 def _modules(ours: Path) -> str:
-    """The import path of a program whose Python is not this one: what the user has put there, but for a pyspark."""
+    """Return the import path of a program whose Python is not this one: what the user has put there, but for a
+    pyspark."""
     given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     return os.pathsep.join([str(ours), *(each for each in given if not (Path(each) / "pyspark").exists())])
 
 
 def jvm_flags(archive: Sequence[str], temporary: Path) -> str:
-    """The flags of every driver's JVM: those with its class data archive, and its temporary folder."""
+    """Return the flags of every driver's JVM: those with its class data archive, and its temporary folder."""
     return " ".join([*archive, f"-Djava.io.tmpdir={temporary}", "-XX:-UsePerfData"])
 
 
@@ -202,12 +204,12 @@ def _shipped(jars: Jars, modules: Path) -> dict[str, str]:
 
 
 def class_path(jars: Jars) -> str:
-    """The connector's jars."""
+    """Return the connector's jars."""
     return os.pathsep.join(map(str, jars.spark))
 
 
 def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int, users: Users) -> dict[str, str]:
-    """What of it is the same on every stack of our own."""
+    """Return what of it is the same on every stack of our own."""
     cores = max(2, pipeline.executors)
     return {
         "spark.app.name": own.run_id,
@@ -225,18 +227,18 @@ def common(own: RunResources, pipeline: Pipeline, jars: Jars, number: int, users
 
 
 def mark(own: RunResources) -> str:
-    """What is in the environment of each process of a run, `NAME=value`."""
+    """Return what is in the environment of each process of a run, `NAME=value`."""
     return f"{RUN}={own.run_id}"
 
 
 def _reporting(users: Users) -> dict[str, str]:
-    """The agent, which hands on to the checkpoint file manager that the user asks for."""
-    asked = users.conf.get(MANAGER)
-    return {MANAGER: agent.MANAGER, LISTENERS: agent.LISTENER, **({DELEGATE: asked} if asked else {})}
+    """Return the agent, which hands on to the checkpoint file manager that the user asks for."""
+    manager = users.conf.get(MANAGER)
+    return {MANAGER: agent.MANAGER, LISTENERS: agent.LISTENER, **({DELEGATE: manager} if manager else {})}
 
 
 def marks(own: RunResources, attempt: int | None) -> tuple[str, ...]:
-    """What is in the environment of each process of the run, or of one attempt: `NAME=value` each."""
+    """Return what is in the environment of each process of the run, or of one attempt: `NAME=value` each."""
     return (mark(own),) if attempt is None else (mark(own), f"{ATTEMPT}={attempt}")
 
 

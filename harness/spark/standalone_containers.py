@@ -15,7 +15,7 @@ from harness.errors import StackError
 from harness.hosts.container import JVM, START_S, Container
 from harness.hosts.engine import Engine, Wanted
 from harness.hosts.images import Image
-from harness.machine import spark_lines
+from harness.machine import spark_versions
 from harness.stack import PROMISED_CORES
 
 MASTER, MASTER_PAGE = 7077, 8080
@@ -34,8 +34,8 @@ VARIABLES = {
 def _version() -> str:
     """Return that of the installed pyspark; where there is none, one that has an image."""
     with suppress(StackError):
-        return spark_lines.installed()
-    return spark_lines.PINNED["4.1"]
+        return spark_versions.installed()
+    return spark_versions.PINNED["4.1"]
 
 
 VERSION = _version()
@@ -53,7 +53,7 @@ class ContainerDefaults:
     class_archives: Path
 
     def wanted(self, name: str, command: list[str], **more: Any) -> Wanted:
-        """A container of Spark's image."""
+        """Return a container of Spark's image."""
         image, files = IMAGE.name, {self.passwd: "/etc/passwd", **more.pop("files", {})}
         folders = {**self.folders, **more.pop("folders", {})}
         return Wanted(name=name, image=image, command=command, user=self.user, files=files, folders=folders, **more)
@@ -89,7 +89,7 @@ class SparkContainers:
             worker.ready(lambda: self._registered(page), within_s=START_S)
 
     def version(self) -> str:
-        """The version of the Spark in the image, by the name of its core. Raises StackError."""
+        """Return the version of the Spark in the image, by the name of its core. Raises StackError."""
         jars = self.workers[0].run("sh", "-c", f"ls {SPARK_HOME}/jars/spark-core_*.jar").split()
         return Path(jars[0]).stem.partition("-")[2].rpartition("-")[2] if jars else "none"
 

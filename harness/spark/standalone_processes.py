@@ -22,7 +22,7 @@ from harness.hosts.ports import LOOPBACK, Port
 from harness.machine import class_data
 from harness.machine.jars import scala_version, spark_home
 from harness.machine.java import Java
-from harness.machine.spark_lines import Line
+from harness.machine.spark_versions import SparkVersion
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stack import PROMISED_CORES
@@ -40,8 +40,8 @@ SETTINGS = {
 
 
 class Spark:
-    """Master and worker. `flags` are more JVM flags for both (a class data archive), `line` another Spark version than
-    the installed one, with its own Python."""
+    """Master and worker. `flags` are more JVM flags for both (a class data archive). `version` is another Spark version
+    than the installed one, with its own Python."""
 
     def __init__(
         self,
@@ -51,19 +51,19 @@ class Spark:
         logs: Path,
         executors: int = 2,
         flags: Sequence[str] = (),
-        line: Line | None = None,
+        version: SparkVersion | None = None,
     ) -> None:
-        self.name = f"spark-{line.name}" if line else "spark"
+        self.name = f"spark-{version.name}" if version else "spark"
         self._session, self._java, self._flags = session, java, tuple(flags)
         self._ports = {name: Port(what=f"Spark's {name}") for name in ("master", "master-ui", "worker", "worker-ui")}
         self._running: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
         self._logs = logs
-        self.home = line.wheel if line else spark_home()
-        self._line = line
-        self._python = str(line.python) if line else sys.executable
+        self.home = version.wheel if version else spark_home()
+        self._version = version
+        self._python = str(version.python) if version else sys.executable
         self.folder = session.folder / self.name
         # Two masters may give two applications the same id.
-        self._work = logs / "executors" / line.name if line else logs / "executors"
+        self._work = logs / "executors" / version.name if version else logs / "executors"
         # A promise, not a load: a killed driver's share is still counted while the next one starts, and each run beside
         # has one.
         self.cores = max(PROMISED_CORES, 4 * executors)
@@ -104,7 +104,7 @@ class Spark:
         return reaper.identify(self._running["worker"][0].pid) if "worker" in self._running else None
 
     def executors(self, *marks: str) -> list[reaper.ProcessId]:
-        """The executors whose environment holds each of the marks (`NAME=value`), oldest first."""
+        """Return the executors whose environment holds each of the marks (`NAME=value`), oldest first."""
         worker = self.worker
         return executors_under({worker} if worker else set(), *marks)
 
@@ -143,7 +143,7 @@ class Spark:
             # Spark's scripts set it; without it the worker cannot put an executor's command line together.
             SPARK_SCALA_VERSION=scala_version(self.home),
             PYSPARK_PYTHON=self._python,
-            **({"PYTHONPATH": str(self.modules)} if self._line else {}),
+            **({"PYTHONPATH": str(self.modules)} if self._version else {}),
         )
 
     def _registered(self) -> bool | wait.Waiting:
@@ -164,8 +164,8 @@ class Spark:
 
 
 def executors_under(workers: set[reaper.ProcessId], *marks: str) -> list[reaper.ProcessId]:
-    """The executors that descend from `workers` and whose environment holds each of the marks (`NAME=value`), oldest
-    first."""
+    """Return the executors that descend from `workers` and whose environment holds each of the marks (`NAME=value`),
+    oldest first."""
     under = reaper.descendants(reaper.table(), workers)
     return sorted((each for each in under if _is_executor(each.pid, *marks)), key=lambda each: each.start)
 

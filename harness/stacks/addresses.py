@@ -10,7 +10,7 @@ from typing import Any
 from harness.errors import UsageError
 
 AT = "at"
-SAID = {
+ADDRESS_OPTIONS = {
     AT: ("NAME=ADDRESS", "external: where a component is, such as kafka=HOST:PORT; once for each"),
     "spark_master": ("URL", "external: its Spark, spark://host:port"),
     "shared_dir": ("FOLDER", "external: a folder that executors see too, for checkpoints"),
@@ -33,7 +33,7 @@ class Where:
 
 
 def where(stack: str, given: Mapping[str, Any], *, prefix: str = "--") -> Where | None:
-    """The cluster that was asked for with options named `prefix` and a part's name; None on another stack.
+    """Return the cluster that was asked for with options named `prefix` and a part's name; None on another stack.
 
     Raises UsageError for a stack that there is not, for addresses on one that takes none, if there is no Spark among
     them, or no such folder."""
@@ -47,8 +47,8 @@ def where(stack: str, given: Mapping[str, Any], *, prefix: str = "--") -> Where 
     if not isinstance(STACKS[stack], AtAddresses):
         if found:
             goes = " or ".join(kind.about.name for kind in STACKS if isinstance(kind, AtAddresses))
-            asked = f"asked for {_options(list(found), prefix)} on the stack {stack}"
-            raise UsageError(f"{asked}; that goes with {goes or 'no stack'}")
+            request = f"asked for {_options(list(found), prefix)} on the stack {stack}"
+            raise UsageError(f"{request}; that goes with {goes or 'no stack'}")
         return None
     at = dict(_pair(each, prefix) for each in found.pop(AT, ()))
     if "spark_master" not in found:
@@ -56,8 +56,8 @@ def where(stack: str, given: Mapping[str, Any], *, prefix: str = "--") -> Where 
     named = found.pop("shared_dir", None)
     shared = Path(named).absolute() if named else None
     if shared is not None and not shared.is_dir():
-        asked = f"asked for {_options(['shared_dir'], prefix)} {shared}"
-        raise UsageError(f"{asked}; there is none here; make it, where executors see it too")
+        request = f"asked for {_options(['shared_dir'], prefix)} {shared}"
+        raise UsageError(f"{request}; there is none here; make it, where executors see it too")
     return Where(at=at, shared_dir=shared, **found)
 
 
@@ -67,7 +67,7 @@ def unnamed(stack: str, *, prefix: str = "--") -> UsageError:
 
 
 def _pair(text: str, prefix: str) -> tuple[str, str]:
-    """A component and its address, which may hold a password. Raises UsageError."""
+    """Return a component and its address, which may hold a password. Raises UsageError."""
     name, equals, address = text.partition("=")
     if not equals or not name.isidentifier() or not address:
         raise UsageError(f"{prefix}{AT} must be NAME=ADDRESS, such as kafka=HOST:PORT; what was given is none")
@@ -84,7 +84,7 @@ def missing(names: Collection[str]) -> NoAddress:
 
 
 def option(name: str) -> str:
-    """How an address of a component is given."""
+    """Return how an address of a component is given."""
     return f"--{AT} {name}=ADDRESS"
 
 

@@ -51,10 +51,10 @@ class AtAddresses(Protocol):
 
 
 @runtime_checkable
-class HasLines(Protocol):
-    """It can run drivers on other Spark versions than the installed one: its stack is `RunsLines`."""
+class HasSparkVersions(Protocol):
+    """It can run drivers on other Spark versions than the installed one: its stack is `RunsSparkVersions`."""
 
-    has_lines: bool
+    has_spark_versions: bool
 
 
 @runtime_checkable
@@ -62,10 +62,10 @@ class StaysUp(Protocol):
     """Its stack can be one that `onceproof up` left running."""
 
     def that_is_up(
-        self, logs: Path, *, needs: Collection[str], own: Collection[str], say: Callable[[str], object]
+        self, logs: Path, *, needs: Collection[str], own: Collection[str], notify: Callable[[str], object]
     ) -> Stack | None:
-        """Return the one that is up, which does not end for want of users from here on; None without one that can be
-        used, and `say` is told why. Components in `own` are started with the command all the same."""
+        """Return the one that is up, which from here on does not end for want of users; None without one that can be
+        used, and `notify` gets the reason. Components in `own` are started with the command all the same."""
 
 
 @runtime_checkable
@@ -73,4 +73,4 @@ class Refuses(Protocol):
     """It does some things of a scenario otherwise, besides what its means and its components say."""
 
     def refusals(self, scenario: Scenario) -> Iterator[str]:
-        """What a scenario asks for and the stack does not do, each in words that follow `asked for`."""
+        """Return what a scenario asks for and the stack does not do, each in words that follow `asked for`."""

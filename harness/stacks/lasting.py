@@ -32,7 +32,7 @@ class LastingStack(SessionStack):
 
     def __init__(self, logs: Path, *, needs: Collection[str] = ()) -> None:
         super().__init__(logs, needs=needs)
-        self._telling = threading.Lock()
+        self._lock = threading.Lock()
         self._leaving = False
 
     def _ready(self) -> None:
@@ -41,7 +41,7 @@ class LastingStack(SessionStack):
 
     @abstractmethod
     def _again(self) -> Mapping[str, Again]:
-        """How those servers are found again, by component."""
+        """Return how those servers are found again, by component."""
 
     @abstractmethod
     def _end(self) -> None:
@@ -97,46 +97,46 @@ class LastingStack(SessionStack):
             self._remember()
 
     def _remember(self) -> None:
-        """Tell the session's reaper what it would have to drop."""
+        """Record for the session's reaper what it would have to drop."""
         session = self._up()
         env = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(Path(__file__).parents[2])}
-        with self._telling:
-            said = remembered(self._again(), list(self._made.values()))
-            path = session.keep("made.json", json.dumps(said, default=str))
+        with self._lock:
+            stored = remembered(self._again(), list(self._made.values()))
+            path = session.keep("made.json", json.dumps(stored, default=str))
             argv = [sys.executable, "-m", *self._last_words(path)]
             session.at_the_end(json.dumps({"argv": argv, "env": env}))
 
     def _last_words(self, path: Path) -> Sequence[str]:
-        """The module that drops what is remembered in a file, and its arguments."""
+        """Return the module that drops what is remembered in a file, and its arguments."""
         return ("harness.stacks.lasting", str(path))
 
 
 def at(name: str, address: str) -> Addressed:
-    """The component that is there. Raises UsageError for an address that is none."""
+    """Return the component that is there. Raises UsageError for an address that is none."""
     found: Addressed = able(name, AtAddress, "cannot be used where it is").at(address)
     return found
 
 
 def remembered(again: Mapping[str, Again], made: Collection[Made]) -> dict[str, Any]:
-    """What `main` has to be told: it runs in no repository, so also where the kinds of these runs are registered."""
+    """Return the arguments of `main`. It runs in no repository, so they name also where the kinds of these runs are."""
     conftests = {conftest_of(each.root or Path.cwd()) for each in made} - {None}
     lasting = [replace(each, labels=_of(each.labels, again)) for each in made]
     return {"again": again, "conftests": [*conftests], "path": sys.path, "made": [asdict(each) for each in lasting]}
 
 
 def main(path: Path) -> int:
-    """Drop what a dead session had made, each by itself; how much of it could not be dropped."""
-    said = json.loads(path.read_text(encoding="utf-8"))
-    made = [Made(run_id=e["run_id"], labels=tuple(e["labels"]), folder=Path(e["folder"])) for e in said["made"]]
+    """Drop what a dead session had made, each by itself; return how much of it could not be dropped."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    made = [Made(run_id=e["run_id"], labels=tuple(e["labels"]), folder=Path(e["folder"])) for e in stored["made"]]
     failures: list[Exception] = []
     servers: dict[str, Server] = {}
-    sys.path += [entry for entry in said.get("path", ()) if entry not in sys.path]
-    for conftest in said.get("conftests", ()):
+    sys.path += [entry for entry in stored.get("path", ()) if entry not in sys.path]
+    for conftest in stored.get("conftests", ()):
         with _noted([]):
             load_conftest(Path(conftest))
     for name in components(label for each in made for label in each.labels):
         with _noted(failures):
-            way, text = said["again"][name]
+            way, text = stored["again"][name]
             servers[name] = getattr(able(name, WAYS[way], "cannot be found again"), way)(text)
     for each in made:
         with _noted(failures):

@@ -26,19 +26,19 @@ from harness.triggers.base import Trait, has
 
 
 def parts(scenario: Scenario) -> Parts:
-    """By label, what is asked of each part: the source's first."""
+    """Return by label what each part has to provide: the source's first."""
     out = {**_source(scenario), **_made(scenario)}
     if kept := scenario.pipeline.checkpoint:
         holds = any(has(TRIGGERS[step.when.kind], Trait.HOLDS_REQUESTS) for step in scenario.schedule)
         out[kept] = {**out.get(kept, {}), CHECKPOINT: True, **({PROXY: True} if holds else {})}
-    progress = [asked(scenario)] if scenario.pipeline.progress not in OWN_PROGRESS else []
+    progress = [offsets_part(scenario)] if scenario.pipeline.progress not in OWN_PROGRESS else []
     for each in (*_named(scenario), *progress, *_scheduled(scenario)):
         out.setdefault(each, {})
     return out
 
 
 def unnamed(scenario: Scenario) -> Iterator[tuple[str, Parts]]:
-    """The parts with a name of their own that only `setup` names, and what the scenario has to do with beside each."""
+    """Yield the named parts that only `setup` names, each with the other parts of the scenario."""
     for part in scenario.setup:
         others = {each: text for each, text in scenario.setup.items() if each != part}
         try:
@@ -51,7 +51,7 @@ def unnamed(scenario: Scenario) -> Iterator[tuple[str, Parts]]:
 
 
 def only_checkpoint(scenario: Scenario) -> str:
-    """The component that keeps the checkpoint, if it is neither the source's nor a sink's; else empty."""
+    """Return the component that keeps the checkpoint, if it is neither the source's nor a sink's; else empty."""
     kept = components(filter(None, (scenario.pipeline.checkpoint,)))
     sinks = filter(None, (SINKS[sink.kind].component for sink in scenario.sinks))
     others = components((*_source(scenario), *_made(scenario), *sinks))
@@ -59,12 +59,12 @@ def only_checkpoint(scenario: Scenario) -> str:
 
 
 def needed(scenarios: Iterable[Scenario]) -> Collection[str]:
-    """The components that any of them needs."""
+    """Return the components that any of them needs."""
     return components(label for scenario in scenarios for label in parts(scenario))
 
 
 def component_names(scenario: Scenario) -> Collection[str]:
-    """The components that it needs, whatever is wrong with its code."""
+    """Return the components that it needs, whatever is wrong with its code."""
     sinks = (SINKS[sink.kind].component for sink in scenario.sinks)
     return components((*_source(scenario), *_named(scenario), *filter(None, sinks), *_scheduled(scenario)))
 
@@ -81,18 +81,18 @@ def _made(scenario: Scenario) -> Parts:
             out |= kind.asks(sink)
         elif isinstance(kind, CallsCode):
             label = labelled(kind.component, sink.part)
-            out[label] = {**out.get(label, {}), **kind.asked(sink, folders(scenario))}
+            out[label] = {**out.get(label, {}), **kind.request(sink, folders(scenario))}
     return out
 
 
 def folders(scenario: Scenario) -> tuple[Path, ...]:
-    """Where the user's own code is looked for."""
+    """Return the folders that are searched for the user's own code."""
     path = Path(scenario.path)
     return code_folders(path, scenario.pipeline.entry, project_root(path))
 
 
 def code(scenario: Scenario) -> list[Path]:
-    """The files of the user's own code that reads the sinks. Raises UsageError for one that is missing."""
+    """Return the files of the user's own code that reads the sinks. Raises UsageError for one that is missing."""
     called = [(SINKS[sink.kind], sink.target) for sink in scenario.sinks]
     found = [path for kind, to in called if isinstance(kind, CallsCode) for path in kind.files(to, folders(scenario))]
     return list(dict.fromkeys(found))
@@ -117,10 +117,10 @@ def _texts(pipeline: Pipeline) -> Iterator[str]:
     yield from (pipeline.entry, pipeline.progress, *pipeline.args, *pipeline.env.values(), *pipeline.conf.values())
 
 
-def asked(scenario: Scenario) -> str:
-    """The part that a query for the pipeline's own offsets is put to: the one that it names, else the only one of the
-    scenario that answers queries, or the plain one of several of one component. Raises UsageError if there is none, or
-    several."""
+def offsets_part(scenario: Scenario) -> str:
+    """Return the part that answers the query for the pipeline's own offsets: the one that the scenario names, otherwise
+    the only one that answers queries, or the plain one of several of one component. Raises UsageError if there is none,
+    or several."""
     if scenario.pipeline.progress_in:
         return scenario.pipeline.progress_in
     # What is installed decides nothing.
@@ -139,7 +139,7 @@ def proxied(label: str) -> bool:
 
 
 def grouped(scenario: Scenario) -> str:
-    """The part of the source that keeps the pipeline's consumer group. Raises UsageError if none does."""
+    """Return the part of the source that keeps the pipeline's consumer group. Raises UsageError if none does."""
     found = next((each for each in _source(scenario) if isinstance(component(each), KeepsGroups)), None)
     if found is None:
         saw = f"the source {scenario.input.source} keeps none"

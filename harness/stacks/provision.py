@@ -37,21 +37,21 @@ class Provision:
     agent_file: bool = False
 
     def named(self, run_id: str, parts: Parts, *, root: Path | None = None) -> Made:
-        """What is going to be made. Raises UsageError for a component that there is none of."""
+        """Return what is going to be made. Raises UsageError for a component that there is none of."""
         for label in parts:
             server(self.servers, label)
         return Made(run_id=run_id, labels=tuple(parts), folder=self.root / run_id, root=root)
 
     def make(self, run_id: str, parts: Parts, *, root: Path | None) -> RunResources:
-        """Everything of one run. Raises StackError, UsageError."""
+        """Return everything of one run. Raises StackError, UsageError."""
         folder = self.named(run_id, parts).folder
         try:
             folder.mkdir(parents=True)
         except OSError as error:
             raise StackError(f"cannot make the run's folder {folder}: {error.strerror}; name another one") from error
         own: dict[str, Resources] = {}
-        for name, asked in by_component(parts).items():
-            given = server(self.servers, name).provide(run_id, asked)
+        for name, request in by_component(parts).items():
+            given = server(self.servers, name).provide(run_id, request)
             own |= {each.label: each for each in given.values()}
         return RunResources(
             run_id=run_id,
@@ -70,7 +70,7 @@ class Provision:
 
 
 def server(servers: Mapping[str, Server], label: str) -> Server:
-    """The server of a label. Raises UsageError if there is none here."""
+    """Return the server of a label. Raises UsageError if there is none here."""
     found = servers.get(component_of(label))
     if found is None:
         raise UsageError(f"asked for {label}; this stack has {', '.join(servers) or 'no component'}")

@@ -10,9 +10,9 @@ from harness.errors import UsageError
 from harness.faults import FAULTS
 from harness.scenario import Scenario, Step
 from harness.stack import Means
-from harness.stacks import other_lines
+from harness.stacks import other_versions
 from harness.stacks.addresses import option
-from harness.stacks.kind import AtAddresses, HasLines, Refuses
+from harness.stacks.kind import AtAddresses, HasSparkVersions, Refuses
 from harness.stacks.needed_parts import component_names
 from harness.stacks.registry import STACKS, names
 from harness.triggers import TRIGGERS
@@ -27,7 +27,7 @@ REASONS: Mapping[Means, str] = {
 
 
 def supported(stack: str) -> list[str]:
-    """The faults that a stack supports."""
+    """Return the faults that a stack supports."""
     return [kind.about.name for kind in FAULTS if kind.needs <= STACKS[stack].means]
 
 
@@ -39,13 +39,13 @@ def refuse(scenarios: Sequence[Scenario], stack: str) -> None:
         for name in unsupported(scenario, stack)
     ]
     if lacking:
-        other = "stack or Spark" if any(map(other_lines.asked, scenarios)) else "stack"
+        other = "stack or Spark" if any(map(other_versions.of_attempts, scenarios)) else "stack"
         cure = f"leave these out (`run --skip-unsupported` does), or take another {other}"
         raise UsageError("\n".join([*lacking, cure]))
 
 
 def unsupported(scenario: Scenario, stack: str) -> list[str]:
-    """What a scenario asks for and this stack does not support: components, and steps of its schedule."""
+    """Return what a scenario asks for and this stack does not support: components, and steps of its schedule."""
     kind = STACKS.all().get(stack)
     means = kind.means if kind is not None else frozenset(Means)
     steps = [_named(step, lacking) for step in scenario.schedule if (lacking := _needs(step) - means)]
@@ -54,8 +54,10 @@ def unsupported(scenario: Scenario, stack: str) -> list[str]:
     named = [name for name in component_names(scenario) if name in known]
     servers = [name for name in named if kind is not None and not has(stack, known[name])]
     own = kind.refusals(scenario) if isinstance(kind, Refuses) else ()
-    lines = [f"Spark {line}" for line in other_lines.asked(scenario) if not isinstance(kind, HasLines)]
-    lines += [f"Spark {line}, which has no {words}" for line, words in other_lines.refusals(scenario)]
+    lines = [
+        f"Spark {version}" for version in other_versions.of_attempts(scenario) if not isinstance(kind, HasSparkVersions)
+    ]
+    lines += [f"Spark {version}, which has no {words}" for version, words in other_versions.refusals(scenario)]
     return list(dict.fromkeys((*servers, *steps, *own, *lines)))
 
 

@@ -95,7 +95,7 @@ class Further:
 
 
 def supported(scenarios: Sequence[Scenario], stack: str) -> list[Scenario]:
-    """Those that the stack supports; the others are named. Raises UsageError if none is left."""
+    """Return those that the stack supports; the others are named. Raises UsageError if none is left."""
     out = []
     for scenario in scenarios:
         if steps := unsupported(scenario, stack):
@@ -149,7 +149,7 @@ def run_all(work: Sequence[Scenario], options: Options, further: Further | None 
                 runs = suite.runs
                 code = further.play(stack, suite) if further else 0
         except BaseException as failure:
-            # What ended it is what is told.
+            # The exception that ended it is the one to report.
             with suppress(Exception):
                 cut_short(suite, work, later, failure)
             raise
@@ -157,7 +157,7 @@ def run_all(work: Sequence[Scenario], options: Options, further: Further | None 
     with github.no_commands():
         if work:
             show(runs, index, verbose=options.verbose)
-    github.tell(suite.runs)
+    github.annotate(suite.runs)
     return worst([exit_code(runs), code])
 
 
@@ -175,13 +175,13 @@ def ended(reports: Path, runs: Sequence[Run]) -> Path:
 
 
 def cut_short(suite: Suite, work: Sequence[Scenario], later: Sequence[Scenario], failure: BaseException) -> None:
-    """Say of each scenario that has no verdict that it has none: silence would be taken for a pass."""
+    """Report each scenario that has no verdict: silence would be taken for a pass."""
     from harness.report import render
 
     options, why = suite.options, str(failure) or type(failure).__name__
     left = [each for number, each in enumerate(work, 1) if not suite.judged(number)]
-    told = {run.file for run in suite.runs}
-    left += (each for each in later if each.path not in told)
+    known = {run.file for run in suite.runs}
+    left += (each for each in later if each.path not in known)
     lost = [unjudged(each, options, stack=options.stack, why=f"it was not judged: {why}") for each in left]
     # Each has a verdict, and some were to be confirmed, or the stack did not end.
     over = [Run(scenario=END, verdict=error(f"it failed: {why}"), stack=options.stack)] if not left else []
@@ -193,13 +193,13 @@ def cut_short(suite: Suite, work: Sequence[Scenario], later: Sequence[Scenario],
     with github.no_commands():
         if suite.runs:
             show(suite.runs, index, verbose=options.verbose)
-        # What ended the suite is told behind it, on the other stream.
+        # What ended the suite is printed after it, on the other stream.
         print(f"\nnot judged: {', '.join(visible(each.name) for each in left) or END}", flush=True)
-    github.tell(runs)
+    github.annotate(runs)
 
 
 def unjudged(scenario: Scenario, options: Options, *, stack: str, why: str = "") -> Run:
-    """A run of that scenario before it has a verdict."""
+    """Return a run of that scenario before it has a verdict."""
     return Run(
         scenario=scenario.name,
         verdict=error(why, expected=str(scenario.verdict)),
@@ -220,12 +220,12 @@ def shared(done: Run) -> Run:
 
 
 def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listener) -> Run:
-    """One run, its page written and its folder kept or not."""
+    """Return one run, its page written and its folder kept or not."""
     from harness.report import render
 
     began = monotonic()
-    asked_for = unjudged(scenario, options, stack=stack.name)
-    about = asked_for.about
+    unjudged_run = unjudged(scenario, options, stack=stack.name)
+    about = unjudged_run.about
     try:
         result = run_one(scenario, stack, reports=options.reports, seed=options.seed, listener=listener)
     except HarnessError as failure:
@@ -236,19 +236,19 @@ def one(scenario: Scenario, stack: Stack, *, options: Options, listener: Listene
         failed = error(str(failure), expected=str(scenario.verdict))
         seconds = monotonic() - began
         about = (abouts.read(failure.folder, seconds) if failure.folder is not None else None) or about
-        return replace(asked_for, verdict=failed, folder=failure.folder, seconds=seconds, about=about)
+        return replace(unjudged_run, verdict=failed, folder=failure.folder, seconds=seconds, about=about)
     except Exception as failure:
-        # A fault of ours in one run: said as such, and the others still run.
+        # An error of the harness in one run: it is reported as such, and the others still run.
         words = f"the harness failed: {failure!r}\n{traceback.format_exc()}"
         failed = error(words, expected=str(scenario.verdict))
-        return replace(asked_for, verdict=failed)
+        return replace(unjudged_run, verdict=failed)
     folder: Path | None = result.folder
     render.write(result.folder)
     about = abouts.read(result.folder, result.seconds) or about
     if options.keep == "none" or (options.keep == "failed" and result.verdict.as_expected):
         store.RunFolder.open(result.folder).remove()
         folder = None
-    return replace(asked_for, verdict=result.verdict, folder=folder, seconds=result.seconds, about=about)
+    return replace(unjudged_run, verdict=result.verdict, folder=folder, seconds=result.seconds, about=about)
 
 
 @contextmanager
@@ -260,7 +260,7 @@ def only_suite(reports: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise HarnessError(
-                f"another suite is writing to {reports}; wait for it, or give this one a folder of its own (--reports)"
+                f"another suite is writing to {reports}; wait for it, or give this one another folder (--reports)"
             ) from None
         yield
 
@@ -288,7 +288,7 @@ def show(runs: Sequence[Run], index: Path | None, *, verbose: bool = False) -> N
     from rich.console import Console
 
     from harness.report import table
-    from harness.report.ci import told
+    from harness.report.ci import run_text
     from harness.report.escape import visible
     from harness.report.failure_text import headline
 
@@ -300,7 +300,7 @@ def show(runs: Sequence[Run], index: Path | None, *, verbose: bool = False) -> N
         print(table.text(runs))
     for run in runs:
         if run.wrong:
-            print(f"\n{told.failure(run, brief=not verbose)}")
+            print(f"\n{run_text.failure(run, brief=not verbose)}")
     for run in runs:
         if run.known:
             print(f"\nknown, {visible(run.known)}: {headline(run.scenario, run.verdict)}")
@@ -330,7 +330,7 @@ def replay(folder: Path, options: Options) -> int:
 
 
 def planned(folder: Path, parts: Mapping[str, Any]) -> tuple[Scenario, int]:
-    """The scenario of a stored run as it was then, and its seed. Raises UsageError if the run kept none."""
+    """Return the scenario of a stored run as it was then, and its seed. Raises UsageError if the run kept none."""
     try:
         return store.scenario_of(parts["plan"]["scenario"]), int(parts["run"]["seed"])
     except (KeyError, TypeError, ValueError) as failure:
@@ -342,17 +342,17 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def check(folder: Path) -> int:
-    """Judge a stored run again from its folder alone. Raises HarnessError for one that is not as the run left it, of
-    which nothing is said."""
+    """Judge a stored run again from its folder alone. Raises HarnessError for a folder that is not as the run left
+    it."""
     from harness.judge import judged
     from harness.report import failure_text
-    from harness.report.ci import told
+    from harness.report.ci import run_text
     from harness.report.escape import visible
 
     found = digests.opened(folder)
     verdict, stored = judged(found.path).verdict, Run.read(found.path)
     now = replace(stored, verdict=verdict)
-    print(told.failure(now))
+    print(run_text.failure(now))
     if now.known:
         print(f"\nknown: {visible(now.known)}")
     if verdict.word is not stored.verdict.word or verdict.kinds() != stored.verdict.kinds():

@@ -19,7 +19,7 @@ from harness.suite import side_by_side
 class Options:
     """How a suite runs. `keep`: which run folders stay, `all`, `failed` or `none`; `spark`: the Spark version of the
     scenarios that name none, empty for the installed one; `jobs`: runs at once, None: by what the machine has to give;
-    `own_stack`: not on the one that is up; `junit`: where JUnit's XML goes; `verbose`: what is not as expected is told
+    `own_stack`: not on the one that is up; `junit`: where JUnit's XML goes; `verbose`: print what is not as expected
     with its evidence."""
 
     stack: str = DEFAULT

@@ -27,11 +27,13 @@ from harness.history import (
     AttemptStarted,
     BaselineRun,
     Event,
+    ExecutorAdded,
     FaultInjected,
     FaultMissed,
     Line,
     Listener,
     OfBatch,
+    PackagesNamed,
     Phase,
     RestartsEnded,
     Sent,
@@ -47,6 +49,9 @@ from harness.report.table import COLOURS, colour, mark
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+
+MINUTE_S = 60
 
 
 class Progress(Protocol):
@@ -78,7 +83,7 @@ class Seen:
     faults: int = 0
 
     def after(self, event: Event) -> Seen:
-        """What is known after one more event; another kind changes nothing."""
+        """Return what is known after one more event; another kind changes nothing."""
         match event:
             case Phase():
                 return replace(self, phase=event.name)
@@ -95,7 +100,7 @@ class Seen:
         return self
 
     def parts(self) -> list[str]:
-        """The pieces of the live line, in order; what is not known yet is left out."""
+        """Return the pieces of the live line, in order; what is not known yet is left out."""
         out = [visible(self.phase, 30)] if self.phase else []
         out += [f"{self.sent:,}/{self.total:,} records"] if self.total else []
         out += [f"batch {visible(str(self.batch), 30)}"] if self.batch is not None else []
@@ -104,14 +109,15 @@ class Seen:
 
 
 def line(event: Event) -> str | None:
-    """One event of the history as a line, None for those that only the live line shows."""
+    """Return one event of the history as a line, None for those that only the live line shows."""
     match event:
         case Phase():
             return visible(event.name, 60)
         case AttemptEnded():
             alone = ", by itself" if not event.scheduled and event.status else ""
             how = "ended" if event.status == 0 else "died"
-            return f"driver {event.attempt} {how}, status {event.status}{alone}"
+            error = f": {visible(event.error, 300)}" if event.error else ""
+            return f"driver {event.attempt} {how}, status {event.status}{alone}{error}"
         case AttemptStarted() if event.attempt > 1:
             return f"driver {event.attempt} launched"
         case FaultInjected() | FaultMissed():
@@ -128,6 +134,11 @@ def line(event: Event) -> str | None:
         case ShuffleCrowded():
             tasks = f"{event.partitions} shuffle tasks a batch on {visible(event.cores, 20)} cores"
             return f"{visible(event.query, 60)}: {tasks}: lower spark.sql.shuffle.partitions"
+        case PackagesNamed():
+            took = "fetches" if event.seconds is None else f"took {event.seconds:.1f} s for"
+            return f"Spark {took} spark.jars.packages: {visible(event.packages, 300)}"
+        case ExecutorAdded() if event.executor == "driver":
+            return f"driver {event.attempt} runs its tasks in its own JVM: the program sets a local master"
         case AttemptDiagnosed() if not event.scheduled:
             return f"diagnostics of attempt {event.attempt}: {visible(event.words, 500)}"
         case RestartsEnded():
@@ -135,23 +146,50 @@ def line(event: Event) -> str | None:
     return None
 
 
+@dataclass
+class Pace:
+    """How long the rest of a suite takes, with `jobs` runs at once, by the runs that have ended."""
+
+    jobs: int = 1
+    total: int = 0
+    ended: int = 0
+    seconds: float = 0.0
+
+    def after(self, run: Run) -> None:
+        """Count a run that has ended."""
+        self.ended += 1
+        self.seconds += run.seconds
+
+    def left(self) -> str:
+        """Return about how long all runs that have not ended take; empty before the first has ended, and after the
+        last."""
+        runs = self.total - self.ended
+        if not self.ended or runs <= 0:
+            return ""
+        left_s = self.seconds / self.ended * runs / min(self.jobs, runs)
+        return f"about {left_s:.0f} s left" if left_s < MINUTE_S else f"about {left_s / MINUTE_S:.0f} min left"
+
+
 class Plain:
     """Lines for a log. `github` adds its groups and annotations. With `several` runs at once each line says whose it
     is, and there are no groups."""
 
-    def __init__(self, stream: TextIO, *, github: bool = False, several: bool = False) -> None:
-        self._stream, self._github, self._several = stream, github, several
+    def __init__(self, stream: TextIO, *, github: bool = False, jobs: int = 1) -> None:
+        self._stream, self._github, self._several = stream, github, jobs > 1
         self._lock = threading.Lock()
+        self._pace = Pace(jobs)
 
     def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
         began, group = monotonic(), "::group::" if self._github and not self._several else ""
         whose = f"{number}/{total} " if self._several else ""
-        self._say(f"{group}{number}/{total} {visible(scenario, 200)}")
+        self._pace.total = total
+        left = f" ({left})" if (left := self._pace.left()) else ""
+        self._notify(f"{group}{number}/{total} {visible(scenario, 200)}{left}")
 
         def event(seen: Line) -> None:
             text = line(seen.event)
             if text is not None:
-                self._say(f"{whose}[{monotonic() - began:7.1f} s] {text}")
+                self._notify(f"{whose}[{monotonic() - began:7.1f} s] {text}")
 
         return event
 
@@ -160,16 +198,17 @@ class Plain:
 
     def ended(self, number: int, run: Run) -> None:
         text = headline(run.scenario, run.verdict)
-        self._say(f"[{run.seconds:7.1f} s] {mark(run)} {text}")
+        self._pace.after(run)
+        self._notify(f"[{run.seconds:7.1f} s] {mark(run)} {text}")
         for more in _more(run):
-            self._say(f"{' ' * 15}{more}")
+            self._notify(f"{' ' * 15}{more}")
         if self._github:
             if not self._several:
-                self._say("::endgroup::")
+                self._notify("::endgroup::")
             if run.wrong:
-                self._say(f"::error::{_escaped(text)}")
+                self._notify(f"::error::{_escaped(text)}")
 
-    def _say(self, text: str) -> None:
+    def _notify(self, text: str) -> None:
         with self._lock:
             print(text, file=self._stream, flush=True)
 
@@ -177,10 +216,10 @@ class Plain:
 class LiveDisplay:
     """One live line for each run on a terminal; each that is over leaves a line above them."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, jobs: int = 1) -> None:
         from rich.live import Live
 
-        self._console = console
+        self._console, self._pace = console, Pace(jobs)
         self._lock = threading.Lock()
         # By the number of the scenario. Before the first there is only one thing to wait for.
         self._seen: dict[int, tuple[Seen, float]] = {0: (Seen(phase="stack up"), monotonic())}
@@ -191,6 +230,7 @@ class LiveDisplay:
         began = monotonic()
         with self._lock:
             self._seen.pop(0, None)
+            self._pace.total = total
             self._seen[number] = Seen(scenario=scenario, place=f"{number}/{total}", faults=steps), began
 
         def event(line: Line) -> None:
@@ -209,6 +249,7 @@ class LiveDisplay:
 
         with self._lock:
             seen, _ = self._seen.pop(number, (Seen(), 0.0))
+            self._pace.after(run)
         text = Text(f"{mark(run)} ", style=colour(run))
         text.append(f"{seen.place} ", style="dim")
         text.append(run.verdict.word.value, style=COLOURS[run.verdict.word])
@@ -222,23 +263,24 @@ class LiveDisplay:
 
         with self._lock:
             now = [(seen, monotonic() - began) for _, (seen, began) in sorted(self._seen.items())]
+            left = self._pace.left()
         lines = [
             (f"{seen.place} {visible(seen.scenario, 60)}: " if seen.scenario else "")
             + " · ".join([*seen.parts(), f"{elapsed:.0f} s"])
             for seen, elapsed in now
         ]
-        return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+        return Text("\n".join([*lines, *([left] if left else [])]), no_wrap=True, overflow="ellipsis")
 
 
 def progress(stream: TextIO | None = None, *, environment: Mapping[str, str] = os.environ, jobs: int = 1) -> Progress:
-    """The right one for `stream` (default: standard error) and so many runs at once."""
+    """Return the right one for `stream` (default: standard error) and so many runs at once."""
     out = stream or sys.stderr
     github = environment.get("GITHUB_ACTIONS") == "true"
     if github or not out.isatty() or environment.get("TERM") == "dumb":
-        return Plain(out, github=github, several=jobs > 1)
+        return Plain(out, github=github, jobs=jobs)
     from rich.console import Console
 
-    return LiveDisplay(Console(file=out, highlight=False))
+    return LiveDisplay(Console(file=out, highlight=False), jobs=jobs)
 
 
 def _more(run: Run) -> list[str]:

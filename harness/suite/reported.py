@@ -23,7 +23,7 @@ MERGED = Path("reports/merged")
 def report(folders: Sequence[Path], to_sarif: Path | None = None, out: Path | None = None) -> int:
     """Write the page of each stored run, and of all of them a SARIF file and a page of many runs, where asked. One that
     is not as the run left it is named and gets none; the others do. The exit code."""
-    many = [folder for folder in folders if is_room(folder)]
+    many = [folder for folder in folders if is_reports_folder(folder)]
     runs, failures = _pages([folder for folder in folders if folder not in many], alone=len(folders) == 1)
     unread = [str(failure) for failure in failures]
     if many or (out is not None and runs):
@@ -46,7 +46,7 @@ def report(folders: Sequence[Path], to_sarif: Path | None = None, out: Path | No
 
 
 def _pages(folders: Sequence[Path], *, alone: bool) -> tuple[list[Run], list[HarnessError]]:
-    """The runs whose pages were written, and why those of others were not; said here if there are others."""
+    """Return the runs whose pages were written, and why those of others were not; said here if there are others."""
     from harness.report import render
 
     runs: list[Run] = []
@@ -62,7 +62,7 @@ def _pages(folders: Sequence[Path], *, alone: bool) -> tuple[list[Run], list[Har
     return runs, failures
 
 
-def is_room(folder: Path) -> bool:
+def is_reports_folder(folder: Path) -> bool:
     """Return whether it is a folder, and none of a run."""
     if not folder.is_dir():
         return False

@@ -37,7 +37,7 @@ from harness.wait import Waiting, locked, until
 UP_S = 900.0
 """With class archives to make, on a busy machine."""
 DOWN_S = 120.0
-LOOK_S = 0.5
+POLL_S = 0.5
 MOMENT_S = 1.0
 LOG = "owner.log"
 STARTING = "starting.lock"
@@ -53,14 +53,14 @@ class _Lost(StackError):
 
 
 def shareable(names: Collection[str] = ()) -> tuple[str, ...]:
-    """Those components that can be shared, of `names`; without any, all that every installation has."""
+    """Return those components that can be shared, of `names`; without any, all that every installation has."""
     able = [kind for kind in COMPONENTS if isinstance(kind, Shareable)]
     return tuple(kind.about.name for kind in able if (kind.about.name in names if names else not optional(kind)))
 
 
 def optional(kind: object) -> bool:
     """Return whether it needs what is not installed with us, or downloaded for every stack."""
-    missing = isinstance(kind, NeedsOfMachine) and any(look.optional for look in kind.looks)
+    missing = isinstance(kind, NeedsOfMachine) and any(check.optional for check in kind.machine_checks)
     return missing or isinstance(kind, OnDemand)
 
 
@@ -68,7 +68,7 @@ def start(components: Collection[str], idle_s: float, *, kinds: Sequence[Path]) 
     """Start the owner of a stack and wait until it is up. `kinds`: files in whose repositories kinds are registered.
     Raises UsageError if one is up that cannot be used, and the HarnessError that it failed with."""
     place = shared.folder()
-    # Its owner holds a lock of its own once it has imported what it needs, which takes seconds.
+    # Its owner holds another lock once it has imported what it needs, which takes seconds.
     with locked(place / STARTING, within_s=UP_S):
         return _started(place, components, idle_s, kinds)
 
@@ -104,14 +104,14 @@ def _started(place: Path, components: Collection[str], idle_s: float, kinds: Seq
 
 
 def _settled(place: Path, *locks: str) -> shared.There | None:
-    """The stack that is up, None if there is none, once no process is starting one or taking it down: none holds its
-    owner's lock, nor one of `locks`. Raises WaitError."""
+    """Return the stack that is up, None if there is none, once no process is starting one or taking it down: none holds
+    its owner's lock, nor one of `locks`. Raises WaitError."""
 
-    def look() -> shared.There | bool | Waiting:
+    def check() -> shared.There | bool | Waiting:
         busy = any(shared.held(place / each) for each in (shared.OWNER, *locks))
         return shared.there() or not busy or Waiting(tail(place / LOG))
 
-    found = until("the stack that is coming up or going down", look, within_s=UP_S, every_s=0.1)
+    found = until("the stack that is coming up or going down", check, within_s=UP_S, every_s=0.1)
     return found if isinstance(found, shared.There) else None
 
 
@@ -133,8 +133,8 @@ def _seen(child: subprocess.Popen[bytes], log: Path) -> shared.There | Waiting:
     if (code := child.poll()) is not None:
         if code == LOST:
             raise _Lost
-        told = log.with_name(shared.ENDED)
-        why = told.read_text(encoding="utf-8") if told.is_file() else tail(log)
+        ended = log.with_name(shared.ENDED)
+        why = ended.read_text(encoding="utf-8") if ended.is_file() else tail(log)
         failure = HarnessError(f"the stack to share could not come up; its owner ended with {code}: {why}")
         failure.exit_code = code or HarnessError.exit_code
         raise failure
@@ -186,14 +186,14 @@ def own(components: Sequence[str], idle_s: float) -> None:
         stack = ProcessesStack(place / "logs", needs=components)
         # The logs of executors may hold what a pipeline logged in with.
         door.callback(shutil.rmtree, place / "logs" / "executors", ignore_errors=True)
-        with up(stack), _told(place):
+        with up(stack), _explains_end(place):
             private(place / shared.FOUND, described(stack).written())
-            until("its last user to go", _unused(place, stack.health, idle_s, door), within_s=inf, every_s=LOOK_S)
+            until("its last user to go", _unused(place, stack.health, idle_s, door), within_s=inf, every_s=POLL_S)
 
 
 @contextmanager
-def _told(place: Path) -> Iterator[None]:
-    """Before anything of it ends, its users are told why, and no process finds it any more."""
+def _explains_end(place: Path) -> Iterator[None]:
+    """Before anything of it ends, write why for its users, so that no process finds it any more."""
     try:
         yield
     except (HarnessError, Interrupted) as failure:
@@ -205,7 +205,7 @@ def _told(place: Path) -> Iterator[None]:
 
 
 def described(stack: ProcessesStack) -> shared.There:
-    """How others find this stack, which is up."""
+    """Return how others find this stack, which is up."""
     spark = stack.spark
     return shared.There(
         session=stack.describe()["session"],
@@ -229,10 +229,10 @@ def described(stack: ProcessesStack) -> shared.There:
 def _unused(
     place: Path, health: Callable[[], None], idle_s: float, door: contextlib.ExitStack
 ) -> Callable[[], bool | Waiting]:
-    """Whether no run has used it for so long; then `door` keeps others out."""
+    """Return whether no run has used it for so long; then `door` keeps others out."""
     last = monotonic()
 
-    def look() -> bool | Waiting:
+    def check() -> bool | Waiting:
         nonlocal last
         health()
         with contextlib.ExitStack() as users:
@@ -244,18 +244,18 @@ def _unused(
             door.push(users.pop_all())
         return True
 
-    return look
+    return check
 
 
 def main(argv: Sequence[str]) -> int:
-    """Be the owner. 0, or the exit code of the failure, which is told."""
+    """Be the owner. Return 0, or print the failure and return its exit code."""
     try:
         load_own_kinds([Path(each) for each in json.loads(argv[1])])
         own(argv[2:], float(argv[0]))
     except (HarnessError, Interrupted) as failure:
         print(failure, file=sys.stderr, flush=True)
         if not isinstance(failure, _Lost):
-            # For the one who started us: the end of the log may be that of some server's.
+            # For the process that started this one: the end of the log may be that of some server.
             private(shared.folder() / shared.ENDED, str(failure))
         return failure.exit_code
     return 0

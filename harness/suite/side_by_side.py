@@ -1,4 +1,4 @@
-"""Runs of a suite side by side: each in a thread, all on one stack, with resources of its own."""
+"""Runs of a suite side by side: each in a thread with its own resources, all on one stack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.wait import ended_by
 
 END_WITHIN_S = 60.0
 RUN_WITHIN_S = 86_400.0
-"""A run ends by deadlines of its own."""
+"""The wait has no limit: each run ends by its own deadlines."""
 STACK_BYTES, RUN_BYTES, EXECUTOR_BYTES = 1 * 2**30, 2**30, 2 * 2**30 // 5
 """What a stack takes, each run on it of up to two executors, and each further executor; and some more."""
 MOST = 8
@@ -31,7 +31,7 @@ def alone(scenario: Scenario) -> bool:
 
 
 def struck_components(work: Sequence[Scenario]) -> frozenset[str]:
-    """The components that a step of any of them strikes; of a sweep all."""
+    """Return the components that a step of any of them strikes; of a sweep all."""
     steps = (step for scenario in work if alone(scenario) for step in scenario.schedule)
     swept = (scenario for scenario in work if scenario.crash_points)
     names = [*(needs(FAULTS[step.do.kind]) for step in steps), *map(component_names, swept)]
@@ -39,12 +39,12 @@ def struck_components(work: Sequence[Scenario]) -> frozenset[str]:
 
 
 def run_bytes(scenario: Scenario) -> int:
-    """What a run of it takes."""
+    """Return what a run of it takes."""
     return RUN_BYTES + max(0, scenario.pipeline.executors - 2) * EXECUTOR_BYTES
 
 
 def jobs(work: Sequence[Scenario], *, cores: int, memory: int) -> int:
-    """How many runs at once of `work` where no option says it, whichever of them meet. `memory` in bytes
+    """Return how many runs at once of `work` where no option says it, whichever of them meet. `memory` in bytes
     (bench/README.md has the measurements): a run keeps more than a core busy, so that more runs than cores make none of
     them faster."""
     bytes_, most = STACK_BYTES, min(cores, most_promised(work))
@@ -56,7 +56,7 @@ def jobs(work: Sequence[Scenario], *, cores: int, memory: int) -> int:
 
 
 def most_promised(work: Sequence[Scenario]) -> int:
-    """How many runs at once of `work`, whichever of them meet, have the cores that the worker promises."""
+    """Return how many runs at once of `work`, whichever of them meet, have the cores that the worker promises."""
     promised = 0
     for number, each in enumerate(_largest(work)[:MOST]):
         # Those of the attempt, and of the dead one before it.

@@ -12,8 +12,8 @@ from pathlib import Path
 from harness.errors import HarnessError, Interrupted, UsageError
 from harness.run_folder import store
 from harness.scenario import Scenario
-from harness.stack import RunsLines, Stack, TakesArchives
-from harness.stacks import other_lines
+from harness.stack import RunsSparkVersions, Stack, TakesArchives
+from harness.stacks import other_versions
 from harness.stacks.addresses import NoAddress, Where, missing
 from harness.stacks.kind import StaysUp
 from harness.stacks.needed_parts import needed
@@ -24,42 +24,44 @@ from harness.suite.side_by_side import struck_components
 
 
 def open_stack(name: str, reports: Path, where: Where | None = None, *, needs: Collection[str] = ()) -> Stack:
-    """The stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is a cluster that is
-    there already, `needs` are the components that come up with it. Raises UsageError, and StackError where a package is
-    missing."""
+    """Return the stack called `name`, not yet up; its services log under `reports/latest/logs`. `where` is a cluster
+    that is there already, `needs` are the components that come up with it. Raises UsageError, and StackError where a
+    package is missing."""
     logs = store.latest(reports) / "logs"
     return STACKS[name].open(logs, needs=needs, where=where)
 
 
-def say(words: str) -> None:
+def notify(words: str) -> None:
     """Write to standard error."""
     print(f"onceproof: {words}", file=sys.stderr, flush=True)
 
 
-Say = Callable[[str], object]
+Notify = Callable[[str], object]
 
 
-def stack_of(options: Options, work: Sequence[Scenario] = (), *, struck: Collection[str] = (), say: Say = say) -> Stack:
-    """The stack, not yet up. `struck` are components that faults stop, besides those of `work`; `say` is told what its
-    user has to know. Raises UsageError for `work` that it does not support."""
+def stack_of(
+    options: Options, work: Sequence[Scenario] = (), *, struck: Collection[str] = (), notify: Notify = notify
+) -> Stack:
+    """Return the stack, not yet up. `struck` are components that faults stop, besides those of `work`; `notify` gets
+    the messages for its user. Raises UsageError for `work` that it does not support."""
     needs = needed(work)
     try:
-        stack = _that_is_up(options, needs, {*struck, *struck_components(work)}, say) or open_stack(
+        stack = _that_is_up(options, needs, {*struck, *struck_components(work)}, notify) or open_stack(
             options.stack, options.reports, options.where, needs=needs
         )
     except NoAddress as refused:
         raise UsageError("\n".join([str(refused), *starmap(not_run, _lacking(work, options).items())])) from refused
     refuse(work, stack.name)
-    other_lines.provide(work, say)
-    if isinstance(stack, TakesArchives) and isinstance(stack, RunsLines):
-        for name in dict.fromkeys(each for scenario in work for each in other_lines.asked(scenario)):
-            import_module(stack.training).before_version(name, say)
+    other_versions.provide(work, notify)
+    if isinstance(stack, TakesArchives) and isinstance(stack, RunsSparkVersions):
+        for name in dict.fromkeys(each for scenario in work for each in other_versions.of_attempts(scenario)):
+            import_module(stack.training).before_version(name, notify)
     return stack
 
 
 def addressed(work: Sequence[Scenario], options: Options) -> list[Scenario]:
-    """Those whose components have an address each, where they need one; the others are named. Raises UsageError if none
-    is left."""
+    """Return those whose components have an address each, where they need one; the others are named. Raises UsageError
+    if none is left."""
     lacking = _lacking(work, options)
     left = [each for each in work if each.path not in lacking]
     if not left:
@@ -70,36 +72,36 @@ def addressed(work: Sequence[Scenario], options: Options) -> list[Scenario]:
 
 
 def _lacking(work: Sequence[Scenario], options: Options) -> dict[str, list[str]]:
-    """By path, the components of a scenario for which an address is missing."""
+    """Return by path, the components of a scenario for which an address is missing."""
     at = options.where.at if options.where else ()
     found = {each.path: without_address(each, options.stack, at) for each in work}
     return {path: names for path, names in found.items() if names}
 
 
-def _that_is_up(options: Options, needs: Collection[str], struck: Collection[str], say: Say) -> Stack | None:
-    """The stack that `onceproof up` left running; None if there is none that can be used."""
+def _that_is_up(options: Options, needs: Collection[str], struck: Collection[str], notify: Notify) -> Stack | None:
+    """Return the stack that `onceproof up` left running; None if there is none that can be used."""
     kind = STACKS[options.stack]
     if options.own_stack or not isinstance(kind, StaysUp):
         return None
-    return kind.that_is_up(store.latest(options.reports) / "logs", needs=needs, own=struck, say=say)
+    return kind.that_is_up(store.latest(options.reports) / "logs", needs=needs, own=struck, notify=notify)
 
 
 @contextmanager
-def up(stack: Stack, say: Say = say) -> Iterator[Stack]:
-    """The stack, up; down afterwards, however it ends. `say` is told what its user has to know."""
+def up(stack: Stack, notify: Notify = notify) -> Iterator[Stack]:
+    """Bring the stack up, and down afterwards, however the work ends. `notify` gets the messages for its user."""
     trains = import_module(stack.training) if isinstance(stack, TakesArchives) else None
     if trains is not None:
-        trains.before(say)
+        trains.before(notify)
     try:
         stack.up()
         if trains is not None:
-            trains.after(stack, say)
+            trains.after(stack, notify)
         yield stack
     except (HarnessError, Interrupted) as first:
         try:
             stack.down()
         except HarnessError as then:
-            # What went wrong is said first, whatever of it also hinders the end.
+            # What went wrong is reported first, even if it also hinders the end.
             first.args = (f"{first}\nand then: {then}",)
         raise
     except BaseException:

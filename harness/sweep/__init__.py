@@ -2,9 +2,9 @@
 
 A *cell* is a place in the course of a batch, a fault, and which batch: the first one that has records, or a later one.
 A run without faults shows the places: operations on the checkpoint and state as the agent reports them, the sink's own
-commit, rows of the sink, failpoints that the program comes to. Cells are packed into runs so that each has a batch of
-its own and a whole batch after it. A cell that was not reached is tried again, as is one whose run was violated
-before it.
+commit, rows of the sink, failpoints that the program comes to. Cells are packed into runs so that each has another
+batch and a whole batch after it. A cell that was not reached is tried again, as is one whose run was violated before
+it.
 
 cells.py     the cells of a pipeline, from the history of a run without faults; pure
 packing.py   the runs that have them; pure

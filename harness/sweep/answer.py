@@ -105,7 +105,7 @@ def place(cell: Cell) -> str:
     return f"{cell.fault} {cell.place} ({cell.batch})"
 
 
-def untold(cells: Sequence[Cell], results: Sequence[Result]) -> list[str]:
+def unanswered(cells: Sequence[Cell], results: Sequence[Result]) -> list[str]:
     """Return a line for each reason why cells say nothing, with the places that it holds for."""
     out: dict[tuple[str, str], list[str]] = {}
     for each in sorted(results, key=lambda each: each.cell):

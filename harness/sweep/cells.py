@@ -150,8 +150,8 @@ def _operations(history: Sequence[Line], taken: set[tuple[str, int]]) -> Iterato
 def _inside(scenario: Scenario, passed: Passed) -> Iterator[Trigger]:
     """Yield the places while the sink is written: a row, and the failpoints."""
     in_program = [kind for kind in TRIGGERS if has(kind, Trait.IN_PROGRAM)]
-    said = [(kind, name) for kind in in_program for name in passed.failpoints if v.reads(kind.about.options, name)]
-    named = tuple(kind.trigger(name) for kind, name in said)
+    passed_by = [(kind, name) for kind in in_program for name in passed.failpoints if v.reads(kind.about.options, name)]
+    named = tuple(kind.trigger(name) for kind, name in passed_by)
     target = Target(base=scenario, named=named, counted=passed.tables)
     for when in triggers(Random(scenario.seed), target, target.base, 0):
         kind = TRIGGERS[when.kind]

@@ -22,7 +22,7 @@ from harness.run.baseline.runs import of_ours
 from harness.run_folder import store
 from harness.scenario import Scenario, Word
 from harness.stack import Stack
-from harness.stacks.other_lines import on
+from harness.stacks.other_versions import on
 from harness.suite import Further, Suite, run_all, supported, unjudged, worst
 from harness.suite.options import Options
 from harness.suite.options import jobs as jobs_of
@@ -37,7 +37,7 @@ from harness.sweep.swept import Swept, Watched, watch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class SweepOptions:
     """What is asked of a sweep. `pairs`: also a crash in the recovery from each; `for_s`: what would not end within it
     is not begun; `dry_run`: no crash; `since`: only pipelines of which a file has changed since that commit of git;
     `shrink`: violated cells are played again, smaller for as long as they break."""
@@ -69,47 +69,47 @@ def run(paths: Sequence[Path], options: Options) -> int:
     if swept and options.repeat > 1:
         raise UsageError(f"asked to --repeat {swept[0].path}, whose crash points are swept; leave out --repeat, or it")
     work = [each for each in scenarios if not each.crash_points for _ in range(options.repeat)]
-    return run_all(work, options, _further(swept, Asked()) if swept else None)
+    return run_all(work, options, _further(swept, SweepOptions()) if swept else None)
 
 
-def sweep(paths: Sequence[Path], options: Options, asked: Asked) -> int:
+def sweep(paths: Sequence[Path], options: Options, sweep_options: SweepOptions) -> int:
     """Crash each pipeline of these scenario files at every crash point that it has; return the exit code. Raises
     UsageError, ScenarioError, StackError."""
     scenarios = [
         replace(each, schedule=(), crash_points=each.crash_points or (ALL,)) for each in _loaded(paths, options)
     ]
-    if asked.since:
-        scenarios = changed(scenarios, asked.since)
-        _say(f"{len(scenarios)} scenarios have changed since {asked.since}")
+    if sweep_options.since:
+        scenarios = changed(scenarios, sweep_options.since)
+        _notify(f"{len(scenarios)} scenarios have changed since {sweep_options.since}")
         if not scenarios:
             return 0
-    return run_all([], options, _further(supported(scenarios, options.stack), asked))
+    return run_all([], options, _further(supported(scenarios, options.stack), sweep_options))
 
 
 def _loaded(paths: Sequence[Path], options: Options) -> list[Scenario]:
     return [on(each, options.spark) for each in load_all(find(paths), queries=True)]
 
 
-def _further(scenarios: Sequence[Scenario], asked: Asked) -> Further:
+def _further(scenarios: Sequence[Scenario], sweep_options: SweepOptions) -> Further:
     """Return the sweeps of these scenarios, for a suite. Raises UsageError where two would have one name."""
-    until_s = monotonic() + asked.for_s
+    until_s = monotonic() + sweep_options.for_s
     if twice := [name for name, count in Counter(store.slug(each.name) for each in scenarios).items() if count > 1]:
-        raise UsageError(f"asked to sweep several scenarios that are called {twice[0]}; give each a name of its own")
+        raise UsageError(f"asked to sweep several scenarios that are called {twice[0]}; give each another name")
 
     def play(stack: Stack, suite: Suite) -> int:
         codes = [0]
         for scenario in scenarios:
-            _say(f"watching {scenario.name} without faults")
+            _notify(f"watching {scenario.name} without faults")
             try:
-                watched = watch(scenario, stack, suite.options, pairs=asked.pairs)
-                if asked.dry_run:
+                watched = watch(scenario, stack, suite.options, pairs=sweep_options.pairs)
+                if sweep_options.dry_run:
                     print("\n".join([_plan(watched, suite.options), *_listed(watched)]))
                 else:
-                    codes.append(swept(watched, stack, suite, until_s=until_s, smaller=asked.shrink).code)
+                    codes.append(swept(watched, stack, suite, until_s=until_s, smaller=sweep_options.shrink).code)
             except HarnessError as failure:
                 if isinstance(failure, StackError) and not isinstance(failure, OwnCodeError):
                     raise
-                _say(str(failure))
+                _notify(str(failure))
                 failed = unjudged(scenario, suite.options, stack=stack.name, why=str(failure))
                 suite.keep([(len(suite.runs) + 1, failed)])
                 codes.append(4)
@@ -135,19 +135,19 @@ def swept(watched: Watched, stack: Stack, suite: Suite, *, until_s: float = inf,
     """Crash a pipeline at each of its cells, go on where an earlier sweep was ended, print the answer and write its
     page. `smaller`: the scenarios of violated cells are shrunk."""
     options, scenario = suite.options, watched.scenario
-    _say(_plan(watched, options))
+    _notify(_plan(watched, options))
     state = State(options.reports / f"sweep-{store.slug(scenario.name)}.jsonl", watched.digest, watched.found.cells)
     sweep = Swept(watched=watched, stack=stack, suite=suite, state=state, until_s=until_s)
     # The digest does not cover the code of kinds that are not ours.
     there = [each for each in state.results if each.folder is None or (each.folder / "run.json").is_file()]
     sweep.results |= {each.cell: each for each in there if of_ours(scenario)}
     if sweep.results:
-        _say(f"going on: {len(sweep.results)} cells are known from before")
+        _notify(f"going on: {len(sweep.results)} cells are known from before")
     try:
         sweep.play()
         shrunk = sweep.shrunk() if smaller else {}
     except BaseException:
-        _say(f"ended early: {len(sweep.results)} of {len(sweep.cells)} cells are known; the same command goes on")
+        _notify(f"ended early: {len(sweep.results)} of {len(sweep.cells)} cells are known; the same command goes on")
         raise
     found = _answer(sweep, shrunk)
     if sweep.whole:
@@ -175,8 +175,8 @@ def _answer(sweep: Swept, shrunk: Mapping[int, Shrunk]) -> Answer:
     page = pages.write(folder / f"{name}.html", sweep.name, cells, results, sentence=sentence, failing=failing)
     wrong = [cells[each.cell] for each in amiss(expected, cells, results)] if expected.at else []
     with github.no_commands():
-        lines = ["", *answer.grid(cells, results), "", *answer.untold(cells, results)]
-        lines += (f"{failing[place]}: {each.told}" for place, each in shrunk.items())
+        lines = ["", *answer.grid(cells, results), "", *answer.unanswered(cells, results)]
+        lines += (f"{failing[place]}: {each.description}" for place, each in shrunk.items())
         lines += (f"not as expected: {answer.place(cell)}" for cell in wrong)
         print("\n".join(map(visible, lines)))
         print(f"\n{visible(sentence)}\nreport: {page}", flush=True)
@@ -222,7 +222,7 @@ def _failing(sweep: Swept, reports: Path, shrunk: Mapping[int, Shrunk]) -> dict[
         if place in sweep.results and sweep.results[place].word is Word.VIOLATED:
             path.parent.mkdir(parents=True, exist_ok=True)
             small = shrunk.get(place)
-            alone = replace(small.scenario, why=small.told) if small else watched.alone(place)
+            alone = replace(small.scenario, why=small.description) if small else watched.alone(place)
             alone = replace(alone, name=name, seed=base.seed)
             store.write(path, dump(placed(alone, path)))
             out[place] = path
@@ -237,5 +237,5 @@ def placed(scenario: Scenario, path: Path) -> Scenario:
     return replace(scenario, pipeline=replace(pipeline, entry=str((root / pipeline.entry).resolve())))
 
 
-def _say(words: str) -> None:
+def _notify(words: str) -> None:
     print(github.guarded(f"onceproof: {visible(words)}"), file=sys.stderr, flush=True)

@@ -50,18 +50,18 @@ def at_step(expected: Expected, step: Step) -> Expected | None:
     return next((expected.at[name] for name in names(step) if name in expected.at), None)
 
 
-def asked_of(expected: Expected, cell: Cell) -> list[Expected]:
-    """Return what is expected at the crash points of a cell of which a name says it."""
+def expected_at(expected: Expected, cell: Cell) -> list[Expected]:
+    """Return what the scenario expects by name at the crash points of a cell."""
     return [each for step in cell.steps if (each := at_step(expected, step))]
 
 
 def as_expected(expected: Expected, cell: Cell, result: Result) -> bool:
     """Return whether a cell came out as it is expected. Of several crashes each may do what it does alone."""
-    asked = asked_of(expected, cell)
-    kinds = {kind for each in asked or [expected] for kind in each.kinds}
-    if len(cell.steps) > 1 or not asked:
+    named = expected_at(expected, cell)
+    kinds = {kind for each in named or [expected] for kind in each.kinds}
+    if len(cell.steps) > 1 or not named:
         return result.word in (Word.HELD, Word.UNTESTED) or bool(result.kinds and {*result.kinds} <= kinds)
-    return result.word is asked[0].word and result.reached and {*result.kinds} == kinds
+    return result.word is named[0].word and result.reached and {*result.kinds} == kinds
 
 
 def amiss(expected: Expected, cells: Sequence[Cell], results: Sequence[Result]) -> Iterator[Result]:

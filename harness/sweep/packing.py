@@ -1,4 +1,4 @@
-"""Cells packed into runs: each has a batch of its own, and a whole batch after it tells what became of it."""
+"""Cells packed into runs: each has its own batch, and a whole batch after it shows what became of it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def packed(
     base: Scenario, cells: Sequence[Cell], which: Sequence[int], first_batch: int, most: int = MOST
 ) -> list[Packed]:
     """Return the runs that have the cells `which`, places in `cells`, with `most` steps in one, but for a cell that
-    has more; those with the most cells first. A run has one cell of its first batch. A server's outage has a run of
-    its own: other runs may use the server, and the driver goes on meanwhile."""
+    has more; those with the most cells first. A run has one cell of its first batch. A server's outage is alone in its
+    run: other runs may use the server, and the driver goes on meanwhile."""
     outages = [place for place in which if alone(one(base, cells, (place,), first_batch))]
     out = []
     for group, size in (([place for place in which if place not in outages], most), (outages, 1)):

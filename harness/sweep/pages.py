@@ -51,5 +51,5 @@ def write(
             {"kinds": answer.mark(known[place]), "place": answer.place(cells[place]), "file": path}
             for place, path in failing.items()
         ],
-        untold=answer.untold(cells, results),
+        unanswered=answer.unanswered(cells, results),
     )

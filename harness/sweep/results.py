@@ -31,8 +31,8 @@ class Result:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """What one run tells: results, and the cells to try again."""
+class Outcomes:
+    """What one run shows: results, and the cells to try again."""
 
     results: Sequence[Result] = ()
     again: Sequence[int] = ()
@@ -53,8 +53,8 @@ class Played:
     last: bool = False
     folder: Path | None = None
 
-    def told(self) -> Told:
-        """Return what the run says of its cells."""
+    def outcomes(self) -> Outcomes:
+        """Return the results of the run's cells."""
         results, again, spoilt = list[Result](), list[int](), False
         for place, numbers in self.cells.items():
             cell = _Cell(run=self, place=place, numbers=numbers)
@@ -65,7 +65,7 @@ class Played:
                 results.append(cell.given_up())
             else:
                 again.append(place)
-        return Told(results=results, again=again)
+        return Outcomes(results=results, again=again)
 
     @property
     def unexplained(self) -> bool:
@@ -103,13 +103,13 @@ class _Cell:
         if len(self.steps) < len(self.numbers):
             return "the run ended before it"
         for number, step in zip(self.numbers, self.steps, strict=True):
-            asked = self.run.batches[number - 1]
+            wanted = self.run.batches[number - 1]
             if not step.injected:
                 return step.evidence.note or "not injected"
             # Alone in its run, a later batch may be any other one than the first.
-            any_later = len(self.run.cells) == 1 and asked != self.run.first_batch
-            if asked is not None and step.batch != asked and not any_later:
-                return f"batch {step.batch} was struck in place of batch {asked}"
+            any_later = len(self.run.cells) == 1 and wanted != self.run.first_batch
+            if wanted is not None and step.batch != wanted and not any_later:
+                return f"batch {step.batch} was struck in place of batch {wanted}"
         return ""
 
     @property

@@ -9,7 +9,7 @@ from harness.report.summary import Run
 from harness.scenario import Scenario, Verdict, Word
 from harness.sweep import answer
 from harness.sweep.cells import Cell
-from harness.sweep.expected import as_expected, asked_of
+from harness.sweep.expected import as_expected, expected_at
 from harness.sweep.results import Result
 
 ANY = "held or untested"
@@ -20,12 +20,12 @@ def row(scenario: Scenario, cell: Cell, result: Result, *, alone: Scenario, stor
     """Return the cell as a run; `alone` is the scenario that has only this cell, `stored` the run that played it, None
     if none did."""
     played = stored or Run(scenario=scenario.name, verdict=Verdict(word=Word.UNTESTED, as_expected=False, expected=""))
-    asked = asked_of(scenario.verdict, cell)
+    expected = expected_at(scenario.verdict, cell)
     verdict = replace(
         own(played.verdict, result.steps),
         word=result.word,
         as_expected=as_expected(scenario.verdict, cell, result),
-        expected=str(asked[0]) if asked else str(scenario.verdict) if scenario.verdict.kinds else ANY,
+        expected=str(expected[0]) if expected else str(scenario.verdict) if scenario.verdict.kinds else ANY,
         reasons=(result.why,) if result.why else (),
     )
     return replace(

@@ -27,8 +27,8 @@ class Shrunk:
     of: int = REPEATS
 
     @property
-    def told(self) -> str:
-        """Return what it has come to, in words."""
+    def description(self) -> str:
+        """The size of the scenario and how often it breaks, in words."""
         given, batch = self.scenario.input, self.scenario.schedule[0].when.batch
         size = f"{given.records} records" + ("" if batch is None else f", batch {batch}")
         return f"{size}; it breaks {self.repeats} of {self.of} times"
@@ -80,7 +80,7 @@ def _records(count: int) -> Part:
 
 
 def _partition(given: Scenario) -> Scenario | None:
-    """One partition."""
+    """Return one partition."""
     known = own(SOURCES[given.input.source].about)
     options = given.input.source_options
     if PARTITIONS not in known or options.get(known[PARTITIONS]) == 1:
@@ -89,7 +89,7 @@ def _partition(given: Scenario) -> Scenario | None:
 
 
 def _early(given: Scenario, first_batch: int) -> Scenario | None:
-    """The batch after the first one, for steps of a later batch."""
+    """Return the batch after the first one, for steps of a later batch."""
     steps = tuple(_moved(step, first_batch) for step in given.schedule)
     return replace(given, schedule=steps) if steps != given.schedule else None
 

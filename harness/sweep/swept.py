@@ -137,7 +137,7 @@ class Swept:
 
     def _play(self, run: Packed, number: int, *, last: bool) -> Sequence[int]:
         scenario, done = run.scenario, self._run(run.scenario, number)
-        told = Played(
+        outcomes = Played(
             verdict=done.verdict,
             cells=numbered(self.cells, run.cells),
             batches=[step.when.batch for step in scenario.schedule],
@@ -145,17 +145,17 @@ class Swept:
             sound=_sound(done),
             last=last,
             folder=done.folder,
-        ).told()
-        self.results |= {each.cell: each for each in told.results}
-        self.state.add(told.results)
+        ).outcomes()
+        self.results |= {each.cell: each for each in outcomes.results}
+        self.state.add(outcomes.results)
         expected = self.watched.scenario.verdict
-        fine = not any(amiss(expected, self.cells, told.results))
+        fine = not any(amiss(expected, self.cells, outcomes.results))
         verdict = replace(done.verdict, as_expected=fine, expected=str(expected))
         self.suite.progress.ended(number, replace(done, verdict=verdict))
-        return told.again
+        return outcomes.again
 
     def _run(self, scenario: Scenario, number: int) -> Run:
-        """Return what a run comes to, whose end the progress is still to be told. Its folder is needed until the
+        """Return a played run. Its end is not yet reported to the progress, and its folder is needed until the
         answer."""
         self.stack.health()
         steps, options = len(scenario.schedule), replace(self.suite.options, keep="all")
@@ -209,20 +209,20 @@ def watch(scenario: Scenario, stack: Stack, options: Options, *, pairs: bool) ->
             base, stack, folder=folder, number=1, seed=seed, root=root, portions=None, history=history
         )
     run = store.RunFolder(target).read()["run"]
-    outcome, asked = run["outcome"], f"asked to sweep {scenario.path}"
+    outcome, request = run["outcome"], f"asked to sweep {scenario.path}"
     if outcome["error"] or not outcome["caught_up"]:
         why = outcome["error"] or "; ".join(outcome["reasons"])
-        raise UsageError(f"{asked}; without faults it does not work: {why}. {MEND}")
+        raise UsageError(f"{request}; without faults it does not work: {why}. {MEND}")
     if kinds := without_faults(target):
-        raise UsageError(f"{asked}; without faults too its sinks are wrong: {', '.join(kinds)}. {MEND}")
+        raise UsageError(f"{request}; without faults too its sinks are wrong: {', '.join(kinds)}. {MEND}")
     lines = whole(target / "history.jsonl")
     passed = Passed(failpoints=outcome["failpoints"], commit_logs=outcome["commit_logs"], tables=outcome["tables"])
     every = found(lines, base, STACKS[options.stack].means, passed, pairs=pairs)
     if not every.cells:
         why = "Spark's checkpoint shows no batches, or the stack can inject no fault"
-        raise UsageError(f"{asked}; it has no crash point: {why}. Call `harness.failpoint` in the program")
+        raise UsageError(f"{request}; it has no crash point: {why}. Call `harness.failpoint` in the program")
     if why := unknown(scenario, every.cells):
-        raise UsageError(f"{asked}; {why}. Name one of these")
+        raise UsageError(f"{request}; {why}. Name one of these")
     # The first covers all that a run without faults depends on, and not what the scenario claims.
     claimed = plain(replace(base, crash_points=(), verdict=Expected(), why="", tags=(), known=None))
     digest = sha256(f"{run['digest']} {json.dumps(claimed, sort_keys=True, default=str)}".encode()).hexdigest()

@@ -27,7 +27,8 @@ BATCH = 60
 FINISH_S, PAUSE_S = 300.0, 0.1
 DRIVER = "META-INF/services/java.sql.Driver"
 SPARKS_JDBC = tuple(
-    f"org/apache/spark/sql/{room}/" for room in ("jdbc", "execution/datasources/jdbc", "execution/datasources/v2/jdbc")
+    f"org/apache/spark/sql/{folder}/"
+    for folder in ("jdbc", "execution/datasources/jdbc", "execution/datasources/v2/jdbc")
 )
 
 
@@ -38,13 +39,13 @@ def touch(rows: Iterator[Row]) -> None:
 
 
 def read(spark: SparkSession, broker: str, topic: str) -> DataFrame:
-    """The topic as a table, as a pipeline that manages offsets by hand reads it."""
+    """Return the topic as a table, as a pipeline that manages offsets by hand reads it."""
     reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker)
     return reader.option("subscribe", topic).option("startingOffsets", "earliest").load()
 
 
 def jdbc_classes(spark: SparkSession) -> list[str]:
-    """The classes of Spark's JDBC source and writer, and of each JDBC driver that comes beside Spark's jars."""
+    """Return the classes of Spark's JDBC source and writer, and of each JDBC driver that comes beside Spark's jars."""
     beside = spark.sparkContext.getConf().get("spark.driver.extraClassPath") or ""
     jvm: Any = spark._jvm
     found: list[str] = []

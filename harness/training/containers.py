@@ -16,6 +16,7 @@ from signal import SIGCONT, SIGSTOP, Signals
 from typing import TYPE_CHECKING
 
 from harness import wait
+from harness.component import no_package
 from harness.errors import HarnessError, StackError
 from harness.hosts.local import LocalProcess
 from harness.machine import cache, class_data
@@ -41,24 +42,24 @@ def train(stack: ContainersStack) -> Path:
     return class_archives
 
 
-def before(say: Callable[[str], object]) -> None:
+def before(notify: Callable[[str], object]) -> None:
     """Nothing: they are made in containers of the stack."""
 
 
-def after(stack: ContainersStack, say: Callable[[str], object]) -> None:
+def after(stack: ContainersStack, notify: Callable[[str], object]) -> None:
     """Make the archives with a stack that is up if they are missing, and say so; if they cannot be made, say that it is
     slower without."""
     if class_data.complete(stack.class_archives, IN_CONTAINERS):
         return
-    say(training.MAKING)
+    notify(training.MAKING)
     try:
         train(stack)
     except (HarnessError, OSError) as error:
-        say(training.WITHOUT.format(error))
+        notify(training.WITHOUT.format(error))
 
 
 def _run(stack: ContainersStack, class_archives: Path) -> None:
-    own = stack.provide(RUN, training.asked())
+    own = stack.provide(RUN, training.needed())
     try:
         # Here, since this is what its containers may write to.
         made = {kind: own.folder / f"{kind}.jsa" for kind in IN_CONTAINERS}
@@ -98,7 +99,7 @@ def main() -> int:
     try:
         from harness.stacks.containers.stack import ContainersStack
     except ModuleNotFoundError as missing:
-        print(f"onceproof: there is no package {missing.name}; pip install 'onceproof[containers]'", file=sys.stderr)
+        print(f"onceproof: {no_package('class archives for containers', missing.name, 'containers')}", file=sys.stderr)
         return StackError.exit_code
     try:
         with tempfile.TemporaryDirectory() as logs, ContainersStack(Path(logs)) as stack:

@@ -23,16 +23,16 @@ from harness.component import AsProcesses, Started, able
 from harness.errors import HarnessError, StackError
 from harness.hosts.logs import tail
 from harness.hosts.processes import ProcessHost
-from harness.machine import agent, cache, class_data, jars, java, spark_lines
+from harness.machine import agent, cache, class_data, jars, java, spark_versions
 from harness.machine.class_data import Kind
-from harness.machine.spark_lines import Line
+from harness.machine.spark_versions import SparkVersion
 from harness.resources import Parts, RunResources
 from harness.run_folder.ledger import State
 from harness.scenario import Input, Pipeline
 from harness.session.session import Session
 from harness.sources import SOURCES
 from harness.spark import driver_process as driver
-from harness.spark import other_line
+from harness.spark import other_version
 from harness.spark.standalone_processes import MASTER, WORKER, Spark
 from harness.stack import Driver, Stack
 from harness.workloads.base import Record
@@ -44,86 +44,88 @@ INPUT = Input(source_options={"partitions": 2})
 DRIVER_S = 600.0
 DUMP_S = 300.0
 LOCK_S = 600.0
-KEPT = 3 + len(spark_lines.PINNED)
+KEPT = 3 + len(spark_versions.PINNED)
 """Of those used last: each is some 300 MB, and one more comes with each version of Spark, and with every change of the
 JDK or the jars."""
 MAKING = "making class archives, which halve a driver's start (about a minute, once)"
 WITHOUT = "going on without class archives, which takes about twice as long: {}"
 
 
-def train(found: java.Java, resolved: jars.Jars, line: Line | None = None) -> Path:
+def train(found: java.Java, resolved: jars.Jars, version: SparkVersion | None = None) -> Path:
     """Make the archives if they are missing; returns their folder. `resolved` are the jars of that Spark: the installed
-    one without a `line`. Two at once: the second waits for the first.
+    one without a `version`. Two at once: the second waits for the first.
 
     Raises StackError when the training run fails; the stack then works without archives, only slower."""
-    target = class_data.folder(found, resolved, line)
-    if class_data.trained(found, resolved, line):
+    target = class_data.folder(found, resolved, version)
+    if class_data.trained(found, resolved, version):
         return target
     with wait.locked(cache.folder("cds") / ".lock", within_s=LOCK_S):
-        if not class_data.trained(found, resolved, line):
+        if not class_data.trained(found, resolved, version):
             with cache.filling(target) as temporary:
-                _run(temporary, found, resolved, line)
+                _run(temporary, found, resolved, version)
             cache.trim(target.parent, most=KEPT)
     return target
 
 
-def before(say: Callable[[str], object]) -> None:
+def before(notify: Callable[[str], object]) -> None:
     """Make the archives for this machine if they are missing, and say so; if they cannot be made, say that it is slower
     without."""
     try:
-        made(say)
+        made(notify)
     except HarnessError as error:
-        say(WITHOUT.format(error))
+        notify(WITHOUT.format(error))
 
 
-def before_version(name: str, say: Callable[[str], object]) -> None:
+def before_version(name: str, notify: Callable[[str], object]) -> None:
     """Do as `before` for another version of Spark than the installed one (`4.0`)."""
     try:
-        made(say, spark_lines.made(name, say))
+        made(notify, spark_versions.made(name, notify))
     except HarnessError as error:
-        say(WITHOUT.format(error))
+        notify(WITHOUT.format(error))
 
 
-def made(say: Callable[[str], object], line: Line | None = None) -> Path:
+def made(notify: Callable[[str], object], version: SparkVersion | None = None) -> Path:
     """Make the archives for that Spark if they are missing, and say so; return their folder. Raises StackError."""
     found = java.find()
-    resolved = agent.resolve(found, line)
-    if not class_data.trained(found, resolved, line):
-        say(f"Spark {line.version}: {MAKING}" if line else MAKING)
-    return train(found, resolved, line)
+    resolved = agent.resolve(found, version)
+    if found.instead and version is None:
+        notify(found.instead)
+    if not class_data.trained(found, resolved, version):
+        notify(f"Spark {version.release}: {MAKING}" if version else MAKING)
+    return train(found, resolved, version)
 
 
-def after(stack: Stack, say: Callable[[str], object]) -> None:
+def after(stack: Stack, notify: Callable[[str], object]) -> None:
     """Nothing: they are made without a stack."""
 
 
-def asked() -> Parts:
-    """What the training app is given of the components, by label."""
+def needed() -> Parts:
+    """Return what the training app is given of the components, by label."""
     return SOURCES[INPUT.source].asks(INPUT)
 
 
 def label() -> str:
-    """Where its input goes in."""
-    (only,) = asked()
+    """Return where its input goes in."""
+    (only,) = needed()
     return only
 
 
-def _run(into: Path, found: java.Java, resolved: jars.Jars, line: Line | None) -> None:
+def _run(into: Path, found: java.Java, resolved: jars.Jars, version: SparkVersion | None) -> None:
     logs = into / "logs"
     logs.mkdir()
     flags = {kind: _flags(into, kind) for kind in Kind}
     with Session() as session:
         host = ProcessHost(session=session, logs=logs, java=found, jars=resolved, flags=flags)
         broker: Started = able(label(), AsProcesses, "does not run as child processes").as_processes(host)
-        spark = Spark(session, found, logs=logs, executors=1, flags=flags[Kind.DAEMON], line=line)
+        spark = Spark(session, found, logs=logs, executors=1, flags=flags[Kind.DAEMON], version=version)
         try:
             broker.start()
-            if line:
-                other_line.install(spark.modules)
+            if version:
+                other_version.install(spark.modules)
             spark.start()
             own = resources(session, broker, spark)
             feed(own)
-            _drive(into, session, own, _machine(spark, line, found, resolved, flags))
+            _drive(into, session, own, _machine(spark, version, found, resolved, flags))
         finally:
             # Before the servers end, or a client goes on knocking.
             spark.close()
@@ -132,10 +134,10 @@ def _run(into: Path, found: java.Java, resolved: jars.Jars, line: Line | None) -
         for main in (WORKER, MASTER):
             _end(main, _archive(into, Kind.DAEMON))
         _end(_archive(into, Kind.BROKER))
-    if line:
+    if version:
         Path(_archive(into, Kind.BROKER)).unlink()  # the installed one's fits
     missing = [
-        str(kind) for kind in (class_data.OF_SPARK if line else Kind) if not Path(_archive(into, kind)).is_file()
+        str(kind) for kind in (class_data.OF_SPARK if version else Kind) if not Path(_archive(into, kind)).is_file()
     ]
     if missing:
         raise StackError(
@@ -161,10 +163,10 @@ def feed(own: RunResources) -> None:
 
 
 def resources(session: Session, broker: Started, spark: Spark) -> RunResources:
-    """What the training app is given: a topic, and no database."""
+    """Return what the training app is given: a topic, and no database."""
     folder = session.folder / TOPIC
     folder.mkdir()
-    given = broker.provide(TOPIC, {"": asked()[label()]})
+    given = broker.provide(TOPIC, {"": needed()[label()]})
     return RunResources(
         run_id=TOPIC,
         parts={each.label: each for each in given.values()},
@@ -178,7 +180,8 @@ def resources(session: Session, broker: Started, spark: Spark) -> RunResources:
 def training_app(
     own: RunResources, *, gate: Path | None = None, conf: Mapping[str, str], env: Mapping[str, str] | None = None
 ) -> Pipeline:
-    """The program to train with, on a topic that `feed` has filled. `gate`: what it waits for before it stops."""
+    """Return the program to train with, on a topic that `feed` has filled. `gate`: what it waits for before it
+    stops."""
     given = own.part(label()).placeholders
     arguments = (given["bootstrap"], given["topic"], str(RECORDS), str(own.checkpoint))
     return Pipeline(
@@ -190,10 +193,10 @@ def drive(launch: Callable[[], Driver], gate: Path, hold: Callable[[], object]) 
     """Run the training app to its end; `hold` is done before it stops. Raises StackError if it fails."""
     driver = launch()
 
-    def asked() -> bool:
+    def seen_everything() -> bool:
         return gate.with_suffix(".asked").exists() or driver.poll() is not None
 
-    wait.until("the training driver to have seen everything", asked, within_s=DRIVER_S)
+    wait.until("the training driver to have seen everything", seen_everything, within_s=DRIVER_S)
     hold()
     gate.touch()
     wait.until("the training driver to end", lambda: driver.poll() is not None, within_s=DRIVER_S)
@@ -202,12 +205,16 @@ def drive(launch: Callable[[], Driver], gate: Path, hold: Callable[[], object]) 
 
 
 def _machine(
-    spark: Spark, line: Line | None, found: java.Java, resolved: jars.Jars, flags: Mapping[Kind, tuple[str, ...]]
+    spark: Spark,
+    version: SparkVersion | None,
+    found: java.Java,
+    resolved: jars.Jars,
+    flags: Mapping[Kind, tuple[str, ...]],
 ) -> driver.Machine:
-    """Return what the training driver runs on. The executor writes an archive of its own: with the driver's flags both
-    would write the same file."""
-    if line:
-        return other_line.machine(spark, line, found, resolved, flags)
+    """Return what the training driver runs on. The executor writes another archive: with the driver's flags both would
+    write the same file."""
+    if version:
+        return other_version.machine(spark, version, found, resolved, flags)
     return driver.Machine(java=found, jars=resolved, flags=flags[Kind.DRIVER], executor_flags=flags[Kind.EXECUTOR])
 
 
@@ -242,7 +249,7 @@ def _archive(into: Path, kind: Kind) -> str:
 
 
 def _running(*words: str) -> list[psutil.Process]:
-    """The processes whose command line holds all `words`, one of them a path that only we use.
+    """Return the processes whose command line holds all `words`, one of them a path that only we use.
 
     Not our children: a driver's JVM has no parent once its Python has ended."""
     found = psutil.process_iter(["cmdline", "status"])
@@ -253,14 +260,16 @@ def _running(*words: str) -> list[psutil.Process]:
 def main() -> int:
     """Train and print the folder; 0, or 4 with one line."""
 
-    def say(words: str) -> None:
+    def notify(words: str) -> None:
         print(words, flush=True)
 
     try:
-        wanted = [spark_lines.chosen(text) for text in sys.argv[1:]]
-        lines = [spark_lines.made(name, say) if spark_lines.is_other(name) else None for name in wanted or [""]]
-        for line in lines:
-            print(f"class archives in {made(say, line)}")
+        wanted = [spark_versions.chosen(text) for text in sys.argv[1:]]
+        versions = [
+            spark_versions.made(name, notify) if spark_versions.is_other(name) else None for name in wanted or [""]
+        ]
+        for version in versions:
+            print(f"class archives in {made(notify, version)}")
     except HarnessError as error:
         print(f"onceproof: {error}", file=sys.stderr)
         return error.exit_code

@@ -15,7 +15,7 @@ TRIGGERS: Registry[TriggerKind] = Registry("trigger", "harness.triggers", Trigge
 
 
 def trigger(kind: str, value: Any, *, batch: int | None = None, query: str | None = None, **keys: Any) -> Trigger:
-    """A trigger in code, as `{kind: value, batch: ..., query: ...}` is in a file; a time in seconds."""
+    """Return a trigger in code, as `{kind: value, batch: ..., query: ...}` is in a file; a time in seconds."""
     return TRIGGERS[kind].trigger(value, batch=batch, query=query, **keys)
 
 

@@ -17,7 +17,7 @@ from harness.triggers.base import BY_TIME, LATE_LOG, POINT, Planned, at_point, w
 from harness.triggers.base.sink_commit import committing, wait_for_commit
 
 NO_SINK_LOG = (
-    "no sink here has a log of its own in a folder of this machine, to which it commits by renaming a file; "
+    "no sink here has a commit log in a folder of this machine, to which it commits by renaming a file; "
     "use rows, or a failpoint before the program's own commit"
 )
 OTHERWISE = "only DStreams have it; say `progress: dstreams` if it is such a program"
@@ -40,8 +40,8 @@ class CrashPointTrigger:
         return at_point(CrashPoint(value), batch=batch, query=query)
 
     def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
-        """Each crash point of the batch that its files show, but the sink's own commit: whether the program writes to
-        such a log, no file says, and a point that never comes would waste a run."""
+        """Return each crash point of the batch that its files show, but the sink's own commit: whether the program
+        writes to such a log, no file says, and a point that never comes would waste a run."""
         seen = [point for point in CrashPoint if point not in (CrashPoint.SINK_COMMITTING, CrashPoint.BATCH_PLANNING)]
         return (self.trigger(point, batch=batch) for point in seen if not _foreign(point, planned))
 
@@ -59,11 +59,11 @@ class CrashPointTrigger:
         elif trigger.point is CrashPoint.SINK_COMMITTING and not _seen(trigger.query, planned.sink_logs):
             yield Refusal(self.about.name, f"cannot be seen: {NO_SINK_LOG}")
         if planned.late_log:
-            words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
+            words = f"cannot be seen: {LATE_LOG}; use records, elapsed, rows or a failpoint"
             yield Refusal(self.about.name, words)
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
-        """Met in the thread that watches: the JVM is stopped there first, and looked at afterwards."""
+        """Wait for the crash point. The thread that watches stops the JVM first, and reads its state afterwards."""
         when = step.when
         if when.point is CrashPoint.SINK_COMMITTING:
             return wait_for_commit(run, step, later=later, freeze=freeze)
@@ -75,7 +75,7 @@ class CrashPointTrigger:
         def hook(seen: CheckpointEvent) -> Callable[[], None] | None:
             if met.is_set() or seen.point is not when.point or seen.batch < lowest:
                 return None
-            # The JVM writes the commit log: stop it first, look afterwards.
+            # The JVM writes the commit log: stop it first, read the log afterwards.
             reached.frozen = signals.freeze(jvms)
             if seen.point is not CrashPoint.BLOCK_RECEIVED and run.observer.took_nothing(seen.folder, seen.batch):
                 signals.thaw(reached.frozen)
@@ -85,16 +85,16 @@ class CrashPointTrigger:
             reached.before = run.observer.settled(seen.folder) if reached.frozen else run.observer.listing(seen.folder)
             return met.set
 
-        def look() -> bool:
+        def check() -> bool:
             # A restarted driver has another JVM.
             if freeze and not any(jvm.alive() for jvm in jvms):
                 jvms[:] = run.supervisor.processes(Victim.JVM)
             return met.is_set()
 
-        look()
+        check()
         try:
             with run.observer.armed(hook, query=when.query):
-                wait_until(run, when, look)
+                wait_until(run, when, check)
         except WaitError:
             signals.thaw(reached.frozen)
             raise
@@ -118,7 +118,7 @@ class CrashPointTrigger:
 
 
 def _seen(query: str | None, logs: Collection[str | None] | None) -> bool:
-    """Return whether a sink that this query may feed has a log of its own."""
+    """Return whether a sink that this query may feed has a commit log."""
     return logs is None or any(None in (query, log) or query == log for log in logs)
 
 

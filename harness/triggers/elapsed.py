@@ -32,7 +32,7 @@ class Elapsed:
         return Trigger(kind=self.about.name, value=value, place=f"after {value} s", batch=batch, query=query)
 
     def draws(self, random: Random, planned: Planned, batch: int) -> Iterator[Trigger]:
-        """One time within the first seconds."""
+        """Yield one time within the first seconds."""
         yield self.trigger(random.randint(1, DRAWN_TENTHS) / 10)
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:

@@ -61,8 +61,8 @@ class Failpoint:
 
 
 def _reached(folder: Path, when: Trigger) -> list[str]:
-    """The batches in which it was reached, empty texts for unnumbered ones; of a step that names a batch that one
-    alone."""
+    """Return the batches in which it was reached, empty texts for unnumbered ones; of a step that names a batch that
+    one alone."""
     words = [path.read_text(encoding="utf-8") for path in sorted(folder.glob(f"reached.{when.value}.*"))]
     return [word for word in words if when.batch is None or word in ("", str(when.batch))]
 

@@ -13,7 +13,7 @@ from harness.operation import POINTS, Op, Side
 from harness.scenario import Trigger
 from harness.triggers.base.operation import HoldsOperation, Meant
 
-ASKED = (Op.CREATE, Op.RENAME, Op.DELETE)
+OPERATIONS = (Op.CREATE, Op.RENAME, Op.DELETE)
 
 Path = Annotated[
     str,
@@ -37,14 +37,14 @@ class OperationTrigger(HoldsOperation):
         summary="an operation by which Spark changes a checkpoint: create (the temporary file), rename (to the file's "
         "name) or delete; Spark's thread is held before it or after it",
         example="{op: rename, path: commits, batch: 3, when: before}",
-        options=Annotated[Op, v.choice(ASKED)],
+        options=Annotated[Op, v.choice(OPERATIONS)],
         beside=Keys,
     )
 
     def trigger(self, value: Op | str, *, batch: int | None = None, query: str | None = None, **keys: Any) -> Trigger:
         """While the operation `value` is held."""
-        said = {"path": "commits", "when": Side.BEFORE, **keys}
-        op, side, path = Op(value), Side(said["when"]), str(said["path"])
+        chosen = {"path": "commits", "when": Side.BEFORE, **keys}
+        op, side, path = Op(value), Side(chosen["when"]), str(chosen["path"])
         point = POINTS.get((path.partition("/")[0], op, side))
         place = f"{side} {op} of {path}"
         options = {"path": path, "when": str(side)}

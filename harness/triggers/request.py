@@ -45,7 +45,7 @@ class Request:
         if not planned.checkpoint or planned.proxied is False:
             yield Refusal(self.about.name, f"never comes: {_nowhere()}")
         elif planned.late_log:
-            words = f"cannot be told: {LATE_LOG}; use records, elapsed, rows or a failpoint"
+            words = f"cannot be seen: {LATE_LOG}; use records, elapsed, rows or a failpoint"
             yield Refusal(self.about.name, words)
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
@@ -78,7 +78,7 @@ def _nowhere() -> str:
 
 
 def _held(run: RunContext, commits: Commits, when: Trigger, lowest: int) -> HeldRequest:
-    """The first such request of a batch from `lowest` on. Raises WaitError once none can come."""
+    """Return the first such request of a batch from `lowest` on. Raises WaitError once none can come."""
 
     def wanted(place: str, batch: int) -> bool:
         return batch >= lowest and when.query in (None, (run.own.checkpoint / place).name)

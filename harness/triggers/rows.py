@@ -113,7 +113,7 @@ class Rows:
 
 
 def _fed(run: RunContext, counted: CountedSink) -> Path | None:
-    """The checkpoint of the query that feeds the counted table; None where it cannot be told from others."""
+    """Return the checkpoint of the query that feeds the counted table; None if several may feed it."""
     current, name = run.observer.current(), counted.feeds
     found = [checkpoint.folder for checkpoint in current if name is None or checkpoint.folder.name == name]
     return found[0] if len(found) == 1 else None
@@ -130,7 +130,7 @@ def _shown(run: RunContext, batch: int | None, folder: Path | None) -> bool:
 
 
 def _filled(run: RunContext, batch: int | None, folder: Path | None) -> int | None:
-    """The first batch from `batch` on that took records: an empty one has no row to stand at."""
+    """Return the first batch from `batch` on that took records: an empty one has no row to stand at."""
     if batch is None or folder is None:
         return batch
     newest = max(run.observer.listing(folder).get("offsets", ()), default=batch)
@@ -158,7 +158,7 @@ def _hold(run: RunContext, counted: CountedSink, when: Trigger) -> None:
         if named and seen.point is CrashPoint.BATCH_COMMITTED and seen.batch == batch - 1:
             hold(breakpoint_.rows() + rows)
 
-    def look() -> bool:
+    def check() -> bool:
         # An attempt that ended with `commits/N-1` written goes on with batch N: no file says that it begins.
         folder = _fed(run, counted)
         if not met.is_set() and begun(run.observer.listing(folder), batch):
@@ -168,7 +168,7 @@ def _hold(run: RunContext, counted: CountedSink, when: Trigger) -> None:
         return met.is_set()
 
     with run.observer.armed(hook):
-        wait_until(run, when, look)
+        wait_until(run, when, check)
 
 
 def armed(row_breakpoint: RowBreakpoint, rows: int) -> bool:

@@ -16,14 +16,14 @@ WORKLOADS: Registry[WorkloadKind] = Registry("workload", "harness.workloads", Wo
 
 
 def make(input: Input, *, seed: int, root: Path) -> Workload:
-    """The workload that `input` asks for; `root` is the project's folder. Raises UsageError for one that is unknown, or
-    cannot be made."""
+    """Return the workload that `input` asks for; `root` is the project's folder. Raises UsageError for one that is
+    unknown, or cannot be made."""
     kind = WORKLOADS[input.workload]
-    kind.about.said(input.options)
+    kind.about.normalised(input.options)
     return kind.make(input, seed=seed, root=root)
 
 
 def read_files(input: Input, *, root: Path) -> Sequence[Path]:
-    """The files that its records come out of. Raises UsageError if one is missing."""
+    """Return the files that its records come out of. Raises UsageError if one is missing."""
     kind = WORKLOADS[input.workload]
     return kind.files(input, root=root) if isinstance(kind, ReadsFiles) else ()

@@ -19,7 +19,7 @@ REFERERS = ("-", "https://example.org/", "https://example.org/search?q=a+b")
 AGENTS = ("agent/1.0", "Mozilla/5.0 (X11; Linux x86_64)", "curl/8.5.0")
 
 _HEAD = r"^(\S+) - (\S+) \[([^ \]]+) \+0000\] "
-_ASKED = r'"(\S+) (\S+) HTTP/1\.1" (\d{3}) (\d+) '
+_REQUEST = r'"(\S+) (\S+) HTTP/1\.1" (\d{3}) (\d+) '
 _TAIL = r'"([^"]*)" "([^"]*)" (\S+) (\S+)$'
 
 
@@ -34,10 +34,10 @@ COLUMNS = (
     _part("host", _HEAD, 1),
     _part("account", _HEAD, 2),
     Column("event_time", "TIMESTAMP", f"strptime(regexp_extract(value, '{_HEAD}', 3), '%d/%b/%Y:%H:%M:%S')"),
-    _part("method", _ASKED, 1),
-    _part("path", _ASKED, 2),
-    _part("status", _ASKED, 3, "INTEGER"),
-    _part("bytes", _ASKED, 4, "BIGINT"),
+    _part("method", _REQUEST, 1),
+    _part("path", _REQUEST, 2),
+    _part("status", _REQUEST, 3, "INTEGER"),
+    _part("bytes", _REQUEST, 4, "BIGINT"),
     _part("referer", _TAIL, 1),
     _part("agent", _TAIL, 2),
     _part("level", _TAIL, 3),
@@ -48,8 +48,8 @@ def _line(rng: Random, seq: int, account: str) -> str:
     status = rng.choice(STATUSES)
     size = 0 if status in (204, 304) else rng.randint(64, 65_536)
     who = f"203.0.113.{rng.randint(1, 254)} - {account} [{_stamp(rng, seq)} +0000]"
-    asked = f'"{rng.choice(METHODS)} /p/{rng.randint(1, 500)} HTTP/1.1" {status} {size}'
-    return f'{who} {asked} "{rng.choice(REFERERS)}" "{rng.choice(AGENTS)}" {_level(status)} r-{seq + 1:08d}'
+    request = f'"{rng.choice(METHODS)} /p/{rng.randint(1, 500)} HTTP/1.1" {status} {size}'
+    return f'{who} {request} "{rng.choice(REFERERS)}" "{rng.choice(AGENTS)}" {_level(status)} r-{seq + 1:08d}'
 
 
 def _level(status: int) -> str:

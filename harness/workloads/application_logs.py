@@ -2,7 +2,7 @@
 
     2026-07-30 14:09:08 ERROR request r-00000012 of user7 failed after 130 ms
 
-No two lines are alike: each names a request of its own.
+No two lines are alike: each names another request.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ COLUMNS = (
 def _line(rng: Random, seq: int, account: str) -> str:
     moment = log_time(rng, seq)
     (level,) = rng.choices([*LEVELS], [*LEVELS.values()])
-    said = f"request r-{seq + 1:08d} of {account} {ENDS[level]} after {rng.randint(1, 2000)} ms"
-    return f"{moment:%Y-%m-%d %H:%M:%S} {level:5} {said}"
+    message = f"request r-{seq + 1:08d} of {account} {ENDS[level]} after {rng.randint(1, 2000)} ms"
+    return f"{moment:%Y-%m-%d %H:%M:%S} {level:5} {message}"
 
 
 class Kind(GeneratedKind):

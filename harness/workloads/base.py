@@ -54,7 +54,7 @@ class Workload(Protocol):
         """How many records there are."""
 
     def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins at the first."""
+        """Return all of them, from the first; each call begins at the first."""
 
 
 @runtime_checkable
@@ -67,7 +67,7 @@ class ClosesWindows(Protocol):
 
 
 class WorkloadKind(Protocol):
-    """A kind of workload: a word after `workload`, or a key of its own name where its model has one (`replay`)."""
+    """A kind of workload: a word after `workload`, or a key with its name if its model has one (`replay`)."""
 
     @property
     def about(self) -> About:
@@ -78,10 +78,11 @@ class WorkloadKind(Protocol):
         """How many records are sent where the file does not say; 0 for all that there are."""
 
     def refusals(self, options: Mapping[str, Any], *, root: Path) -> Refusals:
-        """What is wrong with its part of the file; `root` is the project's folder."""
+        """Return what is wrong with its part of the file; `root` is the project's folder."""
 
     def make(self, input: Input, *, seed: int, root: Path) -> Workload:
-        """The workload. Raises UsageError for numbers that make no sense, and a file that is missing or broken."""
+        """Return the workload. Raises UsageError for numbers that make no sense, and a file that is missing or
+        broken."""
 
 
 @runtime_checkable
@@ -89,7 +90,7 @@ class ReadsFiles(Protocol):
     """A kind whose records come out of files: these decide what a run does."""
 
     def files(self, input: Input, *, root: Path) -> Sequence[Path]:
-        """The files. Raises UsageError if one is missing."""
+        """Return the files. Raises UsageError if one is missing."""
 
 
 class Generated(Shape):
@@ -100,7 +101,7 @@ class Generated(Shape):
 
 
 def spread(input: Input) -> tuple[int, float]:
-    """Keys and skew. Raises UsageError for numbers that make no sense."""
+    """Return keys and skew. Raises UsageError for numbers that make no sense."""
     keys, skew = int(input.options.get("keys", KEYS)), float(input.options.get("skew", 0))
     if input.records < 1 or keys < 1 or skew < 0:
         seen = f"records {input.records}, keys {keys}, skew {skew:g}"
@@ -122,7 +123,7 @@ class GeneratedKind:
         raise NotImplementedError
 
     def make(self, input: Input, *, seed: int, root: Path) -> Workload:
-        """The records."""
+        """Return the records."""
         keys, skew = spread(input)
         return self.generate(input.records, keys=keys, skew=skew, seed=seed)
 
@@ -153,7 +154,7 @@ class LogLines:
     seed: int
 
     def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins at the first."""
+        """Yield all of them, from the first; each call begins at the first."""
         rng = Random(f"{self.name} {self.seed}")
         accounts = Keys([f"user{number}" for number in range(1, self.keys + 1)], self.skew, rng)
         for seq in range(self.count):

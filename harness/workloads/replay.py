@@ -41,7 +41,7 @@ class Kind:
             yield Refusal("replay", why)
 
     def make(self, input: Input, *, seed: int, root: Path) -> Workload:
-        """The records; all of the file if the scenario says no number."""
+        """Return the records; all of the file if the scenario says no number."""
         # Scenario files are read without DuckDB.
         from harness.workloads.replay_file import Replay
 
@@ -49,7 +49,7 @@ class Kind:
         return Replay(self.files(input, root=root)[0], records=input.records, key=None if key is None else str(key))
 
     def files(self, input: Input, *, root: Path) -> list[Path]:
-        """The file that is replayed."""
+        """Return the file that is replayed."""
         from harness.workloads.replay_file import located
 
         if "replay" not in input.options:

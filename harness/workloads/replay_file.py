@@ -36,15 +36,15 @@ _TIMES = {"timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp
 
 
 def located(name: str, root: Path) -> Path:
-    """The file that a scenario names: a path, taken from `root` unless absolute, or `package:NAME/PATH` for a file
-    that is in an installed Python package. Raises UsageError if it is not there or leads out of `root`."""
+    """Return the file that a scenario names: a path, taken from `root` unless absolute, or `package:NAME/PATH` for a
+    file that is in an installed Python package. Raises UsageError if it is not there or leads out of `root`."""
     path = _in_package(name.removeprefix(PACKAGE)) if name.startswith(PACKAGE) else root / name
-    asked = f"asked to replay {name}"
+    request = f"asked to replay {name}"
     if not path.is_file():
-        raise UsageError(f"{asked}; saw no file at {path}. Name a JSONL, CSV or Parquet file, as seen from {root}")
+        raise UsageError(f"{request}; saw no file at {path}. Name a JSONL, CSV or Parquet file, as seen from {root}")
     inside = path.resolve().is_relative_to(root.resolve())
     if not (inside or Path(name).is_absolute() or name.startswith(PACKAGE)):
-        raise UsageError(f"{asked}; saw that it leads out of {root}. Copy the file, or name its absolute path")
+        raise UsageError(f"{request}; saw that it leads out of {root}. Copy the file, or name its absolute path")
     return path.resolve()
 
 
@@ -81,25 +81,25 @@ class Replay:
 
     def _refuse(self, path: Path, kinds: duckdb.DuckDBPyRelation, key: str | None) -> None:
         """Raise UsageError for what cannot be sent as JSON and read back from it."""
-        asked = f"asked to replay {path}"
+        request = f"asked to replay {path}"
         if self.count == 0:
-            raise UsageError(f"{asked}; saw no rows in it. Name a file that has some")
+            raise UsageError(f"{request}; saw no rows in it. Name a file that has some")
         if key is not None and key not in kinds.columns:
             raise UsageError(
-                f"{asked} with the key {key!r}; saw the columns {', '.join(kinds.columns)}. Name one of them"
+                f"{request} with the key {key!r}; saw the columns {', '.join(kinds.columns)}. Name one of them"
             )
         for name, kind in zip(kinds.columns, kinds.types, strict=True):
             if _is_nested(kind) and self._beyond_json(_name(name)):
-                raise UsageError(f"{asked}; saw NaN or an infinity inside the column {name!r}. Take it out")
+                raise UsageError(f"{request}; saw NaN or an infinity inside the column {name!r}. Take it out")
 
     def _beyond_json(self, column: str) -> bool:
-        """Whether a nested column says a number that JSON has no word for; DuckDB writes it all the same."""
-        told = f"select cast(to_json({column}) as varchar) as told from rows"
-        suspects = self._connection.sql(f"from ({told}) where told like '%NaN%' or told like '%Infinity%'")
+        """Return whether a nested column has a number that JSON cannot express; DuckDB writes it all the same."""
+        texts = f"select cast(to_json({column}) as varchar) as text from rows"
+        suspects = self._connection.sql(f"from ({texts}) where text like '%NaN%' or text like '%Infinity%'")
         return any(not _is_json(row[0]) for row in suspects.fetchall())
 
     def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins at the first."""
+        """Yield all of them, from the first; each call begins at the first."""
         seq = 0
         with self._connection.cursor() as cursor:
             for batch in cursor.sql(self._query).to_arrow_reader(BATCH):
@@ -135,8 +135,8 @@ def _load(connection: duckdb.DuckDBPyConnection, path: Path, records: int) -> No
 
 
 def _wrong_line(path: Path) -> str:
-    """Which line is no record, in words: DuckDB counts lines in its own way, and names options of its own. Empty if
-    that is not it."""
+    """Return in words which line is no record; empty if that is not the cause. DuckDB's own message counts lines in
+    another way, and names options that a scenario does not have."""
     if path.suffix == ".gz":
         return ""
     empty = True
@@ -187,8 +187,8 @@ def _name(column: str) -> str:
     return '"' + column.replace('"', '""') + '"'
 
 
-def _told(column: str, kind: duckdb.sqltypes.DuckDBPyType) -> str:
-    """A SQL expression for the column as JSON should tell it."""
+def _json_value(column: str, kind: duckdb.sqltypes.DuckDBPyType) -> str:
+    """Return a SQL expression for the column as JSON should have it."""
     name, family = _name(column), kind.id
     if family in _EXACT or _is_nested(kind):
         return name
@@ -204,7 +204,7 @@ def _told(column: str, kind: duckdb.sqltypes.DuckDBPyType) -> str:
 
 
 def _pointer(column: str) -> str:
-    """Where the column is in a record's JSON, as a SQL literal; RFC 6901 takes any name, unlike a JSON path."""
+    """Return where the column is in a record's JSON, as a SQL literal; RFC 6901 takes any name, unlike a JSON path."""
     return "'/" + column.replace("~", "~0").replace("/", "~1").replace("'", "''") + "'"
 
 
@@ -225,7 +225,7 @@ def _is_nested(kind: duckdb.sqltypes.DuckDBPyType) -> bool:
 
 
 def _sent(column: str, kind: duckdb.sqltypes.DuckDBPyType) -> str:
-    return f"{_name(column)} := {_told(column, kind)}"
+    return f"{_name(column)} := {_json_value(column, kind)}"
 
 
 def _column(name: str, kind: duckdb.sqltypes.DuckDBPyType) -> Column:

@@ -55,7 +55,7 @@ class Transactions:
         self._seed = seed
 
     def records(self) -> Iterator[Record]:
-        """All of them, from the first; each call begins at the first."""
+        """Yield all of them, from the first; each call begins at the first."""
         rng = Random(f"transactions {self._seed}")
         accounts = Keys([f"acct-{number:04d}" for number in range(1, self._keys + 1)], self._skew, rng)
         homes = {account: rng.choice(CURRENCIES) for account in accounts.names}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.checkers.cells import Row
-from harness.checkers.offset_ranges import Cut, Span
+from harness.checkers.offset_ranges import Cut, OffsetRange
 from harness.ledger import Ledger, Source
 from harness.run_folder import ledger
 from harness.scenario import Evidence, Sink, StepOutcome, plain
@@ -179,7 +179,9 @@ class RunBuilder(Folder):
 
     def rows(self, *kept: Pair, again: Sequence[Pair] = (), sink: int = 0) -> list[Row]:
         """What a sink holds if these offsets took effect, and those of `again` once more."""
-        cut = Cut(only=tuple(Span(0, *each) for each in kept), again=tuple((Span(0, *each),) for each in again))
+        cut = Cut(
+            only=tuple(OffsetRange(0, *each) for each in kept), again=tuple((OffsetRange(0, *each),) for each in again)
+        )
         self.path.parent.mkdir(parents=True, exist_ok=True)
         parquet = self.path.parent / f"{self.path.name}.parquet"
         ledger.write_source(parquet, [self._source(range(len(self.records)))])

@@ -71,18 +71,20 @@ def named(scenario: Any) -> dict[str, list[str]]:
     that they lie in."""
     from harness.component import COMPONENTS
     from harness.faults import FAULTS
+    from harness.kinds import Registry
     from harness.sinks import SINKS
     from harness.sources import SOURCES
     from harness.stacks.needed_parts import component_names
     from harness.triggers import TRIGGERS
 
-    kinds: list[Any] = [SOURCES[scenario.input.source], *(SINKS[sink.kind] for sink in scenario.sinks)]
-    kinds += [kind for step in scenario.schedule for kind in (TRIGGERS[step.when.kind], FAULTS[step.do.kind])]
-    kinds += [COMPONENTS[name] for name in component_names(scenario)]
-    modules = [type(kind).__module__.split(".") for kind in kinds]
+    kinds: list[tuple[Registry[Any], str]] = [(SOURCES, scenario.input.source)]
+    kinds += [(SINKS, sink.kind) for sink in scenario.sinks]
+    kinds += [each for step in scenario.schedule for each in ((TRIGGERS, step.when.kind), (FAULTS, step.do.kind))]
+    kinds += [(COMPONENTS, name) for name in component_names(scenario)]
+    modules = [registry.origin(name).split(".") for registry, name in kinds]
     folders = {words[2] for words in modules if words[:2] == [PACKAGE, "components"]}
     return {
-        "kinds": sorted({f"{type(kind).__module__} {kind.about.name}" for kind in kinds}),
+        "kinds": sorted({f"{registry.origin(name)} {name}" for registry, name in kinds}),
         "folders": sorted(folders),
     }
 

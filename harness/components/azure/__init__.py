@@ -6,7 +6,7 @@ process     one as a child process, at the one port that Hadoop's connector know
 address     a container of an account that is there already
 blob        asks either
 shared_key  signs what is asked
-run_prefix  a run's own blobs, and what Spark is told of them
+run_prefix  a run's own blobs, and Spark's settings for them
 requests    what a request that the proxy sees asks for
 source      blobs of records put below a prefix
 sink        blobs that the pipeline writes, read back
@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Look, Started, server_look
+from harness.component import Addressed, MachineCheck, Started, server_check
 from harness.components.azure.node import CURE, program
 from harness.components.azure.shared_key import KEY
 from harness.errors import StackError
@@ -45,12 +45,12 @@ class Azure(CommitsInPart):
     bare = ()
 
     @property
-    def looks(self) -> tuple[Look, ...]:
+    def machine_checks(self) -> tuple[MachineCheck, ...]:
         """What runs it, the emulator, what Spark reaches it by, and an account in its place."""
         return (
-            Look("azure runtime", "node and npm", _node, CURE, optional=True),
-            server_look("azure", "Azurite 3.37 and hadoop-azure", _server),
-            Look("azure account", "the key of one, for --stack external", _account, ACCOUNT, optional=True),
+            MachineCheck("azure runtime", "node and npm", _node, CURE, optional=True),
+            server_check("azure", "Azurite 3.37 and hadoop-azure", _server),
+            MachineCheck("azure account", "the key of one, for --stack external", _account, ACCOUNT, optional=True),
         )
 
     def as_processes(self, host: ProcessHost) -> Started:
@@ -61,7 +61,7 @@ class Azure(CommitsInPart):
         return Azurite(host.session, host.java, logs=host.logs)
 
     def at(self, address: str) -> Addressed:
-        """An address as `https://ACCOUNT:KEY@ACCOUNT.blob.core.windows.net/CONTAINER`."""
+        """Return an address as `https://ACCOUNT:KEY@ACCOUNT.blob.core.windows.net/CONTAINER`."""
         from harness.components.azure.address import AzureThere
 
         return AzureThere(address)

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from harness.components.azure.blob import CONFLICT, NO_CONTAINER, TLS, BlobService, Refused
-from harness.components.azure.run_prefix import Provides, Room
+from harness.components.azure.run_prefix import Provides, RunPrefix
 from harness.components.azure.shared_key import KEY, Account
 from harness.errors import UsageError
 from harness.fields.logins import login
@@ -40,7 +40,7 @@ REDACTED = r"(?i)secret|password|token|access[.]?key|account[.]key"
 
 
 class AzureThere(Provides):
-    """A container that is there, the user's. A run has a folder of its own in it, `onceproof-RUN`."""
+    """A container that is there, the user's. A run has its own folder in it, `onceproof-RUN`."""
 
     shared = True
 
@@ -63,8 +63,8 @@ class AzureThere(Provides):
         return f"https://{account.name}:{quote(account.key, safe='')}@{place}"
 
     def describe(self) -> Mapping[str, Any]:
-        """Where it is, and what kind of account: Azure has no version. Raises UsageError for what it refuses, and
-        StackError if it does not answer."""
+        """Return where it is, and what kind of account: Azure has no version. Raises UsageError for what it refuses,
+        and StackError if it does not answer."""
         try:
             kind = "hierarchical namespace" if self._hierarchical else "flat namespace"
             next(iter(self.service.listed(self.container, "onceproof-", deep=False)), None)
@@ -74,8 +74,8 @@ class AzureThere(Provides):
         return {"at": self.plain, "account": kind, "spark": self._root}
 
     def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Delete the folders, and the one that they lie in once nothing is left in it. Raises StackError, once
-        everything was tried."""
+        """Delete the folders, and the folder above them once nothing is left in it. Raises StackError, once everything
+        was tried."""
         super().drop(run_id, names)
         try:
             self.service.delete(self.container, _folder(run_id))
@@ -102,8 +102,8 @@ class AzureThere(Provides):
         scheme = "abfs" if self._hierarchical else "wasb"
         return f"{scheme}{'s' if self.service.secure else ''}://{self.container}@{self._host}"
 
-    def _folder(self, run_id: str, part: str) -> Room:
-        return Room(
+    def _folder(self, run_id: str, part: str) -> RunPrefix:
+        return RunPrefix(
             service=self.service,
             container=self.container,
             root=self._root,
@@ -120,7 +120,7 @@ class AzureThere(Provides):
 
 
 def blob_service(account: Account, host: str) -> BlobService:
-    """How the harness asks it."""
+    """Return how the harness asks it."""
     return BlobService(account, host)
 
 

@@ -84,13 +84,13 @@ class BlobService:
     def hierarchical(self) -> bool:
         """Return whether the account has a hierarchical namespace. Raises StackError."""
         what = "say what kind of account it is"
-        said = self._ask(what, "GET", "", {"restype": "account", "comp": "properties"}).headers.get(HIERARCHICAL)
-        if said not in ("true", "false"):
+        kind = self._ask(what, "GET", "", {"restype": "account", "comp": "properties"}).headers.get(HIERARCHICAL)
+        if kind not in ("true", "false"):
             raise StackError(f"asked {self.what} at {self.url} to {what}; its answer has no {HIERARCHICAL}")
-        return said == "true"
+        return kind == "true"
 
     def containers(self) -> list[str]:
-        """Their names. Raises StackError."""
+        """Return their names. Raises StackError."""
         found = self._tree(self._ask("name its containers", "GET", "", {"comp": "list"}))
         return [each.text or "" for each in found.iter("Name")]
 
@@ -99,20 +99,20 @@ class BlobService:
         self._ask(f"make the container {container}", "PUT", f"/{container}", {"restype": "container"}, also=CONFLICT)
 
     def listed(self, container: str, prefix: str, *, deep: bool) -> Iterator[Blob]:
-        """The blobs whose names begin so; not `deep`: up to the next `/`. Of an account with a hierarchical namespace a
-        deep listing names folders too, as blobs. Raises StackError."""
-        asked = {"restype": "container", "comp": "list", "prefix": prefix, **({} if deep else {"delimiter": "/"})}
+        """Yield the blobs whose names begin so; not `deep`: up to the next `/`. Of an account with a hierarchical
+        namespace a deep listing names folders too, as blobs. Raises StackError."""
+        query = {"restype": "container", "comp": "list", "prefix": prefix, **({} if deep else {"delimiter": "/"})}
         while True:
-            page = self._tree(self._ask(f"list {container}/{prefix}", "GET", f"/{container}", asked))
+            page = self._tree(self._ask(f"list {container}/{prefix}", "GET", f"/{container}", query))
             yield from map(_blob, page.iter("Blob"))
             yield from (Blob(each.findtext("Name") or "", 0, "") for each in page.iter("BlobPrefix"))
             marker = page.findtext("NextMarker") or ""
             if not marker:
                 return
-            asked["marker"] = marker
+            query["marker"] = marker
 
     def read(self, container: str, name: str) -> bytes | None:
-        """A blob; None if there is none. Raises StackError."""
+        """Return a blob; None if there is none. Raises StackError."""
         answer = self._ask(f"give {container}/{name}", "GET", _path(container, name), also=GONE)
         return None if answer.status == GONE else answer.data
 
@@ -130,13 +130,14 @@ class BlobService:
         what: str,
         method: str,
         path: str,
-        asked: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
         *,
         also: int = 0,
         body: bytes = b"",
         more: Mapping[str, str] | None = None,
     ) -> Answer:
-        """The answer. `also`: a status that is no refusal, but for a container that is not there. Raises StackError."""
+        """Return the answer. `also`: a status that is no refusal, but for a container that is not there. Raises
+        StackError."""
         target = self._root + (path or "/")
         headers = {
             "x-ms-date": format_datetime(datetime.now(UTC), usegmt=True),
@@ -144,31 +145,31 @@ class BlobService:
             **(more or {}),
         }
         lengths = {"content-length": str(len(body))}
-        text = signed_text(self.account.name, method, target, asked or {}, {**headers, **lengths})
+        text = signed_text(self.account.name, method, target, query or {}, {**headers, **lengths})
         headers["Authorization"] = authorization(self.account, text)
-        whole = target + (f"?{urlencode(asked, quote_via=quote)}" if asked else "")
-        said = f"asked {self.what} at {self.url} to {what}"
+        whole = target + (f"?{urlencode(query, quote_via=quote)}" if query else "")
+        request = f"asked {self.what} at {self.url} to {what}"
         try:
             answer = self._http.ask(method, whole, headers, body if method == "PUT" else None)
         except NoAnswer as failure:
-            raise StackError(f"{said}; saw {failure}{self._see}") from failure
+            raise StackError(f"{request}; saw {failure}{self._see}") from failure
         if answer.status >= 300:
-            refused = self._refusal(said, answer)
+            refused = self._refusal(request, answer)
             if answer.status != also or (isinstance(refused, Refused) and refused.kind == NO_CONTAINER):
                 raise refused
         return answer
 
-    def _refusal(self, said: str, answer: Answer) -> StackError:
+    def _refusal(self, request: str, answer: Answer) -> StackError:
         kind, words = answer.headers.get("x-ms-error-code", ""), ""
         with suppress(StackError):
             found = self._tree(answer)
             kind = kind or found.findtext("Code") or ""
             # What comes after the first line is the number of the request, and the time.
             words = next(iter((found.findtext("Message") or "").splitlines()), "")
-        told = f"status {answer.status}, {' '.join(filter(None, (kind, words)))}".rstrip(", ")
+        refusal = f"status {answer.status}, {' '.join(filter(None, (kind, words)))}".rstrip(", ")
         if answer.status >= OWN_FAULT:
-            return StackError(f"{said}; it could not: {told}{self._see}")
-        return Refused(f"{said}; it said: {told}", answer.status, kind)
+            return StackError(f"{request}; it could not: {refusal}{self._see}")
+        return Refused(f"{request}; it said: {refusal}", answer.status, kind)
 
     def _tree(self, answer: Answer) -> ElementTree.Element:
         return tree(answer.data, f"{self.what} at {self.url}", log=self.log)
@@ -188,6 +189,8 @@ def _path(container: str, name: str) -> str:
 
 
 def _blob(found: ElementTree.Element) -> Blob:
-    said = found.find("Properties")
-    size, tag = (said.findtext(name) or "" for name in ("Content-Length", "Etag")) if said is not None else ("", "")
+    properties = found.find("Properties")
+    size, tag = (
+        (properties.findtext(name) or "" for name in ("Content-Length", "Etag")) if properties is not None else ("", "")
+    )
     return Blob(found.findtext("Name") or "", int(size or 0), tag)

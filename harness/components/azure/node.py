@@ -11,7 +11,7 @@ CURE = "install Node.js (https://nodejs.org) with npm"
 
 
 def program(name: str) -> Path:
-    """Where `node` or `npm` is. Raises StackError."""
+    """Return where `node` or `npm` is. Raises StackError."""
     found = shutil.which(name)
     if found is None:
         raise StackError(f"asked for Azurite; there is no {name}; {CURE}")

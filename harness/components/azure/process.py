@@ -27,7 +27,7 @@ from harness.hosts import service
 from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.logs import tail
 from harness.hosts.ports import LOOPBACK, Port
-from harness.machine import cache, jars
+from harness.machine import cache, fetching, jars
 from harness.machine.java import Java
 from harness.remote.proxy.server import Proxy
 from harness.session.session import Session
@@ -36,6 +36,7 @@ VERSION = "3.37.0"
 MAIN = "node_modules/azurite/dist/src/blob/main.js"
 START_S = 120.0
 INSTALL_S = 900.0
+MEGABYTES = 365
 NETWORK = re.compile(r"(https?|no)_proxy|npm_config_.*|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE", re.IGNORECASE)
 """The variables by which npm finds its registry."""
 LOCK_S = 1800.0
@@ -79,7 +80,7 @@ class Azurite(Provides, DatabaseProcess):
         service.ready(self.name, self._process, self.log, self._answers, within_s=START_S)
 
     def describe(self) -> Mapping[str, Any]:
-        """Its version."""
+        """Return its version."""
         return {"version": f"Azurite {VERSION}", "settings": {"port": PORT}}
 
     def check(self) -> None:
@@ -124,15 +125,15 @@ def alone() -> Iterator[None]:
 
 
 def port_lock() -> Path:
-    """The file whose lock the one emulator of this machine holds."""
+    """Return the file whose lock the one emulator of this machine holds."""
     return cache.folder("azurite") / f".port-{PORT}.lock"
 
 
 def free_port(number: int = PORT) -> Port:
-    """The port, once no process listens there. Hold its lock. Raises StackError if one still does after some
+    """Return the port, once no process listens there. Hold its lock. Raises StackError if one still does after some
     seconds."""
 
-    def look() -> Port | wait.Waiting:
+    def free() -> Port | wait.Waiting:
         try:
             port = Port(number, what="Azurite")
         except StackError as error:
@@ -144,14 +145,14 @@ def free_port(number: int = PORT) -> Port:
 
     try:
         return cast(
-            Port, wait.until(f"port {number} to be free for Azurite", look, within_s=FREE_S, hint="end who has it")
+            Port, wait.until(f"port {number} to be free for Azurite", free, within_s=FREE_S, hint="end who has it")
         )
     except WaitError as error:
         raise StackError(str(error)) from error
 
 
 def installed(npm: Path, session: Session, *, log: Path) -> Path:
-    """The emulator's program, fetched once (365 MB). Raises StackError."""
+    """Return the emulator's program, fetched once. Raises StackError."""
     home = cache.folder("azurite") / VERSION
     if not home.exists():
         with wait.locked(home.parent / ".lock", within_s=LOCK_S):
@@ -166,7 +167,7 @@ def installed(npm: Path, session: Session, *, log: Path) -> Path:
 def _install(npm: Path, home: Path, session: Session, log: Path) -> None:
     """The emulator is plain JavaScript: no package needs its scripts run."""
     own = {name: value for name, value in os.environ.items() if NETWORK.fullmatch(name)}
-    with cache.filling(home) as temporary:
+    with cache.filling(home) as temporary, fetching.progress(f"Azurite {VERSION}", [temporary], MEGABYTES):
         argv = [str(npm), "install", "--prefix", str(temporary), "--ignore-scripts", "--no-audit", "--no-fund"]
         process = session.spawn(
             [*argv, f"azurite@{VERSION}"],

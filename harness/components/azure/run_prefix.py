@@ -18,11 +18,11 @@ from harness.resources import Resources, labelled
 CONTAINER = "onceproof"
 EMULATOR = f"wasb://{CONTAINER}@{EMULATED.name}"
 CONF = {"spark.hadoop.fs.azure.storage.emulator.account.name": EMULATED.name}
-"""What Spark is told: the connector knows the emulator's port and key."""
+"""Spark's settings: the connector knows the emulator's port and key."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
+class RunPrefix:
     """Those whose names begin with `prefix`, which ends with a `/`, as `harness.remote` wants a folder. `root` is the
     container's address, as Spark takes it."""
 
@@ -39,19 +39,20 @@ class Room:
         """Its address, as Spark takes it."""
         return f"{self.root}/{self.prefix.rstrip('/')}"
 
-    def below(self, place: str) -> Room:
-        """A folder in it."""
+    def below(self, place: str) -> RunPrefix:
+        """Return a folder in it."""
         return replace(self, prefix=f"{self.prefix}{place}/")
 
     def commits(self) -> Commits | None:
-        """What sees the commits of the checkpoints in it; None where the run was given no proxy."""
+        """Return what sees the commits of the checkpoints in it; None where the run was given no proxy."""
         if self.proxy is None:
             return None
         prefix = f"{self.service.account.name}/{self.container}/{self.prefix}"
         return Commits(proxy=self.proxy, reads=operation, prefix=prefix)
 
     def entries(self, place: str) -> list[Entry]:
-        """The names in a folder; none where it is not there. An empty blob that marks a folder is that folder."""
+        """Return the names in a folder; none where it is not there. An empty blob that marks a folder is that
+        folder."""
         below = f"{self.prefix}{place}/" if place else self.prefix
         found = list(self.service.listed(self.container, below, deep=False))
         names = {each.name.removeprefix(below): each for each in found if each.name != below}
@@ -63,7 +64,7 @@ class Room:
         ]
 
     def read(self, place: str) -> bytes | None:
-        """A blob; None if there is none."""
+        """Return a blob; None if there is none."""
         return self.service.read(self.container, f"{self.prefix}{place}")
 
     def write(self, place: str, data: bytes) -> None:
@@ -88,7 +89,7 @@ class Provides(ProvidesFolders):
     proxy: Proxy | None = None
     shared = False
 
-    def _made(self, part: str, folder: Room, there: Mapping[str, str]) -> Resources:
+    def _made(self, part: str, folder: RunPrefix, there: Mapping[str, str]) -> Resources:
         """There is nothing to make."""
         found = ",".join(map(str, jars.fetched("spark-azure")))
         return Resources(
@@ -102,13 +103,15 @@ class Provides(ProvidesFolders):
             shared=self.shared,
         )
 
-    def _folder(self, run_id: str, part: str) -> Room:
-        return Room(service=self.service, prefix=f"{run_id}/{part or 'plain'}/", scratch=self.scratch, proxy=self.proxy)
+    def _folder(self, run_id: str, part: str) -> RunPrefix:
+        return RunPrefix(
+            service=self.service, prefix=f"{run_id}/{part or 'plain'}/", scratch=self.scratch, proxy=self.proxy
+        )
 
     def _conf(self) -> Mapping[str, str]:
-        """What Spark is told of it, but for its key."""
+        """Return Spark's settings for it, without its key."""
         return CONF
 
     def _secret_conf(self) -> Mapping[str, str]:
-        """The settings that have its key."""
+        """Return the settings that have its key."""
         return {}

@@ -35,18 +35,18 @@ class Account:
 
 
 def signed_text(account: str, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> str:
-    """What is signed. `path` is the one that is asked for, quoted; `query` has plain values; the names of `headers` are
-    in small letters, and `x-ms-date` is among them."""
-    said = {**headers, "date": ""}
-    if said.get("content-length") == "0":
-        said["content-length"] = ""
+    """Return the text that is signed. `path` is that of the request, quoted; `query` has plain values; the names of
+    `headers` are in small letters, and `x-ms-date` is among them."""
+    signed = {**headers, "date": ""}
+    if signed.get("content-length") == "0":
+        signed["content-length"] = ""
     own = "".join(f"{name}:{value}\n" for name, value in sorted(headers.items()) if name.startswith("x-ms-"))
     named = sorted((name.lower(), value) for name, value in query.items())
-    asked = "".join(f"\n{name}:{value}" for name, value in named)
-    return "\n".join([method, *(said.get(name, "") for name in LINES), f"{own}/{account}{path}{asked}"])
+    parameters = "".join(f"\n{name}:{value}" for name, value in named)
+    return "\n".join([method, *(signed.get(name, "") for name in LINES), f"{own}/{account}{path}{parameters}"])
 
 
 def authorization(account: Account, text: str) -> str:
-    """The header of that name for such a text."""
+    """Return the header of that name for such a text."""
     mac = hmac.new(base64.b64decode(account.key), text.encode(), hashlib.sha256).digest()
     return f"SharedKey {account.name}:{base64.b64encode(mac).decode()}"

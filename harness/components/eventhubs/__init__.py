@@ -1,5 +1,5 @@
-"""Event Hubs, by its Kafka endpoint: TLS, and a connection string as the login (SASL PLAIN). Each run has hubs of its
-own, which are topics.
+"""Event Hubs, by its Kafka endpoint: TLS, and a connection string as the login (SASL PLAIN). Each run has its own hubs,
+which are topics.
 
 On `processes` this is a Kafka broker of ours with that login: no Event Hubs. It has the same login, and not the
 service's limits, its throttling, or what it does otherwise than Kafka. On `external` it is a namespace by its
@@ -32,7 +32,7 @@ class EventHubs:
     about = About(
         name="eventhubs",
         summary="Event Hubs' Kafka endpoint, here a Kafka broker of ours with TLS and that login; a run "
-        "has hubs of its own, and the options of Spark for the login are in EVENTHUBS_SECURITY_PROTOCOL, "
+        "has its own hubs, and the options of Spark for the login are in EVENTHUBS_SECURITY_PROTOCOL, "
         "EVENTHUBS_SASL_JAAS_CONFIG and their like",
         example='args: ["{eventhubs.bootstrap}", "{eventhubs.topic}"]',
         options=Shape,
@@ -49,13 +49,13 @@ class EventHubs:
         return Broker(host.session, host.java, host.jars, logs=host.logs, flags=host.flags[Kind.BROKER])
 
     def at(self, address: str) -> Addressed:
-        """A connection string."""
+        """Return a connection string."""
         from harness.components.eventhubs.connection import EventHubsThere
 
         return EventHubsThere(address)
 
     def group(self, own: Resources) -> Followed:
-        """The run's own group."""
+        """Return the run's own group."""
         from harness.components.kafka.consumer_group import followed
 
         return followed(own.at)

@@ -24,7 +24,7 @@ class Certificate(NamedTuple):
 
 
 def made(session: Session, java: Java, folder: Path, *, word: str, log: Path) -> Certificate:
-    """One in `folder`, whose store has `word` as its password. Raises StackError."""
+    """Return one in `folder`, whose store has `word` as its password. Raises StackError."""
     tool = java.home / "bin" / "keytool"
     if not tool.is_file():
         raise StackError(f"asked for a certificate; {java.home} has no keytool. Install a whole Java 17 or 21 runtime")

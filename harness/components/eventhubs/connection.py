@@ -25,7 +25,7 @@ def connection_string(host: str, name: str, key: str) -> str:
 
 
 def login(string: str, bootstrap: str, *, ca: str = "") -> Access:
-    """The Kafka endpoint by a connection string."""
+    """Return the Kafka endpoint by a connection string."""
     return Access(bootstrap=bootstrap, scheme="sasl_ssl", user=USER, password=string, ca=ca)
 
 
@@ -43,10 +43,10 @@ class EventHubsThere(KafkaThere):
 
 
 def parsed(string: str) -> tuple[str, str, str]:
-    """Host, name of the key and key of a connection string. Raises UsageError, which does not repeat it."""
+    """Return host, name of the key and key of a connection string. Raises UsageError, which does not repeat it."""
     parts = dict(part.partition("=")[::2] for part in string.strip(";").split(";"))
     if "EntityPath" in parts:
-        raise UsageError(f"{MUST_BE}: it names one hub, and each run makes hubs of its own")
+        raise UsageError(f"{MUST_BE}: it names one hub, and each run makes its own hubs")
     try:
         endpoint = urlsplit(parts.get("Endpoint", ""))
         host, port = endpoint.hostname or "", endpoint.port

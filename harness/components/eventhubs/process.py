@@ -1,5 +1,5 @@
-"""Kafka's broker as Event Hubs' Kafka endpoint: one listener with TLS, whose logins are the connection string and, for
-the harness, one of its own. So the harness reads hubs whose key the program has no more."""
+"""Kafka's broker as Event Hubs' Kafka endpoint: one listener with TLS. Its logins are the connection string and another
+one for the harness. So the harness reads hubs whose key the program has no more."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class EventHubs(Kafka):
     def __init__(self, session: Session, java: Java, jars: Jars, *, logs: Path, flags: Sequence[str] = ()) -> None:
         super().__init__(session, java, jars, logs=logs, flags=flags)
         self._keys = [base64.b64encode(secrets.token_bytes(32)).decode() for _ in range(2)]
-        """What the program is given, and what it is not told of."""
+        """The key that the program gets, and one that it does not know."""
         self._rotated, self._earlier = False, 0
         self._word, self._own = secrets.token_hex(16), secrets.token_hex(16)
         self.topics = Topics(
@@ -96,7 +96,7 @@ class EventHubs(Kafka):
         made(self._session, self._java, self.folder, word=self._word, log=self.log)
 
     def _given(self) -> Access:
-        """The login that the program is given."""
+        """Return the login that the program is given."""
         return login(self._string(self._keys[0]), self.bootstrap, ca=self._certificate)
 
     @property

@@ -18,7 +18,7 @@ class Place(Read):
 
 
 class Hub(OfTopic):
-    """Read by the harness itself, with a login of its own."""
+    """Read by the harness itself, with another login."""
 
     about = About(
         name="eventhubs",

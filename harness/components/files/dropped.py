@@ -36,7 +36,7 @@ class Dropped:
     planned: dict[int, tuple[Path, int]] = field(default_factory=dict)
 
     def file(self, number: int) -> Path:
-        """Where it lies."""
+        """Return where it lies."""
         return self.folder / f"records-{number:06}.{self.form.suffix}"
 
     def is_planned(self, number: int, checkpoint: Path) -> None:
@@ -51,7 +51,7 @@ class Dropped:
 
 
 def newest(checkpoint: Path) -> int:
-    """The newest batch that is committed; -1 before the first."""
+    """Return the newest batch that is committed; -1 before the first."""
     return max(listing(checkpoint)["commits"], default=-1)
 
 
@@ -74,17 +74,17 @@ class FileSender:
         self._afterwards = afterwards
         self._number, self._placed = 0, 0
         self._later: dict[int, Callable[[Path], object]] = {}
-        self._asked, self._changed, self._gone = 0, 0, 0
+        self._wanted, self._changed, self._gone = 0, 0, 0
 
     @property
     def unmet(self) -> str:
         """After `close`: why the input was not changed as it was asked for; empty if it was."""
         if self._gone and self._in_place:
             return f"{self._gone} files were gone before the rest of their records was written"
-        if not self._asked or self._changed:
+        if not self._wanted or self._changed:
             return ""
         how = "seen before it was whole" if self._in_place else f"{self._afterwards} once it was taken"
-        return f"no file was {how}: none of {self._asked} was in a batch that was committed by then"
+        return f"no file was {how}: none of {self._wanted} was in a batch that was committed by then"
 
     def placed(self, record: Record) -> Record:
         """With the number of its file."""
@@ -144,7 +144,7 @@ class FileSender:
         ]
 
     def _write(self, number: int, values: list[bytes]) -> str:
-        """Why there is no such file; empty if it is there."""
+        """Return why there is no such file; empty if it is there."""
         file, whole = self._into.file(number), self._into.form.written(values)
         seen = self._at_first(values) if self._in_place else whole
         # Spark may list it at once.
@@ -154,7 +154,7 @@ class FileSender:
         except OSError as refused:
             del self._into.values[number]
             return f"the file {file.name} could not be written: {refused.strerror}"
-        self._asked += int(self._in_place or self._afterwards is not Afterwards.NOTHING)
+        self._wanted += int(self._in_place or self._afterwards is not Afterwards.NOTHING)
         if len(seen) < len(whole):
             self._later[number] = partial(_append, data=whole[len(seen) :])
         elif self._afterwards is Afterwards.RENAMED:
@@ -164,7 +164,8 @@ class FileSender:
         return ""
 
     def _at_first(self, values: Sequence[bytes]) -> bytes:
-        """What of a file of lines is there before the rest: its first half, and half of a record where it is torn."""
+        """Return what of a file of lines is there before the rest: its first half, and half of a record where it is
+        torn."""
         half = len(values) // 2
         torn = values[half][: len(values[half]) // 2] if self._torn else b""
         return self._into.form.written(values[:half]) + torn

@@ -10,7 +10,7 @@ from harness.sources.lines import NO_LINE, is_line, text
 
 
 class Format(StrEnum):
-    """How records lie in a file: one a line, or as the column `value` (binary) of a Parquet file."""
+    """How a file stores records: one a line, or as the column `value` (binary) of a Parquet file."""
 
     LINES = "lines"
     PARQUET = "parquet"

@@ -50,17 +50,17 @@ class RemoteOpenFolder(OpenFolder):
     """The files of which it is not known whether they are there."""
 
     def sender(self) -> Sender:
-        """Who writes the files."""
+        """Return who writes the files."""
         return _Sender(self)
 
     def ends(self) -> Offsets:
-        """How many records each file has that is there, or was taken by a batch. Raises StackError."""
+        """Return how many records each file has that is there, or was taken by a batch. Raises StackError."""
         absent = self._absent()
         return {number: end for number, end in super().ends().items() if number not in absent}
 
     def there(self, number: int) -> bytes | None:
-        """A file as it lies there, and as it was dropped where its server has lost what it held; None if it does not.
-        Raises StackError."""
+        """Return a file as it lies there, and as it was dropped where its server has lost what it held; None if it does
+        not. Raises StackError."""
         assert self.remote is not None
         try:
             return self.remote.read(self.dropped.file(number).name)
@@ -69,7 +69,7 @@ class RemoteOpenFolder(OpenFolder):
             return self.dropped.form.written(self.dropped.values[number])
 
     def _absent(self) -> set[int]:
-        """The doubtful ones that are not there, so far."""
+        """Return the doubtful ones that are not there, so far."""
         return {n for n in self.doubtful if n not in self.dropped.planned and self.there(n) is None}
 
     def _batches(self) -> Iterator[Any]:
@@ -119,17 +119,17 @@ class _Sender:
 
         form = self._into.dropped.form
         good = [record for record in records if form.takes(record.value)]
-        state, said = self._write(number, [record.value for record in good]) if good else (State.FAILED, "")
+        state, error = self._write(number, [record.value for record in good]) if good else (State.FAILED, "")
         places = {record.seq: at for at, record in enumerate(good)}
         return [
             Answer(record.seq, state, number, places[record.seq])
             if record.seq in places and state is State.ACKNOWLEDGED
-            else Answer(record.seq, state if record.seq in places else State.FAILED, error=said or form.refused)
+            else Answer(record.seq, state if record.seq in places else State.FAILED, error=error or form.refused)
             for record in records
         ]
 
     def _write(self, number: int, values: list[bytes]) -> tuple[Any, str]:
-        """Whether the file is there, and what the server said if it is not."""
+        """Return whether the file is there, and what the server said if it is not."""
         from harness.run_folder.ledger import State
 
         into, remote = self._into, self._into.remote
@@ -140,19 +140,19 @@ class _Sender:
             remote.write(into.dropped.file(number).name, into.dropped.form.written(values))
             return State.ACKNOWLEDGED, ""
         except StackError as failure:
-            said, look = str(failure), partial(self._look, number, coming=_may_come(failure))
+            error, answer = str(failure), partial(self._answer, number, coming=_may_come(failure))
         try:
             what = f"an answer whether {into.dropped.file(number).name} is there"
-            found = until(what, look, within_s=BACK_S, every_s=0.2)
+            found = until(what, answer, within_s=BACK_S, every_s=0.2)
         except WaitError:
             into.doubtful.add(number)
-            return State.UNKNOWN, said
+            return State.UNKNOWN, error
         if found == "yes":
             return State.ACKNOWLEDGED, ""
         del into.dropped.values[number]
-        return State.FAILED, said
+        return State.FAILED, error
 
-    def _look(self, number: int, *, coming: bool) -> str | Waiting:
+    def _answer(self, number: int, *, coming: bool) -> str | Waiting:
         try:
             if self._into.there(number) is not None:
                 return "yes"
@@ -179,16 +179,16 @@ class RemoteFiles:
     component: str
 
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
-        """A folder."""
+        """Return a folder."""
         return {labelled(self.component, "input"): {}}
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
-        """The folder."""
+        """Return the folder."""
         from harness.components.files.dropped import Dropped
 
         remote: RemoteFolder = part(own, labelled(self.component, "input")).at
-        asked = given.source_options
-        form = FORMS[Format(str(asked.get("format", Format.LINES)))]
+        options = given.source_options
+        form = FORMS[Format(str(options.get("format", Format.LINES)))]
         # As Spark's own log names it, without the server.
         folder = Path(unquote(urlsplit(remote.url).path))
-        return RemoteOpenFolder(Dropped(folder, form), int(asked.get("records_per_file", PER_FILE)), remote=remote)
+        return RemoteOpenFolder(Dropped(folder, form), int(options.get("records_per_file", PER_FILE)), remote=remote)

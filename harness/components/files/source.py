@@ -1,6 +1,6 @@
 """The source `files`: a folder that files of records are dropped into, as Spark's file source reads it.
 
-Each file is a partition of its own, and a line of it an offset: so it does not matter in which order Spark takes them.
+Each file is one partition, and a line of it an offset: so it does not matter in which order Spark takes them.
 It appears under its name by a rename, whole, and is not touched again, unless the scenario asks for that. A file that
 was renamed is no partition: what Spark reads out of it, it has read before.
 """
@@ -90,7 +90,7 @@ class OpenFolder:
         return {number: len(values[number]) for number in numbers if number in values} if ours else None
 
     def in_file(self, uri: str) -> tuple[int, int] | None:
-        """The number of a file that was dropped, and how many lines it has."""
+        """Return the number of a file that was dropped, and how many lines it has."""
         from harness.components.files.dropped import NAME
 
         file = spark_log.path_of(uri)
@@ -99,7 +99,7 @@ class OpenFolder:
         return (int(found[1]), len(values)) if found and values is not None else None
 
     def sender(self) -> Sender:
-        """Who writes the files."""
+        """Return who writes the files."""
         from harness.components.files.dropped import FileSender
 
         return FileSender(
@@ -107,12 +107,12 @@ class OpenFolder:
         )
 
     def ends(self) -> Offsets:
-        """How many records each file has that was dropped."""
+        """Return how many records each file has that was dropped."""
         return {number: len(values) for number, values in sorted(self.dropped.values.items())}
 
     def read_back(self, path: Path, *, within_s: float) -> Offsets:
-        """The files as they lie there; what the pipeline has taken away (`cleanSource`) as it was dropped. Raises
-        StackError where a file is not what was dropped."""
+        """Return the files as they lie there; what the pipeline has taken away (`cleanSource`) as it was dropped.
+        Raises StackError where a file is not what was dropped."""
         from harness.run_folder.ledger import write_source
 
         write_source(path, self._batches())
@@ -143,7 +143,7 @@ class Files:
     receiver = False
 
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
-        """A folder."""
+        """Return a folder."""
         return {LABEL: {}}
 
     def refusals(self, options: Mapping[str, Any], records: int | None) -> Refusals:
@@ -166,14 +166,14 @@ class Files:
                 yield Refusal(key, "is for files that Structured Streaming takes")
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
-        """The folder."""
+        """Return the folder."""
         from harness.components.files.dropped import Dropped
 
-        asked, folder = given.source_options, part(own, LABEL).at.folder
-        per_file = int(asked.get("records_per_file", PER_FILE))
-        in_place, torn = bool(asked.get("in_place", False)), bool(asked.get("torn", False))
-        form = FORMS[Format(str(asked.get("format", Format.LINES)))]
-        afterwards = Afterwards(str(asked.get("afterwards", Afterwards.NOTHING)))
+        options, folder = given.source_options, part(own, LABEL).at.folder
+        per_file = int(options.get("records_per_file", PER_FILE))
+        in_place, torn = bool(options.get("in_place", False)), bool(options.get("torn", False))
+        form = FORMS[Format(str(options.get("format", Format.LINES)))]
+        afterwards = Afterwards(str(options.get("afterwards", Afterwards.NOTHING)))
         return OpenFolder(Dropped(folder, form), per_file, in_place, torn, afterwards)
 
 

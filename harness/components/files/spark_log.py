@@ -1,4 +1,4 @@
-"""The log that Spark's file source keeps in a checkpoint: which file is in which of its own batches."""
+"""The log that Spark's file source keeps in a checkpoint: which file is in which batch of the source."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ class Entry(NamedTuple):
 
 
 def path_of(uri: str) -> Path:
-    """The file that an entry names."""
+    """Return the file that an entry names."""
     return Path(unquote(urlsplit(uri).path))
 
 
 def reached(line: str) -> int | None:
-    """The source's own batch that a line of the offset log names, `{"logOffset": 4}`; None for one of another kind of
-    source."""
+    """Return the source's own batch that a line of the offset log names, `{"logOffset": 4}`; None for one of another
+    kind of source."""
     try:
-        said: Any = json.loads(line)
+        parsed: Any = json.loads(line)
     except ValueError:
         return None
-    found = said.get("logOffset") if isinstance(said, dict) and len(said) == 1 else None
+    found = parsed.get("logOffset") if isinstance(parsed, dict) and len(parsed) == 1 else None
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def entries(log: Path) -> list[Entry]:
-    """All that is noted in `sources/K`: `N` has the files of one batch, `N.compact` those of all up to it. Empty while
-    there is none."""
+    """Return all that is noted in `sources/K`: `N` has the files of one batch, `N.compact` those of all up to it. Empty
+    while there is none."""
     for _ in range(TRIES):
         try:
             files = [file for file in log.iterdir() if NAME.fullmatch(file.name)]
@@ -53,9 +53,13 @@ def entries(log: Path) -> list[Entry]:
 
 def _entry(line: str) -> Entry | None:
     try:
-        said: Any = json.loads(line)
+        parsed: Any = json.loads(line)
     except ValueError:
         return None
-    if not isinstance(said, dict) or not isinstance(said.get("path"), str) or not isinstance(said.get("batchId"), int):
+    if (
+        not isinstance(parsed, dict)
+        or not isinstance(parsed.get("path"), str)
+        or not isinstance(parsed.get("batchId"), int)
+    ):
         return None
-    return Entry(path_of(said["path"]), said["batchId"])
+    return Entry(path_of(parsed["path"]), parsed["batchId"])

@@ -28,7 +28,7 @@ OPENED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
+class HadoopRuntime:
     """What a daemon runs with: `conf` holds its settings, `work` is where it may write, `more` are jars besides
     Hadoop's."""
 
@@ -39,7 +39,7 @@ class Room:
     more: tuple[Path, ...] = ()
 
     def command(self, main: str, *words: str, heap: str = HEAP) -> list[str]:
-        """How a main class of Hadoop's is run. Raises StackError where its jars cannot be had."""
+        """Return how a main class of Hadoop's is run. Raises StackError where its jars cannot be had."""
         found = class_path(self.java)
         flags = [heap, *service.JVM, *OPENED, "-Djava.awt.headless=true", f"-Djava.io.tmpdir={self.work}"]
         flags += [f"-Dhadoop.log.dir={self.work}", "-cp", os.pathsep.join(map(str, (self.conf, *found, *self.more)))]
@@ -53,8 +53,8 @@ class Room:
 
 @cache
 def class_path(java: Java) -> tuple[Path, ...]:
-    """The jars, 104 MB, checked once by each harness: a daemon is started again while a pipeline waits for it. Raises
-    StackError."""
+    """Return the jars, 104 MB, checked once by each harness: a daemon is started again while a pipeline waits for it.
+    Raises StackError."""
     return jars.fetched("hadoop", java)
 
 
@@ -63,10 +63,18 @@ class Daemon(DatabaseProcess):
     `ready` is asked again and again until it answers as the one that was started, and is content."""
 
     def __init__(
-        self, room: Room, *, name: str, main: str, port: Port, log: Path, ready: Callable[[], Any], heap: str = HEAP
+        self,
+        runtime: HadoopRuntime,
+        *,
+        name: str,
+        main: str,
+        port: Port,
+        log: Path,
+        ready: Callable[[], Any],
+        heap: str = HEAP,
     ) -> None:
-        self._session, self._port = room.session, port
-        self.room, self.name, self.log = room, name, log
+        self._session, self._port = runtime.session, port
+        self.runtime, self.name, self.log = runtime, name, log
         self._main, self._ready, self._heap = main, ready, heap
 
     @property
@@ -83,10 +91,10 @@ class Daemon(DatabaseProcess):
         """Start it; returns at once. Raises StackError where another program has its port."""
         if self._port.open():
             raise StackError(f"{self._port} was asked for the {self.name}, but another program listens there")
-        self.room.work.mkdir(mode=0o700, parents=True, exist_ok=True)
-        env = service.environment(JAVA_HOME=str(self.room.java.home))
-        command = self.room.command(self._main, *words, heap=self._heap)
-        self._process = self._session.spawn(command, name=self.name, log=self.log, env=env, cwd=self.room.work)
+        self.runtime.work.mkdir(mode=0o700, parents=True, exist_ok=True)
+        env = service.environment(JAVA_HOME=str(self.runtime.java.home))
+        command = self.runtime.command(self._main, *words, heap=self._heap)
+        self._process = self._session.spawn(command, name=self.name, log=self.log, env=env, cwd=self.runtime.work)
 
     def await_ready(self, *, within_s: float = START_S) -> None:
         """Return when it is ready. Raises StackError, at once if it ends."""

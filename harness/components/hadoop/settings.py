@@ -25,7 +25,7 @@ def lay_out(folder: Path, sites: Sites) -> None:
 
 
 def site(settings: Mapping[str, str]) -> str:
-    """Settings as Hadoop's XML."""
+    """Return settings as Hadoop's XML."""
     lines = (
         f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
         for name, value in settings.items()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Look, Server, Started, server_look
+from harness.component import Addressed, MachineCheck, Server, Started, server_check
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CheckpointInPart
@@ -27,7 +27,7 @@ class HdfsComponent(CheckpointInPart):
 
     about = About(
         name="hdfs",
-        summary="HDFS, of one NameNode and one DataNode; a run has a folder of its own, which may hold its checkpoint",
+        summary="HDFS, of one NameNode and one DataNode; a run has its own folder, which may hold its checkpoint",
         example='args: [--into, "{hdfs.path}/payments"]',
         options=Shape,
     )
@@ -37,9 +37,9 @@ class HdfsComponent(CheckpointInPart):
     on_demand = True
 
     @property
-    def looks(self) -> tuple[Look, ...]:
+    def machine_checks(self) -> tuple[MachineCheck, ...]:
         """NameNode and DataNode; YARN's daemons are of the same jars."""
-        return (server_look("hdfs and yarn", "Hadoop's minicluster 3.4", _server),)
+        return (server_check("hdfs and yarn", "Hadoop's minicluster 3.4", _server),)
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From the jars of Hadoop's minicluster."""

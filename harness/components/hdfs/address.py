@@ -28,5 +28,5 @@ class HdfsThere(Provides):
         self.shared = not ours
 
     def describe(self) -> Mapping[str, Any]:
-        """Its version."""
+        """Return its version."""
         return {"version": version(self.files)}

@@ -27,16 +27,16 @@ class HdfsFolder:
         return f"{self.scheme}{self.path}"
 
     def below(self, place: str) -> HdfsFolder:
-        """A folder in it."""
+        """Return a folder in it."""
         return replace(self, path=self._at(place))
 
     def entries(self, place: str) -> list[Entry]:
-        """The names in a folder; none where it is not there."""
-        said = self.server.there("LISTSTATUS", self._at(place))
-        return [_entry(each) for each in said["FileStatuses"]["FileStatus"]] if said else []
+        """Return the names in a folder; none where it is not there."""
+        listing = self.server.there("LISTSTATUS", self._at(place))
+        return [_entry(each) for each in listing["FileStatuses"]["FileStatus"]] if listing else []
 
     def read(self, place: str) -> bytes | None:
-        """A file, whole; None where there is none."""
+        """Return a file, whole; None where there is none."""
         return self.server.read(self._at(place))
 
     def write(self, place: str, data: bytes) -> None:
@@ -45,8 +45,8 @@ class HdfsFolder:
         hidden = self._at(joined(folder, f".{name}.{secrets.token_hex(4)}.tmp"))
         self.server.create(hidden, data)
         self.delete(place)
-        said = self.server.ask("PUT", "RENAME", hidden, destination=self._at(place))
-        if not said["boolean"]:
+        renamed = self.server.ask("PUT", "RENAME", hidden, destination=self._at(place))
+        if not renamed["boolean"]:
             raise StackError(f"asked HDFS to rename {hidden} to {self._at(place)}; it did not. Who else writes there?")
 
     def make(self) -> None:
@@ -61,9 +61,9 @@ class HdfsFolder:
         return f"{self.path}/{place}" if place else self.path
 
 
-def _entry(said: dict[str, object]) -> Entry:
+def _entry(status: dict[str, object]) -> Entry:
     # A file of the same name that came later has another id.
-    stamp = f"{said['fileId']} {said['modificationTime']} {said['length']}"
-    size = said["length"]
+    stamp = f"{status['fileId']} {status['modificationTime']} {status['length']}"
+    size = status["length"]
     assert isinstance(size, int)
-    return Entry(str(said["pathSuffix"]), said["type"] == "DIRECTORY", size, stamp)
+    return Entry(str(status["pathSuffix"]), status["type"] == "DIRECTORY", size, stamp)

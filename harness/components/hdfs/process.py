@@ -1,7 +1,7 @@
 """HDFS as two child processes, a NameNode and a DataNode, each to be killed and started again on its data; and what a
 file system has in common with these that runs both in one.
 
-One replica of each block, which lies on the one DataNode there is. What a client was told is done is on the disk: the
+One replica of each block, on the only DataNode. What the NameNode has acknowledged to a client is on the disk: the
 NameNode syncs its edit log before it answers, as by default; no login is needed.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.components.hadoop.daemon import Daemon, Room
+from harness.components.hadoop.daemon import Daemon, HadoopRuntime
 from harness.components.hadoop.settings import lay_out
 from harness.components.hdfs.run_folders import Provides, version
 from harness.components.hdfs.webhdfs import OPERATIONAL, WebHdfs
@@ -78,11 +78,11 @@ class FileSystem(Provides):
             super().drop(run_id, names)
 
     def lent(self) -> str:
-        """How others find it."""
+        """Return how others find it."""
         return f"{self.scheme}?http={self.files.address}"
 
     def describe(self) -> Mapping[str, Any]:
-        """Version, processes, and what we set."""
+        """Return version, processes, and what we set."""
         names = [daemon.name for daemon in self.daemons]
         return {"version": version(self.files), "processes": names, "settings": dict(SETTINGS)}
 
@@ -119,8 +119,8 @@ class FileSystem(Provides):
 
     def _whole(self) -> bool | Waiting:
         # A DataNode keeps its connection to a NameNode that was killed: the first file that it is asked for fails.
-        said = self._named()
-        return self._stored() if said is True else said
+        answers = self._named()
+        return self._stored() if answers is True else answers
 
     def _named(self) -> bool | Waiting:
         """Return whether the NameNode of this file system answers, knows its DataNode and is out of safe mode."""
@@ -160,16 +160,16 @@ class Hdfs(FileSystem):
     def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
         super().__init__(session)
         self._log, self._admin_log = logs / "hdfs-namenode.log", logs / "hdfs-admin.log"
-        rooms = [
-            Room(session=session, java=java, conf=self._conf, work=self.folder / name)
+        runtimes = [
+            HadoopRuntime(session=session, java=java, conf=self._conf, work=self.folder / name)
             for name in ("namenode", "datanode")
         ]
         self.namenode = Daemon(
-            rooms[0], name="namenode", main=NAMENODE, port=self._rpc, log=self._log,
+            runtimes[0], name="namenode", main=NAMENODE, port=self._rpc, log=self._log,
             ready=self._whole, heap=HEAP,
         )  # fmt: skip
         self.datanode = Daemon(
-            rooms[1], name="datanode", main=DATANODE, port=self._data, log=logs / "hdfs-datanode.log",
+            runtimes[1], name="datanode", main=DATANODE, port=self._data, log=logs / "hdfs-datanode.log",
             ready=self._stored, heap=HEAP,
         )  # fmt: skip
 
@@ -181,8 +181,8 @@ class Hdfs(FileSystem):
     def start(self) -> None:
         """Start both, and return when a file that is written is read back. Raises StackError."""
         self._lay_out()
-        self.namenode.room.work.mkdir(mode=0o700, exist_ok=True)
-        self.namenode.room.finish(NAMENODE, "-format", "-clusterid", self.cluster, "-nonInteractive", log=self._log)
+        self.namenode.runtime.work.mkdir(mode=0o700, exist_ok=True)
+        self.namenode.runtime.finish(NAMENODE, "-format", "-clusterid", self.cluster, "-nonInteractive", log=self._log)
         together([self.namenode.spawn, self.datanode.spawn])
         self.namenode.await_ready()
         self.datanode.await_ready()
@@ -194,7 +194,7 @@ class Hdfs(FileSystem):
 
     def safe_mode(self, *, on: bool) -> None:
         """Have the NameNode refuse every change, or no longer. Raises StackError."""
-        self.namenode.room.finish(ADMIN, "-safemode", "enter" if on else "leave", log=self._admin_log)
+        self.namenode.runtime.finish(ADMIN, "-safemode", "enter" if on else "leave", log=self._admin_log)
         seen = self.files.jmx("FSNamesystemState")
         if not seen or (seen["FSState"] == OPERATIONAL) is on:
             raise StackError(
@@ -202,8 +202,8 @@ class Hdfs(FileSystem):
             )
 
     def blocks(self, run_id: str) -> int:
-        """How many blocks of a run's files lie on the DataNode: not those of a run before, which it deletes when it has
-        the time, nor those that are lost. Raises StackError."""
+        """Return how many blocks of a run's files lie on the DataNode: not those of a run before, which it deletes when
+        it has the time, nor those that are lost. Raises StackError."""
         return len(self.files.blocks(f"{self.root}/{run_id}") & {path.name for path in self._on_disk()})
 
     def lose_blocks(self) -> None:
@@ -214,5 +214,5 @@ class Hdfs(FileSystem):
         self.datanode.start()
 
     def _on_disk(self) -> list[Path]:
-        """Each block's file, and beside it that of its checksums."""
+        """Return each block's file, and beside it that of its checksums."""
         return [path for path in (self.folder / "data").rglob("blk_*") if path.is_file()]

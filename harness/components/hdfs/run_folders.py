@@ -42,7 +42,7 @@ class Provides(ProvidesFolders):
 
 def version(files: WebHdfs) -> str:
     """Of the NameNode, e.g. `3.4.1`. Raises StackError."""
-    said = files.jmx("NameNodeInfo")
-    if not said:
+    info = files.jmx("NameNodeInfo")
+    if not info:
         raise StackError(f"asked the NameNode at {files.address} for its version; it says none")
-    return str(said["SoftwareVersion"])
+    return str(info["SoftwareVersion"])

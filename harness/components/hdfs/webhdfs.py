@@ -46,15 +46,15 @@ class WebHdfs:
         for server in list(self._servers.values()):
             server.close()
 
-    def ask(self, method: str, operation: str, path: str, /, **asked: str) -> Any:
-        """The answer as JSON, None if it is empty. Raises Refused, and StackError where there is no answer."""
-        where = f"{PREFIX}{quote(path)}?{urlencode({'op': operation, 'user.name': self.user, **asked})}"
-        asking = f"asked HDFS at {self.address} for {operation} of {path}"
-        body = _good(asking, self._request(self.address, method, where))
-        return _json(asking, body) if body else None
+    def ask(self, method: str, operation: str, path: str, /, **options: str) -> Any:
+        """Return the answer as JSON, None if it is empty. Raises Refused, and StackError where there is no answer."""
+        where = f"{PREFIX}{quote(path)}?{urlencode({'op': operation, 'user.name': self.user, **options})}"
+        request = f"asked HDFS at {self.address} for {operation} of {path}"
+        body = _good(request, self._request(self.address, method, where))
+        return _json(request, body) if body else None
 
     def there(self, operation: str, path: str) -> Any:
-        """The answer to a question; None where there is no such file. Raises as `ask` does."""
+        """Return the answer to a question; None where there is no such file. Raises as `ask` does."""
         try:
             return self.ask("GET", operation, path)
         except Refused as refused:
@@ -63,7 +63,8 @@ class WebHdfs:
             return None
 
     def read(self, path: str) -> bytes | None:
-        """A file, whole; None where there is none. Raises Gone where no DataNode has a block of it, and StackError."""
+        """Return a file, whole; None where there is none. Raises Gone where no DataNode has a block of it, and
+        StackError."""
         try:
             return self._by_datanode("GET", "OPEN", path)
         except Refused as refused:
@@ -75,16 +76,16 @@ class WebHdfs:
 
     def _gone(self, path: str) -> bool:
         """Return whether a block of it has no place, though a DataNode is there and has reported its blocks."""
-        state, said = self.jmx("FSNamesystemState"), self.there("GET_BLOCK_LOCATIONS", path)
-        if not said or not state or state["FSState"] != OPERATIONAL or not state["NumLiveDataNodes"]:
+        state, located = self.jmx("FSNamesystemState"), self.there("GET_BLOCK_LOCATIONS", path)
+        if not located or not state or state["FSState"] != OPERATIONAL or not state["NumLiveDataNodes"]:
             return False
-        return any(not block["locations"] for block in said["LocatedBlocks"]["locatedBlocks"])
+        return any(not block["locations"] for block in located["LocatedBlocks"]["locatedBlocks"])
 
     def blocks(self, path: str) -> set[str]:
-        """The names of all blocks of the files below a folder, as a DataNode calls them on its disk (`blk_1073741825`);
-        also of a file that is being written, and where no DataNode has them. Raises StackError."""
-        asked = f"{urlencode({'ugi': self.user, 'path': path})}&files=1&blocks=1&openforwrite=1"
-        answer = self._request(self.address, "GET", f"/fsck?{asked}")
+        """Return the names of all blocks of the files below a folder, as a DataNode calls them on its disk
+        (`blk_1073741825`); also of a file that is being written, and where no DataNode has them. Raises StackError."""
+        query = f"{urlencode({'ugi': self.user, 'path': path})}&files=1&blocks=1&openforwrite=1"
+        answer = self._request(self.address, "GET", f"/fsck?{query}")
         return {name.decode() for name in BLOCK.findall(_good(f"asked the NameNode for the blocks of {path}", answer))}
 
     def create(self, path: str, data: bytes, *, overwrite: bool = True) -> None:
@@ -92,21 +93,22 @@ class WebHdfs:
         self._by_datanode("PUT", "CREATE", path, data, overwrite=str(overwrite).lower())
 
     def jmx(self, name: str) -> Any:
-        """What the NameNode says of itself under the name `NameNodeInfo`, say; None if nothing. Raises StackError."""
+        """Return what the NameNode says of itself under the name `NameNodeInfo`, say; None if nothing. Raises
+        StackError."""
         where = f"/jmx?{urlencode({'qry': f'Hadoop:service=NameNode,name={name}'})}"
-        asking = f"asked the NameNode at {self.address} for {name}"
-        said = _json(asking, _good(asking, self._request(self.address, "GET", where)))
-        if not isinstance(said, dict) or "beans" not in said:
-            raise StackError(f"{asking}; its answer has no beans: {CURE}")
-        return said["beans"][0] if said["beans"] else None
+        request = f"asked the NameNode at {self.address} for {name}"
+        answer = _json(request, _good(request, self._request(self.address, "GET", where)))
+        if not isinstance(answer, dict) or "beans" not in answer:
+            raise StackError(f"{request}; its answer has no beans: {CURE}")
+        return answer["beans"][0] if answer["beans"] else None
 
-    def _by_datanode(self, method: str, operation: str, path: str, data: bytes | None = None, **asked: str) -> bytes:
-        """What the DataNode answers that the NameNode names. Raises as `ask` does."""
-        said = self.ask(method, operation, path, noredirect="true", **asked)
-        if not isinstance(said, dict) or "Location" not in said:
+    def _by_datanode(self, method: str, operation: str, path: str, data: bytes | None = None, **options: str) -> bytes:
+        """Return what the DataNode answers that the NameNode names. Raises as `ask` does."""
+        named = self.ask(method, operation, path, noredirect="true", **options)
+        if not isinstance(named, dict) or "Location" not in named:
             saw = "it names no DataNode, which Hadoop does from 3 on"
             raise StackError(f"asked HDFS at {self.address} for {operation} of {path}; {saw}: {CURE}")
-        place = urlsplit(said["Location"])
+        place = urlsplit(named["Location"])
         answer = self._request(place.netloc, method, f"{place.path}?{place.query}", data)
         return _good(f"asked the DataNode at {place.netloc} for {operation} of {path}", answer)
 
@@ -121,22 +123,22 @@ class WebHdfs:
             raise StackError(f"asked HDFS at {address} to {method} {where.partition('?')[0]}; {failure}") from failure
 
 
-def _json(asked: str, data: bytes) -> Any:
-    """What was answered. Raises StackError where it is no JSON: then it is another server."""
+def _json(request: str, data: bytes) -> Any:
+    """Return what was answered. Raises StackError where it is no JSON: then it is another server."""
     try:
         return json.loads(data)
     except ValueError:
         saw = " ".join(data[:60].decode("utf-8", "replace").split())
-        raise StackError(f"{asked}; it answered {saw!r}, which is no JSON: {CURE}") from None
+        raise StackError(f"{request}; it answered {saw!r}, which is no JSON: {CURE}") from None
 
 
-def _good(asked: str, answer: Answer) -> bytes:
-    """What was answered. Raises Refused."""
+def _good(request: str, answer: Answer) -> bytes:
+    """Return what was answered. Raises Refused."""
     if answer.status < 400:
         return answer.data
     try:
-        said = json.loads(answer.data)["RemoteException"]
-        kind, words = str(said["exception"]), " ".join(str(said["message"]).split())[:300]
+        refusal = json.loads(answer.data)["RemoteException"]
+        kind, words = str(refusal["exception"]), " ".join(str(refusal["message"]).split())[:300]
     except (ValueError, LookupError, TypeError):
         kind, words = "", f"status {answer.status}"
-    raise Refused(f"{asked}; it said: {words}", kind)
+    raise Refused(f"{request}; it said: {words}", kind)

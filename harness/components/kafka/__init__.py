@@ -1,4 +1,4 @@
-"""Kafka, a broker: each run has a topic and a consumer group of its own.
+"""Kafka, a broker: each run has its own topic and consumer group.
 
 process         one as a child process
 container       one in a container
@@ -18,7 +18,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Mark, Server, Started
+from harness.component import Addressed, Boxed, Followed, MachineCheck, Mark, Server, Started
 from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
@@ -35,7 +35,7 @@ class Kafka:
 
     about = About(
         name="kafka",
-        summary="a broker; a run has a topic and a consumer group of its own",
+        summary="a broker; a run has its own topic and consumer group",
         example='args: ["{kafka.bootstrap}", "{topic}"]',
         options=Shape,
     )
@@ -54,9 +54,11 @@ class Kafka:
     image = Image("kafka", "apache/kafka:4.2.0", "onceproof/kafka:4.2.0")
 
     @property
-    def looks(self) -> tuple[Look, ...]:
+    def machine_checks(self) -> tuple[MachineCheck, ...]:
         """The connector has to be there for the installed Spark."""
-        return (Look("spark", "a pyspark whose Kafka connectors exist", _spark, "pip install 'pyspark>=3.5,<4.3'"),)
+        return (
+            MachineCheck("spark", "a pyspark whose Kafka connectors exist", _spark, "pip install 'pyspark>=3.5,<4.3'"),
+        )
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From the jars."""
@@ -72,7 +74,7 @@ class Kafka:
         return KafkaBox(engine, self.image.name)
 
     def at(self, address: str) -> Addressed:
-        """Host and port, or several with commas; or with TLS and a login."""
+        """Return host and port, or several with commas; or with TLS and a login."""
         from harness.components.kafka.access.there import KafkaThere
 
         return KafkaThere(address)
@@ -82,23 +84,23 @@ class Kafka:
         return self.at(text)
 
     def group(self, own: Resources) -> Followed:
-        """The run's own group."""
+        """Return the run's own group."""
         from harness.components.kafka.consumer_group import followed
 
         return followed(own.at)
 
 
 def _spark() -> str:
-    from harness.machine import jars, spark_lines
+    from harness.machine import jars, spark_versions
 
-    paths = [path for path in jars.asked() if path.partition("-")[0] == "spark"]
+    paths = [path for path in jars.declared() if path.partition("-")[0] == "spark"]
     near: dict[str, None] = {}
     for path in paths:
         # Some of them cannot be had for each Spark.
         with suppress(StackError):
             near |= dict.fromkeys(jars.neighbours(path))
     with_them = f"with the nearest that Maven Central has: {', '.join(near)}" if near else "with its own"
-    return f"pyspark {spark_lines.installed()}, {with_them}"
+    return f"pyspark {spark_versions.installed()}, {with_them}"
 
 
 KIND = Kafka()

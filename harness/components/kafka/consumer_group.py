@@ -16,7 +16,7 @@ from harness.errors import StackError
 
 
 def followed(own: Topic) -> Followed:
-    """The run's own group. Raises StackError."""
+    """Return the run's own group. Raises StackError."""
     try:
         with whole() as client:
             admin = KafkaAdminClient(**client_of(own.bootstrap), kafka_client=client)
@@ -24,7 +24,7 @@ def followed(own: Topic) -> Followed:
         raise StackError(f"asked Kafka for the consumer group {own.group}; saw {failure!r}") from failure
     alone = threading.Lock()
 
-    def look() -> Offsets | None:
+    def read() -> Offsets | None:
         try:
             with alone:
                 found = admin.list_group_offsets({own.group: None})[own.group]
@@ -34,4 +34,4 @@ def followed(own: Topic) -> Followed:
             (tp.topic, tp.partition, meta.offset) for tp, meta in found.items() if meta.offset >= 0
         )
 
-    return Followed(remembered(look), admin.close)
+    return Followed(remembered(read), admin.close)

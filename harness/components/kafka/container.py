@@ -65,7 +65,7 @@ class KafkaBox(Provides, InContainer):
         super().stop()
 
     def describe(self) -> Mapping[str, Any]:
-        """Which cluster it is, and what we set."""
+        """Return which cluster it is, and what we set."""
         return {"cluster_id": self.cluster_id, "settings": dict(SETTINGS)}
 
     def close(self) -> None:
@@ -75,5 +75,5 @@ class KafkaBox(Provides, InContainer):
 
 
 def variable(setting: str) -> str:
-    """The environment variable that Kafka's image makes a setting from."""
+    """Return the environment variable that Kafka's image makes a setting from."""
     return "KAFKA_" + setting.replace("_", "__").replace("-", "___").replace(".", "_").upper()

@@ -1,7 +1,7 @@
 """Kafka as a child process: one KRaft node on loopback, from the jars of `harness.machine.jars`.
 
 Formatting its storage costs a JVM, so that is done once per set of jars, and each session copies the result under
-a cluster id of its own. Ready means: it answers a metadata request, and with our cluster id.
+another cluster id. Ready means: it answers a metadata request, and with our cluster id.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import base64
 import os
 import re
 import shutil
-import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,14 +19,15 @@ from harness.components.kafka.run_topic import Provides
 from harness.components.kafka.topics import Topics
 from harness.errors import StackError
 from harness.hosts import service
+from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import Port
 from harness.machine import cache
-from harness.machine.jars import Jars, asked, spark_home
+from harness.machine.jars import Jars, declared, spark_home
 from harness.machine.java import Java
 from harness.session.session import Session
 from harness.wait import locked
 
-COORDINATE = next(each for each in asked()["broker"] if each.startswith("org.apache.kafka:"))
+COORDINATE = next(each for each in declared()["broker"] if each.startswith("org.apache.kafka:"))
 VERSION = COORDINATE.rpartition(":")[2]
 PORT_VARIABLE = "ONCEPROOF_KAFKA_PORT"
 START_S = 120.0
@@ -59,16 +59,9 @@ SETTINGS: Mapping[str, str] = {
     "log.cleaner.enable": "false",
 }
 """What we set besides addresses and folders; goes into run.json."""
-LOGGING = """rootLogger.level = INFO
-rootLogger.appenderRef.out.ref = out
-appender.out.type = Console
-appender.out.name = out
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = [%d] %p %m (%c)%n
-"""
 
 
-class Kafka(Provides):
+class Kafka(Provides, DatabaseProcess):
     """One broker. `flags` are more JVM flags (a class data archive). Raises StackError when its port is taken.
 
     `protocol` is that of its clients' listener; what such a listener needs, `login` says at each start."""
@@ -80,17 +73,11 @@ class Kafka(Provides):
         self._session, self._java, self._jars, self._flags = session, java, jars, tuple(flags)
         self._port = Port(self.wanted_port(), what="Kafka")
         self._controller_port = Port(what="Kafka's controller")
-        self._process: subprocess.Popen[bytes] | None = None
         self.folder = session.folder / self.name
         self.cluster_id = _random_id()
         self.log = logs / f"{self.name}.log"
         self.topics = Topics(self.bootstrap)
         self.inside = self.bootstrap
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        return self._port.number
 
     @property
     def bootstrap(self) -> str:
@@ -118,46 +105,39 @@ class Kafka(Provides):
     def stop(self, *, grace_s: float = 0.0) -> None:
         """End the process; its data stays, so that `start` brings it back."""
         self.topics.close()
-        process, self._process = self._process, None
-        if process is not None:
-            self._session.end(process, grace_s=grace_s)
-
-    def check(self) -> None:
-        """Raise StackError if it is dead."""
-        if self._process is not None:
-            service.check(self.name, self._process, self.log)
+        super().stop(grace_s=grace_s)
 
     def login(self) -> Mapping[str, str]:
-        """What its listener needs besides: nothing."""
+        """Return what its listener needs besides: nothing."""
         return {}
 
     def wanted_port(self) -> int:
-        """The port that the user asks for."""
+        """Return the port that the user asks for."""
         return wanted_port()
 
     def lent(self) -> str:
-        """Where it listens."""
+        """Return where it listens."""
         return self.bootstrap
 
     def describe(self) -> Mapping[str, Any]:
-        """Version, and what we set."""
+        """Return version, and what we set."""
         return {"version": VERSION, "cluster_id": self.cluster_id, "settings": dict(SETTINGS)}
 
     def close(self) -> None:
         """Close our connections and give the ports back; ending the process is the session's work."""
         self.topics.close()
-        self._port.release()
+        super().close()
         self._controller_port.release()
 
     def jvm_flags(self) -> list[str]:
-        """The JVM's flags, without class path and main class."""
+        """Return the JVM's flags, without class path and main class."""
         return [
             "-Xmx256m", *service.JVM, *self._flags, f"-Djava.io.tmpdir={self.folder}",
             f"-Dlog4j2.configurationFile={self.folder / 'log4j2.properties'}", "-Djava.awt.headless=true",
         ]  # fmt: skip
 
     def class_path(self) -> str:
-        """The broker's jars, one by one, in a fixed order."""
+        """Return the broker's jars, one by one, in a fixed order."""
         return os.pathsep.join(map(str, jars_of(self._jars)))
 
     def _lay_out(self) -> None:
@@ -165,7 +145,7 @@ class Kafka(Provides):
         shutil.copytree(self._template(), self.folder / "data")
         meta = self.folder / "data" / "meta.properties"
         meta.write_text(re.sub(r"(?m)^cluster\.id=.*$", f"cluster.id={self.cluster_id}", meta.read_text()))
-        (self.folder / "log4j2.properties").write_text(LOGGING)
+        (self.folder / "log4j2.properties").write_text(service.LOGGING)
 
     def _write_settings(self) -> None:
         settings = {
@@ -181,7 +161,7 @@ class Kafka(Provides):
         _write_properties(self.folder / "server.properties", settings)
 
     def _template(self) -> Path:
-        """A formatted storage folder, made once per set of jars."""
+        """Return a formatted storage folder, made once per set of jars."""
         target = cache.folder("kafka-storage") / self._jars.digest[:16]
         if not (target / "meta.properties").is_file():
             with locked(target.with_suffix(".lock"), within_s=FORMAT_S):
@@ -206,14 +186,14 @@ class Kafka(Provides):
 
 
 def jars_of(jars: Jars) -> list[Path]:
-    """The broker's jars, with pyspark's slf4j in front: the broker's own comes without anything that writes."""
+    """Return the broker's jars, with pyspark's slf4j in front: the broker's own comes without anything that writes."""
     spark = spark_home() / "jars"
     logs = [next(iter(sorted(spark.glob(name))), None) for name in ("slf4j-api-*.jar", "log4j-slf4j2-impl-*.jar")]
     return [*filter(None, logs), *jars.broker]
 
 
 def wanted_port() -> int:
-    """The port that the user asks for; 0 for any. Raises StackError."""
+    """Return the port that the user asks for; 0 for any. Raises StackError."""
     text = os.environ.get(PORT_VARIABLE, "0")
     if not text.isdigit():
         raise StackError(f"{PORT_VARIABLE} must be a port number, found {text!r}; unset it for any free port")

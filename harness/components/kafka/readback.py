@@ -55,7 +55,7 @@ def read_back(
 
 
 def end_offsets(own: Topic) -> dict[int, int]:
-    """The next offset of each partition of the run's topics that were made. Raises StackError."""
+    """Return the next offset of each partition of the run's topics that were made. Raises StackError."""
     partitions = [TopicPartition(topic, number) for topic in own.there for number in range(own.partitions)]
     try:
         with whole() as client:
@@ -73,7 +73,7 @@ def _numbered(places: Places, ends: Offsets) -> dict[int, int]:
 
 
 def _ends(bootstrap: Address, topics: Sequence[str], deadline: Deadline) -> Offsets:
-    """Where each partition ends, records of open transactions included."""
+    """Return where each partition ends, records of open transactions included."""
     consumer = connected(bootstrap, deadline, isolation="read_uncommitted")
     try:
         numbers = {topic: consumer.partitions_for_topic(topic) for topic in topics}
@@ -89,12 +89,12 @@ def _ends(bootstrap: Address, topics: Sequence[str], deadline: Deadline) -> Offs
 def _stable(consumer: Any, ends: Offsets, deadline: Deadline) -> None:
     """Wait until no transaction is open before the ends."""
 
-    def look() -> bool | Waiting:
+    def stable_to_the_ends() -> bool | Waiting:
         stable = consumer.end_offsets(list(ends), timeout_ms=left_ms(deadline))
         behind = {_name(tp): stable[tp] for tp in ends if stable[tp] < ends[tp]}
         return Waiting(f"partitions {behind} stable up to there only") if behind else True
 
-    until("open transactions in the source to end", look, within_s=deadline.left_s())
+    until("open transactions in the source to end", stable_to_the_ends, within_s=deadline.left_s())
 
 
 def _batch(found: list[Any], places: Places) -> pa.RecordBatch:
@@ -118,7 +118,7 @@ def _seq(headers: list[tuple[str, bytes]]) -> int | None:
 
 
 def connected(bootstrap: Address, deadline: Deadline, *, isolation: str = "read_committed") -> Any:
-    """A consumer of no group, which begins nowhere by itself. Raises KafkaError."""
+    """Return a consumer of no group, which begins nowhere by itself. Raises KafkaError."""
     with whole() as client:
         return KafkaConsumer(
             **client_of(bootstrap),
@@ -144,7 +144,7 @@ def from_the_beginning(consumer: Any, ends: Offsets, deadline: Deadline) -> None
 
 
 def records(consumer: Any, ends: Offsets, deadline: Deadline) -> Iterator[list[Any]]:
-    """The records before the ends in parts, in order within each partition; the last part may be empty. Raises
+    """Yield the records before the ends in parts, in order within each partition; the last part may be empty. Raises
     WaitError."""
     rows: list[Any] = []
     while behind := {_name(tp): at for tp in ends if (at := _position(consumer, tp, deadline)) < ends[tp]}:

@@ -27,12 +27,12 @@ class Places(NamedTuple):
         return self.topics.index(topic) * self.each + partition if topic in self.topics else None
 
     def place(self, number: int) -> tuple[str, int]:
-        """Topic and partition."""
+        """Return topic and partition."""
         topic, partition = divmod(number, self.each)
         return self.topics[topic], partition
 
     def numbered(self, offsets: Iterable[tuple[str, int, int]]) -> dict[int, int]:
-        """Offsets by number, of (topic, partition, offset); those of other topics are left out."""
+        """Return offsets by number, of (topic, partition, offset); those of other topics are left out."""
         found = ((self.number(topic, partition), offset) for topic, partition, offset in offsets)
         return {number: offset for number, offset in found if number is not None}
 
@@ -49,14 +49,14 @@ class LastTopic:
     def make(self, *, within_s: float) -> None:
         """Try it until a broker has made it. Raises WaitError."""
 
-        def look() -> bool | Waiting:
+        def created() -> bool | Waiting:
             try:
                 self.create()
             except (StackError, WaitError) as error:
                 return Waiting(str(error))
             return True
 
-        until("the last topic to be made", look, within_s=within_s, every_s=0.5)
+        until("the last topic to be made", created, within_s=within_s, every_s=0.5)
         self.made = True
 
 
@@ -97,8 +97,8 @@ class Provides:
     secrets: tuple[str, ...] = ()
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A topic for each part, with so many `partitions`; `topics` of them. Raises StackError."""
-        return {name: self._made(run_id, name, **asked) for name, asked in parts.items()}
+        """Return a topic for each part, with so many `partitions`; `topics` of them. Raises StackError."""
+        return {name: self._made(run_id, name, **request) for name, request in parts.items()}
 
     def _made(
         self, run_id: str, name: str, *, partitions: int = 1, topics: int = 1, created_at: int | None = None
@@ -134,5 +134,5 @@ class Provides:
 
 
 def called(run_id: str, name: str) -> str:
-    """What a run's topic is called, and its group."""
+    """Return what a run's topic is called, and its group."""
     return "-".join(filter(None, ("onceproof", run_id, name)))

@@ -46,7 +46,8 @@ class Pending(Protocol):
     """The answer to one send, when it comes."""
 
     def get(self, timeout: float | None = None) -> Any:
-        """An object with `topic`, `partition`, `offset`; raises the error, or KafkaTimeoutError after `timeout` s."""
+        """Return an object with `topic`, `partition`, `offset`; raises the error, or KafkaTimeoutError after `timeout`
+        s."""
 
 
 class Client(Protocol):
@@ -74,7 +75,7 @@ class _Kafka(KafkaProducer):  # type: ignore[misc]
 
 
 def connect(bootstrap: Address, *, answer_within_s: float) -> Client:
-    """An idempotent client that gives every answer within `answer_within_s`. Raises StackError if there is no
+    """Return an idempotent client that gives every answer within `answer_within_s`. Raises StackError if there is no
     answer."""
     limit_ms = int(answer_within_s * 1000)
     try:

@@ -37,12 +37,12 @@ class Parted(Shape):
 
 
 def offsets_of(places: Places, line: str) -> Offsets | None:
-    """Next offsets of the topics in a line of the offset log; None if the line names other topics, or none."""
+    """Return next offsets of the topics in a line of the offset log; None if the line names other topics, or none."""
     try:
-        said: Any = json.loads(line)
+        parsed: Any = json.loads(line)
     except json.JSONDecodeError:
         return None
-    ours = {topic: said[topic] for topic in places.topics if topic in said} if isinstance(said, dict) else {}
+    ours = {topic: parsed[topic] for topic in places.topics if topic in parsed} if isinstance(parsed, dict) else {}
     if not ours or not all(isinstance(offsets, dict) for offsets in ours.values()):
         return None
     named = [(topic, int(part), int(offset)) for topic, offsets in ours.items() for part, offset in offsets.items()]
@@ -60,7 +60,7 @@ class OpenTopic:
         return offsets_of(self.at.places, line)
 
     def sender(self) -> Sender:
-        """An idempotent one, acks=all. Raises StackError."""
+        """Return an idempotent one, acks=all. Raises StackError."""
         from harness.components.kafka.sender import TopicSender
 
         return TopicSender(self.at.bootstrap, self.at.places, last=self.at.last)
@@ -90,7 +90,7 @@ class KafkaTopic:
     )
 
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
-        """A topic with so many partitions, or several."""
+        """Return a topic with so many partitions, or several."""
         return {self.label: {"partitions": PARTITIONS, **given.source_options}}
 
     def refusals(self, options: Mapping[str, Any], records: int | None) -> Refusals:
@@ -102,7 +102,7 @@ class KafkaTopic:
             yield Refusal("created_at", f"{created_at} leaves no record for the last topic: {records} are sent")
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
-        """The topic, or the topics."""
+        """Return the topic, or the topics."""
         return OpenTopic(part(own, self.label).at)
 
 

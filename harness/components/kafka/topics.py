@@ -62,7 +62,7 @@ class Topics:
         return seen
 
     def serves(self, cluster_id: str) -> bool | wait.Waiting:
-        """Whether a broker answers and is fit for work. Raises StackError if it is one of another cluster."""
+        """Return whether a broker answers and is fit for work. Raises StackError if it is one of another cluster."""
         try:
             seen = self.cluster()
         except KafkaError as error:
@@ -73,7 +73,7 @@ class Topics:
         return True if live else wait.Waiting("the broker is still fenced")
 
     def led(self) -> bool | wait.Waiting:
-        """Whether each partition of every topic has a leader: after a restart they come one by one."""
+        """Return whether each partition of every topic has a leader: after a restart they come one by one."""
         try:
             found = self._connected().describe_topics()
         except KafkaError as error:
@@ -110,8 +110,8 @@ class Topics:
                 raise StackError(f"cannot delete topic {topic}: {error}") from error
 
     def end_offsets(self, topic: str, *, committed: bool = False) -> dict[int, int]:
-        """Partition -> the offset that the next record will get, or, of what is `committed`, the one that the first
-        open transaction begins at; empty if there is no such topic."""
+        """Return partition -> the offset that the next record will get, or, of what is `committed`, the one that the
+        first open transaction begins at; empty if there is no such topic."""
         wanted = {TopicPartition(topic, number): OffsetSpec.LATEST for number in self._partitions(topic)}
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         found = self._connected().list_partition_offsets(wanted, level) if wanted else {}
@@ -129,7 +129,7 @@ class Topics:
         )
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
-        """Partition -> the offset that `group` committed; partitions without a commit are left out.
+        """Return partition -> the offset that `group` committed; partitions without a commit are left out.
 
         Raises WaitError when the group's coordinator does not come up."""
         seen = wait.until(f"the coordinator of {group}", lambda: self._commits(group), within_s=ANSWER_S)
@@ -190,7 +190,7 @@ class Topics:
         return True if led == partitions else wait.Waiting(f"{led} of {partitions} partitions with a leader")
 
     def _commits(self, group: str) -> tuple[dict[TopicPartition, Any]] | wait.Waiting:
-        """The commits in a tuple, because none at all is an answer too."""
+        """Return the commits in a tuple, because none at all is an answer too."""
         try:
             return (self._connected().list_group_offsets({group: None}).get(group, {}),)
         except GroupIdNotFoundError:

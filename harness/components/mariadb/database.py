@@ -35,7 +35,7 @@ class Server:
     password: str = field(repr=False)
 
     def connect(self, database: str | None = None, *, name: str = OURS, cursor: type[Any] | None = None) -> Any:
-        """A connection that commits each statement, as UTC. Raises pymysql.Error."""
+        """Return a connection that commits each statement, as UTC. Raises pymysql.Error."""
         return pymysql.connect(
             host=self.host, port=self.port, user=self.user, password=self.password, database=database,
             connect_timeout=ANSWER_S, autocommit=True, program_name=name, charset="utf8mb4",
@@ -50,11 +50,11 @@ class Server:
 
     def jdbc(self, database: str) -> str:
         """For MariaDB's driver; holds user and password."""
-        asked = urlencode({"user": self.user, "password": self.password}, quote_via=quote)
-        return f"jdbc:mariadb://{self.host}:{self.port}/{quote(database, safe='')}?{asked}"
+        options = urlencode({"user": self.user, "password": self.password}, quote_via=quote)
+        return f"jdbc:mariadb://{self.host}:{self.port}/{quote(database, safe='')}?{options}"
 
     def environment(self, database: str) -> dict[str, str]:
-        """Variables for the plain part; MySQL's client knows only some of them."""
+        """Return variables for the plain part; MySQL's client knows only some of them."""
         return {
             "MYSQL_HOST": self.host,
             "MYSQL_TCP_PORT": str(self.port),
@@ -64,14 +64,14 @@ class Server:
         }
 
     def ask(self, query: str, *values: object) -> str:
-        """One value, as text. Raises pymysql.Error."""
+        """Return one value, as text. Raises pymysql.Error."""
         with closing(self.connect()) as connection, connection.cursor() as cursor:
             cursor.execute(query, values or None)
             (answer,) = cursor.fetchone() or ("",)
             return str(answer)
 
     def version(self) -> str:
-        """The server's, e.g. `10.11.5-MariaDB`. Raises StackError if it does not answer."""
+        """Return the server's, e.g. `10.11.5-MariaDB`. Raises StackError if it does not answer."""
         try:
             return self.ask("select version()")
         except pymysql.Error as error:
@@ -111,11 +111,11 @@ def _end(cursor: Any, connection: int) -> None:
 
 
 def quoted(name: str) -> str:
-    """A name as the server takes it in a statement."""
+    """Return a name as the server takes it in a statement."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def words(failure: BaseException) -> str:
-    """What the server said, without its number."""
-    said = failure.args[1] if len(failure.args) > 1 else failure
-    return " ".join(str(said).split()) or type(failure).__name__
+    """Return what the server said, without its number."""
+    text = failure.args[1] if len(failure.args) > 1 else failure
+    return " ".join(str(text).split()) or type(failure).__name__

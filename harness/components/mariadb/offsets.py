@@ -28,12 +28,12 @@ def followed(own: Database, query: str) -> Followed:
     """`query` gives (partition, next offset). Raises StackError; its `offsets` raise SetupError for a wrong query."""
     connection = _connected(own)
     # Several threads ask, and a connection of PyMySQL is for one at a time.
-    asking = threading.Lock()
+    one_at_a_time = threading.Lock()
 
-    def look() -> Offsets | None:
+    def read() -> Offsets | None:
         nonlocal connection
         try:
-            with asking, connection.cursor() as cursor:
+            with one_at_a_time, connection.cursor() as cursor:
                 cursor.execute(query)
                 return {int(row[0]): int(row[1]) for row in cursor.fetchall()}
         except (pymysql.Error, IndexError, TypeError, ValueError) as failure:
@@ -41,16 +41,16 @@ def followed(own: Database, query: str) -> Followed:
                 return None  # the pipeline holds a lock on it, maybe while a fault holds the pipeline
             if not connection.open:
                 # The server was killed, and is asked again once it is back.
-                with asking, suppress(StackError):
+                with one_at_a_time, suppress(StackError):
                     connection = _connected(own)
                 return None
-            asked = "asked the pipeline's progress query for rows of (partition, next offset)"
-            raise SetupError(f"{asked}; saw {words(failure)}. Mend `progress` in the scenario: {query}") from failure
+            request = "asked the pipeline's progress query for rows of (partition, next offset)"
+            raise SetupError(f"{request}; saw {words(failure)}. Mend `progress` in the scenario: {query}") from failure
 
     def close() -> None:
         connection.close()
 
-    return Followed(remembered(look), close, lambda: statements(writing(own, query, wait_ms=WAIT_MS)[0]))
+    return Followed(remembered(read), close, lambda: statements(writing(own, query, wait_ms=WAIT_MS)[0]))
 
 
 def _connected(own: Database) -> Any:

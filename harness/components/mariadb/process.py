@@ -69,7 +69,7 @@ class MariaDBServer(Provides, DatabaseProcess):
             self._initialise(home, data)
             first.touch(mode=0o600)
             text = NO_LOGIN.format(user=USER, password=self.server.password)
-            # Each statement on a line of its own.
+            # One statement a line.
             first.write_text(text.lstrip(), encoding="utf-8")
         argv = [str(home / "bin" / "mariadbd"), "--no-defaults", f"--basedir={home}", f"--datadir={data}"]
         # In the data folder: a path may be too long for a socket.
@@ -83,11 +83,11 @@ class MariaDBServer(Provides, DatabaseProcess):
         first.unlink(missing_ok=True)
 
     def lent(self) -> str:
-        """Its address, with the password."""
+        """Return its address, with the password."""
         return self.server.dsn("")
 
     def describe(self) -> Mapping[str, Any]:
-        """Version, e.g. `10.11.5-MariaDB`, and what we set."""
+        """Return version, e.g. `10.11.5-MariaDB`, and what we set."""
         return {"version": self.server.version(), "settings": dict(SETTINGS)}
 
     def _initialise(self, home: Path, data: Path) -> None:
@@ -97,7 +97,7 @@ class MariaDBServer(Provides, DatabaseProcess):
         service.finish(self._session, argv, name="mariadb-install-db", log=self.log, within_s=START_S)
 
     def _ours(self) -> bool | wait.Waiting:
-        """Whether a query is answered, by the server of our data folder."""
+        """Return whether a query is answered, by the server of our data folder."""
         try:
             seen = self.server.ask("select @@datadir")
         except pymysql.Error as error:
@@ -108,5 +108,5 @@ class MariaDBServer(Provides, DatabaseProcess):
 
 
 def as_root() -> list[str]:
-    """The server refuses to run as root unless it is told so."""
+    """Return the option without which the server refuses to run as root; none for another user."""
     return ["--user=root"] if os.getuid() == 0 else []

@@ -19,7 +19,7 @@ class Database:
     name: str
 
     def connect(self, **more: Any) -> Any:
-        """A connection to it. Raises pymysql.Error."""
+        """Return a connection to it. Raises pymysql.Error."""
         return self.server.connect(self.name, **more)
 
 
@@ -32,7 +32,7 @@ class Provides:
     shared = False
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A database for each part. Raises StackError."""
+        """Return a database for each part. Raises StackError."""
         return {part: self._made(part, called(run_id, part)) for part in parts}
 
     def _made(self, part: str, name: str) -> Resources:
@@ -55,5 +55,5 @@ class Provides:
 
 
 def called(run_id: str, part: str) -> str:
-    """What the database of a part of a run is called."""
+    """Return what the database of a part of a run is called."""
     return "_".join(filter(None, ("run", run_id.lower().replace("-", "_"), part)))

@@ -19,5 +19,5 @@ def set_up(own: Resources, text: str) -> None:
             while cursor.nextset():
                 pass
     except pymysql.Error as failure:
-        asked = f"asked {own.label} to run the scenario's setup"
-        raise SetupError(f"{asked}; saw {words(failure)}. Mend `setup`: {text.strip()}") from failure
+        request = f"asked {own.label} to run the scenario's setup"
+        raise SetupError(f"{request}; saw {words(failure)}. Mend `setup`: {text.strip()}") from failure

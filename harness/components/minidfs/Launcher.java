@@ -1,8 +1,8 @@
 // Starts a NameNode and a DataNode of Hadoop's in this JVM, by the settings on its class path: [CLUSTER]. Under that name
 // the NameNode's folder is made first.
 //
-// What they are is what two processes of their own would be. Hadoop's MiniDFSCluster, which also has both in one JVM, sets
-// ports and folders of its own. Compiled in memory at each start by the Janino that Spark ships, so that a Java runtime
+// They are the same as in two processes. Hadoop's MiniDFSCluster, which also has both in one JVM, chooses its ports and
+// folders itself. Compiled in memory at each start by the Janino that Spark ships, so that a Java runtime
 // does, without a compiler.
 
 import org.apache.hadoop.hdfs.HdfsConfiguration;

@@ -23,7 +23,7 @@ class MiniDfsComponent(CheckpointInPart):
 
     about = About(
         name="minidfs",
-        summary="HDFS in a single JVM, for small suites; a run has a folder of its own, which may hold its checkpoint",
+        summary="HDFS in a single JVM, for small suites; a run has its own folder, which may hold its checkpoint",
         example="checkpoint: minidfs",
         options=Shape,
     )

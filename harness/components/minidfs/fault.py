@@ -1,15 +1,9 @@
-"""The fault `kill minidfs`: SIGKILL to NameNode and DataNode at once, which are started again on their data."""
+"""The fault `kill minidfs`: SIGKILL to NameNode and DataNode at once, which are started again on their data. A request
+meanwhile fails."""
 
 from __future__ import annotations
 
 from harness.faults.base.outage import KillServer
 from harness.scenario import Impact
 
-
-class KillMiniDfs(KillServer):
-    """What the NameNode has acknowledged is there again; who asks it meanwhile fails."""
-
-    impact = Impact.SERVER_AWAY
-
-
-KIND = KillMiniDfs("minidfs")
+KIND = KillServer("minidfs", impact=Impact.SERVER_AWAY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.components.hadoop.daemon import Daemon, Room
+from harness.components.hadoop.daemon import Daemon, HadoopRuntime
 from harness.components.hdfs.address import HdfsThere
 from harness.components.hdfs.process import FileSystem
 from harness.machine.janino import COMPILES, compiler
@@ -23,9 +23,11 @@ class MiniDfs(FileSystem):
 
     def __init__(self, session: Session, java: Java, *, logs: Path) -> None:
         super().__init__(session)
-        room = Room(session=session, java=java, conf=self._conf, work=self.folder / "work", more=(*compiler(),))
+        runtime = HadoopRuntime(
+            session=session, java=java, conf=self._conf, work=self.folder / "work", more=(*compiler(),)
+        )
         self._daemon = Daemon(
-            room, name=NAME, main=COMPILES, port=self._rpc, log=logs / f"{NAME}.log", ready=self._whole, heap=HEAP
+            runtime, name=NAME, main=COMPILES, port=self._rpc, log=logs / f"{NAME}.log", ready=self._whole, heap=HEAP
         )
 
     @property

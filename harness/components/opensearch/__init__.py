@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Look, Server, Started, installed, server_look
+from harness.component import Addressed, Boxed, MachineCheck, Server, Started, installed, pip_install, server_check
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.hosts.engine import Engine
     from harness.hosts.processes import ProcessHost
 
-INSTALL = "pip install 'onceproof[search]'"
+INSTALL = pip_install("search")
 
 
 class OpenSearch:
@@ -43,11 +43,11 @@ class OpenSearch:
     image = Image("opensearch", "opensearchproject/opensearch:2.19.1", "onceproof/opensearch:2.19.1")
 
     @property
-    def looks(self) -> tuple[Look, ...]:
+    def machine_checks(self) -> tuple[MachineCheck, ...]:
         """Its client, and the server."""
         return (
-            Look("opensearch client", "the Python package urllib3", _client, INSTALL, optional=True),
-            server_look("opensearch", "2.19, any machine with Java", _server),
+            MachineCheck("opensearch client", "the Python package urllib3", _client, INSTALL, optional=True),
+            server_check("opensearch", "2.19, any machine with Java", _server),
         )
 
     def as_processes(self, host: ProcessHost) -> Started:
@@ -58,14 +58,14 @@ class OpenSearch:
         return OpenSearchServer(host.session, host.java, logs=host.logs)
 
     def as_container(self, engine: Engine) -> Boxed:
-        """One node."""
+        """Return one node."""
         _client()
         from harness.components.opensearch.container import OpenSearchBox
 
         return OpenSearchBox(engine, self.image.name)
 
     def at(self, address: str) -> Addressed:
-        """An address as `http://user:password@host:port`."""
+        """Return an address as `http://user:password@host:port`."""
         _client()
         from harness.components.opensearch.address import OpenSearchThere
 

@@ -16,8 +16,7 @@ MUST_BE = "--at opensearch=… must be an address as http://user:password@host:p
 
 
 class OpenSearchThere(Provides):
-    """A server that is there: the user's, unless it is `ours`, of another process. A run has a prefix of its own
-    there."""
+    """A server that is there: the user's, unless it is `ours`, of another process. A run has its own prefix there."""
 
     def __init__(self, address: str, *, ours: bool = False) -> None:
         self.shared = not ours
@@ -30,7 +29,7 @@ class OpenSearchThere(Provides):
         return self.server.whole
 
     def describe(self) -> Mapping[str, Any]:
-        """Where it is, and its version. Raises StackError."""
+        """Return where it is, and its version. Raises StackError."""
         return {"at": self.plain, "version": version(self.server)}
 
     def close(self) -> None:
@@ -38,7 +37,7 @@ class OpenSearchThere(Provides):
 
 
 def version(server: Server) -> str:
-    """The server's, e.g. `2.19.1`. Raises StackError if it does not answer."""
+    """Return the server's, e.g. `2.19.1`. Raises StackError if it does not answer."""
     try:
         found = server.ask("say which version it is", "GET", "/")
         return str(found["version"]["number"])
@@ -47,7 +46,7 @@ def version(server: Server) -> str:
 
 
 def server(address: str) -> Server:
-    """The server of an address. Raises UsageError."""
+    """Return the server of an address. Raises UsageError."""
     found = login(
         address, schemes=("http", "https"), port=PORT, variable=PASSWORD, must_be=MUST_BE, alone="a path or options"
     )

@@ -48,7 +48,7 @@ class OpenSearchBox(Provides, InContainer):
         container.ready(partial(ready.ready, self.server, self.cluster), within_s=START_S)
 
     def describe(self) -> Mapping[str, Any]:
-        """Version, and what we set."""
+        """Return version, and what we set."""
         settings = {**SETTINGS, **ready.IN_CLUSTER}
         return {"version": version(self.server), "cluster": self.cluster, "settings": settings}
 

@@ -18,7 +18,7 @@ MADE = "YAML: the name of each index, and below it what it is made with: setting
 
 
 def made(text: str) -> Mapping[str, Mapping[str, Any] | None]:
-    """By index, what it is made with. Raises ValueError: what was seen in its place."""
+    """Return by index, what it is made with. Raises ValueError: what was seen in its place."""
     try:
         found = YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as failure:

@@ -30,13 +30,6 @@ SETTINGS: Mapping[str, Any] = {**ready.SETTINGS, "network.host": LOOPBACK}
 """What we set besides ports and folders; goes into run.json."""
 START_S = 180.0
 LAUNCHER = Path(__file__).with_name("Launcher.java")
-LOGGING = """rootLogger.level = INFO
-rootLogger.appenderRef.out.ref = out
-appender.out.type = Console
-appender.out.name = out
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = [%d] %p %m (%c)%n
-"""
 
 
 class OpenSearchServer(Provides, DatabaseProcess):
@@ -69,11 +62,11 @@ class OpenSearchServer(Provides, DatabaseProcess):
         service.ready(self.name, self._process, self.log, ours, within_s=START_S)
 
     def lent(self) -> str:
-        """Its address."""
+        """Return its address."""
         return self.server.whole
 
     def describe(self) -> Mapping[str, Any]:
-        """Version, and what we set."""
+        """Return version, and what we set."""
         return {"version": version(self.server), "cluster": self.cluster, "settings": {**SETTINGS, **ready.IN_CLUSTER}}
 
     def close(self) -> None:
@@ -88,4 +81,4 @@ class OpenSearchServer(Provides, DatabaseProcess):
         # Each line of JSON is YAML too.
         lines = (f"{name}: {json.dumps(value)}\n" for name, value in settings.items())
         (conf / "opensearch.yml").write_text("".join(lines), encoding="utf-8")
-        (conf / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
+        (conf / "log4j2.properties").write_text(service.LOGGING, encoding="utf-8")

@@ -30,7 +30,7 @@ class _Another(StackError):
 
 
 def named() -> str:
-    """A name for a cluster that no other one has."""
+    """Return a name for a cluster that no other one has."""
     return f"onceproof-{secrets.token_hex(8)}"
 
 

@@ -23,7 +23,7 @@ class Indexes:
     searched: set[str] = field(default_factory=set, repr=False, compare=False)
 
     def named(self, index: str) -> str:
-        """The whole name of one."""
+        """Return the whole name of one."""
         return f"{self.prefix}{index}"
 
 
@@ -36,7 +36,7 @@ class Provides:
     shared = False
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A prefix for each part; there is nothing to make."""
+        """Return a prefix for each part; there is nothing to make."""
         return {part: self._made(part, prefix(run_id, part)) for part in parts}
 
     def _made(self, part: str, prefix: str) -> Resources:
@@ -78,6 +78,6 @@ def absent() -> Any:
 
 
 def prefix(run_id: str, part: str) -> str:
-    """What the names of the indexes of a part begin with. No prefix begins with another one: no run's id holds a `.`,
-    no part's name a `-`."""
+    """Return what the names of the indexes of a part begin with. No prefix begins with another one: no run's id holds a
+    `.`, no part's name a `-`."""
     return f"{'-'.join(filter(None, ('run', run_id.lower(), part)))}."

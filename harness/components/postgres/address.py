@@ -33,7 +33,7 @@ class PostgresThere(Provides):
         return self.databases.whole()
 
     def describe(self) -> Mapping[str, Any]:
-        """Where it is, and its version."""
+        """Return where it is, and its version."""
         return {"at": f"{self.databases.host}:{self.databases.port}", "version": self.databases.version()}
 
     def close(self) -> None:
@@ -41,8 +41,8 @@ class PostgresThere(Provides):
 
 
 def databases(dsn: str) -> Databases:
-    """The server of a libpq address. All parts of a run are schemas in its one database: we make none there. Raises
-    UsageError."""
+    """Return the server of a libpq address. All parts of a run are schemas in its one database: we make none there.
+    Raises UsageError."""
     try:
         parts = parse_dsn(dsn)
     except psycopg2.ProgrammingError:

@@ -46,7 +46,7 @@ class PostgresBox(Provides, InContainer):
         self.databases.make("")
 
     def describe(self) -> Mapping[str, Any]:
-        """Version, and what we set."""
+        """Return version, and what we set."""
         return {"version": self.version, "settings": dict(SETTINGS)}
 
     def _answer(self) -> str | wait.Waiting:

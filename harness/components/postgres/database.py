@@ -35,8 +35,8 @@ where p.database = current_database() and n.nspname = %s
 
 @dataclass(frozen=True)
 class Databases:
-    """One server. The plain part of a run is a schema in `database`, another one (`second`) in a database of its own,
-    called after it; where the server is `alone` to have one, all are schemas in that, called apart."""
+    """One server. The plain part of a run is a schema in `database`; another part (`second`) is in another database,
+    which has its name. If the server has one database `alone`, all parts are schemas in that, with different names."""
 
     host: str
     port: int
@@ -46,29 +46,29 @@ class Databases:
     alone: bool = False
 
     def at(self, host: str, port: int) -> Databases:
-        """The same server as others reach it."""
+        """Return the same server as others reach it."""
         return replace(self, host=host, port=port)
 
     def plain(self) -> str:
-        """Its address without the password."""
+        """Return its address without the password."""
         return self._address(quote(self.user, safe=""), "")
 
     def whole(self) -> str:
-        """Its address with the password."""
+        """Return its address with the password."""
         return self._address(self._who(), "")
 
     def dsn(self, part: str, schema: str) -> str:
-        """A libpq address of a part whose search path is the run's schema there; holds the password."""
+        """Return a libpq address of a part whose search path is the run's schema there; holds the password."""
         options = quote(f"-c search_path={self.schema(part, schema)}", safe="")
         return f"{self._address(self._who(), part)}?options={options}"
 
     def jdbc(self, part: str, schema: str) -> str:
-        """The same for JDBC; holds user and password."""
-        asked = urlencode(
+        """Return the same for JDBC; holds user and password."""
+        options = urlencode(
             {"user": self.user, "password": self.password, "currentSchema": self.schema(part, schema)},
             quote_via=quote,
         )
-        return f"jdbc:postgresql://{self.host}:{self.port}/{quote(self.called(part), safe='')}?{asked}"
+        return f"jdbc:postgresql://{self.host}:{self.port}/{quote(self.called(part), safe='')}?{options}"
 
     def environment(self, schema: str) -> dict[str, str]:
         """libpq's own variables for the plain part."""
@@ -82,11 +82,11 @@ class Databases:
         }
 
     def called(self, part: str) -> str:
-        """The database of a part."""
+        """Return the database of a part."""
         return self.database if self.alone or not part else f"{self.database}_{part}"
 
     def schema(self, part: str, schema: str) -> str:
-        """What a run's schema is called there."""
+        """Return what a run's schema is called there."""
         return f"{schema}_{part}" if self.alone and part else schema
 
     def make(self, part: str) -> None:
@@ -124,7 +124,7 @@ class Databases:
         self._execute(self.called(part), [drop], unhand=own)
 
     def version(self) -> str:
-        """The server's, e.g. `18.6`. Raises StackError if it does not answer."""
+        """Return the server's, e.g. `18.6`. Raises StackError if it does not answer."""
         try:
             return self.ask("show server_version")
         except psycopg2.Error as error:
@@ -132,7 +132,8 @@ class Databases:
             raise StackError(f"asked for Postgres at {place}; it refused: {str(error).strip()}") from error
 
     def ask(self, query: str, *values: object, of: str = "") -> str:
-        """One value, as text; `of` names a database, by default that of the plain part. Raises psycopg2.Error."""
+        """Return one value, as text; `of` names a database, by default that of the plain part. Raises
+        psycopg2.Error."""
         with closing(self._connect(of or self.database)) as connection, connection.cursor() as cursor:
             cursor.execute(query, values or None)
             (answer,) = cursor.fetchone() or ("",)

@@ -22,7 +22,7 @@ def followed(own: Schema, query: str) -> Followed:
     """`query` gives (partition, next offset). Raises StackError; its `offsets` raise SetupError for a wrong query."""
     connection = _connected(own)
 
-    def look() -> Offsets | None:
+    def read() -> Offsets | None:
         nonlocal connection
         try:
             with connection.cursor() as cursor:
@@ -36,13 +36,13 @@ def followed(own: Schema, query: str) -> Followed:
                 with suppress(StackError):
                     connection = _connected(own)
                 return None
-            asked = "asked the pipeline's progress query for rows of (partition, next offset)"
-            raise SetupError(f"{asked}; saw {failure}. Mend `progress` in the scenario: {query}") from failure
+            request = "asked the pipeline's progress query for rows of (partition, next offset)"
+            raise SetupError(f"{request}; saw {failure}. Mend `progress` in the scenario: {query}") from failure
 
     def close() -> None:
         connection.close()
 
-    return Followed(remembered(look), close, lambda: statements(writing(own.dsn, query, wait_ms=WAIT_MS)[0]))
+    return Followed(remembered(read), close, lambda: statements(writing(own.dsn, query, wait_ms=WAIT_MS)[0]))
 
 
 def _connected(own: Schema) -> Any:

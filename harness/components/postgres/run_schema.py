@@ -28,7 +28,7 @@ class Provides:
     shared = False
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A schema for each part. Raises StackError."""
+        """Return a schema for each part. Raises StackError."""
         return {name: self._made(name, called(run_id)) for name in parts}
 
     def _made(self, name: str, schema: str) -> Resources:
@@ -55,5 +55,5 @@ class Provides:
 
 
 def called(run_id: str) -> str:
-    """What a run's schema is called."""
+    """Return what a run's schema is called."""
     return "run_" + run_id.lower().replace("-", "_")

@@ -20,5 +20,5 @@ def set_up(own: Resources, text: str) -> None:
         ):
             cursor.execute(text)
     except psycopg2.Error as failure:
-        asked = f"asked {own.label} to run the scenario's setup"
-        raise SetupError(f"{asked}; saw {str(failure).strip()}. Mend `setup`: {text.strip()}") from failure
+        request = f"asked {own.label} to run the scenario's setup"
+        raise SetupError(f"{request}; saw {str(failure).strip()}. Mend `setup`: {text.strip()}") from failure

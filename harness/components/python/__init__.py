@@ -1,13 +1,14 @@
 """Places in a system that is not known here: the user's own code makes, reads and removes them.
 
-There is no server. A run has a room for each part: a name that no other run has, and a folder.
+There is no server. A run has a namespace for each part: a name that no other run has, and a folder. The user's code and
+the scenario call the name `room`.
 
-rooms     gives runs their rooms, and takes them away
-places    where the user's code lies, and what is wrong with it as it is written
-calls     calls one function of it in a process of its own
-callee    what runs in that process
-leavings  takes rooms away that a harness left which was killed
-sink      rows that such a function reads
+namespaces  gives runs their namespaces, and removes them
+places      where the user's code is, and what is wrong with it as it is written
+calls       calls one function of it in a new process
+callee      what runs in that process
+leavings    removes the namespaces of a harness that was killed
+sink        rows that such a function reads
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class Python:
-    """Rooms, which mean whatever the user's code takes them for."""
+    """Namespaces, which mean whatever the user's code takes them for."""
 
     about = About(
         name="python",
-        summary="a place in a system that only code of your own knows; a run has a name and a folder of its own for it",
+        summary="a place in a system that only your own code knows; a run has its own name and folder for it",
         example='args: [--into, "{python.room}"]',
         options=Shape,
     )
@@ -39,9 +40,9 @@ class Python:
     def in_session(self, session: Session, runs: Path) -> Started:
         """In each run's own folder; the code runs on this machine."""
         # Scenario files are read without what runs anything.
-        from harness.components.python.rooms import Rooms
+        from harness.components.python.namespaces import Namespaces
 
-        return Rooms(session, runs)
+        return Namespaces(session, runs)
 
 
 KIND = Python()

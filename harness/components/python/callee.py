@@ -1,4 +1,4 @@
-"""Calls one function of the user's own code and writes down what it gives. It runs as a file in a process of its own
+"""Calls one function of the user's own code and writes down what it returns. It runs as a script in a new process
 (`python -P callee.py FOLDER`) and needs nothing of the harness.
 
 `FOLDER/call.json` says what to call. Rows go to `FOLDER/rows.arrow`, an Arrow IPC stream. `FOLDER/said.json` is written
@@ -27,7 +27,7 @@ ROWS = 20_000
 FREE_BYTES = 256 * 1024 * 1024
 """What has to stay free on the disk."""
 WORDS, FRAMES = 600, 6
-"""How much of an exception is told: characters, and places of the user's code."""
+"""How much of an exception is shown: characters, and places of the user's code."""
 OTHERS = ("prepare", "remove", "busy")
 
 
@@ -40,23 +40,23 @@ def main(folder: Path) -> None:
     call = json.loads((folder / "call.json").read_text(encoding="utf-8"))
     owner = os.getpid()
     try:
-        said = done(call, folder, owner)
+        outcome = done(call, folder, owner)
     except Wrong as wrong:
-        said = {"wrong": str(wrong)}
+        outcome = {"wrong": str(wrong)}
     except BaseException as failure:
-        said = {"raised": told(failure, call["folders"])}
+        outcome = {"raised": described(failure, call["folders"])}
     if os.getpid() == owner:
         half = folder / "said.half"
-        half.write_text(json.dumps(said), encoding="utf-8")
+        half.write_text(json.dumps(outcome), encoding="utf-8")
         half.replace(folder / "said.json")
     sys.stdout.flush()
     sys.stderr.flush()
-    # Its threads and its last handlers have no say: a reading that is complete does not wait for them.
+    # Its threads and its exit handlers are not waited for: the reading is complete.
     os._exit(0)
 
 
 def done(call: dict[str, Any], folder: Path, owner: int) -> dict[str, Any]:
-    """Raises Wrong, and whatever the code raises."""
+    """Return the outcome of the call. Raises Wrong, and whatever the code raises."""
     module = imported(call)
     room = SimpleNamespace(**call["room"])
     if call["do"] == "read":
@@ -69,7 +69,8 @@ def done(call: dict[str, Any], folder: Path, owner: int) -> dict[str, Any]:
 
 
 def others(module: ModuleType, own: list[str]) -> list[str]:
-    """What else it has to call. Raises Wrong for what is none of its own: `from os import *` gives a `remove` too."""
+    """Return which other functions it has. Raises Wrong for an imported one: `from os import *` gives a `remove`
+    too."""
     has = [name for name in OTHERS if callable(getattr(module, name, None))]
     if strange := [name for name in has if name not in own]:
         name = strange[0]
@@ -80,7 +81,7 @@ def others(module: ModuleType, own: list[str]) -> list[str]:
 
 
 def imported(call: dict[str, Any]) -> ModuleType:
-    """The module, which is that of the file and no other one of its name."""
+    """Return the module, which is that of the file and no other one of its name."""
     sys.path[:0] = call["folders"]
     module = importlib.import_module(call["module"])
     found = getattr(module, "__file__", None)
@@ -90,7 +91,7 @@ def imported(call: dict[str, Any]) -> ModuleType:
 
 
 def function(module: ModuleType, name: str) -> Any:
-    """One of the module's own."""
+    """Return one of the module's own."""
     found = getattr(module, name, None)
     if not callable(found):
         raise Wrong(f"its module has no function {name}")
@@ -98,7 +99,7 @@ def function(module: ModuleType, name: str) -> Any:
 
 
 def written(given: Any, folder: Path, owner: int) -> dict[str, Any]:
-    """All rows as one stream, and what stands for its being whole. Raises Wrong."""
+    """Return all rows as one stream, and what stands for its being whole. Raises Wrong."""
     path, writer, rows = folder / "rows.arrow", None, 0
     with pa.OSFile(str(path), "wb") as file:
         for batch in batches(given):
@@ -120,7 +121,7 @@ def written(given: Any, folder: Path, owner: int) -> dict[str, Any]:
 
 
 def batches(given: Any) -> Iterator[pa.RecordBatch | pa.Table]:
-    """What a function may give: a table, a batch, or several of them one after the other."""
+    """Yield what a function may give: a table, a batch, or several of them one after the other."""
     if isinstance(given, pa.RecordBatch | pa.Table):
         yield given
         return
@@ -136,7 +137,7 @@ def batches(given: Any) -> Iterator[pa.RecordBatch | pa.Table]:
 
 
 def sound(schema: pa.Schema) -> pa.Schema:
-    """The columns, each by a name of its own. Raises Wrong."""
+    """Return the columns, each with another name. Raises Wrong."""
     names = schema.names
     if not names:
         raise Wrong("its batches have no column")
@@ -146,7 +147,7 @@ def sound(schema: pa.Schema) -> pa.Schema:
 
 
 def parts(given: pa.RecordBatch | pa.Table, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """A batch in small ones, with just these columns. Raises Wrong."""
+    """Yield a batch in small ones, with just these columns. Raises Wrong."""
     if [(each.name, each.type) for each in given.schema] != [(each.name, each.type) for each in schema]:
         raise Wrong(f"its first batch has the columns {shown(schema)}, and a later one has {shown(given.schema)}")
     whole = given.to_batches(max_chunksize=ROWS) if isinstance(given, pa.Table) else [given]
@@ -161,17 +162,17 @@ def parts(given: pa.RecordBatch | pa.Table, schema: pa.Schema) -> Iterator[pa.Re
 
 
 def kind(given: Any) -> str:
-    """What it is."""
+    """Return what it is."""
     return f"an object of type {type(given).__module__}.{type(given).__qualname__}".replace("builtins.", "")
 
 
 def shown(schema: pa.Schema) -> str:
-    """Its columns as text."""
+    """Return its columns as text."""
     return clipped(", ".join(f"{each.name} {each.type}" for each in schema))
 
 
-def told(failure: BaseException, folders: list[str]) -> str:
-    """An exception in words, and where in the user's code it was raised: the innermost place last."""
+def described(failure: BaseException, folders: list[str]) -> str:
+    """Return an exception in words, and where in the user's code it was raised: the innermost place last."""
     try:
         words = clipped(str(failure))
     except BaseException as worse:
@@ -193,7 +194,7 @@ def places(trace: TracebackType | None, folders: list[str]) -> Iterator[str]:
 
 
 def theirs(name: str, folders: list[str]) -> str:
-    """A file of the user's own code, as seen from where it was looked for; empty for one that is none."""
+    """Return a file of the user's own code, as seen from where it was looked for; empty for one that is none."""
     path = Path(name)
     home = next((folder for folder in folders if path.is_relative_to(folder)), None)
     return "" if home is None or "site-packages" in path.parts else str(path.relative_to(home))

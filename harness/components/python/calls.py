@@ -1,8 +1,8 @@
-"""Calls one function of the user's own code, in a process of its own that has a deadline.
+"""Calls one function of the user's own code, in a new process with a deadline.
 
 The process is new for each call. So nothing that the code remembers from before a fault (a connection, a cache, a
 cursor) can pass for what the system says after it; a call costs a start of Python and its imports. What the process
-prints goes to a file of its own, what it gives comes by files in a folder of its own: nothing that it does to its
+prints goes to one file, what it returns comes by files in a new folder: nothing that it does to its
 output reaches the harness. When it has ended, or its time is up, it is killed with all that it has started.
 """
 
@@ -32,10 +32,10 @@ MARK = "ONCEPROOF_CALL"
 """The variable that a call's processes carry."""
 EVERY_S, KILL_S = 0.02, 5.0
 PRINTED = 400
-"""Characters of what it printed last, which are told where it died."""
+"""Characters of its last output, which are shown if it died."""
 
 Spawn = Callable[[list[str], Path, Mapping[str, str]], "subprocess.Popen[bytes]"]
-"""Starts a command with a file for its output and a whole environment, in a session of its own."""
+"""Starts a command with a file for its output and a whole environment, in a new session."""
 
 
 class NothingThere(UsageError):
@@ -59,8 +59,8 @@ class Called:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
-    """What a run has for itself: `room` names it and is free for any system to use, `path` is a folder."""
+class Namespace:
+    """The namespace of a run: `room` is its name, for any system to use, `path` is a folder."""
 
     room: str
     path: Path
@@ -68,7 +68,7 @@ class Room:
 
 
 def directly(argv: list[str], log: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """A child of this process, of no session of ours."""
+    """Return a child of this process, of no session of ours."""
     with log.open("ab") as output:
         return subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=dict(env), start_new_session=True
@@ -76,26 +76,28 @@ def directly(argv: list[str], log: Path, env: Mapping[str, str]) -> subprocess.P
 
 
 @contextmanager
-def call(spawn: Spawn, code: Called, room: Room, do: str, *, scratch: Path) -> Iterator[tuple[dict[str, Any], Path]]:
+def call(
+    spawn: Spawn, code: Called, namespace: Namespace, do: str, *, scratch: Path
+) -> Iterator[tuple[dict[str, Any], Path]]:
     """What the function gave, and the folder that holds it until the block ends. `do` is `read` for that of the target,
     `check` for whether it is there, or another one of its module, which need not be there.
 
     Raises OwnCodeError where it raises, dies or is late; UsageError for what it should not give; NothingThere."""
-    with _told(code, do):
+    with _disk_errors(code, do):
         folder = Path(tempfile.mkdtemp(prefix="call-", dir=scratch))
     try:
-        yield _answer(folder, _said(spawn, code, room, do, folder), f"asked {_called(code, do)}"), folder
+        yield _answer(folder, _run(spawn, code, namespace, do, folder), f"asked {_called(code, do)}"), folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _said(spawn: Spawn, code: Called, room: Room, do: str, folder: Path) -> str:
-    """Write the call down, and wait for the process's end; how it ended, in words."""
-    asked, mark = f"asked {_called(code, do)}", secrets.token_hex(8)
+def _run(spawn: Spawn, code: Called, namespace: Namespace, do: str, folder: Path) -> str:
+    """Write the call down, wait for the process's end, and return how it ended, in words."""
+    request, mark = f"asked {_called(code, do)}", secrets.token_hex(8)
     try:
         file, _ = located(code.module, code.folders)
     except UsageError as missing:
-        raise UsageError(f"{asked}; it {missing}") from None
+        raise UsageError(f"{request}; it {missing}") from None
     known = {
         "do": do,
         "module": code.module,
@@ -103,42 +105,46 @@ def _said(spawn: Spawn, code: Called, room: Room, do: str, folder: Path) -> str:
         "file": str(file),
         "own": own(file, code.folders),
         "folders": list(map(str, code.folders)),
-        "room": {**asdict(room), "path": str(room.path), "options": dict(code.options)},
+        "room": {**asdict(namespace), "path": str(namespace.path), "options": dict(code.options)},
     }
-    with _told(code, do):
+    with _disk_errors(code, do):
         (folder / "call.json").write_text(json.dumps(known), encoding="utf-8")
     # -B: no cache of ours is left beside the user's files.
     argv = [sys.executable, "-P", "-B", "-X", "faulthandler", callee.__file__, str(folder)]
     process = spawn(argv, folder / "printed", {**os.environ, MARK: mark})
     try:
-        until(asked, lambda: process.poll() is not None, within_s=code.within_s, every_s=EVERY_S)
+        until(request, lambda: process.poll() is not None, within_s=code.within_s, every_s=EVERY_S)
     except WaitError as late:
-        raise OwnCodeError(f"{asked}; it had not come to its end after {code.within_s:g} s{_printed(folder)}") from late
+        raise OwnCodeError(
+            f"{request}; it had not come to its end after {code.within_s:g} s{_printed(folder)}"
+        ) from late
     finally:
         _end(process, f"{MARK}={mark}")
     return _died(process.returncode)
 
 
 @contextmanager
-def _told(code: Called, do: str) -> Iterator[None]:
-    """What the disk refuses, in words."""
+def _disk_errors(code: Called, do: str) -> Iterator[None]:
+    """Turn what the disk refuses into a StackError."""
     try:
         yield
     except OSError as refused:
         raise StackError(f"asked {_called(code, do)}; cannot write down the call: {refused.strerror}") from refused
 
 
-def _answer(folder: Path, died: str, asked: str) -> dict[str, Any]:
-    said = folder / "said.json"
-    if not said.is_file():
-        raise OwnCodeError(f"{asked}; its process {died} before it had come to its end{_printed(folder)}")
-    ((what, words),) = json.loads(said.read_text(encoding="utf-8")).items()
+def _answer(folder: Path, died: str, request: str) -> dict[str, Any]:
+    file = folder / "said.json"
+    if not file.is_file():
+        raise OwnCodeError(f"{request}; its process {died} before it had come to its end{_printed(folder)}")
+    ((what, words),) = json.loads(file.read_text(encoding="utf-8")).items()
     if what == "raised":
-        raise OwnCodeError(f"{asked}; it raised {words}")
+        raise OwnCodeError(f"{request}; it raised {words}")
     if what == "wrong":
-        raise UsageError(f"{asked}; {words}")
+        raise UsageError(f"{request}; {words}")
     if what == "nothing":
-        raise NothingThere(f"{asked}; it gave neither a batch nor a schema. A table without rows says that it is empty")
+        raise NothingThere(
+            f"{request}; it gave neither a batch nor a schema. A table without rows says that it is empty"
+        )
     found: dict[str, Any] = words
     return found
 
@@ -149,7 +155,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
     carrying = {row.id for row in reaper.table().values() if reaper.carries(row.id.pid, mark)}
     if roots := carrying | ({top} if top else set()):
         reaper.fell(roots, within_s=KILL_S)
-    with suppress(subprocess.TimeoutExpired):  # the kernel does not let go of it: then that is what is told
+    with suppress(subprocess.TimeoutExpired):  # the kernel does not let go of it: the error is reported
         process.wait(KILL_S)
 
 
@@ -165,7 +171,7 @@ def _died(status: int | None) -> str:
 
 
 def _printed(folder: Path) -> str:
-    """What it printed last."""
+    """Return what it printed last."""
     try:
         with (folder / "printed").open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - PRINTED))

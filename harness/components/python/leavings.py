@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness.components.python.calls import Called, Room, call, directly
+from harness.components.python.calls import Called, Namespace, call, directly
 from harness.errors import HarnessError
 from harness.session import reaper
 
@@ -18,16 +18,19 @@ SHARE = 0.7
 
 
 def main(path: Path) -> int:
-    """Remove each by itself; how many could not be."""
-    failed, rooms = 0, json.loads(path.read_text(encoding="utf-8"))
+    """Remove each namespace by itself; return how many could not be removed."""
+    failed, stored = 0, json.loads(path.read_text(encoding="utf-8"))
     # Its caller ends it after a time, and would leave the call that it is in.
-    within_s = SHARE * reaper.CLOSING_MESSAGE_S / max(1, len(rooms))
+    within_s = SHARE * reaper.CLOSING_MESSAGE_S / max(1, len(stored))
     with tempfile.TemporaryDirectory(prefix="calls-", dir=path.parent) as scratch:
-        for each in rooms:
-            said, room = each["code"], each["room"]
-            more = {"folders": tuple(map(Path, said["folders"])), "within_s": min(said["within_s"], within_s)}
-            code = Called(**{**said, **more})
-            there = Room(room=room["room"], path=Path(room["path"]), run=room["run"])
+        for each in stored:
+            stored_code, namespace = each["code"], each["room"]
+            more = {
+                "folders": tuple(map(Path, stored_code["folders"])),
+                "within_s": min(stored_code["within_s"], within_s),
+            }
+            code = Called(**{**stored_code, **more})
+            there = Namespace(room=namespace["room"], path=Path(namespace["path"]), run=namespace["run"])
             try:
                 with call(directly, code, there, "remove", scratch=Path(scratch)):
                     pass

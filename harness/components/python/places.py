@@ -16,14 +16,14 @@ VALUES = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set)
 
 
 def split(target: str) -> tuple[str, str]:
-    """Module and function of `module:function`."""
+    """Return module and function of `module:function`."""
     module, _, function = target.partition(":")
     return module, function
 
 
 def located(module: str, folders: Sequence[Path]) -> tuple[Path, Path]:
-    """The file of a module, and the folder that Python imports it from: the first of `folders` that has it. Raises
-    UsageError if none has."""
+    """Return the file of a module, and the folder that Python imports it from: the first of `folders` that has it.
+    Raises UsageError if none has."""
     inside = Path(*module.split("."))
     for folder in folders:
         for path in (folder / inside / "__init__.py", folder / inside.with_suffix(".py")):
@@ -34,8 +34,8 @@ def located(module: str, folders: Sequence[Path]) -> tuple[Path, Path]:
 
 
 def files(module: str, folders: Sequence[Path]) -> list[Path]:
-    """Its file, and what it may import from beside it: every Python file of its folder, and of the packages there that
-    it is in. Raises UsageError if it is not there."""
+    """Return its file, and what it may import from beside it: every Python file of its folder, and of the packages
+    there that it is in. Raises UsageError if it is not there."""
     path, folder = located(module, folders)
     top = folder / module.partition(".")[0]
     inside = top.rglob("*.py") if top.is_dir() else ()
@@ -43,7 +43,7 @@ def files(module: str, folders: Sequence[Path]) -> list[Path]:
 
 
 def wrong_in(target: str, folders: Sequence[Path]) -> str:
-    """Why `target` cannot be called; empty if nothing shows before it is."""
+    """Return why `target` cannot be called; empty if nothing shows before it is."""
     module, function = split(target)
     try:
         path, _ = located(module, folders)
@@ -66,8 +66,8 @@ def wrong_in(target: str, folders: Sequence[Path]) -> str:
 
 
 def own(file: Path, folders: Sequence[Path]) -> list[str]:
-    """Which functions of `BESIDE` a module may have: it binds them itself, or imports them from beside it. Another one
-    that is there comes with the `*` of another package."""
+    """Return which functions of `BESIDE` a module may have: it binds them itself, or imports them from beside it.
+    Another one that is there comes with the `*` of another package."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
@@ -79,7 +79,8 @@ def own(file: Path, folders: Sequence[Path]) -> list[str]:
 
 
 def not_own(tree: ast.Module, name: str, folders: Sequence[Path]) -> str:
-    """Why a name that is bound once is no function of the module's own; empty if it is, or if that is not known."""
+    """Return why a name that is bound once is no function of the module's own; empty if it is, or if that is not
+    known."""
     # What `import` itself binds is no function.
     where = "" if isinstance(_once(tree, name), ast.Import) else _origin(tree, name, folders)
     cure = f"Write `def {name}(room)` in the module or beside it, or call what you import otherwise"
@@ -87,7 +88,7 @@ def not_own(tree: ast.Module, name: str, folders: Sequence[Path]) -> str:
 
 
 def _origin(tree: ast.Module, name: str, folders: Sequence[Path]) -> str:
-    """The module from elsewhere that a name, or what it is set to, is imported from; empty if there is none."""
+    """Return the module from elsewhere that a name, or what it is set to, is imported from; empty if there is none."""
     statement = _once(tree, name)
     if isinstance(statement, ast.Import):
         return _elsewhere(next(each.name for each in statement.names if name == (each.asname or each.name)), folders)
@@ -100,12 +101,12 @@ def _origin(tree: ast.Module, name: str, folders: Sequence[Path]) -> str:
 
 
 def _from(statement: ast.ImportFrom) -> str:
-    """The module that it names; empty for one of its own package."""
+    """Return the module that it names; empty for a relative import."""
     return "" if statement.level else statement.module or ""
 
 
 def _elsewhere(module: str, folders: Sequence[Path]) -> str:
-    """A module that is in none of `folders`; empty if it is in one."""
+    """Return a module that is in none of `folders`; empty if it is in one."""
     inside = Path(*module.split("."))
     there = (folder / each for folder in folders for each in (inside, inside.with_suffix(".py")))
     return "" if not module or any(path.exists() for path in there) else module
@@ -120,8 +121,8 @@ def is_value(tree: ast.Module, name: str) -> bool:
 
 
 def not_called(tree: ast.Module, name: str) -> str:
-    """Why a function that is bound once, as it stands there, cannot be called with the room alone; empty if it can, or
-    if that is not known."""
+    """Return why a function that is bound once, as it stands there, cannot be called with the room alone; empty if it
+    can, or if that is not known."""
     statement = _once(tree, name)
     if not isinstance(statement, FUNCTIONS) or statement.decorator_list:
         return ""
@@ -136,14 +137,14 @@ def not_called(tree: ast.Module, name: str) -> str:
 
 
 def _once(tree: ast.Module, name: str) -> ast.stmt | None:
-    """The module's statement that binds a name; None where several do, or that is not known."""
+    """Return the module's statement that binds a name; None where several do, or that is not known."""
     binding = [each for each in tree.body if name in _binds(each)]
     moved = any(isinstance(node, ast.Global) and name in node.names for node in ast.walk(tree))
     return binding[0] if len(binding) == 1 and not moved and "*" not in _bound(tree.body) else None
 
 
 def _binds(statement: ast.stmt) -> set[str]:
-    """The names that a statement binds in the module, and perhaps more."""
+    """Return the names that a statement binds in the module, and perhaps more."""
     if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
         return {statement.name}
     nodes = list(ast.walk(statement))
@@ -154,7 +155,7 @@ def _binds(statement: ast.stmt) -> set[str]:
 
 
 def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names that a module's own statements bind; `*` where that is not known."""
+    """Yield the names that a module's own statements bind; `*` where that is not known."""
     for each in body:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield each.name

@@ -29,7 +29,7 @@ class RecordLogComponent:
     bare = ()
 
     def as_processes(self, host: ProcessHost) -> Started:
-        """A thread, and a port, for each run."""
+        """Return a thread, and a port, for each run."""
         from harness.components.record_log.server import RecordLog
         from harness.session.run_servers import RunServers
 

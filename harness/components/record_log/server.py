@@ -43,7 +43,7 @@ class RecordLog:
         return first
 
     def lines(self) -> list[Line]:
-        """All of them."""
+        """Return all of them."""
         return list(self._lines)
 
     def __len__(self) -> int:
@@ -86,15 +86,15 @@ def _handler(lines: Sequence[Line]) -> type[BaseHTTPRequestHandler]:
 
 
 def answer(lines: Sequence[Line], target: str) -> tuple[HTTPStatus, bytes]:
-    """What a request is answered."""
+    """Return the answer to a request."""
     url, many = urlsplit(target), len(lines)
     if url.path == "/end":
         return HTTPStatus.OK, b"%d" % many
     if url.path != "/records":
         return HTTPStatus.NOT_FOUND, b"ask for /end, or for /records?start=10&end=20\n"
-    asked = parse_qs(url.query)
+    parameters = parse_qs(url.query)
     try:
-        (start,), (end,) = (map(int, asked[name]) for name in ("start", "end"))
+        (start,), (end,) = (map(int, parameters[name]) for name in ("start", "end"))
     except (KeyError, ValueError):
         return HTTPStatus.BAD_REQUEST, b"start and end are whole numbers, each given once\n"
     if not 0 <= start <= end <= many:

@@ -56,7 +56,7 @@ class OpenLog:
     inclusive: bool = False
 
     def offsets(self, line: str, log: Path) -> Offsets | None:
-        """The number in a reader's offset; None where it has no such key, and so is another source's. Raises
+        """Return the number in a reader's offset; None where it has no such key, and so is another source's. Raises
         HarnessError for what is no number of a record."""
         try:
             found: Any = json.loads(line)
@@ -67,11 +67,11 @@ class OpenLog:
                 return None
             found = found[key]
         number = found + self.inclusive if isinstance(found, int) and not isinstance(found, bool) else -1
-        # Records are in the log before a reader can be told of them.
+        # Records are in the log before a reader can know of them.
         if not 0 <= number <= len(self.log):
             last = " of the last record" if self.inclusive else " of the next record"
-            asked = f"asked for the number{last} at `{self.offset}` of the reader's offset"
-            raise HarnessError(f"{asked}; saw {line.strip()[:200]}, and there are {len(self.log)} records")
+            request = f"asked for the number{last} at `{self.offset}` of the reader's offset"
+            raise HarnessError(f"{request}; saw {line.strip()[:200]}, and there are {len(self.log)} records")
         return {0: number}
 
     def begins(self, checkpoint: Path) -> Offsets:
@@ -79,7 +79,7 @@ class OpenLog:
         return {0: 0}
 
     def numbered(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return len(self.log)
 
     def sender(self) -> Sender:
@@ -108,7 +108,7 @@ class OpenLog:
         """It goes on being served."""
 
     def ends(self) -> Offsets:
-        """How many there are."""
+        """Return how many there are."""
         return {0: len(self.log)}
 
     def read_back(self, path: Path, *, within_s: float) -> Offsets:
@@ -133,7 +133,7 @@ class RecordLogSource:
     receiver = True
 
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
-        """A log."""
+        """Return a log."""
         return {LABEL: {}}
 
     def refusals(self, options: Mapping[str, Any], records: int | None) -> Refusals:
@@ -148,9 +148,9 @@ class RecordLogSource:
                 yield Refusal(key, "is for a reader whose offset Spark keeps; a receiver numbers its blocks")
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
-        """The log."""
-        asked = given.source_options
-        return OpenLog(part(own, LABEL).at, str(asked.get("offset", OFFSET)), bool(asked.get("inclusive", False)))
+        """Return the log."""
+        options = given.source_options
+        return OpenLog(part(own, LABEL).at, str(options.get("offset", OFFSET)), bool(options.get("inclusive", False)))
 
 
 KIND = RecordLogSource()

@@ -4,7 +4,7 @@ process     one as a child process
 address     one that is there already
 server      asks a server, by its address
 signature   signs what is asked
-run_prefix  a run's own objects, and what Spark is told of them
+run_prefix  a run's own objects, and Spark's settings for them
 requests    what a request that a proxy sees asks for
 source      objects of records put below a prefix
 sink        objects that the pipeline writes, read back
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Look, Server, Started, server_look
+from harness.component import Addressed, MachineCheck, Server, Started, server_check
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote.parts import CommitsInPart
@@ -38,9 +38,9 @@ class S3(CommitsInPart):
     on_demand = True
 
     @property
-    def looks(self) -> tuple[Look, ...]:
+    def machine_checks(self) -> tuple[MachineCheck, ...]:
         """The server, and what Spark reaches it by."""
-        return (server_look("s3", "S3Proxy 4.1 and hadoop-aws", _server),)
+        return (server_check("s3", "S3Proxy 4.1 and hadoop-aws", _server),)
 
     def as_processes(self, host: ProcessHost) -> Started:
         """S3Proxy, from its jar."""
@@ -50,7 +50,7 @@ class S3(CommitsInPart):
         return S3Server(host.session, host.java, logs=host.logs)
 
     def at(self, address: str) -> Addressed:
-        """An address as `https://ACCESS_KEY:SECRET@host:port/bucket`."""
+        """Return an address as `https://ACCESS_KEY:SECRET@host:port/bucket`."""
         from harness.components.s3.address import S3There
 
         return S3There(address)

@@ -22,8 +22,7 @@ MUST_BE = (
 
 
 class S3There(Provides):
-    """A bucket that is there: the user's, unless it is `ours`, of another process. A run has a prefix of its own
-    in it."""
+    """A bucket that is there: the user's, unless it is `ours`, of another process. A run has its own prefix in it."""
 
     def __init__(self, address: str, *, ours: bool = False) -> None:
         self.shared = not ours
@@ -47,7 +46,7 @@ class S3There(Provides):
         return f"{self.server.whole}/{self.bucket}"
 
     def describe(self) -> Mapping[str, Any]:
-        """Where it is: no server of S3 says its version. Raises StackError if it does not answer."""
+        """Return where it is: no server of S3 says its version. Raises StackError if it does not answer."""
         next(iter(self.server.listed(self.bucket, "onceproof/")), None)
         return {"at": self.plain}
 

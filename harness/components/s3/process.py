@@ -89,20 +89,20 @@ class S3Server(Provides, DatabaseProcess):
         super().close()
 
     def lent(self) -> str:
-        """Its address, with the keys."""
+        """Return its address, with the keys."""
         return f"{self.server.whole}/{BUCKET}"
 
     def describe(self) -> Mapping[str, Any]:
-        """Version, and what we set."""
+        """Return version, and what we set."""
         return {"version": VERSION, "settings": dict(SETTINGS), "jars": [path.name for path in self.connector()]}
 
     def _laid_out(self) -> tuple[Path, Path]:
-        """The files of its settings, which only we may read: one has the keys."""
+        """Return the files of its settings, which only we may read: one has the keys."""
         data, settings, logging = (self.folder / name for name in ("data", "s3proxy.conf", "logback.xml"))
         self.folder.mkdir(mode=0o700, exist_ok=True)
         data.mkdir(exist_ok=True)
         keys = self.server.keys
-        said = {
+        properties = {
             **SETTINGS,
             "s3proxy.endpoint": self.server.url,
             "s3proxy.identity": keys.access,
@@ -110,7 +110,7 @@ class S3Server(Provides, DatabaseProcess):
             "jclouds.filesystem.basedir": str(data),
         }
         settings.touch(mode=0o600)
-        settings.write_text("".join(f"{name}={value}\n" for name, value in said.items()), encoding="utf-8")
+        settings.write_text("".join(f"{name}={value}\n" for name, value in properties.items()), encoding="utf-8")
         logging.write_text(LOGGING, encoding="utf-8")
         return settings, logging
 

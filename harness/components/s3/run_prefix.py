@@ -23,7 +23,7 @@ PROVIDER = "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Room:
+class RunPrefix:
     """Those whose keys begin with `prefix`, which ends with a `/`, as `harness.remote` wants a folder."""
 
     server: Server
@@ -38,24 +38,24 @@ class Room:
         """Its address, as Spark takes it."""
         return f"s3a://{self.bucket}/{self.prefix.rstrip('/')}"
 
-    def below(self, place: str) -> Room:
-        """A folder in it."""
+    def below(self, place: str) -> RunPrefix:
+        """Return a folder in it."""
         return replace(self, prefix=f"{self.prefix}{place}/")
 
     def commits(self) -> Commits | None:
-        """What sees the commits of the checkpoints in it; None where the run was given no proxy."""
+        """Return what sees the commits of the checkpoints in it; None where the run was given no proxy."""
         if self.proxy is None:
             return None
         return Commits(proxy=self.proxy, reads=operation, prefix=f"{self.bucket}/{self.prefix}")
 
     def entries(self, place: str) -> list[Folder]:
-        """The names in a folder; none where it is not there. A mark of the folder itself is none."""
+        """Return the names in a folder; none where it is not there. A mark of the folder itself is none."""
         below = f"{place}/" if place else ""
-        found = [each._replace(key=each.key.removeprefix(below)) for each in self._asked(below, deep=False)]
+        found = [each._replace(key=each.key.removeprefix(below)) for each in self._below(below, deep=False)]
         return [_entry(each) for each in found if each.key]
 
     def read(self, place: str) -> bytes | None:
-        """An object; None if there is none."""
+        """Return an object; None if there is none."""
         with refusals():
             return self.server.read(self.bucket, f"{self.prefix}{place}")
 
@@ -67,12 +67,12 @@ class Room:
     def delete(self, place: str) -> None:
         """An object, or all that is below such a folder; silent about what is not there."""
         with refusals():
-            for each in list(self._asked(f"{place}/" if place else "", deep=True)):
+            for each in list(self._below(f"{place}/" if place else "", deep=True)):
                 self.server.delete(self.bucket, f"{self.prefix}{each.key}")
             if place:
                 self.server.delete(self.bucket, f"{self.prefix}{place}")
 
-    def _asked(self, below: str, *, deep: bool) -> list[Entry]:
+    def _below(self, below: str, *, deep: bool) -> list[Entry]:
         with refusals():
             found = list(self.server.listed(self.bucket, f"{self.prefix}{below}", deep=deep))
         return [each._replace(key=each.key.removeprefix(self.prefix)) for each in found]
@@ -102,9 +102,9 @@ class Provides(ProvidesFolders):
     _proxies: Proxies
 
     def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """A folder for each part; the one that is asked for the checkpoint gives `{checkpoint}` too, and with one that
-        is asked for a proxy all of them are asked through it. Raises StackError."""
-        if any(asked.get(PROXY) for asked in parts.values()):
+        """Return a folder for each part. The part that keeps the checkpoint gives `{checkpoint}` too. If one part needs
+        a proxy, all of them are reached through it. Raises StackError."""
+        if any(request.get(PROXY) for request in parts.values()):
             self._proxies.start(run_id, self.server.host, self.server.port)
         return super().provide(run_id, parts)
 
@@ -114,10 +114,10 @@ class Provides(ProvidesFolders):
         super().drop(run_id, names)
 
     def connector(self) -> tuple[Path, ...]:
-        """The jars by which Spark speaks to it, fetched once. Raises StackError."""
+        """Return the jars by which Spark speaks to it, fetched once. Raises StackError."""
         return jars.fetched("spark-s3")
 
-    def _made(self, part: str, folder: Room, there: Mapping[str, str]) -> Resources:
+    def _made(self, part: str, folder: RunPrefix, there: Mapping[str, str]) -> Resources:
         """There is nothing to make."""
         keys = self.server.keys
         return Resources(
@@ -131,8 +131,8 @@ class Provides(ProvidesFolders):
             shared=self.shared,
         )
 
-    def _folder(self, run_id: str, part: str) -> Room:
-        return Room(
+    def _folder(self, run_id: str, part: str) -> RunPrefix:
+        return RunPrefix(
             server=self.server,
             bucket=self.bucket,
             prefix=prefix(run_id, part),
@@ -142,18 +142,18 @@ class Provides(ProvidesFolders):
 
 
 def settings(server: Server, url: str) -> dict[str, str]:
-    """What Spark is told of it, which it asks at `url`. The keys are in the driver's environment, where Spark looks for
+    """Return Spark's settings for the server at `url`. The keys are in the driver's environment, where Spark reads
     them."""
-    said = {
+    options = {
         "endpoint": url,
         "endpoint.region": server.keys.region,
         "path.style.access": "true",
         # No other login of the user's shell may win.
         "aws.credentials.provider": PROVIDER,
     }
-    return {f"spark.hadoop.fs.s3a.{name}": value for name, value in said.items()}
+    return {f"spark.hadoop.fs.s3a.{name}": value for name, value in options.items()}
 
 
 def prefix(run_id: str, part: str) -> str:
-    """What the keys of a part begin with. No prefix begins with another one: no part's name holds a `/`."""
+    """Return what the keys of a part begin with. No prefix begins with another one: no part's name holds a `/`."""
     return f"onceproof/{run_id}/{part or 'plain'}/"

@@ -69,8 +69,8 @@ class Server:
         return f"{scheme}://{quoted(self.keys.access)}:{quoted(self.keys.secret)}@{place}"
 
     def buckets(self) -> list[str]:
-        """Their names. Raises Refused, StackError."""
-        found = self._told("name its buckets", Request("GET", "/"), "ListAllMyBucketsResult")
+        """Return their names. Raises Refused, StackError."""
+        found = self._xml("name its buckets", Request("GET", "/"), "ListAllMyBucketsResult")
         return [each.text or "" for each in found.iter("Name")]
 
     def make_bucket(self, bucket: str) -> None:
@@ -82,22 +82,27 @@ class Server:
                 raise
 
     def listed(self, bucket: str, prefix: str, *, deep: bool = True) -> Iterator[Entry]:
-        """The objects whose keys begin so, by key. Not `deep`: those whose keys go on without a `/`, and, with one at
-        the end, what the other ones go on with up to there. Raises Refused, StackError."""
-        asked = {"list-type": "2", "prefix": prefix, "encoding-type": "url", **({} if deep else {"delimiter": "/"})}
+        """Yield the objects whose keys begin so, by key. Not `deep`: those whose keys go on without a `/`, and, with
+        one at the end, what the other ones go on with up to there. Raises Refused, StackError."""
+        parameters = {
+            "list-type": "2",
+            "prefix": prefix,
+            "encoding-type": "url",
+            **({} if deep else {"delimiter": "/"}),
+        }
         while True:
-            request = Request("GET", _path(bucket), query(asked))
-            page = self._told(f"list {bucket}/{prefix}", request, "ListBucketResult")
+            request = Request("GET", _path(bucket), query(parameters))
+            page = self._xml(f"list {bucket}/{prefix}", request, "ListBucketResult")
             coded = page.findtext("EncodingType") == "url"
             yield from (_entry(each, coded=coded) for each in page.iter("Contents"))
             folders = [each.findtext("Prefix") or "" for each in page.iter("CommonPrefixes")]
             yield from (Entry(unquote_plus(key) if coded else key, 0, "", "") for key in folders)
             if page.findtext("IsTruncated") != "true":
                 return
-            asked["continuation-token"] = page.findtext("NextContinuationToken") or ""
+            parameters["continuation-token"] = page.findtext("NextContinuationToken") or ""
 
     def read(self, bucket: str, key: str) -> bytes | None:
-        """The object; None if there is none. Raises Refused, StackError."""
+        """Return the object; None if there is none. Raises Refused, StackError."""
         try:
             return self._ask(f"give {bucket}/{key}", Request("GET", _path(bucket, key))).data
         except Refused as refused:
@@ -117,8 +122,8 @@ class Server:
             if refused.status != GONE:
                 raise
 
-    def _told(self, what: str, request: Request, kind: str) -> ElementTree.Element:
-        """An answer in XML of that kind. Raises as `_ask` does, and StackError for that of another server."""
+    def _xml(self, what: str, request: Request, kind: str) -> ElementTree.Element:
+        """Return an answer in XML of that kind. Raises as `_ask` does, and StackError for that of another server."""
         data = self._ask(what, request).data
         with suppress(StackError):
             found = _tree(data)
@@ -128,7 +133,7 @@ class Server:
         raise StackError(f"asked S3 at {self.url} to {what}; it answered {saw!r}, which no S3 does: {CURE}")
 
     def _ask(self, what: str, request: Request) -> Answer:
-        asked = f"asked S3 at {self.url} to {what}"
+        question = f"asked S3 at {self.url} to {what}"
         usual = 443 if self.secure else 80
         host = self.host if self.port == usual else f"{self.host}:{self.port}"
         headers = signed(request, host, self.keys, datetime.now(UTC))
@@ -136,9 +141,9 @@ class Server:
         try:
             answer = self._http.ask(request.method, target, headers, request.body or None)
         except NoAnswer as failure:
-            raise StackError(f"{asked}; saw {failure}. See {LOG}") from failure
+            raise StackError(f"{question}; saw {failure}. See {LOG}") from failure
         if answer.status >= 300:
-            raise _refusal(asked, answer)
+            raise _refusal(question, answer)
         return answer
 
 
@@ -157,13 +162,13 @@ def _entry(found: ElementTree.Element, *, coded: bool) -> Entry:
     return Entry(unquote_plus(key) if coded else key, int(found.findtext("Size") or 0), tag, changed)
 
 
-def _refusal(asked: str, answer: Answer) -> Exception:
+def _refusal(question: str, answer: Answer) -> Exception:
     try:
-        said = _tree(answer.data)
-        kind, words = said.findtext("Code") or "", " ".join((said.findtext("Message") or "").split())
+        error = _tree(answer.data)
+        kind, words = error.findtext("Code") or "", " ".join((error.findtext("Message") or "").split())
     except StackError:
         kind, words = "", " ".join(answer.data.decode("utf-8", "replace").split())[:200]
-    told = f"status {answer.status}, {' '.join(dict.fromkeys(filter(None, (kind, words))))}".rstrip(", ")
+    text = f"status {answer.status}, {' '.join(dict.fromkeys(filter(None, (kind, words))))}".rstrip(", ")
     if answer.status >= OWN_FAULT:
-        return StackError(f"{asked}; it could not: {told}. See {LOG}")
-    return Refused(f"{asked}; it said: {told}", answer.status, kind)
+        return StackError(f"{question}; it could not: {text}. See {LOG}")
+    return Refused(f"{question}; it said: {text}", answer.status, kind)

@@ -36,13 +36,13 @@ def quoted(text: str, *, safe: str = "") -> str:
     return quote(text, safe=f"{safe}-_.~")
 
 
-def query(asked: Mapping[str, str]) -> str:
-    """The parameters as they are signed and sent."""
-    return "&".join(f"{quoted(name)}={quoted(value)}" for name, value in sorted(asked.items()))
+def query(parameters: Mapping[str, str]) -> str:
+    """Return the parameters as they are signed and sent."""
+    return "&".join(f"{quoted(name)}={quoted(value)}" for name, value in sorted(parameters.items()))
 
 
 def signed(request: Request, host: str, keys: Keys, now: datetime) -> dict[str, str]:
-    """The headers that sign it; `now` is in UTC, `host` as the header of that name has it."""
+    """Return the headers that sign it; `now` is in UTC, `host` as the header of that name has it."""
     digest, at = hashlib.sha256(request.body).hexdigest(), now.strftime("%Y%m%dT%H%M%SZ")
     headers = {"host": host, "x-amz-content-sha256": digest, "x-amz-date": at}
     names = ";".join(headers)
@@ -53,8 +53,8 @@ def signed(request: Request, host: str, keys: Keys, now: datetime) -> dict[str, 
     key = f"AWS4{keys.secret}".encode()
     for part in scope.split("/"):
         key = _mac(key, part)
-    said = f"Credential={keys.access}/{scope}, SignedHeaders={names}, Signature={_mac(key, text).hex()}"
-    return {**headers, "Authorization": f"{ALGORITHM} {said}"}
+    credential = f"Credential={keys.access}/{scope}, SignedHeaders={names}, Signature={_mac(key, text).hex()}"
+    return {**headers, "Authorization": f"{ALGORITHM} {credential}"}
 
 
 def _mac(key: bytes, text: str) -> bytes:

@@ -29,7 +29,7 @@ class SocketComponent:
     bare = ()
 
     def as_processes(self, host: ProcessHost) -> Started:
-        """A thread, and a port, for each run."""
+        """Return a thread, and a port, for each run."""
         from harness.components.socket.server import LineServer
         from harness.session.run_servers import RunServers
 

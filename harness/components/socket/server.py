@@ -16,7 +16,7 @@ from harness.sources.lines import Line, text
 
 READ_S = 30
 """How long a reader may take none of what is sent to it."""
-LOOK_S = 0.05
+POLL_S = 0.05
 CLOSE_S = 5.0
 
 
@@ -50,7 +50,7 @@ class LineServer:
         self.crowded = False
         """A reader connected while another one was there: it is not known which of them a query is."""
         self._listener = socket.create_server((LOOPBACK, 0))
-        self._listener.settimeout(LOOK_S)
+        self._listener.settimeout(POLL_S)
         self._thread = threading.Thread(target=self._accept, name="lines", daemon=True)
         self._thread.start()
 
@@ -69,18 +69,18 @@ class LineServer:
                     return len(self._lines) - 1
             if time.monotonic() >= deadline:
                 return None
-            self._closed.wait(LOOK_S)
+            self._closed.wait(POLL_S)
         return None
 
     def lines(self) -> list[Line]:
-        """All that was sent, on whichever connection."""
+        """Return all that was sent, on whichever connection."""
         return list(self._lines)
 
     def __len__(self) -> int:
         return len(self._lines)
 
     def connections(self) -> list[Connection]:
-        """All that there have been, in order."""
+        """Return all that there have been, in order."""
         return list(self._connections)
 
     def alive(self) -> bool:
@@ -96,7 +96,7 @@ class LineServer:
             connection.socket.close()
 
     def _sent(self, value: bytes) -> bool:
-        # Noted first: the reader may have told Spark of it before the call returns.
+        # Noted first: the reader may have passed it to Spark before the call returns.
         self._lines.append(Line(value, int(time.time() * 1000)))
         try:
             self._connections[-1].socket.sendall(text([value]))

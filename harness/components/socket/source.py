@@ -51,7 +51,7 @@ class OpenSocket:
         except ValueError:
             return None
         checkpoint = log.parents[1]
-        base, end = self._stretch(checkpoint)
+        base, end = self._offset_range(checkpoint)
         if not -1 <= number < end - base:
             sent = f"of the {end - base} that were sent to its driver"
             raise HarnessError(f"asked for the last line that a batch took, {sent}; {checkpoint.name} says {number}")
@@ -59,18 +59,18 @@ class OpenSocket:
 
     def begins(self, checkpoint: Path) -> Offsets:
         """With what was sent first on its connection."""
-        return {0: self._stretch(checkpoint)[0]}
+        return {0: self._offset_range(checkpoint)[0]}
 
     def received(self) -> Sequence[tuple[float, int, int]]:
-        """What was sent on each connection."""
+        """Return what was sent on each connection."""
         if self.server.crowded:
-            raise HarnessError("two readers were connected to the socket at once; give each program a run of its own")
+            raise HarnessError("two readers were connected to the socket at once; give each program another run")
         known = self.server.connections()
         ends = [*(each.base for each in known[1:]), len(self.server)][: len(known)]
         return [(each.since_s * 1000, each.base, end) for each, end in zip(known, ends, strict=True)]
 
-    def _stretch(self, checkpoint: Path) -> tuple[int, int]:
-        """What was sent on the connection of a checkpoint: from, and up to. Empty while it has not connected."""
+    def _offset_range(self, checkpoint: Path) -> tuple[int, int]:
+        """Return from and up to where records were sent on a checkpoint's connection; empty before it has connected."""
         self._single(checkpoint)
         bases = [each.base for each in self._since(checkpoint)] + [len(self.server)]
         return bases[0], bases[min(1, len(bases) - 1)]
@@ -85,7 +85,7 @@ class OpenSocket:
     def _single(self, checkpoint: Path) -> None:
         """Raises HarnessError if a query has connected twice, or two at once."""
         if self.server.crowded:
-            raise HarnessError("two readers were connected to the socket at once; give each query a run of its own")
+            raise HarnessError("two readers were connected to the socket at once; give each query another run")
         later = self._since(checkpoint)[1:2]
         try:
             planned = [path.stat().st_mtime for path in (checkpoint / "offsets").iterdir() if path.name.isdecimal()]
@@ -99,7 +99,7 @@ class OpenSocket:
             raise HarnessError(f"{words} which lines its batches have. {cure}")
 
     def sender(self) -> Sender:
-        """The server of the lines."""
+        """Return the server of the lines."""
         return self
 
     def placed(self, record: Record) -> Record:
@@ -125,7 +125,7 @@ class OpenSocket:
         """The connection stays."""
 
     def ends(self) -> Offsets:
-        """How many lines were sent."""
+        """Return how many lines were sent."""
         return {0: len(self.server)}
 
     def read_back(self, path: Path, *, within_s: float) -> Offsets:
@@ -149,7 +149,7 @@ class Socket:
     receiver = True
 
     def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
-        """A port."""
+        """Return a port."""
         return {LABEL: {}}
 
     def unread_by_time(self, options: Mapping[str, Any]) -> Refusals:
@@ -157,7 +157,7 @@ class Socket:
         return iter(())
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:
-        """The port."""
+        """Return the port."""
         return OpenSocket(part(own, LABEL).at)
 
 

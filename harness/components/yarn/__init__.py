@@ -1,8 +1,8 @@
 """YARN: ResourceManager and NodeManager of our own, an application submitted in cluster mode, and its attempts.
 
-settings       what the daemons and `spark-submit` are told
+settings       the settings of the daemons and of `spark-submit`
 cluster        ResourceManager and NodeManager as child processes
-asking         what ResourceManager says of an application, and its end
+rest_api       what ResourceManager says of an application, and how to end one
 containers     the processes of an application's containers
 submission     `spark-submit --master yarn --deploy-mode cluster`
 attempt        one attempt: an ApplicationMaster's container, as a driver

@@ -14,8 +14,8 @@ from pathlib import Path
 from time import monotonic
 from typing import BinaryIO
 
-from harness.components.yarn.asking import FINISHED, Manager
 from harness.components.yarn.containers import Contained, contained, master
+from harness.components.yarn.rest_api import FINISHED, Manager
 from harness.components.yarn.settings import Folders
 from harness.components.yarn.submission import Submission
 from harness.hosts import local
@@ -23,14 +23,14 @@ from harness.hosts.local import LocalProcess, chosen
 from harness.run_folder.redact import Redactor
 from harness.scenario import Victim
 
-LOOK_S, ASK_S = 0.1, 0.5
+POLL_S, ASK_S = 0.1, 0.5
 NAMES = ("prelaunch.err", "stderr", "stdout")
 """The files of a container's output."""
 LOST = 1
 """The status of an attempt that is over without an exit status, and has not ended well: its node was lost, say."""
 LEFT_OUT = re.compile(r"\s+(at |\.\.\. \d+ more)|For more detailed output, check the application tracking page")
 """A line of a Java stack trace below its message; where more is to be read, on a page that goes with the stack."""
-SAID_MOST = 1000
+MOST_CHARACTERS = 1000
 """So many characters of its diagnostics are kept; the first ones say what failed."""
 
 
@@ -54,17 +54,17 @@ class YarnAttempt:
         self._lock = threading.Lock()
         self._master: Contained | None = None
         self._status: int | None = None
-        self._looked_s = self._asked_s = 0.0
+        self._read_s = self._requested_s = 0.0
 
     def poll(self) -> int | None:
         """Exit status, negative for a signal; None while it lives, or while it is not known how it ended."""
         with self._lock:
             if self._status is None:
-                self._status = self._look()
+                self._status = self._read_status()
             return self._status
 
     def processes(self, victim: Victim = Victim.TREE) -> list[LocalProcess]:
-        """The JVM first, then the Python program and what is under it."""
+        """Return the JVM first, then the Python program and what is under it."""
         found = self._master
         return chosen(found.process.family(), victim) if found is not None and self._status is None else []
 
@@ -77,12 +77,12 @@ class YarnAttempt:
         }
 
     def diagnostics(self) -> str:
-        """What ResourceManager says of it, on one line, without stack traces and secrets; empty where that is nothing,
-        or there is no answer."""
+        """Return what ResourceManager says of it, on one line, without stack traces and secrets; empty where that is
+        nothing, or there is no answer."""
         application = self._submission.application
         return brief(self._manager.diagnostics(application, self.number), self._secrets) if application else ""
 
-    def _look(self) -> int | None:
+    def _read_status(self) -> int | None:
         found = self._found()
         if found is None:
             failed = self._submission.failed() if self.number == 1 else None
@@ -96,12 +96,12 @@ class YarnAttempt:
         return status
 
     def _found(self) -> Contained | None:
-        if self._master is None and self._due("_looked_s", LOOK_S):
+        if self._master is None and self._due("_looked_s", POLL_S):
             self._master = master(contained(self._mark, attempt=self.number))
         return self._master
 
     def _ended(self, found: Contained) -> int | None:
-        """How its JVM ended: as the shell around it has written down, else as YARN tells it."""
+        """Return how its JVM ended: as the shell around it has written down, else as YARN tells it."""
         try:
             return exit_status(int(self._folders.exit_code(found.application, found.container).read_text()))
         except (OSError, ValueError):
@@ -112,7 +112,7 @@ class YarnAttempt:
         return exit_status(status) if status is not None else self._lost(found.application)
 
     def _never(self) -> int | None:
-        """The status of one that is over and was never seen to run."""
+        """Return the status of one that is over and was never seen to run."""
         application = self._submission.application
         if not application or not self._due("_asked_s", ASK_S):
             return None
@@ -120,7 +120,8 @@ class YarnAttempt:
         return exit_status(status) if status is not None else self._lost(application)
 
     def _lost(self, application: str) -> int | None:
-        """The status of one that YARN says none of; None while it is not over. Only the last attempt can end well."""
+        """Return the status of one that YARN says none of; None while it is not over. Only the last attempt can end
+        well."""
         # In this order: of an application that is over no attempt comes any more.
         over, begun = self._manager.over(application), self._manager.attempts(application)
         if over not in ("", FINISHED) or any(number > self.number for number in begun or ()):
@@ -139,15 +140,15 @@ class YarnAttempt:
 
 
 def exit_status(status: int) -> int:
-    """A shell's exit status, or YARN's, as that of a process: negative for a signal."""
+    """Return a shell's exit status, or YARN's, as that of a process: negative for a signal."""
     return local.exit_status(status) if status >= 0 else LOST
 
 
 def brief(diagnostics: str, secrets: Collection[str] = ()) -> str:
-    """The beginning of YARN's words on one line. Secrets go first: of one that is cut off a part would stay."""
+    """Return the beginning of YARN's words on one line. Secrets go first: of one that is cut off a part would stay."""
     lines = (line for line in Redactor(secrets).text(diagnostics).splitlines() if not LEFT_OUT.match(line))
     text = " ".join(" ".join(lines).split())
-    return text if len(text) <= SAID_MOST else f"{text[:SAID_MOST]}…"
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
 
 
 class Output:

@@ -11,9 +11,9 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-from harness.components.hadoop.daemon import START_S, Daemon, Room
+from harness.components.hadoop.daemon import START_S, Daemon, HadoopRuntime
 from harness.components.yarn import settings
-from harness.components.yarn.asking import Manager, Node
+from harness.components.yarn.rest_api import Manager, Node
 from harness.hosts import signals
 from harness.hosts.local import LocalProcess, processes
 from harness.machine.jars import spark_home
@@ -29,8 +29,8 @@ class YarnDaemon(Daemon):
     """One that can be killed alone: what a NodeManager has started lives on. `joined` says whether the node has joined
     since a moment, in milliseconds since 1970."""
 
-    def __init__(self, room: Room, *, joined: Callable[[int], bool], **said: Any) -> None:
-        super().__init__(room, ready=lambda: joined(self._begun_ms), heap=HEAP, **said)
+    def __init__(self, runtime: HadoopRuntime, *, joined: Callable[[int], bool], **options: Any) -> None:
+        super().__init__(runtime, ready=lambda: joined(self._begun_ms), heap=HEAP, **options)
         self._begun_ms = 0
         self.held = False
         """Whether one that comes back is stopped at once. The code that sets this stops the one that is there, and
@@ -60,7 +60,7 @@ class YarnDaemon(Daemon):
         return self._process is not None and self._process.poll() is not None
 
     def itself(self) -> list[LocalProcess]:
-        """Its process; nothing while it does not run."""
+        """Return its process; nothing while it does not run."""
         found = reaper.identify(self._process.pid) if self._process is not None else None
         return processes([found] if found else [])
 
@@ -76,10 +76,10 @@ class Yarn:
         self._ports = settings.ports()
         self._session, self._logs = session, logs
         self.manager, self.node = Manager(str(self._ports["manager-web"])), Node(str(self._ports["node-web"]))
-        room = Room(session=session, java=java, conf=self.folders.conf, work=self.folders.root / "tmp")
+        runtime = HadoopRuntime(session=session, java=java, conf=self.folders.conf, work=self.folders.root / "tmp")
         manager = self.manager
         self.resourcemanager = YarnDaemon(
-            room,
+            runtime,
             # One that comes back has no node before one has knocked again. While the harness reads a
             # dead driver's state, NodeManager is stopped: that node knocks later, and no attempt is started meanwhile.
             joined=lambda since: manager.answers() if self.nodemanager.held else manager.node_since_ms() > 0,
@@ -89,7 +89,7 @@ class Yarn:
             log=logs / "yarn-resourcemanager.log",
         )
         self.nodemanager = YarnDaemon(
-            room,
+            runtime,
             joined=lambda since: manager.node_since_ms() >= since,
             name="nodemanager",
             main=f"{PACKAGE}.nodemanager.NodeManager",

@@ -1,7 +1,7 @@
 """The processes of YARN's containers, as this machine's process table shows them.
 
 Each carries the run's mark, and `CONTAINER_ID`, which NodeManager gives it: by that it belongs to an attempt. They are
-in sessions of their own, and outlive NodeManager. The shells that YARN wraps around a container's program are left
+in separate sessions, and outlive NodeManager. The shells that YARN wraps around a container's program are left
 out: they touch nothing of a run, and write down how the program ended once it is dead.
 """
 
@@ -33,7 +33,7 @@ class Contained:
 
 
 def contained(mark: str, *, attempt: int | None = None) -> list[Contained]:
-    """Those of a run (`NAME=value` in their environment), or of one attempt, oldest first."""
+    """Return those of a run (`NAME=value` in their environment), or of one attempt, oldest first."""
     found = [each for each in _contained(mark) if attempt is None or each.attempt == attempt]
     return sorted(found, key=lambda each: each.process.born)
 
@@ -56,7 +56,7 @@ def _wraps(process: LocalProcess, container: str) -> bool:
 
 
 def master(found: list[Contained]) -> Contained | None:
-    """The ApplicationMaster's JVM: in cluster mode the driver's."""
+    """Return the ApplicationMaster's JVM: in cluster mode the driver's."""
     return next((each for each in found if runs(each.process, MASTER)), None)
 
 

@@ -27,15 +27,15 @@ SHOWN = 40
 
 
 def attempts(pipeline: Pipeline) -> int | None:
-    """How many attempts YARN gives it: as its own `conf` says; None where that is no such number."""
-    said = pipeline.conf.get(ATTEMPTS, str(MOST)).strip()
+    """Return how many attempts YARN gives it: as its own `conf` says; None where that is no such number."""
+    text = pipeline.conf.get(ATTEMPTS, str(MOST)).strip()
     # Python reads no number of thousands of digits.
-    digits = said.lstrip("0") if said.isascii() and said.isdigit() else ""
+    digits = text.lstrip("0") if text.isascii() and text.isdigit() else ""
     return int(digits) if 0 < len(digits) <= len(str(LARGEST)) and int(digits) <= LARGEST else None
 
 
 def unsupported(scenario: Scenario) -> Iterator[str]:
-    """What a scenario asks for and YARN does otherwise, each in words that stand after `asked for`."""
+    """Yield what a scenario asks for and YARN does otherwise, each in words that stand after `asked for`."""
     given, usual = scenario.restart, Restart()
     for key, differs in (
         ("after", given.delay_s != usual.delay_s),
@@ -45,22 +45,23 @@ def unsupported(scenario: Scenario) -> Iterator[str]:
             yield f"restart.{key}"
     most = attempts(scenario.pipeline)
     if most is None:
-        said = _short(scenario.pipeline.conf[ATTEMPTS])
-        yield f"{ATTEMPTS}: {said}, which is no whole number from 1 to {LARGEST}"
+        text = _short(scenario.pipeline.conf[ATTEMPTS])
+        yield f"{ATTEMPTS}: {text}, which is no whole number from 1 to {LARGEST}"
     elif used := _used_up(scenario, most):
         yield used
 
 
 def _used_up(scenario: Scenario, most: int) -> str:
-    """Words for a schedule that uses up the attempts, empty for another one. Each end counts, the schedule's too,
-    unless YARN forgets those that are old; an attempt that is lost with its node does not, whatever comes of it."""
+    """Return words for a schedule that uses up the attempts, empty for another one. Each end counts, the schedule's
+    too, unless YARN forgets those that are old; an attempt that is lost with its node does not, whatever comes of
+    it."""
     ends = [step for step in scenario.schedule if _ends(step, scenario.pipeline.checkpoint)]
     alone = max(_alone(scenario), default=0)
     if len(ends) >= most and not _forgotten(scenario, ends, most):
-        said = scenario.pipeline.conf.get(VALIDITY)
-        named = f" and {VALIDITY}: {_short(said)}" if said is not None else ""
-        asked = "one step that ends" if len(ends) == 1 else f"{len(ends)} steps that end"
-        why, needed = f"{asked} the driver, with {ATTEMPTS}: {most}{named}: none is left", max(len(ends), alone) + 1
+        validity = scenario.pipeline.conf.get(VALIDITY)
+        named = f" and {VALIDITY}: {_short(validity)}" if validity is not None else ""
+        steps = "one step that ends" if len(ends) == 1 else f"{len(ends)} steps that end"
+        why, needed = f"{steps} the driver, with {ATTEMPTS}: {most}{named}: none is left", max(len(ends), alone) + 1
     elif alone >= most:
         fails = "its ApplicationMaster says there that the application has failed"
         why, needed = f"victim: python in attempt {alone}, with {ATTEMPTS}: {most}: {fails}", alone + 1
@@ -77,8 +78,8 @@ def _ends(step: Step, kept: str) -> bool:
 
 
 def _alone(scenario: Scenario) -> Iterator[int]:
-    """The numbers of the attempts in which a program is killed under a JVM that lives: from the last one on, by number,
-    that JVM has the application fail. An attempt that is lost with its node has a number, and is not counted as
+    """Yield the numbers of the attempts in which a program is killed under a JVM that lives: from the last one on, by
+    number, that JVM has the application fail. An attempt that is lost with its node has a number, and is not counted as
     failed."""
     number = 1
     for step in scenario.schedule:

@@ -1,4 +1,4 @@
-"""What YARN's daemons and its clients are told: every address on loopback, one node that promises more than it has."""
+"""The settings of YARN's daemons and clients: every address on loopback, one node that promises more than it has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.stack import PROMISED_CORES
 MANAGER = ("resourcemanager", "scheduler", "tracker", "admin", "manager-web")
 NODE = ("nodemanager", "localizer", "node-web", "collector")
 PROMISED_MB = 64 * 1024
-TOLD: Mapping[str, str] = {
+DAEMONS: Mapping[str, str] = {
     "yarn.nodemanager.resource.memory-mb": str(PROMISED_MB),
     "yarn.nodemanager.resource.cpu-vcores": str(PROMISED_CORES),
     "yarn.scheduler.minimum-allocation-mb": "256",
@@ -22,10 +22,10 @@ TOLD: Mapping[str, str] = {
     "yarn.nodemanager.vmem-check-enabled": "false",
     "yarn.nodemanager.pmem-check-enabled": "false",
     "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.5",
-    # How many a single application has, `spark.yarn.maxAppAttempts` says.
+    # `spark.yarn.maxAppAttempts` sets how many a single application has.
     "yarn.resourcemanager.am.max-attempts": "1000",
     "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",
-    # Who loses ResourceManager knocks again after this; 30 s by default.
+    # A client that loses ResourceManager connects again after this; 30 s by default.
     "yarn.resourcemanager.connect.retry-interval.ms": "500",
     "yarn.resourcemanager.recovery.enabled": "true",
     "yarn.resourcemanager.store.class": (
@@ -69,16 +69,17 @@ class Folders:
         return self.root / "state"
 
     def output(self, application: str, container: str) -> Path:
-        """Where a container's output lies, until NodeManager deletes it."""
+        """Return where a container's output lies, until NodeManager deletes it."""
         return self.logs / application / container
 
     def exit_code(self, application: str, container: str) -> Path:
-        """Where the shell around a container's program writes down how it ended, until NodeManager deletes it."""
+        """Return where the shell around a container's program writes down how it ended, until NodeManager deletes
+        it."""
         return self.local / "nmPrivate" / application / container / f"{container}.pid.exitcode"
 
 
 def ports() -> dict[str, Port]:
-    """One of ours for each that the daemons listen on. Raises StackError."""
+    """Return one of ours for each that the daemons listen on. Raises StackError."""
     return {name: Port(what=f"YARN's {name}") for name in (*MANAGER, *NODE)}
 
 
@@ -111,10 +112,10 @@ def write(folders: Folders, at: Mapping[str, Port], session: str) -> None:
     core = {
         "fs.defaultFS": "file:///",
         "hadoop.tmp.dir": str(folders.root / "tmp"),
-        # Who asks over HTTP counts as this user; without one no user may end an application.
+        # Requests over HTTP count as this user; without one no user may end an application.
         "hadoop.http.staticuser.user": "onceproof",
         "ipc.client.connect.max.retries": "2",
         "ipc.client.connect.retry.interval": "250",
     }
-    hadoop.lay_out(folders.conf, {"core": core, "yarn": {**TOLD, **addresses, **places}})
+    hadoop.lay_out(folders.conf, {"core": core, "yarn": {**DAEMONS, **addresses, **places}})
     (folders.conf / "capacity-scheduler.xml").write_text(hadoop.site(QUEUES), encoding="utf-8")

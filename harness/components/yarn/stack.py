@@ -29,7 +29,7 @@ class OnYarn:
     one_at_a_time = True
 
     def open(self, logs: Path, *, needs: Collection[str], where: Where | None) -> Stack:
-        """One of it, not yet up."""
+        """Return one of it, not yet up."""
         from harness.components.yarn.yarn_stack import YarnStack
 
         return YarnStack(logs, needs=needs)

@@ -62,7 +62,7 @@ class Submission:
         return self._application
 
     def failed(self) -> int | None:
-        """The exit status of one that failed; None otherwise."""
+        """Return the exit status of one that failed; None otherwise."""
         return self.process.poll() or None
 
 
@@ -134,8 +134,8 @@ def as_elsewhere(temporary: Path) -> dict[str, str]:
 
 
 def class_path(home: Path, jars: Jars, *conf: Path) -> str:
-    """The connector's jars and Spark's own, as on other stacks: a class data archive fits whatever begins like it. YARN
-    adds its own entries."""
+    """Return the connector's jars and Spark's own, as on other stacks: a class data archive fits whatever begins like
+    it. YARN adds its own entries."""
     logging = sorted((home / "jars").glob("slf4j-api-*.jar"))
     folders = [f"{each}/" for each in conf]
     return os.pathsep.join([driver_process.class_path(jars), *folders, *map(str, logging), f"{home}/jars/*"])
@@ -149,14 +149,14 @@ def _common(own: RunResources, pipeline: Pipeline, jars: Jars) -> dict[str, str]
 
 
 def table(own: RunResources, pipeline: Pipeline, yarn: Yarn, machine: Machine) -> list[Change]:
-    """What is changed of Spark. It holds no secret: variables of components are named alone."""
+    """Return what is changed of Spark. It holds no secret: variables of components are named alone."""
     executors = {f"spark.executorEnv.{name}": value for name, value in _executors(own).items()}
     conf = {**settings(own, pipeline, yarn, machine), **executors}
     return changes(conf, _master(own, pipeline), own, pipeline) + inherited({reaper.MARKER: OF_SESSION})
 
 
 def _variables(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
-    """The environment of the containers, as settings."""
+    """Return the environment of the containers, as settings."""
     driver = {**_master(own, pipeline), **own.environment, **pipeline.env}
     return {
         **{f"spark.yarn.appMasterEnv.{name}": quoted(value) for name, value in driver.items()},
@@ -170,12 +170,12 @@ def _python(own: RunResources) -> dict[str, str]:
 
 
 def _executors(own: RunResources) -> dict[str, str]:
-    """What the harness adds to the environment of executors."""
+    """Return what the harness adds to the environment of executors."""
     return {**_python(own), "PYTHONPATH": str(_package())}
 
 
 def _master(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
-    """What the harness adds to the environment of ApplicationMaster, which is the driver."""
+    """Return what the harness adds to the environment of ApplicationMaster, which is the driver."""
     return {
         **_python(own),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -188,12 +188,12 @@ def _master(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
 
 
 def _package() -> Path:
-    """The folder that holds the package `harness`, of which a pipeline may import `failpoint`."""
+    """Return the folder that holds the package `harness`, of which a pipeline may import `failpoint`."""
     return Path(failpoint.__file__).parent.parent
 
 
 def quoted(value: str) -> str:
-    """A value that the shell of a container reads as `value`."""
+    """Return a value that the shell of a container reads as `value`."""
     return SHELL_READS.sub(r"\\\1", value)
 
 

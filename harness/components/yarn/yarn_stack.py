@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.components.yarn import settings
-from harness.components.yarn.asking import FINISHED
 from harness.components.yarn.attempt import YarnAttempt
 from harness.components.yarn.cluster import Yarn, YarnDaemon
 from harness.components.yarn.containers import EXECUTOR, contained, runs
 from harness.components.yarn.policy import attempts
+from harness.components.yarn.rest_api import FINISHED
 from harness.components.yarn.submission import Machine, Submission, submit, table
 from harness.errors import StackError, WaitError
 from harness.hosts import signals
@@ -95,7 +95,7 @@ class YarnStack(ChildProcessesStack):
         return YarnAttempt(submission, yarn.manager, yarn.folders, mark=mark, number=number, log=log, secrets=secrets)
 
     def next_attempt(self, own: RunResources, *, after: Driver, log: Path) -> Driver | NoMore | None:
-        """The attempt that YARN has started after a dead one; None while it may still come; that it will not."""
+        """Return the attempt that YARN has started after a dead one; None while it may still come; that it will not."""
         manager, submitted = self._there().manager, self._submitted[own.run_id]
         if not (application := submitted.submission.application):
             return NoMore("YARN never got to know the application")
@@ -106,7 +106,7 @@ class YarnStack(ChildProcessesStack):
             return self._attempt(own, after.number + 1, log)
         if not (state := manager.over(application)):
             return None
-        # Whatever the container's exit status is: what counts for YARN is what the attempt has told it.
+        # The container's exit status does not matter: for YARN, the status that the attempt has reported counts.
         well = manager.ended_well(submitted.submission.tag) if state == FINISHED else False
         if well is None:
             return None
@@ -148,7 +148,7 @@ class YarnStack(ChildProcessesStack):
                 # Without ResourceManager no attempt is started again either; one that a fault has killed comes back.
                 return yarn.resourcemanager.gone or Waiting(str(failure))
             if not yarn.manager.over(application):
-                return Waiting("it was told, and has not ended it")
+                return Waiting("it has the request, and has not ended it")
             # A container that was about to be started is no process yet. One that stands still starts none.
             idle = yarn.nodemanager.gone or yarn.nodemanager.held or yarn.node.done(application)
             return idle or Waiting("it is over, and NodeManager has not ended its containers")
@@ -159,16 +159,18 @@ class YarnStack(ChildProcessesStack):
             raise StackError(f"{failure}; it may start the driver again") from failure
 
     def changes(self, own: RunResources, pipeline: Pipeline) -> list[Change]:
-        """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
+        """Return what Spark is given besides the pipeline's own settings and variables, for run.json. It holds no
+        secret."""
         return table(own, pipeline, self._there(), self._machine())
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
-        """The executor processes of this run's applications, oldest first."""
+        """Return the executor processes of this run's applications, oldest first."""
         found = contained(driver_process.mark(own), attempt=attempt)
         return [each.process for each in found if runs(each.process, EXECUTOR)]
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
-        """Every living process of this run's pipeline; YARN's own shells, which touch nothing of it, are none."""
+        """Return every living process of this run's pipeline; YARN's own shells, which touch nothing of it, are
+        none."""
         mark = driver_process.mark(own)
         if attempt is not None:
             return [each.process for each in contained(mark, attempt=attempt)]
@@ -186,6 +188,6 @@ class YarnStack(ChildProcessesStack):
             self._submitted.pop(own.run_id, None)
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
-        """Versions and settings, for run.json. Holds no secret."""
-        yarn = {"settings": {**settings.TOLD, **settings.QUEUES}}
+        """Return versions and settings, for run.json. Holds no secret."""
+        yarn = {"settings": {**settings.DAEMONS, **settings.QUEUES}}
         return self._versions(components, {}, asked=f"--stack {self.name}", yarn=yarn)

@@ -78,19 +78,11 @@ class FaultKind(Protocol):
         """What it needs of a stack."""
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """Why it can strike nothing at that trigger, in such a run; nothing if it can. Without a trigger, which the
-        file says wrongly: why at none."""
+        """Return why it can strike nothing at that trigger, in such a run; nothing if it can. Without a trigger, which
+        the file says wrongly: why at none."""
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Do it where the trigger was met, at `reached`. No attempt is started before this returns."""
-
-
-@runtime_checkable
-class Freezes(Protocol):
-    """A fault before which the driver's JVM can be stopped, so that nothing moves between the look and the fault."""
-
-    def freezes(self, fault: Fault) -> bool:
-        """Return whether it can, of this fault."""
 
 
 @runtime_checkable
@@ -103,13 +95,14 @@ class VariesImpact(Protocol):
 
 @runtime_checkable
 class Implies(Protocol):
-    """A fault that has a say of its own where `when` names no trigger."""
+    """A fault that implies a trigger if `when` names none."""
 
     def trigger(self, batch: int | None, query: str | None) -> Trigger | str:
-        """The trigger that such a `when` stands for; or what it lacks, as words that are the whole of a `Refusal`."""
+        """Return the trigger that such a `when` stands for; or what it lacks, as words that are the whole of a
+        `Refusal`."""
 
 
 def implied(kind: FaultKind, batch: int | None, query: str | None) -> Trigger | str | None:
-    """What `Implies.trigger` returns of this fault; None where `when` has to name a trigger."""
+    """Return what `Implies.trigger` returns of this fault; None where `when` has to name a trigger."""
     # By attribute first: a night's plans ask a million times, and Python 3.11 compares with a protocol in 30 us.
     return kind.trigger(batch, query) if hasattr(kind, "trigger") and isinstance(kind, Implies) else None

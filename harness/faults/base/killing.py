@@ -13,8 +13,9 @@ from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.hosts import signals
 from harness.kinds import Refusal, Refusals
-from harness.scenario import CrashPoint, Fault, Trigger, Victim
-from harness.stack import Driver, Process
+from harness.scenario import CrashPoint, Fault, Impact, Step, Trigger, Victim
+from harness.stack import Driver, Means, Process
+from harness.triggers.base import Planned
 from harness.wait import until
 
 DEATH_WITHIN_S = 20.0
@@ -44,7 +45,7 @@ class Victims(Shape):
 
 
 def victim_of(fault: Fault) -> Victim:
-    """Which processes of the driver die; all of them where the file does not say."""
+    """Return which processes of the driver die; all of them where the file does not say."""
     return Victim(str(fault.options.get("victim", Victim.TREE)))
 
 
@@ -79,11 +80,6 @@ def python_alone(fault: Fault, trigger: Trigger | None) -> Refusals:
         yield WITHOUT_PROGRAM[point]
 
 
-def freezes(fault: Fault) -> bool:
-    """Return whether the JVM can be stopped first. A program that dies alone leaves it to go on."""
-    return victim_of(fault) is not Victim.PYTHON
-
-
 def kill_driver(
     run: RunContext, fault: Fault, reached: Reached, *, executors: bool = False, proof: Proof = Proof.AFTER
 ) -> Injection:
@@ -96,6 +92,23 @@ def kill_driver(
     done = replace(kill(run, reached, targets, driver=own), proof=proof)
     # The JVM has the end of its program: it stands still until all was looked at.
     return replace(done, later=True) if victim is Victim.PYTHON else killed(run, driver, done)
+
+
+class KillsDriver:
+    """What the faults share that kill the driver, and its executors where `needs` names them."""
+
+    impact = Impact.DRIVER_KILLED
+    needs = frozenset({Means.SIGNAL_DRIVER})
+    # Its JVM dies anyway.
+    freezes = True
+
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
+        """At any trigger, but for a program that dies without its JVM."""
+        return python_alone(fault, trigger)
+
+    def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
+        """Kill all of them, and see them gone."""
+        return kill_driver(run, step.do, reached, executors=Means.SIGNAL_EXECUTORS in self.needs)
 
 
 def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]) -> None:
@@ -123,7 +136,7 @@ def kill(run: RunContext, reached: Reached, targets: Sequence[Process], *, drive
 
 
 def ending(run: RunContext, driver: Driver | None, done: Injection) -> Injection:
-    """The same, and how the driver ended."""
+    """Return the same, and how the driver ended."""
     if driver is None or done.lived or not done.signalled:
         return done
     status = run.supervisor.ending(driver.number, within_s=DEATH_WITHIN_S)
@@ -132,7 +145,7 @@ def ending(run: RunContext, driver: Driver | None, done: Injection) -> Injection
 
 
 def killed(run: RunContext, driver: Driver | None, done: Injection) -> Injection:
-    """The same, and that the driver ended by our signal."""
+    """Return the same, and that the driver ended by our signal."""
     done = ending(run, driver, done)
     # A driver that had ended by itself takes the signal too, as a zombie: the wait status tells them apart.
     return replace(done, confirm=lambda: "" if done.driver_status == -signal.SIGKILL else NOT_BORNE_OUT)

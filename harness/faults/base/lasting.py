@@ -23,7 +23,7 @@ class For(Shape):
 
 
 def lasts_s(fault: Fault) -> float:
-    """How long it lasts."""
+    """Return how long it lasts."""
     return float(fault.options["for_s"])
 
 

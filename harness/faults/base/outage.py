@@ -71,8 +71,12 @@ class KillServer:
 
     component: str
     daemon: str = ""
-    impact = Impact.NONE
+    impact: Impact = Impact.NONE
+    example: str = ""
+    """A step, where the usual one shows less."""
     needs = frozenset({Means.RESTART_COMPONENTS})
+    # Nothing moves between the trigger and the kill.
+    freezes = True
     stands_still = True
     """The pipeline stands still while the server starts."""
     missed_at_once = True
@@ -87,7 +91,7 @@ class KillServer:
         return About(
             name=f"kill {victim}",
             summary=f"SIGKILL to the {victim} of the stack, which is started again on its data after a while",
-            example=f"{{when: {{rows: 150}}, do: kill {victim}, for: 3s}}",
+            example=self.example or f"{{when: {{rows: 150}}, do: kill {victim}, for: 3s}}",
             options=lasting.For,
         )
 
@@ -110,10 +114,10 @@ class KillServer:
         return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
-        """Look with everybody stopped, kill it, let them go on without it, bring it back."""
+        """Take a snapshot with all processes stopped, kill the server, let them go on without it, bring it back."""
         server, victim = self.server(run), self.daemon or self.component
         if not isinstance(server, Restartable):
-            return Injection(signalled={}, note=f"the stack has no {victim} of its own")
+            return Injection(signalled={}, note=f"the stack runs no {victim}")
         driver, pipeline = run.supervisor.driver, everyone(run)
         reached.frozen += signals.freeze(pipeline)
         try:
@@ -134,7 +138,7 @@ class KillServer:
         note = "; ".join(filter(None, (f"connected to it: {', '.join(lost)}" if lost else "", *gone)))
         alone = self.component == run.only_checkpoint
         seen = bool(gone) or self.died(run, driver) or bool(lost and self.missed_at_once and not alone)
-        # Whose query has failed needs some seconds to end.
+        # A driver whose query has failed needs some seconds to end.
         struck = seen or killing.dies(run, driver) or self.noticed(server)
         why = UNREPEATED if alone else UNCONNECTED if self.missed_at_once else OUTLIVED
         return Injection(
@@ -167,20 +171,16 @@ class KillServer:
         return True
 
     def meanwhile(self, run: RunContext, step: Step, server: Restartable) -> str:
-        """What becomes of the server between SIGKILL and its start; in words, for the evidence."""
+        """Return what becomes of the server between SIGKILL and its start; in words, for the evidence."""
         for_s = lasting.lasts_s(step.do)
         run.stop.wait(for_s)
         return f"gone after SIGKILL, back after {for_s:g} s"
 
-    def freezes(self, fault: Fault) -> bool:
-        """Nothing moves between the trigger and the kill."""
-        return True
-
 
 def committed_by_now(run: RunContext) -> dict[str, int]:
-    """The newest batch that each query has committed, by its checkpoint's name. The query that committed it needed
-    nothing of a server that is away, or took no notice. Empty where that server keeps the checkpoint: no query can
-    have."""
+    """Return the newest batch that each query has committed, by its checkpoint's name. The query that committed it
+    needed nothing of a server that is away, or took no notice. Empty where that server keeps the checkpoint: no query
+    can have."""
     try:
         return {state.checkpoint: max(state.commits, default=-1) for state in run.observer.states()}
     except StackError:
@@ -195,5 +195,5 @@ def go_on(run: RunContext, step: Step, reached: Reached) -> None:
 
 
 def everyone(run: RunContext) -> list[Process]:
-    """The processes of the pipeline, executors included."""
+    """Return the processes of the pipeline, executors included."""
     return signals.family([*run.supervisor.processes(), *run.stack.executors(run.own)])

@@ -7,39 +7,39 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.checkers.offset_ranges import Offsets, Span, Spans, between, tail
+from harness.checkers.offset_ranges import OffsetRange, OffsetRanges, Offsets, between, tail
 from harness.judge.injections import Injection
-from harness.judge.progress_at_injection import Reach
+from harness.judge.progress_at_injection import QueryProgress
 from harness.judge.readings.scale import Scale, changed
 from harness.judge.readings.sink_state import RowsByKey, SinkState
 from harness.judge.readings.traces import Traces
 
 
-def feeding(scale: Scale, found: Sequence[Reach], many: int, at: SinkState) -> Reach | None:
-    """The query that feeds the sink: the only one of the run, or the only one whose progress the rows agree with.
-    `many` may feed it, and `found` are those that had begun."""
+def feeding(scale: Scale, found: Sequence[QueryProgress], many: int, at: SinkState) -> QueryProgress | None:
+    """Return the progress of the query that feeds the sink: the only one of the run, or the only one with which the
+    rows agree. `many` queries may feed it, and `found` are those that had begun."""
     if many > len(found):
         return None
     if len(found) < 2:
         return found[0] if found else None
     # A sink may be late, whether or not the scenario says so: a query that is ahead of it may feed it all the same.
     steps = list(scale.steps(at))
-    fit = [reach for reach in found if _agrees(scale, reach, at, steps)]
-    if not fit or any(_stood(reach) != _stood(fit[0]) for reach in fit):
+    fit = [progress for progress in found if _agrees(scale, progress, at, steps)]
+    if not fit or any(_stood(progress) != _stood(fit[0]) for progress in fit):
         return None
     return fit[0] if scale.late or _agrees(scale, fit[0], at, []) else None
 
 
-def _stood(reach: Reach) -> tuple[object, ...]:
-    """What of a query's progress decides what was exposed: of two that agree in it, either will do."""
-    return reach.low, reach.high, reach.next, reach.after, reach.other
+def _stood(progress: QueryProgress) -> tuple[object, ...]:
+    """Return the part of a query's progress that decides what was exposed; two that agree in it are equivalent."""
+    return progress.low, progress.high, progress.next, progress.after, progress.other
 
 
-def _agrees(scale: Scale, reach: Reach, at: SinkState, steps: Sequence[tuple[Offsets, RowsByKey]]) -> bool:
+def _agrees(scale: Scale, progress: QueryProgress, at: SinkState, steps: Sequence[tuple[Offsets, RowsByKey]]) -> bool:
     """Return whether each row is what the query's committed or planned batches make of it, or what those of an earlier
     one of the `steps` do."""
-    earlier = [then for end, then in steps if not between(reach.low, end)]
-    known = [scale.upto(reach.low, at), scale.upto(reach.high, at), *earlier]
+    earlier = [then for end, then in steps if not between(progress.low, end)]
+    known = [scale.upto(progress.low, at), scale.upto(progress.high, at), *earlier]
     keys = {key for held in (*known, at.rows) for key in held}
     return all(at.rows[key] in [held[key] for held in known] for key in keys)
 
@@ -61,23 +61,23 @@ def has(now: Counter[Any], full: Counter[Any]) -> bool:
     return now >= full if full else not now
 
 
-def _back(ends: Offsets, spans: Spans) -> dict[int, int]:
-    """Those offsets, without these stretches at their end."""
-    begin = {span.partition: span.start for span in spans}
+def _back(ends: Offsets, ranges: OffsetRanges) -> dict[int, int]:
+    """Return the offsets without these ranges at their end."""
+    begin = {each.partition: each.start for each in ranges}
     return {partition: begin.get(partition, end) for partition, end in ends.items()}
 
 
-def bounded(scale: Scale, reach: Reach, now: SinkState) -> Reach:
-    """What it took next is more than it had in flight, as a rule: the producer went on. In flight was what has left
-    something in the sink, up to the last record of it."""
-    if scale.case.aggregate or not reach.taken:
-        return reach
-    base, full = scale.upto(reach.low, now), scale.upto(reach.high, now)
+def bounded(scale: Scale, progress: QueryProgress, now: SinkState) -> QueryProgress:
+    """Return the progress with `high` at the last record that left something in the sink. The next attempt usually
+    reads more than was in flight, since the producer went on."""
+    if scale.case.aggregate or not progress.taken:
+        return progress
+    base, full = scale.upto(progress.low, now), scale.upto(progress.high, now)
     traces = Traces(scale, now, base, full)
     touched = {key for key in changed(base, full) if traces.of(key)}
 
-    def bare(part: Span) -> bool:
+    def bare(part: OffsetRange) -> bool:
         return not scale.keys((part,)) & touched
 
-    left = tuple(tail(span, bare) for span in reach.taken) if touched else ()
-    return replace(reach, high=_back(reach.high, left))
+    left = tuple(tail(each, bare) for each in progress.taken) if touched else ()
+    return replace(progress, high=_back(progress.high, left))

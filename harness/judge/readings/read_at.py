@@ -11,7 +11,7 @@ from harness.judge.readings.sink_state import SinkState, dropped, sink_state
 
 
 def state_at(scale: Scale, seen: Seen) -> SinkState | None:
-    """What the sink held then; None where it is not known."""
+    """Return what the sink held then; None where it is not known."""
     names = [column.name for column in scale.table.columns]
     return sink_state(scale.case, seen.tables[scale.position], names=names)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Case, Key
-from harness.checkers.offset_ranges import Cut, Offsets, Spans, between, highest
+from harness.checkers.offset_ranges import Cut, OffsetRanges, Offsets, between, highest
 from harness.checkers.wrong_total import decimal, single
 from harness.errors import UsageError
 from harness.judge.readings.sink_state import RowsByKey, SinkState, held
@@ -16,15 +16,18 @@ from harness.ledger import Ledger, Table
 from harness.scenario import Harm, Sink
 from harness.sinks.table import SinkTable
 
-Slice = tuple[int | None, Spans]
-"""What was taken at once: the number of the batch, None where the pipeline keeps its offsets itself; its records."""
+BatchRanges = tuple[int | None, OffsetRanges]
+"""What was read at once: the number of the batch, None if the pipeline manages its own offsets; its offset ranges."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """`expected`, the judged case, the sink as it was read, the harm that the guarantee allows, the slices in which
-    each query read the source, in their order. `late_s`: the scenario says that the sink shows its rows late, by up to
-    so many seconds."""
+    """What readings of one sink are compared with.
+
+    `case` is the judged case, `table` the sink as it was read, `allows` the harm that the guarantee allows, `queries`
+    the offset ranges that each query read at once, in order. `late_s`: the scenario says that the sink shows its rows
+    late, by up to that many seconds.
+    """
 
     ledger: Ledger
     sink: Sink
@@ -32,17 +35,17 @@ class Scale:
     case: Case
     table: SinkTable
     allows: Harm | None = None
-    queries: Sequence[Sequence[Slice]] = ()
+    queries: Sequence[Sequence[BatchRanges]] = ()
     late_s: float | None = None
-    _keys: dict[Spans, set[Key]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _keys: dict[OffsetRanges, set[Key]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def late(self) -> bool:
         return self.late_s is not None
 
     @property
-    def slices(self) -> list[Slice]:
-        """Those of all queries."""
+    def batch_ranges(self) -> list[BatchRanges]:
+        """The offset ranges that all queries read at once."""
         return [each for query in self.queries for each in query]
 
     @property
@@ -83,20 +86,20 @@ class Scale:
         return sink_state.of(self.rows(Cut(only=between({}, ends))))
 
     def steps(self, sink_state: SinkState) -> Iterator[tuple[Offsets, RowsByKey]]:
-        """After each slice of each query: the next offsets, and what the sink holds then."""
+        """Yield, after each batch of each query, the next offsets and what the sink holds then."""
         for query in self.queries:
             end: Offsets = {}
-            for _, spans in query:
-                end = highest([end, {span.partition: span.end for span in spans}])
+            for _, ranges in query:
+                end = highest([end, {each.partition: each.end for each in ranges}])
                 yield end, self.upto(end, sink_state)
 
-    def keys(self, spans: Spans) -> set[Key]:
-        """Return the keys to which these records give a row; asked of the ledger once."""
-        if spans not in self._keys:
-            self._keys[spans] = set(held(self.case, self.rows(Cut(only=spans)))) if spans else set()
-        return self._keys[spans]
+    def keys(self, ranges: OffsetRanges) -> set[Key]:
+        """Return the keys to which these records give a row. The ledger computes them once."""
+        if ranges not in self._keys:
+            self._keys[ranges] = set(held(self.case, self.rows(Cut(only=ranges)))) if ranges else set()
+        return self._keys[ranges]
 
 
 def changed(one: RowsByKey, other: RowsByKey) -> list[Key]:
-    """The keys whose rows differ."""
+    """Return the keys whose rows differ."""
     return [key for key in {**one, **other} if one[key] != other[key]]

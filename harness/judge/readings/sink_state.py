@@ -29,7 +29,7 @@ class SinkState:
     places: tuple[int, ...] | None = None
 
     def of(self, rows: Iterable[Row]) -> RowsByKey:
-        """Rows of `expected` in the same form, so that they can be compared with what was held."""
+        """Return rows of `expected` in the same form, so that they can be compared with what was held."""
         if self.places is None:
             return held(self.case, rows)
         out = RowsByKey()
@@ -41,20 +41,20 @@ class SinkState:
 
 
 def named_by(case: Case) -> tuple[int, ...]:
-    """The columns that name a row while it changes; none for one total that is all key."""
+    """Return the columns that name a row while it changes; none for one total that is all key."""
     alone = case.aggregate and not case.payload_places() and len(case.expected) == 1
     return () if alone else case.key_places()
 
 
 def held(case: Case, rows: Iterable[Row]) -> RowsByKey:
-    """Rows of `expected` by key."""
+    """Return rows of `expected` by key."""
     sums = set(_sums(case))
     exact = (tuple([None if at in sums else cell for at, cell in enumerate(row)]) for row in rows)
     return whole(case, exact if sums else rows)
 
 
 def whole(case: Case, rows: Iterable[Row]) -> RowsByKey:
-    """The same with all cells, floating point numbers too."""
+    """Return the same with all cells, floating point numbers too."""
     out = RowsByKey()
     places = named_by(case)
     for row in rows:
@@ -75,13 +75,14 @@ def blind(case: Case) -> bool:
 
 
 def _sums(case: Case) -> list[int]:
-    """The columns of a total that hang on the order of what went into it: they differ where nothing else does."""
+    """Return the columns of a total that hang on the order of what went into it: they differ where nothing else
+    does."""
     return [place for place, rounds in enumerate(case.rounds) if rounds and place not in named_by(case)]
 
 
 def sink_state(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> SinkState | None:
-    """The sink of `case` as `table` has it; None if it could not be read or compared; one that was not made yet held
-    nothing. `names` are the sink's columns in its own order."""
+    """Return the sink of `case` as `table` has it; None if it could not be read or compared; one that was not made yet
+    held nothing. `names` are the sink's columns in its own order."""
     if table is not None and table.absent:
         return SinkState(case, RowsByKey())
     if table is None or table.unreadable:
@@ -108,9 +109,9 @@ def dropped(case: Case, table: SinkTable | None) -> Counter[Row] | None:
 
 
 def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> SinkState | None:
-    """Rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns. Nothing can
-    be said of rows that are all key, of totals of floating point numbers, nor of a sink with columns that `expected`
-    has not."""
+    """Return rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns.
+    Nothing can be said of rows that are all key, of totals of floating point numbers, nor of a sink with columns that
+    `expected` has not."""
     known = [case.columns[place] for place in named_by(case)]
     if _sums(case):
         return None

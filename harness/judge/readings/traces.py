@@ -1,7 +1,8 @@
 """What a sink shows of records that were written into it: not every row that differs from what was there before them.
 
-A row may have been put there in advance, a counter at zero say, or be out of date because the sink is late and works in
-portions of its own. Only a row on its way from what it was to what the records make of it is a trace of them.
+The program may have written a row in advance, such as a counter at zero. A row may be out of date, since a late sink
+shows its rows in other portions than the batches. Only a row between what it was and what the records make of it is a
+trace of these records.
 """
 
 from __future__ import annotations

@@ -22,18 +22,18 @@ from harness.load.cross_checks.set_ups import check_set_ups
 from harness.load.cross_checks.steps import check_step
 from harness.load.cross_checks.topics import check_topics
 from harness.load.cross_checks.watermarks import check_watermarks
-from harness.load.models import ExpectedShape, View, keys, own, unsaid
+from harness.load.models import ExpectedShape, View, implicit, keys, own
 from harness.load.reader import RENAMED, Section, joined
 from harness.load.with_header import Claim
-from harness.machine import spark_lines
+from harness.machine import spark_versions
 from harness.scenario import MISFITS, Guarantee, Kind, Pipeline, Scenario, Sink, Word
 from harness.scenario.progress import ASYNC, DSTREAMS, IN_CHECKPOINT
 from harness.sinks import SINKS, countable
 from harness.sinks.base import CallsCode, CommitsByRename, DropsRows, MakesPart, Queries, SinkKind
 from harness.sources import SOURCES, by_receiver
 from harness.sources.base import ForDStreams, RefusesOptions
-from harness.stacks import other_lines
-from harness.stacks.needed_parts import asked, grouped, proxied
+from harness.stacks import other_versions
+from harness.stacks.needed_parts import grouped, offsets_part, proxied
 from harness.triggers.base import Planned
 from harness.workloads import WORKLOADS
 
@@ -45,7 +45,7 @@ def check(claim: Claim, *, root: Path, queries: bool) -> None:
     sinks(claim)
     code(claim, root=root)
     data(claim.input, root=root)
-    asked_of_component(claim)
+    query_of_component(claim)
     sent_in_time(claim)
     outcomes(claim)
     for step in claim.top.sections("schedule") if claim.whole else ():
@@ -55,7 +55,7 @@ def check(claim: Claim, *, root: Path, queries: bool) -> None:
     check_set_ups(claim)
     if not claim.top.mistakes:
         offsets(claim)
-        on_its_line(claim)
+        on_its_spark_version(claim)
         check_topics(claim, root=root)
         check_watermarks(claim, root=root)
     if not claim.top.mistakes:
@@ -95,7 +95,7 @@ def misspelt(sink: Section) -> bool:
 
 
 def unknown(sink: Section) -> list[str]:
-    """The keys of it that were refused already."""
+    """Return the keys of it that were refused already."""
     known = {*keys(SINKS), *ExpectedShape.model_fields}
     return [key for key in sink.node.items or () if key not in known]
 
@@ -108,9 +108,9 @@ def nowhere(sink: Section) -> None:
         sink.wrong(f"{sink.path} names no place: add one of {there}")
         return
     line, column = sink.node.keys[strange[0]]
-    said = [each for each in sink.mistakes if (each.file, each.line, each.column) != (sink.file, line, column)]
+    others = [each for each in sink.mistakes if (each.file, each.line, each.column) != (sink.file, line, column)]
     words = f"{sink.path} names no place that is known: {seen(strange[0])} is none of {there}"
-    sink.mistakes[:] = [*said, Mistake(sink.file, line, column, words)]
+    sink.mistakes[:] = [*others, Mistake(sink.file, line, column, words)]
 
 
 def placed(sink: Section, kind: SinkKind, *, also: Sequence[str] = ()) -> None:
@@ -125,7 +125,7 @@ def placed(sink: Section, kind: SinkKind, *, also: Sequence[str] = ()) -> None:
             sink.wrong(f"{sink.path}.{key} means nothing for {kind.about.name}", key)
     if isinstance(kind, MakesPart) and sink.has("part"):
         sink.wrong(f"{sink.path}.part means nothing for {kind.about.name}, whose own name is the part", "part")
-    for refusal in kind.refusals(build.told(sink, kind.about)):
+    for refusal in kind.refusals(build.options_of(sink, kind.about)):
         sink.refuse(refusal)
     if not kind.unread:
         target = sink.get(kind.about.name)
@@ -146,8 +146,8 @@ def code(claim: Claim, *, root: Path) -> None:
 
 
 def viewed(sink: Section, kind: SinkKind, target: str | None) -> None:
-    """Who hides repetitions says so, and who says so can."""
-    drops = isinstance(kind, DropsRows) and kind.folds(build.told(sink, kind.about))
+    """Note a mistake if a sink drops repeated rows and does not say so, or says so and cannot."""
+    drops = isinstance(kind, DropsRows) and kind.folds(build.options_of(sink, kind.about))
     complete = sink.get("view") == View.COMPLETE
     if complete and not isinstance(kind, CallsCode):
         sink.wrong(f"{sink.path}.view: complete means nothing for {kind.about.name}: only own code is believed", "view")
@@ -165,16 +165,16 @@ def data(given: Section, *, root: Path) -> None:
     name, place = build.workload(given), build.source(given)
     kind = WORKLOADS[name]
     mine = own(kind.about) | own(SOURCES[place].about)
-    workloads = keys(WORKLOADS) | ({"workload": "the key says what is sent"} if unsaid(kind.about) else {})
+    workloads = keys(WORKLOADS) | ({"workload": "the key says what is sent"} if implicit(kind.about) else {})
     for whose, others in ((name, workloads), (place, keys(SOURCES))):
         for key, words in others.items():
             if key not in mine and given.has(key):
                 given.wrong(f"{given.path}.{key} means nothing for {whose}: {words[:1].lower()}{words[1:]}", key)
-    for refusal in kind.refusals(build.told(given, kind.about), root=root):
+    for refusal in kind.refusals(build.options_of(given, kind.about), root=root):
         given.refuse(refusal)
     source = SOURCES[place]
     if isinstance(source, RefusesOptions):
-        for refusal in source.refusals(build.told(given, source.about), given.get("records")):
+        for refusal in source.refusals(build.options_of(given, source.about), given.get("records")):
             given.refuse(refusal)
 
 
@@ -230,7 +230,7 @@ def outcome(claim: Claim, expected: Section) -> None:
 
 
 def planned(claim: Claim) -> Planned:
-    """What the file says of the run that bears on its steps."""
+    """Return what the file says of the run that bears on its steps."""
     named = [(sink, kind) for sink in claim.sinks for kind in SINKS if sink.has(kind.about.name)]
     tables = [
         Sink(kind=kind.about.name, target=str(sink.get(kind.about.name, "")), part=str(sink.get("part", "")))
@@ -253,12 +253,12 @@ def planned(claim: Claim) -> Planned:
 
 
 def lasting(claim: Claim) -> float:
-    """The seconds that the run may take; infinity if the file says them wrongly."""
+    """Return the seconds that the run may take; infinity if the file says them wrongly."""
     return float(claim.top.get("timeout", math.inf if claim.top.has("timeout") else TIMEOUT_S))
 
 
-def asked_of_component(claim: Claim) -> None:
-    """Only a query is put to a component."""
+def query_of_component(claim: Claim) -> None:
+    """Note a mistake if `progress_in` is named and `progress` is no query."""
     owner = claim.owner("progress_in")
     if owner.get("progress_in") and claim.whole and claim.get("progress", "checkpoint") in OWN_PROGRESS:
         path = ".".join(filter(None, (owner.path, "progress_in")))
@@ -272,22 +272,22 @@ def offsets(claim: Claim) -> None:
         if scenario.pipeline.progress == "group":
             grouped(scenario)
         elif scenario.pipeline.progress not in OWN_PROGRESS:
-            asked(scenario)
+            offsets_part(scenario)
     except UsageError as refused:
         path = ".".join(filter(None, (owner.path, "progress")))
         owner.wrong(f"{path}: {refused}", "progress")
 
 
-def on_its_line(claim: Claim) -> None:
-    """The Spark versions that the file names do all that it asks for."""
+def on_its_spark_version(claim: Claim) -> None:
+    """Note a mistake for what a Spark version that the file names cannot do."""
     scenario = build.scenario(claim, path=claim.top.file)
     restart = claim.top.section("restart")
-    owner = restart if spark_lines.is_other(scenario.restart.spark) else claim.pipeline
+    owner = restart if spark_versions.is_other(scenario.restart.spark) else claim.pipeline
     # What the installed Spark does not do is no mistake of the file.
-    for line, words in other_lines.refusals(scenario):
-        if not spark_lines.is_other(line):
+    for version, words in other_versions.refusals(scenario):
+        if not spark_versions.is_other(version):
             continue
-        owner.wrong(f"{'.'.join(filter(None, (owner.path, 'spark')))} is {line}, which has no {words}", "spark")
+        owner.wrong(f"{'.'.join(filter(None, (owner.path, 'spark')))} is {version}, which has no {words}", "spark")
 
 
 def by_time(claim: Claim) -> None:
@@ -300,7 +300,7 @@ def by_time(claim: Claim) -> None:
     name = build.source(claim.input)
     kind = SOURCES[name] if name in SOURCES.all() else None
     if isinstance(kind, ForDStreams):
-        for refusal in kind.unread_by_time(build.told(claim.input, kind.about)):
+        for refusal in kind.unread_by_time(build.options_of(claim.input, kind.about)):
             claim.input.refuse(refusal)
     elif kind is not None:
         known = ", ".join(each.about.name for each in SOURCES if isinstance(each, ForDStreams))
@@ -316,7 +316,7 @@ def sent_in_time(claim: Claim) -> None:
 
 
 def limit(claim: Claim) -> float:
-    """How many records are sent; infinity if the file does not say it, or says it wrongly."""
+    """Return how many records are sent; infinity if the file does not say it, or says it wrongly."""
     owner = claim.owner("input")
     wrong = "input" not in owner.values and (owner.has("input") or not claim.whole)
     sent = WORKLOADS[build.workload(claim.input)].records

@@ -53,10 +53,10 @@ def check_queries(claim: Claim, *, root: Path) -> None:
 
 
 def unclosed(sink: Section, words: str) -> str:
-    """What a sink lacks whose `expected` was refused in these words: its ledger has columns of windows with a watermark
-    alone."""
-    asked = None if windowed(sink) else LATE.search(words)
-    return f"; only a sink with `watermark` has {asked[1]!r}: add `{sink.path}.watermark`" if asked else ""
+    """Return what a sink lacks whose `expected` was refused in these words: its ledger has columns of windows with a
+    watermark alone."""
+    column = None if windowed(sink) else LATE.search(words)
+    return f"; only a sink with `watermark` has {column[1]!r}: add `{sink.path}.watermark`" if column else ""
 
 
 def windowed(sink: Section) -> bool:

@@ -33,7 +33,8 @@ def readable(sink: Section, *, query: str | None) -> None:
 
 
 def guesses(sink: Section) -> dict[tuple[str | int, ...], str]:
-    """By its place, what the words of `expected` say is wrong with it. DuckDB knows better, where it is asked."""
+    """Return by its place, what the words of `expected` say is wrong with it. DuckDB knows better, where it is
+    asked."""
     found: dict[tuple[str | int, ...], str] = {}
     words, expected, key = sink.get("expected"), names(sink.get("expected")), sink.get("key", ())
     if words and not re.search(r"\bledger\b", words, re.IGNORECASE):
@@ -48,7 +49,7 @@ def unguessed(sink: Section, columns: set[str]) -> None:
     """Take back what was guessed of `expected` that has these columns; all of it where it has none, being wrong."""
     for loc, words in guesses(sink).items():
         if not columns or (loc[0] == "key" and sink.get("key")[loc[1]] in columns):
-            sink.unsay(words, *loc)
+            sink.retract(words, *loc)
 
 
 def absent(column: str, words: set[str]) -> bool:
@@ -58,8 +59,9 @@ def absent(column: str, words: set[str]) -> bool:
 
 
 def names(query: str | None) -> set[str]:
-    """Every word of a query: a column of it is one of them. Empty if that is not known: no query, columns that it does
-    not name (a `*`, a pattern, the fields of what it unnests), or the words of one that gives all of a table."""
+    """Return every word of a query: a column of it is one of them. Empty if that is not known: no query, columns that
+    it does not name (a `*`, a pattern, the fields of what it unnests), or the words of one that gives all of a
+    table."""
     if query is None or "*" in (bare := COUNT.sub("count", query.lower())) or UNNAMED.search(bare):
         return set()
     words = set(re.findall(r"\w+", bare))

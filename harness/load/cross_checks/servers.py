@@ -29,8 +29,8 @@ def check_servers(claim: Claim) -> None:
 
 
 def _smaller(struck: str, used: Collection[str]) -> str:
-    """What the scenario has in the place of a component that a fault strikes, and what to say instead; empty if it has
-    nothing there."""
+    """Return what the scenario has in the place of a component that a fault strikes, and what to say instead; empty if
+    it has nothing there."""
     for name in used:
         kind = COMPONENTS.all().get(name)
         if isinstance(kind, StandsFor) and kind.stands_for == struck:

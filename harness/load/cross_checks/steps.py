@@ -45,7 +45,7 @@ def beyond(trigger: Trigger, planned: Planned) -> Refusals:
 
 
 def triggered(step: Section, when: Section, do: Fault) -> Trigger | None:
-    """The trigger of a step; None, with the mistake, where the file says none, or says it wrongly."""
+    """Return the trigger of a step; None, with the mistake, where the file says none, or says it wrongly."""
     given = [key for key in when.node.items or () if key in TRIGGERS.all()]
     if len(given) > 1:
         when.wrong(f"{when.path} holds {' and '.join(given)}: one step has one trigger", given[1])

@@ -1,4 +1,4 @@
-"""What closes the windows of a sink: times of the records that the workload gives, told where the file says them."""
+"""Checks of what closes the windows of a sink: times of the workload's records, reported where the file has them."""
 
 from __future__ import annotations
 

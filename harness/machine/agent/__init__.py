@@ -19,7 +19,7 @@ from harness.machine import cache, jars, java
 from harness.machine.janino import COMPILES, compiler
 from harness.machine.jars import Jars, spark_home
 from harness.machine.java import Java
-from harness.machine.spark_lines import Line
+from harness.machine.spark_versions import SparkVersion
 from harness.wait import locked
 
 SOURCE, BUILD = (Path(__file__).with_name(f"{name}.java") for name in ("Agent", "Build"))
@@ -35,9 +35,9 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of each class in the jar: the same classes are the same jar."""
 
 
-def resolve(found: Java | None = None, line: Line | None = None) -> Jars:
+def resolve(found: Java | None = None, version: SparkVersion | None = None) -> Jars:
     """Return what `jars.resolve` does, with the agent among the jars for Spark. Raises StackError as that does."""
-    return added(jars.resolve(found, line), found or java.find(), line.wheel if line else spark_home())
+    return added(jars.resolve(found, version), found or java.find(), version.wheel if version else spark_home())
 
 
 def added(there: Jars, found: Java, home: Path) -> Jars:

@@ -98,8 +98,8 @@ class Watch:
     _copies: dict[str, tuple[Name, Exchange]] = field(default_factory=dict)
     """By key, the temporary files that were asked to be copied."""
 
-    def asked(self, exchange: Exchange) -> bool:
-        """Return whether it is the one."""
+    def wants(self, exchange: Exchange) -> bool:
+        """Return whether it is the request to hold."""
         operation = self.reads(exchange)
         if operation is None:
             return False
@@ -110,7 +110,7 @@ class Watch:
         return True
 
     def _commit(self, operation: Operation, exchange: Exchange) -> tuple[Name | None, Exchange | None]:
-        """The file of a commit that it is about, and of a deletion the copy before it."""
+        """Return the file of a commit that it is about, and of a deletion the copy before it."""
         part = operation.part
         if part is Part.DELETE:
             name, copy = self._copies.get(operation.key, (None, None))
@@ -148,7 +148,7 @@ class HeldRequest:
         self.held.let_go(drop=drop)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What happened to it, in words, for evidence."""
         exchange = self.held.exchange
         words = [f"the {self.part} request {exchange.method} {self.key} was held on its way to the store"]
@@ -171,13 +171,13 @@ class Commits:
 
     @contextmanager
     def armed(self, part: Part, wanted: Wanted) -> Iterator[Callable[[], HeldRequest | None]]:
-        """Hold the first such request; what is given tells which it is, None before."""
+        """Hold the first such request; the result returns it, None before."""
         watch = Watch(self.reads, self.prefix, part, wanted)
         with self.proxy.armed(watch) as hold:
-            yield lambda: None if hold.held is None else _told(watch, hold.held)
+            yield lambda: None if hold.held is None else _held_request(watch, hold.held)
 
 
-def _told(watch: Watch, held: Held) -> HeldRequest:
+def _held_request(watch: Watch, held: Held) -> HeldRequest:
     found, operation = watch.found, watch.operation
     assert found is not None and operation is not None
     to = f"{operation.key.rpartition('/')[0]}/{found.batch}" if watch.copy is not None else ""
@@ -193,7 +193,7 @@ def _told(watch: Watch, held: Held) -> HeldRequest:
 
 
 def named(key: str, prefix: str) -> Name | None:
-    """What a key says, if it is that of a commit of a checkpoint below the prefix."""
+    """Return what a key says, if it is that of a commit of a checkpoint below the prefix."""
     if not key.startswith(prefix):
         return None
     folder, _, name = key.removeprefix(prefix).rpartition("/")

@@ -25,10 +25,10 @@ AWAY = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 
 class Watching(Protocol):
-    """Who is told of the requests of all connections."""
+    """Sees the requests of all connections."""
 
-    def asked(self, exchange: Exchange) -> Held | None:
-        """A request whose head is there; one that is to be held first."""
+    def caught(self, exchange: Exchange) -> Held | None:
+        """Return the held request if one whose head is there is to be held first; None if it may pass."""
 
 
 class Connection:
@@ -115,7 +115,7 @@ class Connection:
     async def _admitted(self, head: Head) -> bool:
         """Return whether the request may go on, once that is known."""
         exchange = Exchange(head.first, head.second, head.headers)
-        held = self._watching.asked(exchange)
+        held = self._watching.caught(exchange)
         if held is not None:
             self._resumed = resumed = asyncio.get_running_loop().create_future()
             if not await held.over(lost=self._lost):
@@ -128,7 +128,7 @@ class Connection:
         return True
 
     def _lost(self) -> str:
-        """Why a request that was held cannot go on; empty if it can."""
+        """Return why a request that was held cannot go on; empty if it can."""
         return "its client is gone" if gone(self._client) else ""
 
     def _left(self) -> bool:
@@ -188,8 +188,8 @@ def closed(each: socket.socket) -> bool:
 
 
 def _left_alone(each: socket.socket) -> bool:
-    """The same of a peer whose word that it has closed is stuck behind what it had sent: the system's table has its
-    socket in another state, or no more. False where there is no such table."""
+    """Return the same of a peer whose word that it has closed is stuck behind what it had sent: the system's table has
+    its socket in another state, or no more. False where there is no such table."""
     tables = [path for path in TABLES if path.exists()]
     peer, here = (f"{ADDRESS}:{name[1]:04X}" for name in (each.getpeername(), each.getsockname()))
     rows = [line.split() for path in tables for line in path.read_text(encoding="ascii").splitlines()[1:]]

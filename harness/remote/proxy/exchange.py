@@ -36,7 +36,7 @@ class Exchange:
 class Watch(Protocol):
     """Sees the requests of a proxy."""
 
-    def asked(self, exchange: Exchange) -> bool:
+    def wants(self, exchange: Exchange) -> bool:
         """Return whether a request is to be held, of which the head is there and nothing was sent on. Called in the
         proxy's own thread, which waits for it."""
 
@@ -105,7 +105,7 @@ class Watched(Protocol):
     """Tells of a connection."""
 
     def __call__(self) -> str:
-        """Why a request can go on no more; empty if it can."""
+        """Return why a request can go on no more; empty if it can."""
 
 
 @dataclass(eq=False)
@@ -117,15 +117,15 @@ class Hold:
     _disarmed: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def asked(self, exchange: Exchange) -> Held | None:
-        """The request, held from now on; None if it may pass."""
+    def caught(self, exchange: Exchange) -> Held | None:
+        """Return the request, held from now on; None if it may pass."""
         with self._lock:
-            if self.held is not None or self._disarmed or not self.watch.asked(exchange):
+            if self.held is not None or self._disarmed or not self.watch.wants(exchange):
                 return None
             self.held = Held(exchange)
             return self.held
 
     def disarm(self) -> None:
-        """From here on it holds nothing more."""
+        """Hold nothing more from here on."""
         with self._lock:
             self._disarmed = True

@@ -68,8 +68,8 @@ class Reader:
         """Nothing is read any more: what comes passes as it is."""
 
     def take(self, data: bytes) -> Iterator[Piece]:
-        """What is to be passed on now, in order. Each piece is to be passed on before the next one is asked for: by
-        then what follows a head is known."""
+        """Yield what is to be passed on now, in order. Each piece is to be passed on before the next one is asked for:
+        by then what follows a head is known."""
         self._buffer += data
         while self._buffer:
             before = self._buffer
@@ -82,7 +82,7 @@ class Reader:
                 return
 
     def rest(self) -> bytes:
-        """What was kept back, once the connection has ended."""
+        """Return what was kept back, once the connection has ended."""
         kept, self._buffer = self._buffer, b""
         return kept
 
@@ -126,7 +126,7 @@ class Framing(Reader):
         yield Piece(data, head)
 
     def _following(self, head: Head) -> Callable[[], Iterator[Piece]]:
-        """How what comes after a head is read."""
+        """Return how what comes after a head is read."""
         if self._answers and head.status == SWITCHED:
             return self._switched
         if (self._answers and (head.interim or head.status in BODILESS)) or self._bodiless(head):
@@ -148,7 +148,7 @@ class Framing(Reader):
         raise Unread
 
     def _line(self) -> bytes | None:
-        """The next line, with its end; None while it is not whole."""
+        """Return the next line, with its end; None while it is not whole."""
         at = self._buffer.find(b"\r\n")
         if at < 0:
             if len(self._buffer) > LINE_MAX:
@@ -182,7 +182,7 @@ class Framing(Reader):
 
 
 def parsed(data: bytes, *, answers: bool) -> Head:
-    """A head without its last line. Raises Unread."""
+    """Return a head without its last line. Raises Unread."""
     first, *lines = data.decode("latin-1").split("\r\n")
     if (words := (ANSWER if answers else REQUEST).fullmatch(first)) is None:
         raise Unread

@@ -27,7 +27,7 @@ class Proxies:
             self._known[run_id] = proxy
 
     def of(self, run_id: str) -> Proxy | None:
-        """That of a run, if it has one."""
+        """Return that of a run, if it has one."""
         with self._lock:
             return self._known.get(run_id)
 

@@ -84,9 +84,9 @@ class Proxy:
             with self._lock:
                 self._holds = [each for each in self._holds if each is not hold]
 
-    def asked(self, exchange: Exchange) -> Held | None:
-        """Called by a connection: a request that some watch wants held is."""
-        return next((held for hold in self._holds if (held := hold.asked(exchange)) is not None), None)
+    def caught(self, exchange: Exchange) -> Held | None:
+        """Return the request, held, if some watch wants it held; None if it may pass. A connection calls this."""
+        return next((held for hold in self._holds if (held := hold.caught(exchange)) is not None), None)
 
     def _guarded(self) -> None:
         try:

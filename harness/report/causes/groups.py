@@ -40,7 +40,7 @@ class Group:
         return sum(finding.copies for finding in self.findings)
 
     def ranges(self) -> list[Range]:
-        """Where the records lie that the findings name."""
+        """Return where the records lie that the findings name."""
         return list(ranges({ref for finding in self.findings for ref in finding.records}))
 
 
@@ -60,7 +60,7 @@ class Range:
 
 
 def ranges(records: Iterable[RecordRef]) -> Iterator[Range]:
-    """One range a partition, from the first offset that is named to the last."""
+    """Yield one range a partition, from the first offset that is named to the last."""
     by_partition: dict[int, list[int]] = {}
     for ref in records:
         by_partition.setdefault(ref.partition, []).append(ref.offset)
@@ -69,7 +69,7 @@ def ranges(records: Iterable[RecordRef]) -> Iterator[Range]:
 
 
 def groups(findings: Sequence[Finding]) -> list[Group]:
-    """The causes, the one with most findings first; what is legal last."""
+    """Return the causes, the one with most findings first; what is legal last."""
     found: dict[tuple[object, ...], Group] = {}
     for finding in findings:
         where = (finding.position, finding.sink, finding.checkpoint)
@@ -89,6 +89,6 @@ def groups(findings: Sequence[Finding]) -> list[Group]:
 
 
 def cut(verdict: Verdict) -> dict[Kind, tuple[int, int]]:
-    """The kinds of which a verdict keeps only the first findings: how many it keeps, of how many."""
+    """Return the kinds of which a verdict keeps only the first findings: how many it keeps, of how many."""
     kept, found = Counter(finding.kind for finding in verdict.findings), verdict.kinds()
     return {kind: (count, found[kind]) for kind, count in kept.items() if count < found[kind]}

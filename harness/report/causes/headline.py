@@ -19,19 +19,19 @@ from harness.scenario import Exposure, Guarantee, Harm, Impact, Kind, StepOutcom
 from harness.snapshot import Progressed, Query
 
 MOST_CAUSES = 3
-"""Causes that the verdict tells; the others stand below it."""
+"""Causes that the verdict names; the page lists the others below it."""
 DONE = {
     Impact.DRIVER_KILLED: "the driver was killed",
-    Impact.DRIVER_STOPPED: "the driver was told to stop",
+    Impact.DRIVER_STOPPED: "the driver was asked to stop",
     Impact.DRIVER_PAUSED: "the driver was paused",
     Impact.DRIVER_CUT_OFF: "the driver was cut off from the network",
     Impact.EXECUTOR_KILLED: "an executor was killed",
     Impact.EXECUTORS_KILLED: "all executors were killed",
 }
 HELD = {
-    Guarantee.EXACTLY_ONCE: "took effect exactly once",
-    Guarantee.AT_LEAST_ONCE: "took effect at least once",
-    Guarantee.AT_MOST_ONCE: "took effect at most once",
+    Guarantee.EXACTLY_ONCE: "exactly once",
+    Guarantee.AT_LEAST_ONCE: "at least once",
+    Guarantee.AT_MOST_ONCE: "at most once",
 }
 WRONG = {
     Kind.CORRUPTED: "differ from what was sent",
@@ -71,7 +71,7 @@ class Case:
 
 
 def labels(steps: Sequence[StepOutcome]) -> dict[str, int]:
-    """How findings name each injection (as the judge's injections do), by number of its step."""
+    """Return how findings name each injection (as the judge's injections do), by number of its step."""
     out: dict[str, int] = {}
     twice: set[str] = set()
     for number, step in enumerate(steps, 1):
@@ -86,15 +86,15 @@ def labels(steps: Sequence[StepOutcome]) -> dict[str, int]:
 
 
 def headline(case: Case) -> list[str]:
-    """The verdict, a sentence each. Its word is not in them: it stands before the first one."""
+    """Return the verdict as sentences, without its word, which the page puts before the first one."""
     verdict = case.verdict
     if verdict.word is Word.HELD:
         return list(_held(case))
-    told = [group for group in case.groups if group.kind is not Kind.RECOVERED]
-    if verdict.word is Word.VIOLATED and told:
-        return list(_violated(case, told))
+    shown = [group for group in case.groups if group.kind is not Kind.RECOVERED]
+    if verdict.word is Word.VIOLATED and shown:
+        return list(_violated(case, shown))
     why = [text for reason in verdict.reasons[:1] for text in sentences(reason)[:2]]
-    return [OPEN.get(verdict.word, "The reasons stand below."), *why]
+    return [OPEN.get(verdict.word, "The reasons are below."), *why]
 
 
 OPEN = {
@@ -107,9 +107,10 @@ OPEN = {
 
 def _held(case: Case) -> Iterator[str]:
     verdict, count = case.verdict, case.verdict.counts.get("records")
-    took = HELD.get(Guarantee(case.guarantee), "") if case.guarantee in list(Guarantee) else ""
-    which = f"Each of the {count:,} records" if count else "Each record"
-    yield f"{which} {took or 'took effect as claimed'}, in this one run."
+    often = HELD.get(Guarantee(case.guarantee), "") if case.guarantee in list(Guarantee) else ""
+    # Of records that `expected` leaves out no row is.
+    which = f"Each row that is expected of the {count:,} records" if count else "Each expected row"
+    yield f"{which} is in its sink {often or 'as claimed'}, in this one run."
     injected = [number for number, step in enumerate(verdict.steps, 1) if step.injected]
     if injected:
         did = (
@@ -130,9 +131,9 @@ def _held(case: Case) -> Iterator[str]:
             yield f"At {_faults(came[:8])}, {harm} happened, and the sink's reader dropped each row of it."
 
 
-def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
-    for kind, sink in dict.fromkeys((group.kind, group.sink) for group in told):
-        mine = [group for group in told if (group.kind, group.sink) == (kind, sink)]
+def _violated(case: Case, shown: Sequence[Group]) -> Iterator[str]:
+    for kind, sink in dict.fromkeys((group.kind, group.sink) for group in shown):
+        mine = [group for group in shown if (group.kind, group.sink) == (kind, sink)]
         yield f"{_capital(_wrong(case, mine))}."
         if kept := first_of(case, kind, mine[0].position):
             yield f"The first {kept:,} were traced to a cause; the others were only counted."
@@ -141,7 +142,7 @@ def _violated(case: Case, told: Sequence[Group]) -> Iterator[str]:
             yield f"{len(group.findings):,} of them: {first}" if len(mine) > 1 else first
             yield from rest
         if len(mine) > MOST_CAUSES:
-            yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} stand below."
+            yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} below."
     if set(case.verdict.kinds()) == {Kind.DUPLICATED.value} and case.progressed and case.progressed.caught_up:
         yield "No row is missing, and none is wrong."
 
@@ -172,21 +173,21 @@ def _wrong(case: Case, mine: Sequence[Group]) -> str:
 
 
 def _count(case: Case, mine: Sequence[Group]) -> int:
-    """How many findings there are; of those beyond what a verdict keeps it has one count, over all sinks."""
+    """Return how many findings there are; of those beyond what a verdict keeps it has one count, over all sinks."""
     kept = sum(len(group.findings) for group in mine)
     alone = len(_kept(case, mine[0].kind)) == 1
     return case.verdict.kinds().get(mine[0].kind.value, kept) if alone else kept
 
 
 def first_of(case: Case, kind: Kind, position: int) -> int:
-    """How many findings of a kind in a sink the verdict keeps, where these may be only the first ones; else 0. A
+    """Return how many findings of a kind in a sink the verdict keeps, where these may be only the first ones; else 0. A
     verdict keeps as many in each sink: so a sink that has fewer than another one has them all."""
     kept = _kept(case, kind)
     return kept[position] if kind in cut(case.verdict) and kept.get(position) == max(kept.values()) else 0
 
 
 def _kept(case: Case, kind: Kind) -> dict[int, int]:
-    """By sink, how many findings of a kind the verdict keeps."""
+    """Return by sink, how many findings of a kind the verdict keeps."""
     out: dict[int, int] = {}
     for group in case.groups:
         if group.kind is kind:
@@ -195,7 +196,7 @@ def _kept(case: Case, kind: Kind) -> dict[int, int]:
 
 
 def _positions(case: Case) -> set[int]:
-    """The sinks that the verdict speaks of at all."""
+    """Return the sinks that the verdict speaks of at all."""
     return {group.position for group in case.groups} | {exposure.position for exposure in case.verdict.exposures}
 
 
@@ -206,7 +207,7 @@ def _agreeing(words: str, count: int) -> str:
 
 
 def cause(case: Case, group: Group) -> list[str]:
-    """What is known of why, a sentence each."""
+    """Return what is known of why, a sentence each."""
     if group.without_faults:
         return ["Every baseline run shows it too, so no fault caused it."]
     if group.kind is Kind.STALLED:
@@ -227,7 +228,7 @@ def cause(case: Case, group: Group) -> list[str]:
 
 
 def _of_step(case: Case, group: Group, number: int) -> Iterator[str]:
-    """What the fault of a step did, and what came after."""
+    """Yield what the fault of a step did, and what came after."""
     step = case.verdict.steps[number - 1]
     did = DONE.get(case.impacts.get(number, Impact.NONE), f"“{visible(step.name, 60)}” was injected")
     mine = [s for s in case.verdict.exposures if s.step == number and s.position == group.position]
@@ -248,7 +249,7 @@ def _of_step(case: Case, group: Group, number: int) -> Iterator[str]:
 
 
 def _after(case: Case, group: Group, step: StepOutcome, exposures: Sequence[Exposure]) -> Iterator[str]:
-    """What the next attempt did with the batch, as the watch of the checkpoint saw it."""
+    """Yield what the next attempt did with the batch, as the watch of the checkpoint saw it."""
     if any(exposure.harm is Harm.REPETITION and exposure.point == COMMITTED for exposure in exposures):
         yield "The next attempt began before records that were committed already."
         return
@@ -268,7 +269,8 @@ def _after(case: Case, group: Group, step: StepOutcome, exposures: Sequence[Expo
 
 
 def _query(case: Case, step: StepOutcome) -> Query | None:
-    """The query that a step struck; None if its checkpoint was made again, so that batches have no one meaning."""
+    """Return the query that a step struck; None if its checkpoint was made again, so that batches have no one
+    meaning."""
     known = [
         query for query in (case.progressed.queries if case.progressed else ()) if query.checkpoint == step.checkpoint
     ]

@@ -26,18 +26,18 @@ from harness.snapshot import Progressed
 
 MOST = 8
 SHUFFLE = "spark.sql.shuffle.partitions"
-SAID = 500
-"""So many characters of an attempt's diagnostics are told."""
+MOST_CHARACTERS = 500
+"""So many characters of an attempt's diagnostics are shown."""
 SHARE = 0.1
-"""A restart that took less of the time than this is not told."""
+"""A restart that took a smaller share of the time is not shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NotCaughtUp:
-    """`said` are sentences, the first one says what was left; `facts` are (name, text); `cures` what helps, the
-    likeliest first."""
+    """Why a run did not catch up. `summary` are sentences, of which the first says what was left; `facts` are (name,
+    text); `cures` are what helps, the likeliest first."""
 
-    said: list[str]
+    summary: list[str]
     facts: list[tuple[str, str]]
     cures: list[str]
 
@@ -87,7 +87,7 @@ class Ran:
 
 
 def ran(verdict: Verdict, history: Sequence[Line], **parts: Any) -> Ran:
-    """What is needed of a run: its verdict, its history, and `run`, `plan`, `progressed`, `counts`."""
+    """Return what is needed of a run: its verdict, its history, and `run`, `plan`, `progressed`, `counts`."""
     past = happened(history, verdict.steps)
     times = {phase.name: phase.begin for phase in (past.phases if past else ())}
     end = past.end if past else 0.0
@@ -99,11 +99,11 @@ def ran(verdict: Verdict, history: Sequence[Line], **parts: Any) -> Ran:
 
 
 def not_caught_up(run: Ran) -> NotCaughtUp | None:
-    """What can be said; None where the run is not inconclusive, or caught up."""
+    """Return what is known of a run that did not catch up; None if the run is not inconclusive, or caught up."""
     if run.verdict.word is not Word.INCONCLUSIVE or run.progressed is None or run.progressed.caught_up:
         return None
     slow = [*_restarts(run), *_batches(run), *_shuffles(run)]
-    return NotCaughtUp(said=[*_left(run), *slow], facts=list(_facts(run)), cures=list(_cures(run)))
+    return NotCaughtUp(summary=[*_left(run), *slow], facts=list(_facts(run)), cures=list(_cures(run)))
 
 
 def _left(run: Ran) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _left(run: Ran) -> Iterator[str]:
     if total is not None and total > run.committed:
         left = f"{total - run.committed:,} of {plural(total, 'record')} in the source were not committed"
         yield f"{left} when the sinks were last read."
-        yield f"Rows are expected of the {run.committed:,} committed records alone; of the others nothing is said."
+        yield f"Rows are expected of the {run.committed:,} committed records alone; the others are not judged."
         if not run.verdict.findings and run.verdict.self_tests:
             yield "Of the committed records no row was found missing, doubled or wrong."
     elif total is not None:
@@ -121,8 +121,15 @@ def _left(run: Ran) -> Iterator[str]:
     elif run.gave_up:
         yield "The driver died again and again by itself, and the harness no longer restarted it."
         # One that no fault ended: what a cluster manager says of a kill is nothing new.
-        alone = [each for each in (run.past.attempts if run.past else ()) if each.diagnostics and not each.scheduled]
-        yield from (f"Diagnostics of attempt {each.number}: {visible(each.diagnostics, SAID)}" for each in alone[-1:])
+        alone = [each for each in (run.past.attempts if run.past else ()) if not each.scheduled]
+        yield from (
+            f"The error of attempt {a.number}: {visible(a.error, MOST_CHARACTERS)}" for a in alone[-1:] if a.error
+        )
+        diagnosed = [each for each in alone if each.diagnostics]
+        yield from (
+            f"Diagnostics of attempt {each.number}: {visible(each.diagnostics, MOST_CHARACTERS)}"
+            for each in diagnosed[-1:]
+        )
     elif run.over:
         yield f"The time was up: `timeout` gave {run.timeout_s:g} s after the warm-up."
     sent = run.past.sent[-1][1] if run.past and run.past.sent else None
@@ -133,7 +140,7 @@ def _left(run: Ran) -> Iterator[str]:
 
 
 def _restarts(run: Ran) -> Iterator[str]:
-    """How long each attempt after the first took until it committed, and why where its log tells."""
+    """Yield how long each attempt after the first took until it committed, and why if its log shows it."""
     for number, took, done in _slow(run):
         of = f"{took:.0f} of these {run.timeout_s:g} s" if run.over else f"{took:.0f} s"
         yield (
@@ -142,12 +149,12 @@ def _restarts(run: Ran) -> Iterator[str]:
             else f"Attempt {number} of the driver committed nothing in the {took:.0f} s after its launch."
         )
         if times := run.starved.get(number):
-            said = "once" if times == 1 else f"{times:,} times"
-            yield f"It had no executor yet: logs/driver-{number}.log says {said} that no resources were accepted."
+            often = "once" if times == 1 else f"{times:,} times"
+            yield f"It had no executor yet: logs/driver-{number}.log says {often} that no resources were accepted."
 
 
 def _slow(run: Ran) -> Iterator[tuple[int, float, bool]]:
-    """Each restart that took long: its number, for how long, and whether it committed at last."""
+    """Yield each restart that took long: its number, for how long, and whether it committed at last."""
     for attempt in run.past.attempts if run.past else ():
         if attempt.number < 2:
             continue
@@ -168,7 +175,7 @@ def _first_commit(run: Ran, attempt: Attempt) -> float | None:
 
 
 def _batches(run: Ran) -> Iterator[str]:
-    """How long a batch took, of those that one attempt planned and committed."""
+    """Yield how long a batch took, of those that one attempt planned and committed."""
     works = run.past.works if run.past else ()
     took = [w.committed - w.planned for w in works if w.planned is not None and w.committed is not None]
     if took:
@@ -190,9 +197,9 @@ def _open(run: Ran, work: Work) -> bool:
 
 
 def _stateful(run: Ran) -> list[tuple[str, int]]:
-    """Queries that keep state, with their shuffle partitions, where these are more than the cores."""
-    told = claims.mappings(claims.mapping(run.run.get("outcome")).get("stateful"))
-    known = [(str(each.get("checkpoint", "")), each.get("shuffle_partitions")) for each in told]
+    """Return queries that keep state, with their shuffle partitions, where these are more than the cores."""
+    stored = claims.mappings(claims.mapping(run.run.get("outcome")).get("stateful"))
+    known = [(str(each.get("checkpoint", "")), each.get("shuffle_partitions")) for each in stored]
     cores = _cores(run)
     return [(name, count) for name, count in known if isinstance(count, int) and cores and count > cores]
 
@@ -264,8 +271,8 @@ def _sizes(run: Ran) -> Iterator[str]:
 
 
 def _in_time(run: Ran) -> int:
-    """How many records had been committed when the time was up; what was committed while the sinks were read is not
-    among them."""
+    """Return how many records had been committed when the time was up; what was committed while the sinks were read is
+    not among them."""
     curve = run.committed_over_time
     return min(run.committed, value(curve, run.begin + run.timeout_s)) if curve else run.committed
 
@@ -278,13 +285,14 @@ def _fewer(done: int) -> int:
 
 
 def _unit(number: int) -> int:
-    """What the second digit of a number counts."""
+    """Return what the second digit of a number counts."""
     return int(10 ** max(0, len(str(number)) - 2))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """Records that an attempt committed in a second, `since_s` when its first commit was told, with `count` by then."""
+    """Records that an attempt committed in a second; `since_s` when the history has its first commit, `count` by
+    then."""
 
     attempt: int
     since_s: float
@@ -305,7 +313,7 @@ def _pace(run: Ran) -> Pace | None:
 
 
 def _needed_s(run: Ran, records: int, pace: Pace) -> float:
-    """The `timeout` in which this many records would have been committed, rounded up to two digits."""
+    """Return the `timeout` in which this many records would have been committed, rounded up to two digits."""
     needed = pace.since_s - run.begin + (records - pace.count) / pace.per_s
     unit = _unit(round(needed))
     return ceil(needed / unit) * unit

@@ -27,7 +27,7 @@ def sentence(text: str) -> str:
 
 
 def sentences(reason: str) -> list[str]:
-    """A reason as plain sentences. What is no prose (a line of a log, say) stays one line each."""
+    """Return a reason as plain sentences. What is no prose (a line of a log, say) stays one line each."""
     lines = [line.strip() for line in reason.splitlines() if line.strip()]
     return [part for line in lines for whole in ENDS.split(line) for part in _short(whole) if part]
 
@@ -53,7 +53,7 @@ def _middle(text: str, mark: str) -> tuple[int, str]:
 
 
 def words(text: str) -> int:
-    """How many words a text has."""
+    """Return how many words a text has."""
     return len(text.split())
 
 
@@ -77,5 +77,5 @@ def batches(numbers: Sequence[int], query: str = "") -> str:
 
 
 def short(name: str) -> str:
-    """The name of a sink, cut if it is a long query."""
+    """Return the name of a sink, cut if it is a long query."""
     return visible(name, NAME) if len(name) <= NAME else f"{visible(name[: NAME - 1])}…"

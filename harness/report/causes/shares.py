@@ -28,8 +28,8 @@ def shares(verdict: Verdict, group: Group, progressed: Progressed | None, counts
 
 
 def whole_or_none(group: Group, found: Shares) -> str:
-    """The sentence that says which partitions of the batch came twice, where each did so with all of its records or
-    with none; empty elsewhere."""
+    """Return the sentence that says which partitions of the batch came twice, where each did so with all of its records
+    or with none; empty elsewhere."""
     took = {each: pair for each, pair in found.items() if pair[1]}
     twice = [each for each, (named, count) in took.items() if named == count]
     never = [each for each, (named, _) in took.items() if not named]

@@ -46,7 +46,7 @@ class GroupText:
     """One cause. `facts` are (name, text), `folded` the findings without their rows: key, rows, batches, records."""
 
     title: str
-    told: str
+    text: str
     facts: list[tuple[str, str]]
     notes: list[str]
     samples: list[FindingText]
@@ -55,17 +55,17 @@ class GroupText:
 
 
 def shown(case: Case, budget: Budget = FULL) -> list[GroupText]:
-    """Every cause that has room, the largest first."""
-    out, room = [], budget.folded
+    """Return every cause within the budget, the largest first."""
+    out, space = [], budget.folded
     for group in case.groups[: budget.groups]:
-        text = _group(case, group, budget, room)
-        room -= len(text.folded)
+        text = _group(case, group, budget, space)
+        space -= len(text.folded)
         out.append(text)
     return out
 
 
-def said(groups: Sequence[Group], verdict: Verdict, budget: Budget = FULL) -> str:
-    """How many findings there are, of how many causes, and where those are that are not shown."""
+def findings_summary(groups: Sequence[Group], verdict: Verdict, budget: Budget = FULL) -> str:
+    """Return how many findings there are, of how many causes, and where those are that are not shown."""
     if not groups:
         return "None."
     kinds, causes = verdict.kinds(), plural(len(groups), "cause")
@@ -74,17 +74,17 @@ def said(groups: Sequence[Group], verdict: Verdict, budget: Budget = FULL) -> st
         kept = listed([f"the first {first:,} of {count:,} {kind}" for kind, (first, count) in parts.items()])
         out = f"{out[:-1]} among those that are kept. Kept are {kept}; the others were only counted."
     left = len(groups) - budget.groups
-    return f"{out} {plural(left, 'more cause')} stand in findings.csv." if left > 0 else out
+    return f"{out} {plural(left, 'more cause')} are in findings.csv." if left > 0 else out
 
 
-def _group(case: Case, group: Group, budget: Budget, room: int) -> GroupText:
+def _group(case: Case, group: Group, budget: Budget, space: int) -> GroupText:
     samples = group.findings[: budget.samples]
     rest = group.findings[budget.samples :]
-    folded = rest[: max(0, room)]
+    folded = rest[: max(0, space)]
     left = len(rest) - len(folded)
     return GroupText(
-        title=f"{group.kind.capitalize()} in {short(group.sink)}: {_many(case, group)}",
-        told=" ".join(cause(case, group)),
+        title=f"{group.kind.capitalize()}{group.sink and f' in {short(group.sink)}'}: {_many(case, group)}",
+        text=" ".join(cause(case, group)),
         facts=list(_facts(case, group)),
         notes=_notes(group),
         samples=[finding_text(finding, case, budget) for finding in samples],
@@ -94,7 +94,7 @@ def _group(case: Case, group: Group, budget: Budget, room: int) -> GroupText:
 
 
 def _many(case: Case, group: Group) -> str:
-    """How many findings a cause has; of a kind that is cut, of how many that are kept."""
+    """Return how many findings a cause has; of a kind that is cut, of how many that are kept."""
     first = first_of(case, group.kind, group.position)
     if not first:
         return plural(len(group.findings), "finding")
@@ -102,7 +102,7 @@ def _many(case: Case, group: Group) -> str:
 
 
 def _facts(case: Case, group: Group) -> Iterator[tuple[str, str]]:
-    """What its findings have together. Those that were only counted may have other batches, records and rows."""
+    """Yield what its findings have together. Those that were only counted may have other batches, records and rows."""
     first = first_of(case, group.kind, group.position)
     of = f" (of the first {first:,})" if first else ""
     if group.batches:
@@ -134,15 +134,15 @@ def _fault(case: Case, label: str) -> str:
 
 
 def _notes(group: Group) -> list[str]:
-    """The notes of its findings, each once."""
+    """Return the notes of its findings, each once."""
     notes = list(dict.fromkeys(finding.note for finding in group.findings if finding.note))
     left = len(notes) - MOST_NOTES
-    told = [" ".join(sentences(note)) for note in notes[:MOST_NOTES]]
-    return told + ([f"{plural(left, 'more note')} in findings.csv."] if left > 0 else [])
+    lines = [" ".join(sentences(note)) for note in notes[:MOST_NOTES]]
+    return lines + ([f"{plural(left, 'more note')} in findings.csv."] if left > 0 else [])
 
 
 def finding_text(finding: Finding, case: Case, budget: Budget = FULL) -> FindingText:
-    """One finding with its rows side by side."""
+    """Return one finding with its rows side by side."""
     both = row_diff(finding, pairs=2, limit=budget.cell)
     # What they share stands above them.
     where = "; ".join(place(replace(finding, faults=(), fits=(), without_faults=False), case.verdict.steps))

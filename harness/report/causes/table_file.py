@@ -38,8 +38,8 @@ FORMULA = frozenset("=+-@|%\t\r\n")
 
 
 def table_file(groups: Sequence[Group], *, baseline_runs: bool = True) -> str:
-    """The file's text, rows in the order of the causes. Without `baseline_runs` it is not known what a run without
-    faults shows."""
+    """Return the file's text, rows in the order of the causes. Without `baseline_runs` it is not known what a run
+    without faults shows."""
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(HEADS)
@@ -51,7 +51,7 @@ def table_file(groups: Sequence[Group], *, baseline_runs: bool = True) -> str:
 
 
 def safe(text: str) -> str:
-    """A cell that no spreadsheet calculates: blanks and full-width signs are looked through."""
+    """Return a cell that no spreadsheet calculates: blanks and full-width signs are looked through."""
     shown = visible(text, LONGEST)
     first = unicodedata.normalize("NFKC", shown.lstrip())[:1]
     return f"'{shown}" if first in FORMULA and first else shown
@@ -76,7 +76,7 @@ def _row(number: int, finding: Finding, *, baseline_runs: bool) -> list[str]:
 
 
 def _fault(label: str) -> str:
-    """`kill driver after row 85 in the sink of batch 2`: a place has a preposition of its own."""
+    """Return `kill driver after row 85 in the sink of batch 2`: some places begin with a preposition already."""
     return label.replace(" at after ", " after ").replace(" at before ", " before ")
 
 

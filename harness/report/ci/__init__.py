@@ -1,6 +1,6 @@
-"""What a suite says to the machine that runs it: JUnit, SARIF, GitHub's annotations and step summary.
+"""What a suite reports to a CI system: JUnit, SARIF, GitHub's annotations and step summary.
 
-told            one run's failure text with the command that repeats it; its properties
+run_text        one run's failure text with the command that repeats it; its properties
 places          where in its file a scenario says what was not met
 github          annotations and the step summary of GitHub Actions
 markdown        the step summary

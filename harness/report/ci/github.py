@@ -1,5 +1,5 @@
-"""What GitHub Actions is told: an annotation for each run that is not as expected, on its scenario file, and a summary
-of the step. Nothing happens elsewhere: each is asked for by the variables that GitHub sets.
+"""Output for GitHub Actions: an annotation for each run that is not as expected, on its scenario file, and a summary of
+the step. The variables that GitHub sets turn both on; elsewhere nothing is written.
 
 A runner takes a line of output that begins with `::` for a command, whatever wrote it. So data under test is printed
 between `no_commands` or `guarded`, and is in an annotation escaped.
@@ -15,7 +15,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from harness.errors import Mistake
-from harness.report.ci import markdown, places, told
+from harness.report.ci import markdown, places, run_text
 from harness.report.ci.places import in_repository
 from harness.report.failure_text import headline
 from harness.report.summary import Run
@@ -49,7 +49,7 @@ def no_commands() -> Iterator[None]:
 
 
 def guarded(text: str) -> str:
-    """A text for output that others print: no line of it is a command to GitHub's runner. Elsewhere it stays."""
+    """Return a text for output that others print: no line of it is a command to GitHub's runner. Elsewhere it stays."""
     if not here():
         return text
     # A runner may end a line at whatever Python does.
@@ -59,12 +59,12 @@ def guarded(text: str) -> str:
     return "".join(lines).replace("##[", "## [")
 
 
-def tell(runs: Sequence[Run], say: Callable[[str], None] = print) -> None:
+def annotate(runs: Sequence[Run], notify: Callable[[str], None] = print) -> None:
     """Annotate the runs and append the step's summary; both only where GitHub asks. A summary that cannot be written is
     said and changes no verdict."""
     if here():
         for text in of_runs(runs):
-            say(text)
+            notify(text)
     if runs and (path := os.environ.get(SUMMARY)):
         try:
             append(Path(path), runs)
@@ -81,8 +81,8 @@ def append(path: Path, runs: Sequence[Run]) -> None:
 
 
 def of_runs(runs: Iterable[Run]) -> list[str]:
-    """A line for each run that is not as expected, ten at most; the tenth counts those that are left out. A known
-    failure has none."""
+    """Return a line for each run that is not as expected, ten at most; the tenth counts those that are left out. A
+    known failure has none."""
     wrong = [run for run in runs if run.wrong]
     out = [of_run(run) for run in wrong]
     if len(out) > MOST_ANNOTATIONS:
@@ -92,16 +92,16 @@ def of_runs(runs: Iterable[Run]) -> list[str]:
 
 
 def of_run(run: Run) -> str:
-    """One run's annotation, on the line of its scenario file that says what is expected."""
+    """Return one run's annotation, on the line of its scenario file that says what is expected."""
     title = headline(run.scenario, run.verdict)
-    text = _cut(told.failure(run))
+    text = _cut(run_text.failure(run))
     if not run.file:
         return command("error", text, title=title)
     return command("error", text, file=in_repository(run.file), line=places.line(run.file), title=title)
 
 
 def of_mistakes(mistakes: Iterable[Mistake]) -> list[str]:
-    """One annotation for each mistake in a scenario file, ten at most."""
+    """Return one annotation for each mistake in a scenario file, ten at most."""
     found = [
         command("error", each.text, file=in_repository(each.file), line=each.line, col=each.column) for each in mistakes
     ]
@@ -109,7 +109,7 @@ def of_mistakes(mistakes: Iterable[Mistake]) -> list[str]:
 
 
 def command(word: str, text: str, **properties: str | int) -> str:
-    """A workflow command. The text and each property are escaped by the runner's rules."""
+    """Return a workflow command. The text and each property are escaped by the runner's rules."""
     named = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items())
     return f"::{word}{f' {named}' if named else ''}::{_data(text)}"
 
@@ -123,7 +123,7 @@ def _property(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """At most so many characters, with the last lines: the command that repeats it is there."""
+    """Return at most so many characters, with the last lines: the command that repeats it is there."""
     if len(text) <= MOST_CHARACTERS:
         return text
     last = text[-MOST_CHARACTERS // 2 :].partition("\n")[2]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from harness.report.ci import told
+from harness.report.ci import run_text
 from harness.report.ci.places import in_repository
 from harness.report.escape import visible
 from harness.report.failure_text import headline
@@ -32,8 +32,8 @@ def begin(path: Path) -> None:
 
 
 def text(runs: Sequence[Run]) -> str:
-    """The document. A run that could not be judged as the scenario expects is a failure, one without a verdict an
-    error; a known failure is skipped."""
+    """Return the document. A run that could not be judged as the scenario expects is a failure, one without a verdict
+    an error; a known failure is skipped."""
     wrong = [run for run in runs if run.wrong]
     errors = sum(run.verdict.word is Word.ERROR for run in wrong)
     counts = {
@@ -66,16 +66,16 @@ def _case(suite: Xml.Element, run: Run) -> None:
         {"file": file} if file else {}
     )
     case = Xml.SubElement(suite, "testcase", {**place, "name": visible(run.scenario), "time": f"{run.seconds:.3f}"})
-    _properties(case, told.properties(run))
+    _properties(case, run_text.properties(run))
     if run.known:
         Xml.SubElement(case, "skipped", {"message": f"known: {visible(run.known)}"})
     elif run.wrong:
         word = run.verdict.word
         about = {"type": word.value, "message": headline(run.scenario, run.verdict)}
-        Xml.SubElement(case, "error" if word is Word.ERROR else "failure", about).text = told.failure(run)
+        Xml.SubElement(case, "error" if word is Word.ERROR else "failure", about).text = run_text.failure(run)
 
 
 def _properties(element: Xml.Element, pairs: Sequence[tuple[str, str]]) -> None:
-    room = Xml.SubElement(element, "properties")
+    holder = Xml.SubElement(element, "properties")
     for name, value in pairs:
-        Xml.SubElement(room, "property", {"name": name, "value": value})
+        Xml.SubElement(holder, "property", {"name": name, "value": value})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.report import table
-from harness.report.ci import told
+from harness.report.ci import run_text
 from harness.report.escape import visible
 from harness.report.failure_text import more_findings, title
 from harness.report.summary import WORST_FIRST, Run, exit_code
@@ -22,19 +22,19 @@ LEFT_OUT = "\nThe rest is left out: a step's summary has no room for it.\n"
 
 
 def summary(runs: Sequence[Run], *, most_bytes: int = MOST_BYTES) -> str:
-    """The whole text, of `most_bytes` at most; empty if not even its heading fits."""
+    """Return the whole text, of `most_bytes` at most; empty if not even its heading fits."""
     out: list[str] = []
-    room = most_bytes - len(LEFT_OUT.encode())
+    left = most_bytes - len(LEFT_OUT.encode())
     for block in _blocks(sorted(runs, key=_worst)):
-        room -= len(block.encode())
-        if room < 0:
+        left -= len(block.encode())
+        if left < 0:
             return "".join([*out, LEFT_OUT]) if out else ""
         out.append(block)
     return "".join(out)
 
 
 def escaped(text: str, limit: int = CELL) -> str:
-    """A text as a piece of inline code that shows exactly that."""
+    """Return a text as a piece of inline code that shows exactly that."""
     shown = visible(text, limit)
     safe = "".join(char if char.isalnum() or char in " -" or ord(char) > 0x7F else f"&#{ord(char)};" for char in shown)
     return f"<code>{safe}</code>" if safe else ""
@@ -51,7 +51,7 @@ def _blocks(runs: Sequence[Run]) -> Iterator[str]:
         yield f"| {' | '.join(_cells(run))} |\n"
     for run in runs:
         if run.wrong:
-            yield _told(run)
+            yield _not_as_expected(run)
         elif run.known:
             yield f"\n### known: {escaped(run.scenario)}\n\n- {escaped(run.known)}\n"
 
@@ -71,12 +71,12 @@ def _cells(run: Run) -> tuple[str, ...]:
     )
 
 
-def _told(run: Run) -> str:
-    """What a run that is not as expected says: its reasons, a few findings, the command that repeats it."""
+def _not_as_expected(run: Run) -> str:
+    """Return the part of a run that is not as expected: its reasons, a few findings, the command that repeats it."""
     reasons = [reason.partition("\n")[0] for reason in run.verdict.reasons]
     findings = [title(each) for each in run.verdict.findings[:MOST_FINDINGS]]
     lines = [*reasons[:MOST_FINDINGS], *findings]
     lines += filter(None, [more_findings(run.verdict, MOST_FINDINGS)])
-    again = told.command(run)
+    again = run_text.command(run)
     out = [f"\n### {run.verdict.word.value}: {escaped(run.scenario)}\n\n", *(f"- {escaped(each)}\n" for each in lines)]
     return "".join([*out, f"\nRepeat it: {escaped(again, 1000)}\n" if again else ""])

@@ -12,7 +12,7 @@ NAMES = re.compile(rb"^name[ \t]*:", re.MULTILINE)
 
 
 def line(file: str) -> int:
-    """The line, from 1, of the file's top key `verdict`, else of `name`, else its first."""
+    """Return the line, from 1, of the file's top key `verdict`, else of `name`, else its first."""
     try:
         with Path(file).open("rb") as text:
             head = text.read(HEAD_BYTES)
@@ -23,8 +23,8 @@ def line(file: str) -> int:
 
 
 def in_repository(file: str) -> str:
-    """The file as the repository names it: relative to GitLab's or GitHub's checkout, else to the current folder, with
-    `/`. A file outside stays as it is."""
+    """Return the file as the repository names it: relative to GitLab's or GitHub's checkout, else to the current
+    folder, with `/`. A file outside stays as it is."""
     root = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR") or Path.cwd()
     whole = Path(os.path.abspath(file))  # noqa: PTH100 - a link in the repository is named as it is there
     home = Path(os.path.abspath(root))  # noqa: PTH100

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from harness import __version__
 from harness.report.causes.groups import cut
-from harness.report.ci import places, told
+from harness.report.ci import places, run_text
 from harness.report.ci.places import in_repository
 from harness.report.escape import plural, visible
 from harness.report.failure_text import headline, meaning, title
@@ -32,8 +32,8 @@ def write(path: Path, runs: Sequence[Run], *, unread: Sequence[str] = ()) -> Non
 
 
 def document(runs: Sequence[Run], *, unread: Sequence[str] = ()) -> dict[str, Any]:
-    """The log. `unread`: what was said of stored runs of which nothing can be said: a view must not take their silence
-    for a pass."""
+    """Return the log. `unread`: what was said of stored runs of which nothing can be said: a view must not take their
+    silence for a pass."""
     invocation: dict[str, Any] = {"executionSuccessful": not unread}
     if unread:
         invocation["toolExecutionNotifications"] = [
@@ -91,7 +91,7 @@ def _many(verdict: Verdict, findings: Sequence[Finding]) -> str:
 
 
 def _result(run: Run, rule: str, words: str, sink: str) -> dict[str, Any]:
-    again = told.command(run)
+    again = run_text.command(run)
     text = f"{headline(run.scenario, run.verdict)}. {words}" + (f". Repeat it: {again}" if again else "")
     # Not by row or time: the same finding tomorrow is the same alert.
     identity = json.dumps([in_repository(run.file), run.scenario, rule, sink])
@@ -100,7 +100,7 @@ def _result(run: Run, rule: str, words: str, sink: str) -> dict[str, Any]:
         "level": "error",
         "message": {"text": text},
         "partialFingerprints": {"onceproof/v1": sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()},
-        "properties": dict(told.properties(run)),
+        "properties": dict(run_text.properties(run)),
     }
     file = in_repository(run.file) if run.file else str(run.folder or "onceproof")
     if run.known:

@@ -48,12 +48,12 @@ NOTHING = About()
 
 
 def planned(scenario: Scenario) -> About:
-    """What a scenario says, before it has run."""
+    """Return what a scenario says, before it has run."""
     return _about(plain(scenario), tuple(sink.name for sink in scenario.sinks))
 
 
 def stored(run: Mapping[str, Any], plan: Mapping[str, Any], events: Path, seconds: float) -> About:
-    """What a run folder says: its run.json, its plan.json, its history and how long it took."""
+    """Return what a run folder says: its run.json, its plan.json, its history and how long it took."""
     names = tuple(str(sink.get("name") or "") for sink in claims.mappings(plan.get("sinks")))
     about = _about(claims.mapping(plan.get("scenario")), names)
     spark = str(claims.mapping(claims.mapping(run.get("stack")).get("spark")).get("version") or "")
@@ -62,7 +62,7 @@ def stored(run: Mapping[str, Any], plan: Mapping[str, Any], events: Path, second
 
 
 def read(folder: Path, seconds: float) -> About | None:
-    """What the run folder of a run that has just ended says; None if it keeps no plan."""
+    """Return what the run folder of a run that has just ended says; None if it keeps no plan."""
     try:
         parts = store.RunFolder(folder).read("run", "plan")
     except UsageError:
@@ -73,7 +73,7 @@ def read(folder: Path, seconds: float) -> About | None:
 
 
 def phases(events: Path, seconds: float) -> tuple[tuple[str, float], ...]:
-    """How long each phase of a run took, by the history; the last one until the run's end."""
+    """Return how long each phase of a run took, by the history; the last one until the run's end."""
     if events.is_symlink() or not events.is_file() or events.stat().st_size > MOST_BYTES:
         return ()
     begun = [(line.event.name, line.at_s) for line in history.read(events) if isinstance(line.event, history.Phase)]
@@ -89,13 +89,13 @@ def _about(scenario: Mapping[str, Any], names: Sequence[str]) -> About:
         return About()
     pipeline, expected = claims.mapping(scenario.get("pipeline")), claims.mapping(scenario.get("verdict"))
     sinks = claims.mappings(scenario.get("sinks"))
-    told = names or tuple(f"{sink.get('kind', '')} {sink.get('target', '')}" for sink in sinks)
+    targets = names or tuple(f"{sink.get('kind', '')} {sink.get('target', '')}" for sink in sinks)
     return About(
         pipeline=str(pipeline.get("entry") or ""),
         guarantee=str(scenario.get("guarantee") or ""),
         expected=str(expected.get("word") or ""),
         source=str(claims.mapping(scenario.get("input")).get("source") or ""),
-        sinks=tuple(told),
+        sinks=tuple(targets),
         tags=tuple(map(str, scenario.get("tags") or ())),
         schedule=tuple(map(_step, claims.mappings(scenario.get("schedule")))),
         test=_test(scenario),
@@ -103,8 +103,8 @@ def _about(scenario: Mapping[str, Any], names: Sequence[str]) -> About:
     )
 
 
-def _known(said: Mapping[str, Any]) -> Known | None:
-    issue, until, kinds = said.get("issue"), said.get("until"), said.get("violated")
+def _known(stored: Mapping[str, Any]) -> Known | None:
+    issue, until, kinds = stored.get("issue"), stored.get("until"), stored.get("violated")
     if not (isinstance(issue, str) and isinstance(until, str) and isinstance(kinds, (list, tuple))):
         return None
     return Known(issue=issue, until=until, violated=tuple(map(str, kinds)))
@@ -118,8 +118,8 @@ def _step(step: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _test(scenario: Mapping[str, Any]) -> str:
-    """The digest of everything but the program that two twins share: guarantee, input, schedule, and sinks with what
-    they should hold, asked of programs in one folder."""
+    """Return the digest of everything but the program that two twins share: guarantee, input, schedule, and sinks with
+    what they should hold, asked of programs in one folder."""
     pipeline = claims.mapping(scenario.get("pipeline"))
     entry = str(pipeline.get("entry") or "")
     if not entry:

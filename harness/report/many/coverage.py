@@ -44,7 +44,7 @@ class Grid:
 
 
 def grid(runs: Sequence[Seen], *, rows: int, heads: int) -> Grid:
-    """Every crash point that a verdict knows of a sink, by every fault that was done or planned."""
+    """Return every crash point that a verdict knows of a sink, by every fault that was done or planned."""
     found: dict[Struck, Counter[Word]] = defaultdict(Counter)
     idle: Counter[Struck] = Counter()
     points: set[tuple[str, str]] = set()
@@ -84,5 +84,5 @@ def grid(runs: Sequence[Seen], *, rows: int, heads: int) -> Grid:
 
 def _cell(found: dict[Struck, Counter[Word]], idle: Counter[Struck], cell: Struck) -> Cell:
     words = found.get(cell, Counter())
-    told = ", ".join(f"{words[word]} {word.value}" for word in Word if words[word])
-    return Cell(struck=sum(words.values()), words=told, idle=idle[cell])
+    counts = ", ".join(f"{words[word]} {word.value}" for word in Word if words[word])
+    return Cell(struck=sum(words.values()), words=counts, idle=idle[cell])

@@ -13,13 +13,13 @@ WIDE = 200
 COLOURS = 6
 NARROWEST = 0.3
 """Of a bar's 200; what is narrower is not seen."""
-UNTOLD = "before the first phase"
+BEFORE_PHASES = "before the first phase"
 """Making the run's part of the stack; all of a run whose history names no phase."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One phase of a bar. `colour` counts from 0, -1 for what is not told apart."""
+    """One phase of a bar. `colour` counts from 0; -1 is a phase without its own colour."""
 
     x: float
     wide: float
@@ -33,7 +33,7 @@ class Took:
     name: str
     seconds: str
     parts: list[Part]
-    told: str
+    phases: str
     link: str | None
 
 
@@ -48,7 +48,7 @@ class Durations:
 
 
 def durations(runs: Sequence[Seen], link: Link, *, most: int) -> Durations:
-    """At most so many runs."""
+    """Return at most so many runs."""
     ordered = sorted(runs, key=lambda seen: (-seen.seconds, seen.scenario, str(seen.folder)))
     timed = [seen for seen in ordered if seen.seconds > 0]
     totals: Counter[str] = Counter()
@@ -69,7 +69,7 @@ def durations(runs: Sequence[Seen], link: Link, *, most: int) -> Durations:
 def _parts(seen: Seen) -> list[tuple[str, float]]:
     phases = [(name, max(0.0, seconds)) for name, seconds in seen.about.phases]
     rest = seen.seconds - sum(seconds for _, seconds in phases)
-    return [*([(UNTOLD, rest)] if rest > 0 else []), *phases]
+    return [*([(BEFORE_PHASES, rest)] if rest > 0 else []), *phases]
 
 
 def _took(seen: Seen, colours: dict[str, int], longest: float, link: Link) -> Took:
@@ -79,5 +79,5 @@ def _took(seen: Seen, colours: dict[str, int], longest: float, link: Link) -> To
         if wide >= NARROWEST:
             parts.append(Part(x=round(at, 1), wide=round(wide, 1), colour=colours.get(name, -1)))
         at += wide
-    told = ", ".join(f"{name} {seconds:.0f}" for name, seconds in seen.about.phases if seconds >= 1)
-    return Took(name=seen.scenario, seconds=f"{seen.seconds:.1f}", parts=parts, told=told, link=link(seen.folder))
+    phases = ", ".join(f"{name} {seconds:.0f}" for name, seconds in seen.about.phases if seconds >= 1)
+    return Took(name=seen.scenario, seconds=f"{seen.seconds:.1f}", parts=parts, phases=phases, link=link(seen.folder))

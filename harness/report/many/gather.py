@@ -52,13 +52,13 @@ class _Found:
 
 
 def gather(folders: Sequence[Path]) -> Gathered:
-    """All that lies below `folders`, each run once. Raises UsageError if there is nothing."""
+    """Return all that lies below `folders`, each run once. Raises UsageError if there is nothing."""
     found, out = _Found(), Gathered()
     for folder in folders:
         _walk(folder, found)
     out.damaged += found.refused
     # First, or a suite that still runs would name runs whose folders came after the search.
-    told = [(path, *_entries(path, out.damaged)) for path in _unique(found.summaries)]
+    summaries = [(path, *_entries(path, out.damaged)) for path in _unique(found.summaries)]
     known: set[tuple[str, str]] = set()
     marks: set[tuple[str, ...]] = set()
     for path in _unique(found.runs):
@@ -75,25 +75,25 @@ def gather(folders: Sequence[Path]) -> Gathered:
             continue
         out.runs.append(run)
         out.seen.append(Seen.of(run))
-    for path, what, entries in told:
+    for path, what, entries in summaries:
         own = _add_summary(path, entries, out, known, night=what == NIGHT)
         # A night keeps its lines a folder above its page.
-        rooms = (path.parent, path.parent.parent) if what == NIGHT else (path.parent,)
-        if own and not any((room / trend.NAME).is_file() for room in rooms):
+        above = (path.parent, path.parent.parent) if what == NIGHT else (path.parent,)
+        if own and not any((folder / trend.NAME).is_file() for folder in above):
             out.points.append(trend.point(own, what))
     for path in _unique(found.trends):
         out.points += trend.read(path, out.damaged)
     if not (out.seen or out.damaged):
-        asked = ", ".join(map(str, folders))
+        places = ", ".join(map(str, folders))
         raise UsageError(
-            f"asked for the runs in {asked}; saw no run folder and no {SUMMARY} below. Name a folder such as reports/, "
-            "or the folder that CI's artefacts were unpacked into"
+            f"asked for the runs in {places}; saw no run folder and no {SUMMARY} below. Name a folder such as "
+            "reports/, or the folder that CI's artefacts were unpacked into"
         )
     return out
 
 
 def whole(path: Path) -> Run:
-    """A run of which every file with a digest is as the run left it. Raises HarnessError."""
+    """Return a run of which every file with a digest is as the run left it. Raises HarnessError."""
     for name in RUN:
         part = path / name
         if part.is_symlink():
@@ -104,13 +104,13 @@ def whole(path: Path) -> Run:
 
 
 def why(path: Path, failure: HarnessError) -> str:
-    """Why the run in `path` was not read, on one line, for a place that names it."""
+    """Return why the run in `path` was not read, on one line, for a place that names it."""
     words = " ".join(str(failure).split())
     return words.removeprefix(f"asked for the run in {' '.join(str(path.resolve()).split())}; ")
 
 
 def run_folders(root: Path) -> list[Path]:
-    """The run folders below `root`, whole or not, sorted; no link is followed."""
+    """Return the run folders below `root`, whole or not, sorted; no link is followed."""
     found = _Found()
     _walk(root, found)
     return _unique(found.runs)
@@ -138,19 +138,19 @@ def _walk(root: Path, found: _Found) -> None:
 
 
 def _unique(paths: Sequence[Path]) -> list[Path]:
-    """Each once, also if it was named by two ways."""
+    """Return each once, also if it was named by two ways."""
     return sorted({path.resolve(): path for path in reversed(paths)}.values())
 
 
 def _name(folder: PurePath) -> tuple[str, str]:
-    """What a run folder is called on every machine: its scenario's slug, its time and run id."""
+    """Return what a run folder is called on every machine: its scenario's slug, its time and run id."""
     return folder.parent.name, folder.name
 
 
 def _add_summary(
     path: Path, entries: Sequence[Any], out: Gathered, known: set[tuple[str, str]], *, night: bool
 ) -> list[Seen]:
-    """The runs of a suite or night; those of which no folder is here are added."""
+    """Return the runs of a suite or night; those of which no folder is here are added."""
     own: list[Seen] = []
     places = {_name(seen.folder): place for place, seen in enumerate(out.seen) if seen.folder is not None}
     for number, entry in enumerate(entries, 1):
@@ -173,16 +173,16 @@ def _add_summary(
     return own
 
 
-def _of_a_night(run: Seen, told: Seen) -> Seen:
-    """A run whose folder is here, with what its night alone knows. The verdict is that of the folder: a summary that
-    has another one knows nothing of it."""
-    if run.word is not told.word or {*run.kinds} != {*told.kinds}:
+def _of_a_night(run: Seen, by_night: Seen) -> Seen:
+    """Return a run whose folder is here, with what its night alone knows. The verdict is that of the folder: a summary
+    that has another one knows nothing of it."""
+    if run.word is not by_night.word or {*run.kinds} != {*by_night.kinds}:
         return run
-    return replace(run, drawn=told.drawn, again=told.again, known=run.known or told.known)
+    return replace(run, drawn=by_night.drawn, again=by_night.again, known=run.known or by_night.known)
 
 
 def _entries(path: Path, damaged: list[tuple[str, str]]) -> tuple[str, list[Any]]:
-    """What a summary is of, and its runs."""
+    """Return what a summary is of, and its runs."""
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > MOST_BYTES:
             raise ValueError(f"is no plain file of {MOST_BYTES // 2**20} MiB at most")

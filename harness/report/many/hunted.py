@@ -22,5 +22,5 @@ class Hunted:
     def __str__(self) -> str:
         name = visible(self.pipeline, NAME)
         if not self.plan:
-            return f"{name}: not found in {plural(self.own, 'plan')} of its own, {self.every:,} of all"
-        return f"{name}: found by plan {self.plan}, after {plural(self.own, 'plan')} of its own, {self.every:,} of all"
+            return f"{name}: not found in {plural(self.own, 'plan')} for it, {self.every:,} in all"
+        return f"{name}: found by plan {self.plan}, after {plural(self.own, 'plan')} for it, {self.every:,} in all"

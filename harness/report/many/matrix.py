@@ -135,7 +135,7 @@ def _section(
         return Line(
             name=PurePosixPath(row.pipeline).name or row.guarantee,
             role=twins.role(row, found),
-            about=_told(row),
+            about=_claim(row),
             cells=[_cell(head, own, link, most) for head, own in cells.items()],
         )
 
@@ -143,7 +143,7 @@ def _section(
 
 
 def _faults(seen: Seen) -> dict[str, str]:
-    """Where each fault of a run was to strike: `sink-committed, batch 3`."""
+    """Return where each fault of a run was to strike: `sink-committed, batch 3`."""
     out: dict[str, list[str]] = defaultdict(list)
     for fault, place, batch in seen.steps:
         out[fault].append(f"{place}, batch {batch}" if batch else place)
@@ -184,12 +184,12 @@ def _left(places: int, runs: Sequence[Seen]) -> str:
     if not runs:
         return ""
     words, wrong = Counter(seen.word for seen in runs), sum(seen.wrong for seen in runs)
-    told = ", ".join(f"{words[word]:,} {word.value}" for word in Word if words[word])
+    counts = ", ".join(f"{words[word]:,} {word.value}" for word in Word if words[word])
     where = plural(places, "more place") if places else "more at these places"
-    return f"and {where}: {told}" + (f", of which {wrong:,} not as expected" if wrong else "")
+    return f"and {where}: {counts}" + (f", of which {wrong:,} not as expected" if wrong else "")
 
 
-def _told(row: Row) -> list[str]:
+def _claim(row: Row) -> list[str]:
     if not row.pipeline:
         return []
     claim = [] if row.guarantee == Guarantee.EXACTLY_ONCE else [row.guarantee]

@@ -66,7 +66,7 @@ class ManyPage:
     """Every text of the page, in the order in which it is read."""
 
     tally: str
-    span: str
+    period: str
     figures: list[tuple[str, str]]
     damaged: list[tuple[str, str]]
     damaged_left: int
@@ -100,7 +100,7 @@ class Many:
 
 
 def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
-    """The page; `link` gives the address of a run's page, None where there is none."""
+    """Return the page; `link` gives the address of a run's page, None where there is none."""
     runs = sorted(many.seen, key=lambda seen: (seen.about.started, seen.scenario, str(seen.folder)))
     worst = sorted(runs, key=lambda seen: WORST_FIRST.index(seen.word))
     wrong = [seen for seen in worst if seen.wrong]
@@ -109,7 +109,7 @@ def build(many: Many, link: Link, shown: Shown = FULL) -> ManyPage:
     mute = [seen for seen in worst if seen.as_expected and seen.mute and not seen.blank]
     page = ManyPage(
         tally=tally(runs),
-        span=_span(runs),
+        period=_period(runs),
         figures=_figures(runs, many.damaged),
         damaged=list(many.damaged[: shown.listed]),
         damaged_left=max(0, len(many.damaged) - shown.listed),
@@ -160,7 +160,7 @@ def tally(runs: Sequence[Seen]) -> str:
     return ", ".join(parts)
 
 
-def _span(runs: Sequence[Seen]) -> str:
+def _period(runs: Sequence[Seen]) -> str:
     times = sorted(seen.about.started for seen in runs if seen.about.started)
     stacks = ", ".join(sorted({seen.stack for seen in runs if seen.stack}))
     when = (
@@ -194,7 +194,7 @@ def _item(seen: Seen, link: Link) -> Item:
 
 
 def _left(page: ManyPage) -> list[str]:
-    """What does not fit, a sentence each."""
+    """Return what does not fit, a sentence each."""
     counts = (
         (page.damaged_left, "damaged folder", "in the list of what was not read"),
         (page.wrong_left, "run", "in the list of those that are not as expected"),

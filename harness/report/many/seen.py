@@ -58,7 +58,7 @@ class Seen:
 
     @classmethod
     def of(cls, run: Run) -> Seen:
-        """A run of this machine."""
+        """Return a run of this machine."""
         verdict = run.verdict
         counting, idle = struck(verdict.exposures, verdict.steps)
         return cls(
@@ -84,44 +84,44 @@ class Seen:
 
     @classmethod
     def read(cls, entry: Any, where: str) -> Seen:
-        """An entry of a summary, `where` it stands. Raises UsageError if it is none. An error is never known."""
-        told = claims.mapping(entry)
-        faults = claims.mappings(told.get("faults"))
+        """Return an entry of a summary, `where` it stands. Raises UsageError if it is none. An error is never known."""
+        stored = claims.mapping(entry)
+        faults = claims.mappings(stored.get("faults"))
         seen: Seen = store.noun(
             Seen,
             {
-                "scenario": told.get("scenario"),
-                "word": told.get("verdict"),
-                "as_expected": told.get("as_expected"),
-                "expected": told.get("expected") or "",
-                "kinds": told.get("findings") or {},
+                "scenario": stored.get("scenario"),
+                "word": stored.get("verdict"),
+                "as_expected": stored.get("as_expected"),
+                "expected": stored.get("expected") or "",
+                "kinds": stored.get("findings") or {},
                 "outcomes": [{key: each.get(key) for key in ("name", "point", "batch", "injected")} for each in faults],
-                "reasons": told.get("reasons") or (),
-                "seconds": told.get("seconds") or 0.0,
-                "stack": told.get("stack") or "",
-                "file": told.get("file") or "",
-                "unstruck": told.get("unstruck") or (),
-                "about": told.get("about") or {},
-                "known": "" if told.get("verdict") == Word.ERROR else told.get("known") or "",
-                "struck": told.get("struck") or (),
-                "idle": told.get("idle") or (),
-                **{name: told.get(name) or False for name in ("drawn", "again", "removed")},
+                "reasons": stored.get("reasons") or (),
+                "seconds": stored.get("seconds") or 0.0,
+                "stack": stored.get("stack") or "",
+                "file": stored.get("file") or "",
+                "unstruck": stored.get("unstruck") or (),
+                "about": stored.get("about") or {},
+                "known": "" if stored.get("verdict") == Word.ERROR else stored.get("known") or "",
+                "struck": stored.get("struck") or (),
+                "idle": stored.get("idle") or (),
+                **{name: stored.get(name) or False for name in ("drawn", "again", "removed")},
             },
             where,
         )
-        if "exposures" not in told:
+        if "exposures" not in stored:
             return seen
         exposures: tuple[Exposure, ...] = store.noun(
-            tuple[Exposure, ...], told.get("exposures") or (), f"{where}, exposures"
+            tuple[Exposure, ...], stored.get("exposures") or (), f"{where}, exposures"
         )
         counting, idle = struck(exposures, seen.outcomes)
         return replace(seen, struck=tuple(counting), idle=tuple(idle))
 
     def entry(self, folder: str = "") -> dict[str, Any]:
         """As an entry of a summary: `read` gives the same, but for `folder`, which is called `folder` there."""
-        said = plain(self)
-        renamed = {"verdict": said.pop("word"), "findings": said.pop("kinds"), "faults": said.pop("outcomes")}
-        return {**said, **renamed, "folder": folder or None}
+        fields = plain(self)
+        renamed = {"verdict": fields.pop("word"), "findings": fields.pop("kinds"), "faults": fields.pop("outcomes")}
+        return {**fields, **renamed, "folder": folder or None}
 
     @property
     def steps(self) -> list[tuple[str, str, str]]:

@@ -64,7 +64,7 @@ class Trend:
 
 
 def point(seen: Sequence[Seen], what: str = "suite") -> Point:
-    """One suite or night from its runs."""
+    """Return one suite or night from its runs."""
     first = [each for each in seen if not each.again]
     return Point(
         date=min((each.about.started for each in seen if each.about.started), default=""),
@@ -79,13 +79,13 @@ def point(seen: Sequence[Seen], what: str = "suite") -> Point:
 def append(path: Path, runs: Sequence[Run], code: int) -> None:
     """A line of a suite that is over, and its exit code. Raises HarnessError when the disk refuses."""
     seen = [Seen.of(run) for run in runs]
-    said = point(seen)
+    new = point(seen)
     line = {
-        "date": said.date,
-        "what": said.what,
-        "seconds": said.seconds,
-        "plans": said.runs,
-        "verdicts": said.verdicts,
+        "date": new.date,
+        "what": new.what,
+        "seconds": new.seconds,
+        "plans": new.runs,
+        "verdicts": new.verdicts,
         "failed": [f"{each.scenario}: {each.word}" for each in seen if each.wrong],
         "exit": code,
     }
@@ -93,8 +93,8 @@ def append(path: Path, runs: Sequence[Run], code: int) -> None:
 
 
 def read(path: Path, damaged: list[tuple[str, str]]) -> list[Point]:
-    """The points of a `trend.jsonl`; a line that is none is named in `damaged`. Of a night that was cut short and went
-    on, with one seed, shard and list, the last line counts."""
+    """Return the points of a `trend.jsonl`; a line that is none is named in `damaged`. Of a night that was cut short
+    and went on, with one seed, shard and list, the last line counts."""
     out: dict[object, Point] = {}
     try:
         if path.is_symlink() or not path.is_file():
@@ -112,15 +112,15 @@ def read(path: Path, damaged: list[tuple[str, str]]) -> list[Point]:
 
 
 def trend(points: Sequence[Point], most: int) -> Trend:
-    """The last `most` points by their time, with a picture: a bar each, as high as its runs."""
+    """Return the last `most` points by their time, with a picture: a bar each, as high as its runs."""
     ordered = sorted(points, key=lambda each: (each.date, each.what, each.runs, each.failed))
     shown = ordered[-most:]
     highest = max((each.runs for each in shown), default=0)
     each_wide = min(STEM, WIDE / max(1, len(shown)))
     bars = []
-    for number, told in enumerate(shown):
-        high = _scaled(told.runs, highest)
-        bad = _scaled(min(told.failed, told.runs), highest)
+    for number, of_bar in enumerate(shown):
+        high = _scaled(of_bar.runs, highest)
+        bad = _scaled(min(of_bar.failed, of_bar.runs), highest)
         bars.append(
             Bar(
                 x=round(number * each_wide + GAP / 2, 1),
@@ -140,7 +140,7 @@ def _scaled(count: int, highest: int) -> float:
 
 
 def _night(data: dict[str, Any]) -> tuple[int, str, str] | None:
-    """What tells a night from another one; None of a suite."""
+    """Return what tells a night from another one; None of a suite."""
     return (int(data["seed"]), str(data["shard"]), str(data.get("digest", ""))) if "seed" in data else None
 
 

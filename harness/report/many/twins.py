@@ -32,13 +32,13 @@ class Pair(NamedTuple):
 
 
 def row(seen: Seen) -> Row:
-    """The row of a run."""
+    """Return the row of a run."""
     about = seen.about
     return Row(about.pipeline, about.guarantee, about.source, about.sinks)
 
 
 def pairs(runs: Sequence[Seen]) -> list[Pair]:
-    """The twins, a pair for each test that has them."""
+    """Return the twins, a pair for each test that has them."""
     tests: dict[str, list[Seen]] = defaultdict(list)
     for seen in runs:
         if seen.about.test:
@@ -54,7 +54,7 @@ def pairs(runs: Sequence[Seen]) -> list[Pair]:
 
 
 def clusters(rows: Sequence[Row], found: Sequence[Pair]) -> list[list[Row]]:
-    """The rows with their twins beside them, the broken ones first; a row without twins stands alone."""
+    """Return the rows with their twins beside them, the broken ones first; a row without twins stands alone."""
     home: dict[Row, int] = {each: number for number, each in enumerate(rows)}
     for pair in found:
         same = {home[each] for each in pair.broken | pair.repaired}
@@ -67,8 +67,8 @@ def clusters(rows: Sequence[Row], found: Sequence[Pair]) -> list[list[Row]]:
     return [sorted(own, key=lambda each: (order[roles[each]], each)) for own in out.values()]
 
 
-def role(asked: Row, found: Sequence[Pair]) -> str:
+def role(row: Row, found: Sequence[Pair]) -> str:
     """`broken`, `repaired`, or nothing: it has no twin, or it is one in one test and the other in another."""
-    broken = any(asked in pair.broken for pair in found)
-    repaired = any(asked in pair.repaired for pair in found)
+    broken = any(row in pair.broken for pair in found)
+    repaired = any(row in pair.repaired for pair in found)
     return "" if broken == repaired else "broken" if broken else "repaired"

@@ -10,7 +10,7 @@ from harness.report.causes.headline import labels
 from harness.report.causes.sentences import batches
 from harness.report.escape import cell, plural, visible
 from harness.report.failure_text import title
-from harness.report.story.told import Held, Record, Rows, Story, Window
+from harness.report.story.collect import Held, Record, Rows, Story, Window
 from harness.report.timeline.happened import Work
 from harness.scenario import Finding, Verdict
 
@@ -19,7 +19,7 @@ LEFT = 10
 
 
 def lines(story: Story) -> list[str]:
-    """The whole story."""
+    """Return the whole story as lines."""
     out = []
     for number, record in enumerate(story.records, 1):
         out += [*_record(record, number, len(story.records)), ""]
@@ -27,7 +27,7 @@ def lines(story: Story) -> list[str]:
         out += [f"and {plural(story.more, 'more record')} of this key", ""]
     if not story.records:
         why = "no record of the source has this key" if story.traced else "the key is no column of the ledger"
-        out += [f"records: not told, {why}", ""]
+        out += [f"records: not known, {why}", ""]
     for rows in story.rows:
         out += [*_rows(rows, story.verdict), ""]
     word = story.verdict.word.value if story.verdict else "none: the run ended before it"
@@ -113,7 +113,7 @@ def _rows(rows: Rows, verdict: Verdict | None) -> Iterator[str]:
     yield f"{visible(rows.sink, 100)}: {key}"
     if rows.folded:
         yield _line("expected", "folds several records into one row")
-    should = f"not known: {visible(rows.untold, 300)}" if rows.untold else f"hold {plural(len(rows.expected), 'row')}"
+    should = f"not known: {visible(rows.unknown, 300)}" if rows.unknown else f"hold {plural(len(rows.expected), 'row')}"
     yield _line("should", should)
     yield from _each(rows.expected, rows.columns)
     if rows.held is None:

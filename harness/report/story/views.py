@@ -45,14 +45,14 @@ def views(run: Run) -> Iterator[tuple[View, ...]]:
                 out.append(View(ledger=plain))
                 continue
             why = unclear(run, sink)
-            own = _untold(source) if why else by_writing(run, Readings(), source, place).source
+            own = _unplaced(source) if why else by_writing(run, Readings(), source, place).source
             placed = {} if why else {(each.partition, each.offset): each for each in own.places or ()}
             ledger = left.enter_context(Ledger(own, where=where))
             out.append(View(ledger=ledger, unclear=why, placed=placed))
         yield tuple(out)
 
 
-def _untold(source: Source) -> Source:
+def _unplaced(source: Source) -> Source:
     records = read_source(source.parquet).select(["partition", "offset"]).to_pylist() if source.parquet else []
     places = [
         Placed(each["partition"], each["offset"], WRITTEN, at, None, late=False, open=False)

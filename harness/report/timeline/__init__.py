@@ -3,7 +3,7 @@
     happened.py   the history's events as attempts, batches, faults, phases
     counts.py     how many records of the source a batch took
     curves.py     records sent and committed, rows read in the sinks, lag, over time
-    slices.py     what a pipeline saved that keeps its own offsets
+    saved_ranges.py  what a pipeline saved that manages its own offsets
     shapes.py     what a picture is made of, and how seconds become places
     tracks.py     the tracks
     picture.py    all of it as one picture, which a template turns into SVG

@@ -9,20 +9,21 @@ from harness.report.escape import plural, visible
 from harness.report.failure_text import numbers
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.happened import Attempt, Happened
-from harness.report.timeline.slices import named, slices
+from harness.report.timeline.saved_ranges import named, saved_ranges
 from harness.snapshot import Progressed, Query
 
 MOST = 40
 PARTITIONS = 12
 NOTHING = "-"
-SAID = 1000
+MOST_CHARACTERS = 1000
 """So many characters of an attempt's diagnostics are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptText:
     """One attempt and one query. `records` is how many its commits cover, `next` the next offset by partition after the
-    last of them; `diagnostics` what a cluster manager says of the attempt's end, in its first row."""
+    last of them; `diagnostics` what a cluster manager says of the attempt's end and `error` what its program ended
+    with, both in its first row."""
 
     attempt: str
     began: str
@@ -34,10 +35,11 @@ class AttemptText:
     records: str
     next: str
     diagnostics: str = ""
+    error: str = ""
 
 
 def attempt_rows(run: Happened | None, progressed: Progressed | None, counts: Counts | None) -> list[AttemptText]:
-    """A row for each attempt and each query that it worked on."""
+    """Return a row for each attempt and each query that it worked on."""
     if run is None:
         return []
     queries = {query.checkpoint: query for query in (progressed.queries if progressed else ())}
@@ -47,7 +49,8 @@ def attempt_rows(run: Happened | None, progressed: Progressed | None, counts: Co
         worked = [query for query in run.queries if query in mine]
         own = _own(attempt, progressed, counts) if not worked else None
         rows = [own] if own else [_row(run, attempt, query, queries.get(query), counts) for query in worked or [""]]
-        out += [replace(rows[0], diagnostics=visible(attempt.diagnostics, SAID)), *rows[1:]]
+        diagnostics, error = visible(attempt.diagnostics, MOST_CHARACTERS), visible(attempt.error, MOST_CHARACTERS)
+        out += [replace(rows[0], diagnostics=diagnostics, error=error), *rows[1:]]
     return out[:MOST]
 
 
@@ -71,8 +74,8 @@ def _row(run: Happened, attempt: Attempt, name: str, query: Query | None, counts
 
 
 def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None) -> AttemptText | None:
-    """The row of a pipeline that keeps its offsets itself: no batches are seen, and what it saved is what it committed.
-    None if it is not one, or was not seen."""
+    """Return the row of a pipeline that manages its own offsets: no batches are seen, and it committed what it saved.
+    None for any other pipeline, and if no position was seen."""
     positions = progressed.positions if progressed else ()
     saved = [each for each in positions if each.attempt == attempt.number]
     if not saved:
@@ -85,7 +88,7 @@ def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None)
         ended=_ended(attempt),
         query="the pipeline's own offsets",
         worked=NOTHING,
-        committed=named(slices(positions)[attempt.number]),
+        committed=named(saved_ranges(positions)[attempt.number]),
         records=NOTHING if took is None else f"{took:,}",
         next=_next((partition, (0, end)) for partition, end in saved[-1].next.items()) if saved[-1].next else NOTHING,
     )

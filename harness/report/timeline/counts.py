@@ -24,11 +24,11 @@ class Counts:
         self._offsets = offsets
 
     def before(self, next_offsets: Mapping[int, int]) -> int:
-        """How many records lie before these offsets."""
+        """Return how many records are before these offsets."""
         return sum(bisect_left(self._offsets.get(each, array("q")), end) for each, end in next_offsets.items())
 
     def within(self, ranges: Mapping[int, tuple[int, int]]) -> int:
-        """How many records lie in these ranges, whose ends are excluded."""
+        """Return how many records are in these ranges, whose ends are excluded."""
         first, last = ({each: pair[side] for each, pair in ranges.items()} for side in (0, 1))
         return self.before(last) - self.before(first)
 
@@ -39,7 +39,7 @@ class Counts:
 
 
 def read_counts(path: Path) -> Counts | None:
-    """The counts of `ledger/source.parquet`; None if it is not there, or not readable."""
+    """Return the counts of `ledger/source.parquet`; None if it is not there, or not readable."""
     try:
         table = pq.read_table(path, columns=["partition", "offset"])
         table = table.sort_by([("partition", "ascending"), ("offset", "ascending")])

@@ -31,7 +31,7 @@ class Curves:
 
 
 def curves(run: Happened, progressed: Progressed | None, counts: Counts | None, *, sink_rows: int | None) -> Curves:
-    """The curves of a run; `sink_rows` is what the sinks held in the end, None if that is not known."""
+    """Return the curves of a run; `sink_rows` is what the sinks held in the end, None if that is not known."""
     committed, by = _committed(run, progressed, counts)
     sent = _rising(run.sent)
     rows = [*run.read, *([(run.end, sink_rows)] if sink_rows is not None else [])]
@@ -94,7 +94,7 @@ def _changing(curve: Curve) -> list[tuple[float, int]]:
 
 
 def value(curve: Curve, seconds: float) -> int:
-    """What a curve says at a time; 0 before it begins."""
+    """Return what a curve says at a time; 0 before it begins."""
     out = 0
     for begin, count in curve:
         if begin > seconds:
@@ -104,7 +104,7 @@ def value(curve: Curve, seconds: float) -> int:
 
 
 def _lag(sent: Curve, committed: Curve) -> list[tuple[float, int]]:
-    """Sent and not committed: never below 0, since a count of what was sent may be told late."""
+    """Return sent minus committed, never below 0: the history may have a count of what was sent late."""
     changes = sorted([*((s, 0, c) for s, c in sent), *((s, 1, c) for s, c in committed)])
     now, out = [0, 0], []
     for seconds, which, count in changes:
@@ -114,7 +114,7 @@ def _lag(sent: Curve, committed: Curve) -> list[tuple[float, int]]:
 
 
 def thinned(curve: Curve) -> Curve:
-    """At most so many points, of each stretch the highest and the last one."""
+    """Return at most so many points, of each interval the highest and the last one."""
     if len(curve) <= MOST_POINTS:
         return curve
     size = -(-len(curve) // (MOST_POINTS // 2))

@@ -30,7 +30,7 @@ POINTS: Mapping[type[OfBatch], str] = {BatchPlanned: "planned", SinkCommitted: "
 class Attempt:
     """One start of the driver. `end` is when it was seen dead, None if it was not; `status` its exit status then;
     `scheduled`: a fault ended it. `after_s` is how long after the death before it began, `zombies` how many of dead
-    attempts lived; `diagnostics` what a cluster manager says of its end."""
+    attempts lived; `diagnostics` what a cluster manager says of its end, `error` what its program ended with."""
 
     number: int
     begin: float
@@ -40,6 +40,7 @@ class Attempt:
     after_s: float | None = None
     zombies: int = 0
     diagnostics: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +118,7 @@ def _of(history: Iterable[Line], kind: type[Some]) -> Iterator[tuple[float, Some
 
 
 def _phases(history: Sequence[Line]) -> tuple[tuple[Phase, ...], float]:
-    """The phases up to the judging, which begins when all is over, and when that was."""
+    """Return the phases up to the judging, which begins when all is over, and when that was."""
     begun = [(at_s, event.name) for at_s, event in _of(history, events.Phase)]
     end = next((at_s for at_s, name in begun if name == "judging"), max(line.at_s for line in history))
     kept = [each for each in begun if each[0] < end]
@@ -128,18 +129,18 @@ def _phases(history: Sequence[Line]) -> tuple[tuple[Phase, ...], float]:
 
 def _attempts(history: Sequence[Line]) -> Iterator[Attempt]:
     deaths = {event.attempt: (at_s, event) for at_s, event in _of(history, AttemptEnded)}
-    said = {event.attempt: event.words for _, event in _of(history, AttemptDiagnosed)}
+    diagnosed = {event.attempt: event.words for _, event in _of(history, AttemptDiagnosed)}
     for at_s, event in _of(history, AttemptStarted):
         attempt = Attempt(
             number=event.attempt,
             begin=at_s,
             after_s=event.after_s,
             zombies=len(event.zombies),
-            diagnostics=said.get(event.attempt, ""),
+            diagnostics=diagnosed.get(event.attempt, ""),
         )
         if event.attempt in deaths:
             end, death = deaths[event.attempt]
-            attempt = replace(attempt, end=end, status=death.status, scheduled=death.scheduled)
+            attempt = replace(attempt, end=end, status=death.status, scheduled=death.scheduled, error=death.error)
         yield attempt
 
 
@@ -156,11 +157,13 @@ def _works(history: Sequence[Line], attempts: Mapping[int, Attempt]) -> Iterator
 
 
 def _faults(history: Sequence[Line], steps: Sequence[StepOutcome], attempts: Sequence[Attempt]) -> Iterator[Fault]:
-    looks = {event.step: at_s - event.seconds for at_s, event in _of(history, SinkRead) if event.moment == "injection"}
+    read_from = {
+        event.step: at_s - event.seconds for at_s, event in _of(history, SinkRead) if event.moment == "injection"
+    }
     for place, step in enumerate(steps, 1):
         if step.at_s is None:
             continue
-        begins = [step.at_s, *([looks[place]] if place in looks else [])]
+        begins = [step.at_s, *([read_from[place]] if place in read_from else [])]
         begins += [
             each.end
             for each in attempts

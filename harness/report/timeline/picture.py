@@ -27,14 +27,14 @@ class Picture:
 
     height: int
     shapes: list[Shape]
-    told: str
+    description: str
     committed_by: str
     rows: bool
     lag: bool
 
 
 def picture(run: Happened, setting: Setting, over_time: Curves) -> Picture:
-    """The timeline of a run."""
+    """Return the timeline of a run."""
     scale = Scale(run.end)
     faults = list(run.faults[:MOST_FAULTS])
     flags = levels([scale.at((fault.begin + fault.end) / 2) for fault in faults])
@@ -64,17 +64,17 @@ def picture(run: Happened, setting: Setting, over_time: Curves) -> Picture:
     return Picture(
         height=y + AXIS,
         shapes=[*back, *body],
-        told=told(run, setting.slices),
+        description=described(run, setting.saved),
         committed_by=over_time.by if over_time.committed else "",
         rows=bool(over_time.rows) and bool(most),
         lag=bool(worst),
     )
 
 
-def told(run: Happened, slices: str = "") -> str:
-    """The picture in words, for who cannot see it; `slices` in place of batches."""
+def described(run: Happened, saved: str = "") -> str:
+    """Return the picture in words, for readers who cannot see it; `saved` replaces the batches."""
     deaths = sum(attempt.end is not None for attempt in run.attempts)
-    batches = slices or _many(len({(work.query, work.batch) for work in run.works}), "batch")
+    batches = saved or _many(len({(work.query, work.batch) for work in run.works}), "batch")
     return (
         f"{run.end:.1f} seconds: {_many(len(run.attempts), 'attempt')} of the driver, of which {deaths} died; "
         f"{batches}; {_many(len(run.faults), 'fault')}. The run's history below has it line by line."
@@ -98,7 +98,7 @@ def levels(places: Sequence[float]) -> list[int]:
 
 
 def moved(shape: Shape, down: int) -> Shape:
-    """The same shape further down."""
+    """Return the same shape further down."""
     if isinstance(shape, Stroke):
         return replace(shape, y=shape.y + down, y2=shape.y2 + down)
     return replace(shape, y=shape.y + down)
@@ -132,7 +132,7 @@ def _bands(faults: Sequence[Fault], scale: Scale, flags: Sequence[int], bottom: 
 
 
 def _panel(name: str, most: int, y: int, height: int) -> Iterator[Shape]:
-    """The head of a panel, its highest value and its ground line."""
+    """Yield the head of a panel, its highest value and its ground line."""
     yield Label(kind="track", x="0%", y=y + 13, text=name)
     yield Label(kind="remark", x="100%", y=y + 13, text=f"top: {most:,}", anchor="end")
     yield Stroke(kind="ground", x="0%", x2="100%", y=y + GAP, y2=y + GAP)

@@ -68,7 +68,7 @@ class Mark:
 
 @dataclass(frozen=True, kw_only=True)
 class Way:
-    """A path in a box of its own, `GRID` wide."""
+    """A path in a box, `GRID` wide."""
 
     kind: str
     y: int
@@ -90,11 +90,11 @@ class Scale:
         return 100 * min(max(seconds, 0.0), self.end) / self.end if self.end > 0 else 0.0
 
     def x(self, seconds: float) -> str:
-        """The same as an attribute."""
+        """Return the same as an attribute."""
         return percent(self.at(seconds))
 
     def grid(self, seconds: float) -> str:
-        """The same within a path."""
+        """Return the same within a path."""
         return short(self.at(seconds) * GRID / 100)
 
 
@@ -104,37 +104,37 @@ def percent(share: float) -> str:
 
 
 def short(value: float) -> str:
-    """Two decimals at most."""
+    """Return two decimals at most."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def box(kind: str, scale: Scale, span: tuple[float, float], place: tuple[int, int], title: str = "") -> Box:
-    """A rectangle from one time to another; `place` is its top and its height."""
-    left, right = map(scale.at, span)
+def box(kind: str, scale: Scale, times: tuple[float, float], place: tuple[int, int], title: str = "") -> Box:
+    """Return a rectangle from one time to another; `place` is its top and its height."""
+    left, right = map(scale.at, times)
     y, height = place
     width = percent(max(0.0, right - left))
     return Box(kind=kind, x=percent(left), width=width, y=y, height=height, title=title)
 
 
 def upright(kind: str, scale: Scale, seconds: float, place: tuple[int, int], title: str = "") -> Stroke:
-    """An upright line at a time."""
+    """Return an upright line at a time."""
     y, height = place
     return Stroke(kind=kind, x=scale.x(seconds), x2=scale.x(seconds), y=y, y2=y + height, title=title)
 
 
-def level(kind: str, scale: Scale, span: tuple[float, float], y: int, title: str = "") -> Stroke:
-    """A level line from one time to another."""
-    return Stroke(kind=kind, x=scale.x(span[0]), x2=scale.x(span[1]), y=y, y2=y, title=title)
+def level(kind: str, scale: Scale, times: tuple[float, float], y: int, title: str = "") -> Stroke:
+    """Return a level line from one time to another."""
+    return Stroke(kind=kind, x=scale.x(times[0]), x2=scale.x(times[1]), y=y, y2=y, title=title)
 
 
-def fitting(scale: Scale, span: tuple[float, float], y: int, text: str, *, kind: str = "in") -> list[Label]:
-    """A label in the middle of a box, where there is room for it."""
-    left, right = map(scale.at, span)
-    room, need = right - left, LETTER * len(text) + 6
-    if room * WIDE < need:
+def fitting(scale: Scale, times: tuple[float, float], y: int, text: str, *, kind: str = "in") -> list[Label]:
+    """Return a label in the middle of a box; none if it does not fit."""
+    left, right = map(scale.at, times)
+    space, need = right - left, LETTER * len(text) + 6
+    if space * WIDE < need:
         return []
     middle = percent((left + right) / 2)
-    return [Label(kind=kind, x=middle, y=y, text=text, anchor="middle", screen=room * NARROW < need)]
+    return [Label(kind=kind, x=middle, y=y, text=text, anchor="middle", screen=space * NARROW < need)]
 
 
 def ticks(end: float) -> list[float]:
@@ -144,7 +144,7 @@ def ticks(end: float) -> list[float]:
 
 
 def staircase(points: Sequence[tuple[float, int]], scale: Scale, most: int, height: int) -> str:
-    """A curve that keeps its value until the next point, as a path from the first point to the end."""
+    """Return a curve that keeps its value until the next point, as a path from the first point to the end."""
     if not points or most <= 0:
         return ""
 

@@ -36,20 +36,20 @@ class Track:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What takes part, as plan and verdict say it: what each step's fault does to the driver, how many executors were
-    asked for, what the source and the sinks lie in (`kafka`, `postgres`), which batches findings name."""
+    """What takes part, by plan and verdict: what each step's fault does to the driver, how many executors were asked
+    for, the components of source and sinks (`kafka`, `postgres`), which batches findings name."""
 
     impacts: Mapping[int, Impact] = field(default_factory=dict)
     executors: int = 1
     servers: Sequence[tuple[str, str]] = ()
     """(component, what it is here: `source`, `sink`)."""
     batches: frozenset[int] = frozenset()
-    slices: str = ""
+    saved: str = ""
     """What a pipeline that keeps its own offsets saved, in place of batches."""
 
 
 def tracks(run: Happened, setting: Setting, scale: Scale) -> Iterator[Track]:
-    """Every track, from top to bottom."""
+    """Yield every track, from top to bottom."""
     yield _phases(run, scale)
     yield _producer(run, scale)
     yield _driver(run, setting, scale)
@@ -93,7 +93,7 @@ def _driver(run: Happened, setting: Setting, scale: Scale) -> Track:
         out += whole or shapes.fitting(scale, (attempt.begin, end), BASE, str(attempt.number))
         if attempt.end is not None:
             out.append(Mark(kind="death", sign="cross", x=scale.x(attempt.end), y=MIDDLE, title=title))
-    return Track(name="Driver", remark=_told(run.attempts), shapes=out)
+    return Track(name="Driver", remark=_count(run.attempts), shapes=out)
 
 
 def _ended(attempt: Attempt) -> str:
@@ -104,7 +104,7 @@ def _ended(attempt: Attempt) -> str:
     return f"dead at {attempt.end:.2f} s, {by}{status}"
 
 
-def _told(attempts: Sequence[Attempt]) -> str:
+def _count(attempts: Sequence[Attempt]) -> str:
     many = "1 attempt" if len(attempts) == 1 else f"{len(attempts)} attempts"
     return f"{many}; a cross is a death" if any(each.end is not None for each in attempts) else many
 
@@ -120,8 +120,8 @@ def _executors(run: Happened, setting: Setting, scale: Scale) -> Track:
     for fault in injected:
         title = f"fault {fault.number}: {fault.step.name}"
         out.append(Mark(kind="death", sign="cross", x=scale.x(fault.begin), y=MIDDLE, title=title))
-    asked = "1 executor" if setting.executors == 1 else f"{setting.executors} executors"
-    return Track(name="Executors", remark=f"{asked} asked for; dotted: not recorded", shapes=out)
+    executors = "1 executor" if setting.executors == 1 else f"{setting.executors} executors"
+    return Track(name="Executors", remark=f"{executors} asked for; dotted: not recorded", shapes=out)
 
 
 def _batches(run: Happened, setting: Setting, scale: Scale, query: str, several: str) -> Track:
@@ -129,7 +129,7 @@ def _batches(run: Happened, setting: Setting, scale: Scale, query: str, several:
     begins = {attempt.number: attempt.begin for attempt in run.attempts}
     many = len(works) > MOST_BATCHES
     struck_batches = {fault.step.batch for fault in run.faults}
-    told = [
+    shown = [
         work
         for work in works
         if not many or work.committed is None or work.batch in struck_batches or work.batch in setting.batches
@@ -138,7 +138,7 @@ def _batches(run: Happened, setting: Setting, scale: Scale, query: str, several:
     if many:
         quiet = [work.committed for work in works if work.committed is not None]
         out.append(Way(kind="tick", y=TOP, height=HEIGHT, d=shapes.combs(quiet, scale, HEIGHT)))
-    for work in told:
+    for work in shown:
         out += _work(work, begins.get(work.attempt, 0.0), run.end, scale)
     remark = "outlined: planned; filled: in the sink, being committed; cross: cut off by a death"
     if many:
@@ -147,7 +147,7 @@ def _batches(run: Happened, setting: Setting, scale: Scale, query: str, several:
 
 
 def _work(work: Work, launched: float, last: float, scale: Scale) -> Iterator[Shape]:
-    """A batch from its plan to its commit, split at its crash points."""
+    """Yield a batch from its plan to its commit, split at its crash points."""
     title = _title(work)
     end = next((each for each in (work.committed, work.ended) if each is not None), last)
     begin = work.planned
@@ -169,9 +169,9 @@ def _work(work: Work, launched: float, last: float, scale: Scale) -> Iterator[Sh
 
 def _title(work: Work) -> str:
     known = (("planned", work.planned), ("in the sink", work.in_sink), ("committed", work.committed))
-    told = [f"{words} at {seconds:.2f} s" for words, seconds in known if seconds is not None]
-    told += [f"cut off at {work.ended:.2f} s"] if work.ended is not None else []
-    return f"batch {work.batch}, attempt {work.attempt}: {', '.join(told)}"
+    times = [f"{words} at {seconds:.2f} s" for words, seconds in known if seconds is not None]
+    times += [f"cut off at {work.ended:.2f} s"] if work.ended is not None else []
+    return f"batch {work.batch}, attempt {work.attempt}: {', '.join(times)}"
 
 
 def _server(run: Happened, scale: Scale, component: str, role: str) -> Track:

@@ -40,9 +40,9 @@ LEFT_OUT = ("__pycache__", ".coverage", ".DS_Store")
 
 
 def files(pipeline: Pipeline, root: Path, *, excluded: Path | None = None) -> dict[str, str]:
-    """By name, the SHA-256 of each file: those of the program's folder as they are called there, others with `NAMED`
-    before. Left out: folders that are hidden (but not files: `.env`), caches, virtual environments, and `excluded`. A
-    program of Spark's own is told by its name and Spark's version."""
+    """Return the SHA-256 of each file by its name: those of the program's folder by their name there, others with
+    `NAMED` before. Hidden folders (not hidden files such as `.env`), caches, virtual environments and `excluded` are
+    left out. Of a program that Spark ships only its name and Spark's version count."""
     walk = _Walk(excluded)
     program = root / pipeline.entry
     if "{" not in pipeline.entry and program.is_file():
@@ -63,9 +63,9 @@ def depends_on(pipeline: Pipeline, root: Path) -> list[Path]:
 
 
 def inherited(pipeline: Pipeline, environ: Mapping[str, str], *, excluded: Path | None = None) -> dict[str, str]:
-    """By place in the PYTHONPATH of `environ` and name, the SHA-256 of each Python file and archive there; none where
-    the scenario sets its own. Left out is also what is installed. And that of each file in Spark's configuration, such
-    as `spark-defaults.conf`."""
+    """Return by place in the PYTHONPATH of `environ` and name, the SHA-256 of each Python file and archive there; none
+    where the scenario sets its own. Left out is also what is installed. And that of each file in Spark's configuration,
+    such as `spark-defaults.conf`."""
     walk = _Walk(excluded, most=MOST)
     words = [] if PATH in pipeline.env else environ.get(PATH, "").split(os.pathsep)
     for place, word in enumerate(words):
@@ -79,8 +79,8 @@ def inherited(pipeline: Pipeline, environ: Mapping[str, str], *, excluded: Path 
 
 
 def variables(pipeline: Pipeline, environ: Mapping[str, str]) -> dict[str, str]:
-    """By name, the SHA-256 of each variable of `environ` that a driver inherits. Left out are those that the scenario
-    sets, a PYTHONPATH, whose files count, and those of a session."""
+    """Return by name, the SHA-256 of each variable of `environ` that a driver inherits. Left out are those that the
+    scenario sets, a PYTHONPATH, whose files count, and those of a session."""
     return {
         name: sha256(os.fsencode(value)).hexdigest()
         for name, value in sorted(environ.items())
@@ -128,7 +128,7 @@ class _Walk:
 
 
 def _imported(pipeline: Pipeline) -> set[str]:
-    """What the scenario adds to the path of imports, and what it ships: files, folders and archives."""
+    """Return what the scenario adds to the path of imports, and what it ships: files, folders and archives."""
     paths = [pipeline.env.get(PATH, ""), pipeline.conf.get(f"spark.executorEnv.{PATH}", "")]
     lists = [pipeline.conf.get(name, "") for name in SHIPPED]
     lists += [after for word, after in pairwise((*pipeline.args, "")) if word == PY_FILES]

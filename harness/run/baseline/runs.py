@@ -30,7 +30,7 @@ from harness.judge import completed
 from harness.machine import cache
 from harness.resources import components
 from harness.run.baseline.digest import files, inherited, variables
-from harness.run.last_words import tail
+from harness.run.last_words import last_error, tail
 from harness.run.live_run import Live
 from harness.run.run_or_baseline import ended, planned, play
 from harness.run.sink_commits import committed_to
@@ -42,7 +42,7 @@ from harness.sinks import SINKS
 from harness.sinks.table import load
 from harness.sources import SOURCES
 from harness.stack import Stack
-from harness.stacks import other_lines
+from harness.stacks import other_versions
 from harness.stacks.needed_parts import code, parts
 from harness.workloads import WORKLOADS, make, read_files
 
@@ -107,7 +107,9 @@ def baseline_run(
     A program that does not work without faults is an outcome, not an error. Raises StackError, and HarnessError for a
     disk."""
     target = folder / FOLDER / str(number)
-    key = digest(scenario, other_lines.described(stack, scenario), seed=seed, root=root, excluded=folder.parent.parent)
+    key = digest(
+        scenario, other_versions.described(stack, scenario), seed=seed, root=root, excluded=folder.parent.parent
+    )
     kept, ours = cache.folder(FOLDER) / key / str(number), of_ours(scenario)
     history.write(BaselineRun(number=number, state="begins", digest=key))
     began = monotonic()
@@ -133,10 +135,10 @@ def baseline_run(
 
 def of_ours(scenario: Scenario) -> bool:
     """Return whether all kinds that feed and read the run are ours. The digest does not cover the code of others."""
-    kinds: list[Any] = [SOURCES[scenario.input.source], WORKLOADS[scenario.input.workload]]
-    kinds += [SINKS[sink.kind] for sink in scenario.sinks]
-    kinds += [COMPONENTS[name] for name in components(parts(scenario))]
-    return all(type(kind).__module__.startswith("harness.") for kind in kinds)
+    origins = [SOURCES.origin(scenario.input.source), WORKLOADS.origin(scenario.input.workload)]
+    origins += [SINKS.origin(sink.kind) for sink in scenario.sinks]
+    origins += [COMPONENTS.origin(name) for name in components(parts(scenario))]
+    return all(origin.startswith("harness.") for origin in origins)
 
 
 @contextmanager
@@ -204,12 +206,12 @@ def without_faults(
         else:
             shutil.rmtree(run_folder.logs)
     outcome = {**_outcome(live, run_folder), "error": error or None, **passed}
-    told = Redactor(live.own.secrets).data(outcome)
-    run_folder.save(1, run={"outcome": {**told, "seconds": round(monotonic() - began, 3)}})
+    redacted = Redactor(live.own.secrets).data(outcome)
+    run_folder.save(1, run={"outcome": {**redacted, "seconds": round(monotonic() - began, 3)}})
 
 
 def _outcome(live: Live, run_folder: RunFolder) -> dict[str, Any]:
-    """What is known at the end, however far it came."""
+    """Return what is known at the end, however far it came."""
     supervisor = getattr(live, "supervisor", None)
     deaths = supervisor.deaths if supervisor is not None else []
     return {
@@ -224,18 +226,19 @@ def _outcome(live: Live, run_folder: RunFolder) -> dict[str, Any]:
 
 
 def died(live: Live) -> str:
-    """Words for a death of the driver that no step caused, after all was fed; empty if there was none."""
+    """Return words for a death of the driver that no step caused, after all was fed; empty if there was none."""
     failed = [death for death in live.supervisor.deaths if death.status != 0]
     if not failed:
         return ""
     saw = live.supervisor.gave_up or f"the pipeline ended with status {failed[0].status}"
-    return f"{saw}, though no fault was injected; its log ends:\n{tail(failed[-1].log)}"
+    error = "" if live.supervisor.gave_up else f": {last_error(failed[-1].log)}"
+    return f"{saw}, though no fault was injected{error}\n{tail(failed[-1].log)}"
 
 
 def digest(
     scenario: Scenario, described: Mapping[str, Any], *, seed: int, root: Path, excluded: Path | None = None
 ) -> str:
-    """SHA-256 over what decides how a baseline run goes. Placeholders stand unfilled: each run fills them again.
+    """Return SHA-256 over what decides how a baseline run goes. Placeholders stand unfilled: each run fills them again.
     `excluded`, the folder of the reports, is no part of the program. Nor are the portions: they follow the pipeline's
     progress, and so differ from one run of a scenario to the next."""
     known = {
@@ -258,7 +261,7 @@ def digest(
 
 
 def lasting(described: Any) -> Any:
-    """What a stack says of itself, without what is new each time."""
+    """Return what a stack says of itself, without what is new each time."""
     if isinstance(described, Mapping):
         return {key: lasting(value) for key, value in described.items() if key not in VOLATILE}
     return described

@@ -25,7 +25,7 @@ from harness.scenario import CrashPoint
 from harness.snapshot import Query, QueryState
 from harness.sources.base import OpenSource, TellsFiles, TellsNumbers, TellsReceived
 
-Told = set[tuple[CrashPoint, int]]
+Emitted = set[tuple[CrashPoint, int]]
 
 
 class BatchTimes(Observer):
@@ -34,9 +34,9 @@ class BatchTimes(Observer):
     def __init__(self, root: Path, source: OpenSource, history: History, *, agent_file: Path | None = None) -> None:
         self._source = source
         self._streams: dict[Path, Stream] = {}
-        self._told: dict[Path, Told] = {}
+        self._emitted: dict[Path, Emitted] = {}
         self._seen: dict[Path, tuple[str, int, int]] = {}
-        """By folder the checkpoint that was read last: its name, and what tells it from another of that name."""
+        """By folder the checkpoint that was read last: its name, its inode and when it was changed."""
         self._reading = threading.RLock()
         self._launched: dict[int, float] = {}
         super().__init__(root, source.offsets, history, agent_file=agent_file)
@@ -54,7 +54,7 @@ class BatchTimes(Observer):
             self._launched[self.attempt + 1] = time() * 1000
 
     def _events(self, path: Path) -> list[CheckpointEvent]:
-        """What is new since a file has appeared or has grown. In the watching thread."""
+        """Return what is new since a file has appeared or has grown. In the watching thread."""
         match = CHECKPOINT.fullmatch(path.name)
         if _is_log(path):
             folder = path.parent.parent
@@ -67,14 +67,15 @@ class BatchTimes(Observer):
             return list(self._new(folder))
 
     def _refresh(self, folder: Path) -> None:
-        """What is there already is the work of the attempt that was at work when it was read first."""
+        """Read what is new in a checkpoint. What is there at the first read counts as work of the attempt at work
+        then."""
         stream = self._stream(folder)
-        new = stream.look(self.attempt)
+        new = stream.read(self.attempt)
         for path in written(folder)[:1]:
             try:
                 state, data = path.stat(), path.read_bytes()
             except OSError:
-                break  # it is being replaced: the next event tells
+                break  # it is being replaced: the next event shows it
             seen = (path.name, state.st_ino, state.st_mtime_ns)
             if self._seen.get(folder) == seen:
                 break
@@ -84,7 +85,7 @@ class BatchTimes(Observer):
                 stream.ended(self.attempt)
                 old, stream = stream, self._stream(folder, made_again=True)
                 stream.succeeds(old, self.attempt)
-                stream.look(self.attempt)
+                stream.read(self.attempt)
             stream.note(found, self.attempt)
         if new:
             with self._lock:
@@ -100,14 +101,14 @@ class BatchTimes(Observer):
             before = [each for each in self._every if isinstance(each, Stream) and each.first_attempt < self.attempt]
             if before:
                 made.follows(before)
-            self._streams[folder], self._told[folder] = made, set()
+            self._streams[folder], self._emitted[folder] = made, set()
             with self._lock:
                 self._known[folder] = made
                 self._every.append(made)
         return self._streams[folder]
 
     def _new(self, folder: Path) -> Iterator[CheckpointEvent]:
-        stream, told = self._streams[folder], self._told[folder]
+        stream, emitted = self._streams[folder], self._emitted[folder]
         waiting = stream.waiting(self.attempt)
         found = {
             CrashPoint.BLOCK_RECEIVED: set() if waiting is None else {waiting},
@@ -117,8 +118,8 @@ class BatchTimes(Observer):
         }
         new = sorted((batch, place, point) for place, (point, some) in enumerate(found.items()) for batch in some)
         for batch, _, point in new:
-            if (point, batch) not in told:
-                told.add((point, batch))
+            if (point, batch) not in emitted:
+                emitted.add((point, batch))
                 yield CheckpointEvent(point, batch, folder)
 
     def _book(self, seen: CheckpointEvent) -> Progress:
@@ -130,14 +131,14 @@ class BatchTimes(Observer):
     def _ours(self, seen: CheckpointEvent) -> bool:
         return True
 
-    def _look(self) -> None:
+    def _refresh_all(self) -> None:
         with self._reading:
             for folder in self._streams:
                 self._refresh(folder)
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
-        """The batches that are planned, under `commits` those that are completed, under `settled` those of them that no
-        restart would do again; from the disk."""
+        """Return the batches that are planned, under `commits` those that are completed, under `settled` those of them
+        that no restart would do again; from the disk."""
         folder = folder or self.folder()
         if folder is None or folder not in self._streams:
             return {}
@@ -146,13 +147,13 @@ class BatchTimes(Observer):
             return self._streams[folder].listed()
 
     def states(self) -> tuple[QueryState, ...]:
-        """Where each of them stands right now."""
+        """Return where each query is now."""
         with self._reading:
-            self._look()
+            self._refresh_all()
             return super().states()
 
     def queries(self) -> tuple[Query, ...]:
-        """Every one of them, also those that were made again."""
+        """Return every one of them, also those that were made again."""
         with self._reading:
             return super().queries()
 

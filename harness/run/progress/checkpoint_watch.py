@@ -27,7 +27,7 @@ SWITCH_S = 0.0005
 
 
 def event_of(path: Path) -> CheckpointEvent | None:
-    """What the appearance of a file means, if it means anything."""
+    """Return what the appearance of a file means, if it means anything."""
     kind, name = path.parent.name, path.name
     if kind == "offsets" and name.isdecimal():
         return CheckpointEvent(CrashPoint.BATCH_PLANNED, int(name), path.parent.parent)
@@ -45,10 +45,10 @@ def _events_of(path: Path) -> list[CheckpointEvent]:
 
 
 class CheckpointWatch:
-    """Watches `root` in a thread of its own until `close()`. Each event is told once per appearance: again where a
-    pipeline has deleted its checkpoint and begun another in the same place. `events` gives what the appearance of a
-    file means; one that `grows` is read again whenever it has. `folders` are those whose files a poll looks at, and
-    no folder more than `deepest` below the root is watched."""
+    """Watches `root` in a separate thread until `close()`. It reports each event once for each appearance of its file:
+    again if a pipeline has deleted its checkpoint and begun another in the same place. `events` returns the meaning of
+    a file that appeared; a file that `grows` is read again whenever it has grown. `folders` are those whose files a
+    poll reads. No folder more than `deepest` levels below the root is watched."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class CheckpointWatch:
         self._seen: set[Path] = set()
         loop = self._poll if polling or sys.platform != "linux" else self._inotify
         self._ready = threading.Event()
-        self._asked, self._told_all = threading.Event(), threading.Event()
+        self._requested, self._reported_all = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._guarded, args=(loop,), name="checkpoint watch", daemon=True)
         self._thread.start()
         self._ready.wait(5.0)
@@ -81,16 +81,16 @@ class CheckpointWatch:
         self._stop.set()
         self._thread.join(5.0)
 
-    def told_all(self, *, within_s: float) -> bool:
-        """Wait until all that had appeared before this call is told; False if that takes longer."""
-        self._told_all.clear()
-        self._asked.set()
-        return self._told_all.wait(within_s)
+    def reported_all(self, *, within_s: float) -> bool:
+        """Wait until all that appeared before this call is reported; return False if that takes longer."""
+        self._reported_all.clear()
+        self._requested.set()
+        return self._reported_all.wait(within_s)
 
     def _idle(self) -> None:
-        """Nothing is left to tell: answer who asked before the look that found nothing."""
-        self._asked.clear()
-        self._told_all.set()
+        """Note that nothing is left to report: this answers a request from before the poll that found nothing."""
+        self._requested.clear()
+        self._reported_all.set()
 
     def _guarded(self, loop: Callable[[], None]) -> None:
         # A watch that died in silence would turn every crash point into "never came".
@@ -101,7 +101,7 @@ class CheckpointWatch:
         finally:
             self._ready.set()  # who waits for a watch that died need not wait on
 
-    def _tell(self, path: Path) -> None:
+    def _report(self, path: Path) -> None:
         grows = self._grows is not None and self._grows(path)
         if path in self._seen and not grows:
             return
@@ -128,25 +128,25 @@ class CheckpointWatch:
                     folders[notify.add_watch(folder, wanted)] = folder
                     entries = list(folder.iterdir())
                 except (FileNotFoundError, NotADirectoryError):
-                    return  # gone again before we looked
+                    return  # gone again before it was read
                 except OSError as failure:
                     if failure.errno != errno.ENOSPC:
                         raise
                     cure = "raise fs.inotify.max_user_watches, or end who uses them up"
                     raise HarnessError(f"the kernel has no watch left for {folder}; {cure}") from failure
-                # What appeared before the watch stood would otherwise never be told.
+                # What appeared before the watch existed would otherwise never be reported.
                 for entry in entries:
                     if entry.is_dir() and depth < self._deepest:
                         add(entry, depth + 1)
                     else:
-                        self._tell(entry)
+                        self._report(entry)
 
             add(self._root, 0)
             self._ready.set()
             while not self._stop.is_set():
-                asked = self._asked.is_set()
-                events = notify.read(timeout=0 if asked else 100)
-                if asked and not events:
+                requested = self._requested.is_set()
+                events = notify.read(timeout=0 if requested else 100)
+                if requested and not events:
                     self._idle()
                 for event in events:
                     if event.mask & flags.Q_OVERFLOW:
@@ -159,27 +159,27 @@ class CheckpointWatch:
                         self._forget(path)
                     elif event.mask & flags.MODIFY:
                         if self._grows is not None and self._grows(path):
-                            self._tell(path)
+                            self._report(path)
                     elif event.mask & flags.ISDIR:
                         depth = len(path.relative_to(self._root).parts)
                         if depth <= self._deepest:
                             add(path, depth)
                     else:
-                        self._tell(path)
+                        self._report(path)
 
     def _poll(self) -> None:
         self._ready.set()
         while not self._stop.wait(POLL_S):
-            asked = self._asked.is_set()
+            requested = self._requested.is_set()
             for name in self._folders:
                 try:
                     paths = sorted(self._root.glob(f"**/{name}/*"))
                 except OSError:
-                    break  # a folder went while it was listed: look again
+                    break  # a folder went while it was listed: poll again
                 for path in paths:
-                    self._tell(path)
+                    self._report(path)
             else:
-                # A look that broke off has not told all.
-                if asked:
+                # A poll that broke off has not reported all.
+                if requested:
                     self._idle()
             self._seen = {path for path in self._seen if path.exists()}

@@ -1,7 +1,7 @@
-"""How often the queries of a program commit, as the history tells it; and which of them still have something in flight.
+"""How often the queries of a program commit, by the history, and which of them still have something in flight.
 
-From that follows how long a sink must stay unchanged before nothing more can come: the last commit of the query that
-reads the source does not end it where another query passes its rows on, with a commit interval of its own.
+This decides how long a sink must stay unchanged before nothing more can come. The last commit of the query that reads
+the source is not enough if another query, with another commit interval, passes its rows on.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ class Rhythm:
             self.committed("", attempt, at_s)
 
     def gap_s(self) -> float:
-        """The longest time that a query went without a commit within one attempt: between two of them, or from the
-        launch to its first one. An attempt after a fault has to start too."""
+        """Return the longest time that a query went without a commit within one attempt: between two of them, or from
+        the launch to its first one. An attempt after a fault has to start too."""
         with self._lock:
             return max(self._start_s, *(gap for gaps in self._gaps.values() for gap in _all(gaps)), 0.0)
 
     def steady_s(self) -> float:
-        """The same without the first gap of each attempt, where a query has shown others: it holds the start of workers
-        and compilers, and with a trigger interval the odd time up to its first tick."""
+        """Return the same without the first gap of each attempt, where a query has shown others: it holds the start of
+        workers and compilers, and with a trigger interval the odd time up to its first tick."""
         with self._lock:
             return max((max(_steady(gaps) or _all(gaps)) for gaps in self._gaps.values() if _all(gaps)), default=0.0)
 
@@ -80,9 +80,9 @@ class Rhythm:
             return bool(_steady(self._gaps.get(query, {})))
 
     def in_flight(self, states: Iterable[QueryState], *, silent: bool) -> dict[str, int]:
-        """By query, the batch that is planned and not committed. Of a query that the present attempt has not touched,
-        only if it reads what another one wrote, and the attempt was not `silent` for too long: it may still come to
-        that batch again."""
+        """Return by query, the batch that is planned and not committed. Of a query that the present attempt has not
+        touched, only if it reads what another one wrote, and the attempt was not `silent` for too long: it may still
+        come to that batch again."""
         out = {}
         for state in states:
             newest = max(state.offsets, default=-1)

@@ -21,7 +21,17 @@ from harness.checkpoint import (
 )
 from harness.context import CheckpointEvent, HeldOperation, Hook
 from harness.errors import HarnessError, StackError
-from harness.history import POINTS, BatchPlanned, CheckpointOp, History, SourceBegun, event_of
+from harness.history import (
+    POINTS,
+    BatchPlanned,
+    CheckpointOp,
+    Event,
+    History,
+    QueryEnded,
+    QueryStarted,
+    SourceBegun,
+    event_of,
+)
 from harness.operation import Operation, Side
 from harness.remote import checkpoint as remote
 from harness.remote.mirror import Mirror
@@ -70,6 +80,10 @@ class Observer:
         self._touched: dict[int, set[Path]] = {}
         self.attempt = 0
         self._last = monotonic()
+        self._began: float | None = None
+        """When the agent in Spark reported the newest query."""
+        self._open: dict[str, int] = {}
+        """By the id of a start of a query that has not ended well, the attempt of the driver."""
         self._ids: dict[str, str] = {}
         """By the id of a query, which its checkpoint keeps, the name of that."""
         self._reported: set[Path] = set()
@@ -94,6 +108,7 @@ class Observer:
             query = self._ids.get(str(event.get("query")), event.get("query"))
             if (reported := event_of({**event, "query": query})) is not None:
                 self._history.write(reported)
+                self._count(reported)
             return
         path = self._here(event["path"])
         done = agent.operation(event, path) if path is not None else None
@@ -118,6 +133,13 @@ class Observer:
         if (name := self.name(done.folder)) not in self._ids.values() and (made := query_id(done.folder)):
             self._ids[made] = name
         self._stand(done)
+
+    def _count(self, event: Event) -> None:
+        """Keep which queries began and did not end well."""
+        if isinstance(event, QueryStarted):
+            self._began, self._open[event.query_run] = monotonic(), event.attempt
+        elif isinstance(event, QueryEnded) and not event.failed:
+            self._open.pop(event.query_run, None)
 
     def _stand(self, done: Operation) -> None:
         """Hold the thread, if its operation is the one that is waited for."""
@@ -185,13 +207,13 @@ class Observer:
         self._watch.close()
 
     def catch_up(self) -> None:
-        """Have everything recorded that is in the checkpoints by now, as the work of the present attempt: before the
-        next one begins."""
+        """Record everything that is in the checkpoints by now as work of the present attempt, before the next one
+        begins."""
         if self._mirror is not None:
             # A server that is away has nothing new, and the next attempt waits for it too.
             with suppress(StackError):
-                self._mirror.look()
-        self._watch.told_all(within_s=BEHIND_S)
+                self._mirror.refresh()
+        self._watch.reported_all(within_s=BEHIND_S)
 
     def listen(self, listener: Callable[[CheckpointEvent], None]) -> None:
         """Call `listener` in the watching thread with every later event, once it is recorded."""
@@ -228,7 +250,7 @@ class Observer:
             self._history.write(kind(query=query, batch=batch, attempt=attempt))
 
     def _book(self, seen: CheckpointEvent) -> Progress:
-        """What is kept of the checkpoint."""
+        """Return what is kept of the checkpoint."""
         progress = self._known.get(seen.folder)
         made_again = progress is not None and _again(seen, progress)
         if progress is not None and made_again:
@@ -277,17 +299,37 @@ class Observer:
             raise HarnessError(f"what the agent reported was not taken: {self._agent.failure!r}")
 
     def other(self) -> str:
-        """What the newest batch of a query says of its sources, none of which is the run's; empty without one."""
+        """Return what the newest batch of a query says of its sources, none of which is the run's; empty without
+        one."""
         with self._lock:
             return next((" ".join(p.lines[max(p.lines)].values()) for p in self._every if p.elsewhere and p.lines), "")
 
+    def unread_s(self) -> float:
+        """Return for how long no query reads the run's source, since the newest one began; 0 where the agent in Spark
+        has reported none, or one reads it."""
+        return 0.0 if self._began is None or self.all() else monotonic() - self._began
+
+    def cut_off(self, attempt: int) -> bool:
+        """Return whether an attempt that has ended left a query open, and no batch of any query was committed by then,
+        not even one without records."""
+        with self._lock:
+            return attempt in self._open.values() and not any(progress.committed for progress in self._every)
+
+    def outside(self) -> Path | None:
+        """Return the checkpoint of a query that reads the run's source and keeps it outside the run's folder, where the
+        next run finds it; None if there is none."""
+        roots = {self._root, self._root.resolve()}
+        kept = [progress.folder for progress in self.all() if progress.ends]
+        return next((each for each in kept if not any(map(each.is_relative_to, roots))), None)
+
     def started(self) -> bool:
-        """True once a query has begun."""
+        """Return True once a query has begun."""
         return bool(self._known)
 
     def current(self) -> list[Progress]:
-        """The checkpoints that count: those of the newest attempt with any. While these are fewer than an attempt
-        before it had, and it goes on with one of that one's, it may still come to the others: then all of them."""
+        """Return the checkpoints that count: those of the newest attempt with any. While these are fewer than an
+        attempt before it had, and it goes on with one of that one's, it may still come to the others: then all of
+        them."""
         known = self.all()
         newest = max((p.last_attempt for p in known), default=0)
         touched = [p for p in known if p.last_attempt == newest]
@@ -295,7 +337,7 @@ class Observer:
         return known if goes_on and len(touched) < self._most(before=newest) else touched
 
     def _most(self, *, before: int) -> int:
-        """How many checkpoints of ours one attempt before `before` has touched, at most."""
+        """Return how many checkpoints of ours one attempt before `before` has touched, at most."""
         ours = {p.folder for p in self.all()}
         with self._lock:
             return max(
@@ -303,18 +345,18 @@ class Observer:
             )
 
     def all(self) -> list[Progress]:
-        """Every checkpoint of a query that reads the run's source, in the order of first sight."""
+        """Return every checkpoint of a query that reads the run's source, in the order of first sight."""
         with self._lock:
             return [p for p in self._known.values() if not p.elsewhere]
 
     def folder(self) -> Path | None:
-        """The checkpoint that faults are judged by: the newest attempt's first."""
+        """Return the checkpoint that faults are judged by: the newest attempt's first."""
         found = self.current()
         return found[0].folder if found else None
 
     def folders(self, query: str | None) -> list[Path]:
-        """The checkpoints that count; or that of the query whose folder is called so, whatever it reads, if the present
-        attempt has touched it."""
+        """Return the checkpoints that count; or that of the query whose folder is called so, whatever it reads, if the
+        present attempt has touched it."""
         if query is None:
             return [progress.folder for progress in self.current()]
         with self._lock:
@@ -322,16 +364,16 @@ class Observer:
         return [folder for folder in here if folder.name == query]
 
     def names(self) -> list[str]:
-        """What the folders of all checkpoints are called, in the order of first sight."""
+        """Return what the folders of all checkpoints are called, in the order of first sight."""
         with self._lock:
             return list(dict.fromkeys(folder.name for folder in self._known))
 
     def has_progress(self) -> bool:
-        """True once the current attempt has touched a checkpoint."""
+        """Return True once the current attempt has touched a checkpoint."""
         return any(p.last_attempt == self.attempt for p in self.all())
 
     def all_queries_active(self) -> bool:
-        """True once it has touched as many as any attempt before it: then each of its queries is at work."""
+        """Return True once it has touched as many as any attempt before it: then each of its queries is at work."""
         return self.has_progress() and sum(p.last_attempt == self.attempt for p in self.all()) >= self._most(
             before=self.attempt
         )
@@ -348,31 +390,31 @@ class Observer:
         return progress.took_nothing(batch)
 
     def name(self, folder: Path) -> str:
-        """How a checkpoint is called in what is kept: its folder, relative to the run's."""
+        """Return how a checkpoint is called in what is kept: its folder, relative to the run's."""
         return folder.relative_to(self._root).as_posix() if folder.is_relative_to(self._root) else str(folder)
 
     def queries(self) -> tuple[Query, ...]:
-        """Every query of the program, in the order of first sight."""
+        """Return every query of the program, in the order of first sight."""
         with self._lock:
             return tuple(progress.query(self.name(progress.folder)) for progress in self._every)
 
     def states(self) -> tuple[QueryState, ...]:
-        """Where each of them stands right now, in the same order. Raises StackError where a server that keeps the
-        checkpoint does not answer."""
+        """Return where each query is now, in the same order. Raises StackError if a server that keeps the checkpoint
+        does not answer."""
         if self._mirror is not None:
-            self._mirror.look()
+            self._mirror.refresh()
         with self._lock:
             return tuple(progress.state(self.name(progress.folder)) for progress in self._every)
 
     def stateful(self) -> dict[str, int]:
-        """Over how many shuffle partitions each query that keeps state does so, by its checkpoint's name."""
+        """Return over how many shuffle partitions each query that keeps state does so, by its checkpoint's name."""
         with self._lock:
             folders = list(self._known)
         found = {self.name(folder): shuffle_partitions(folder) for folder in folders}
         return {name: count for name, count in found.items() if count is not None}
 
     def unchanged_s(self) -> float:
-        """Seconds since the last event of any query."""
+        """Return seconds since the last event of any query."""
         return monotonic() - self._last
 
     def touched(self, attempt: int) -> bool:
@@ -382,8 +424,8 @@ class Observer:
         return attempt in self._touched
 
     def listing(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
-        """Batches under `offsets` and `commits` right now, straight from the disk, or from the server that keeps them;
-        of `folder` if one is named. Raises StackError."""
+        """Return batches under `offsets` and `commits` right now, straight from the disk, or from the server that keeps
+        them; of `folder` if one is named. Raises StackError."""
         folder = folder or self.folder()
         if folder is None:
             return {}
@@ -391,21 +433,21 @@ class Observer:
         return listing(folder) if kept is None else remote.listing(kept.mirror.remote, kept.place)
 
     def settled(self, folder: Path | None = None) -> dict[str, tuple[int, ...]]:
-        """The same, once nothing is on its way any more that a stopped or dead writer has asked a server for."""
+        """Return the same, once nothing is on its way any more that a stopped or dead writer has asked a server for."""
         folder = folder or self.folder()
         kept = self._kept(folder) if folder else None
         return self.listing(folder) if kept is None else remote.settled(kept.mirror.remote, kept.place)
 
     def newest_batch(self) -> int:
-        """The highest batch planned so far; -1 before the first."""
+        """Return the highest batch planned so far; -1 before the first."""
         return max((batch for p in self.current() for batch in list(p.ends)), default=-1)
 
     def planned(self) -> Offsets:
-        """Next offsets that are planned in every checkpoint of the current attempt."""
+        """Return next offsets that are planned in every checkpoint of the current attempt."""
         return lowest([p.planned() for p in self.current()])
 
     def committed(self) -> Offsets:
-        """Next offsets that are committed in every checkpoint of the current attempt."""
+        """Return next offsets that are committed in every checkpoint of the current attempt."""
         return lowest([p.done() for p in self.current()])
 
 
@@ -420,7 +462,7 @@ def _again(seen: CheckpointEvent, progress: Progress) -> bool:
 
 
 def lowest(many: list[Offsets]) -> Offsets:
-    """Partition by partition, the lowest; a partition that one of them lacks is at 0."""
+    """Return partition by partition, the lowest; a partition that one of them lacks is at 0."""
     if not many:
         return {}
     partitions = {partition for offsets in many for partition in offsets}

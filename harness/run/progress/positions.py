@@ -1,4 +1,4 @@
-"""Where a pipeline that keeps its offsets itself stood, over the whole run: looked at again and again."""
+"""The positions of a pipeline that manages its own offsets, over the whole run: read again and again."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from harness.errors import HarnessError
 from harness.history import History, OffsetsSaved
 from harness.snapshot import Position
 
-LOOK_EVERY_S = 0.025
+POLL_S = 0.025
 
 
 class Positions:
-    """Keeps each place that `look` has shown, in a thread of its own between `start()` and `close()`."""
+    """Records each position that `read` returns, in a separate thread between `start()` and `close()`."""
 
-    def __init__(self, look: Callable[[], Offsets], history: History) -> None:
-        self._look = look
+    def __init__(self, read: Callable[[], Offsets], history: History) -> None:
+        self._read = read
         self._history = history
-        self._looking = threading.Lock()
+        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._attempt = 0
         self._seen: list[Position] = []
@@ -44,13 +44,13 @@ class Positions:
             raise HarnessError(f"the pipeline's own position could not be followed: {self.failure!r}")
 
     def launched(self, attempt: int) -> Offsets:
-        """An attempt is about to begin; returns where it would go on from."""
-        with self._looking:
+        """Note that an attempt is about to begin, and return the position from which it would go on."""
+        with self._lock:
             self._attempt = attempt
-            return self._keep(self._look())
+            return self._keep(self._read())
 
     def seen(self) -> tuple[Position, ...]:
-        """All that was kept: one at each launch, one after each move."""
+        """Return all that was kept: one at each launch, one after each move."""
         return tuple(self._seen)
 
     def moved(self, attempt: int) -> bool:
@@ -62,10 +62,10 @@ class Positions:
 
     def _guarded(self) -> None:
         try:
-            while not self._stop.wait(LOOK_EVERY_S):
-                # The look too: an older one must not be kept behind that of a launch.
-                with self._looking:
-                    now = self._look()
+            while not self._stop.wait(POLL_S):
+                # The read too: an older position must not be recorded after that of a launch.
+                with self._lock:
+                    now = self._read()
                     if not self._seen or now != self._seen[-1].next:
                         self._keep(now)
         except BaseException as failure:

@@ -13,9 +13,9 @@ UNSHOWN_S = 30.0
 
 
 def quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
-    """How long sinks must stay unchanged before they are read: doubled rows may come late like any others. `unshown`:
-    the commit interval of some query behind another one is not known yet, so only the declared interval says what to
-    wait for."""
+    """Return how long sinks must stay unchanged before they are read: doubled rows may come late like any others.
+    `unshown`: the commit interval of some query behind another one is not known yet, so only the declared interval says
+    what to wait for."""
     own_s = 0.0
     if unshown:
         own_s = UNSHOWN_S if interval_s is None else QUIET_GAPS * interval_s
@@ -23,7 +23,7 @@ def quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = Fa
 
 
 def late_quiet_s(*, gap_s: float, interval_s: float | None = None, unshown: bool = False) -> float:
-    """The same where something is missing, or a sink is not there yet: then the declared interval counts for every
-    query, as one that closes a watermark shows its last rows a trigger later."""
-    asked_s = quiet_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
-    return max(LATE_QUIET_S, LATE_QUIET_GAPS * gap_s, QUIET_GAPS * (interval_s or 0.0), asked_s)
+    """Return the quiet period if rows are missing, or a sink is not there yet. Then the declared interval counts for
+    every query, since one that closes a watermark shows its last rows a trigger later."""
+    committed_s = quiet_s(gap_s=gap_s, interval_s=interval_s, unshown=unshown)
+    return max(LATE_QUIET_S, LATE_QUIET_GAPS * gap_s, QUIET_GAPS * (interval_s or 0.0), committed_s)

@@ -12,7 +12,7 @@ from harness.triggers.base import Trait, has
 
 
 def mirror(scenario: Scenario, own: RunResources) -> Mirror | None:
-    """The local copy; None for a checkpoint in the run's own folder."""
+    """Return the local copy; None for a checkpoint in the run's own folder."""
     label = scenario.pipeline.checkpoint
     if not label:
         return None
@@ -21,7 +21,7 @@ def mirror(scenario: Scenario, own: RunResources) -> Mirror | None:
 
 
 def requests(scenario: Scenario, own: RunResources) -> Commits | None:
-    """What holds the requests; None where no step asks for that."""
+    """Return what holds the requests; None where no step asks for that."""
     label = scenario.pipeline.checkpoint
     if not label or not any(has(TRIGGERS[step.when.kind], Trait.HOLDS_REQUESTS) for step in scenario.schedule):
         return None

@@ -12,7 +12,7 @@ from harness.resources import RunResources
 from harness.run.progress.observer import Observer
 from harness.scenario import Scenario
 from harness.scenario.progress import CHECKPOINT, IN_CHECKPOINT
-from harness.stacks.needed_parts import asked, grouped
+from harness.stacks.needed_parts import grouped, offsets_part
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Progress:
     saving: Callable[[], tuple[str, ...]] = lambda: ()
 
     def in_flight(self, acknowledged: int) -> str:
-        """Words for the records that the source has and the pipeline has not committed; empty if there are none. A
-        batch may be planned before the answer for its last record is counted."""
+        """Return words for the records that the source has and the pipeline has not committed; empty if there are none.
+        A batch may be planned before the answer for its last record is counted."""
         # Asked for first: what is committed meanwhile is not in flight. By hand, nothing tells the two apart.
         planned = self.planned() if self.kind == CHECKPOINT else {}
         done = self.committed()
@@ -39,7 +39,7 @@ class Progress:
 
 
 def progress(scenario: Scenario, own: RunResources, observer: Observer) -> Progress:
-    """The progress that the scenario names. Raises StackError."""
+    """Return the progress that the scenario names. Raises StackError."""
     kind = scenario.pipeline.progress
     if kind in IN_CHECKPOINT:
         return Progress(CHECKPOINT, observer.planned, observer.committed, lambda: None)
@@ -47,7 +47,7 @@ def progress(scenario: Scenario, own: RunResources, observer: Observer) -> Progr
         label = grouped(scenario)
         found: Followed = able(label, KeepsGroups, "has no consumer groups").group(own.part(label))
     else:
-        label, query = asked(scenario), filled(kind, own.placeholders())
+        label, query = offsets_part(scenario), filled(kind, own.placeholders())
         found = able(label, AnswersQueries, "answers no queries").followed(own.part(label), query)
     name = kind if kind == "group" else "query"
     return Progress(name, found.offsets, found.offsets, found.close, found.saving)

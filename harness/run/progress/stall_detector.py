@@ -8,7 +8,7 @@ from typing import Any
 
 STALLED_S = 60.0
 SLOWER = 3.0
-"""A batch may take that much longer than any stretch between two commits that this run has already shown."""
+"""A batch may take that much longer than the longest time between two commits that this run has already shown."""
 
 
 class StallDetector:
@@ -25,40 +25,42 @@ class StallDetector:
         self._now = now
         self._interval_s = interval_s
         self._of_queries_s = longest_s
-        self._since = self._looked = now()
+        self._since = self._observed_s = now()
         self._committed = 0
         self._faults = 0
         self._longest_s = 0.0
 
-    def look(self, *, committed: int, outstanding: bool, faults: int, alive: bool = True) -> None:
-        """The pipeline has `committed` records, `outstanding` says that there are more, and `faults` were done so
-        far: time counts from the last commit or, if that is later, from the last fault. It does not count while no
-        driver is `alive` and the policy waits before a restart: nothing could be committed."""
+    def observe(self, *, committed: int, outstanding: bool, faults: int, alive: bool = True) -> None:
+        """Note that the pipeline has `committed` records and whether more are `outstanding`, after so many `faults`.
+        Time counts from the last commit or, if that is later, from the last fault. It does not count while no driver
+        is `alive` and the policy waits before a restart: nothing could be committed."""
         now, moved = self._now(), committed != self._committed
         if moved:
             self._longest_s = max(self._longest_s, now - self._since)
         if moved or faults != self._faults or not outstanding:
             self._since = now
         elif not alive:
-            self._since += now - self._looked
-        self._committed, self._faults, self._looked = committed, faults, now
+            self._since += now - self._observed_s
+        self._committed, self._faults, self._observed_s = committed, faults, now
 
     def stalled(self) -> dict[str, Any] | None:
-        """A stretch without a commit that is too long to be one slow batch or one trigger interval; else None."""
+        """Return a stall if no commit came for longer than a slow batch or a trigger interval takes; otherwise None."""
         idle_s, longest_s = self._now() - self._since, self._longest()
         if idle_s <= max(STALLED_S, SLOWER * longest_s, SLOWER * (self._interval_s or 0.0)):
             return None
-        words = f"nothing was committed in the last {idle_s:.0f} s; the longest stretch before took {longest_s:.0f} s"
-        return self._told("idle", words)
+        before = f"the longest time without a commit before was {longest_s:.0f} s"
+        words = f"nothing was committed in the last {idle_s:.0f} s; {before}"
+        return self._stall("idle", words)
 
     def gave_up(self, words: str, *, well: bool = False) -> dict[str, Any]:
-        """The policy restarts the driver no more; `well`: because its program ended well."""
-        return self._told("ended well" if well else "gave up", words)
+        """Return the stall of a driver that the policy does not restart any more; `well`: because its program ended
+        well."""
+        return self._stall("ended well" if well else "gave up", words)
 
     def _longest(self) -> float:
         return max(self._longest_s, self._of_queries_s())
 
-    def _told(self, kind: str, words: str) -> dict[str, Any]:
+    def _stall(self, kind: str, words: str) -> dict[str, Any]:
         return {
             "kind": kind,
             "idle_s": round(self._now() - self._since, 3),

@@ -15,10 +15,10 @@ from time import monotonic
 from harness.context import Reached, RunContext
 from harness.errors import HarnessError, WaitError
 from harness.faults import FAULTS
-from harness.faults.base import Freezes
+from harness.faults.base.killing import victim_of
 from harness.history import FaultInjected, FaultMissed
 from harness.run.schedule.evidence import performed
-from harness.scenario import Evidence, Step, StepOutcome
+from harness.scenario import Evidence, Step, StepOutcome, Victim
 from harness.triggers import TRIGGERS
 
 TRIES = 8
@@ -27,7 +27,7 @@ END_WITHIN_S = 30.0
 
 
 class Schedule:
-    """Runs the steps in a thread of its own."""
+    """Runs the steps in a separate thread."""
 
     def __init__(self, steps: tuple[Step, ...], run: RunContext) -> None:
         self._steps = steps
@@ -68,7 +68,7 @@ class Schedule:
     def healthy(self) -> None:
         """Raise HarnessError if the schedule itself failed."""
         if self.failure is not None:
-            raise HarnessError(f"{self._at} of the schedule failed: {_told(self.failure)}") from self.failure
+            raise HarnessError(f"{self._at} of the schedule failed: {_described(self.failure)}") from self.failure
 
     def _guarded(self) -> None:
         try:
@@ -105,7 +105,8 @@ class Schedule:
     def _wait(self, step: Step, later: int) -> Reached:
         """Return when the trigger is met. Raises WaitError with the reason once it can no longer be."""
         kind = FAULTS[step.do.kind]
-        freeze = isinstance(kind, Freezes) and kind.freezes(step.do)
+        # A program that dies alone leaves its JVM to go on.
+        freeze = getattr(kind, "freezes", False) and victim_of(step.do) is not Victim.PYTHON
         reached = TRIGGERS[step.when.kind].wait(self._run, step, later=later, freeze=freeze)
         current = self._run.observer.current()
         # Of several queries at once it is not known whose batch it was.
@@ -114,8 +115,9 @@ class Schedule:
         return reached
 
 
-def _told(failure: BaseException) -> str:
-    """An error of ours in its words; another, which a kind of another package may raise, with the line that did."""
+def _described(failure: BaseException) -> str:
+    """Return an error of the harness in its words, and any other error, such as one of a plugin's kind, with its
+    line."""
     frames = traceback.extract_tb(failure.__traceback__)
     if isinstance(failure, HarnessError) or not frames:
         return str(failure) or repr(failure)

@@ -91,8 +91,8 @@ def _injected(run: RunContext, step: Step, reached: Reached, attempt: int) -> In
 
 
 def beyond(run: RunContext, reached: Reached) -> str:
-    """What a query that reads something else than the run's source has in flight; empty for others, which are counted
-    in records."""
+    """Return what a query that reads something else than the run's source has in flight; empty for others, which are
+    counted in records."""
     folder, ours = reached.folder, [checkpoint.folder for checkpoint in run.observer.all()]
     if folder is None or folder in ours or run.observer.took_nothing(folder, reached.batch or 0):
         return ""
@@ -100,13 +100,13 @@ def beyond(run: RunContext, reached: Reached) -> str:
 
 
 def beside(run: RunContext, reached: Reached) -> str:
-    """Which checkpoint it was, where there are several."""
+    """Return which checkpoint it was, where there are several."""
     many = len(run.observer.current())
     return f"in the checkpoint {reached.folder.name}, one of {many}" if reached.folder and many > 1 else ""
 
 
 def missed(in_flight: str, open_still: bool, done: Injection) -> str:
-    """Why nothing can have been struck; empty if something was."""
+    """Return why nothing can have been struck; empty if something was."""
     if not open_still:
         return "the crash point was over before anything could be struck"
     if not done.signalled:
@@ -139,7 +139,7 @@ def proved(step: Step, reached: Reached, done: Injection, after: Listing) -> boo
 
 
 def notes(step: Step, reached: Reached, done: Injection, after: Listing) -> list[str]:
-    """What else a reader should know."""
+    """Return what else a reader should know."""
     words = []
     if step.when.batch is not None and reached.batch not in (None, step.when.batch):
         words.append(f"batch {step.when.batch} was missed, batch {reached.batch} was tried instead")
@@ -149,7 +149,7 @@ def notes(step: Step, reached: Reached, done: Injection, after: Listing) -> list
         held = reached.operation.operation
         words.append(f"{held.process} was held {held.side} {held.op} of {held.name}")
     if reached.request is not None:
-        words += [reached.request.told, f"left in the checkpoint: {left(reached.batch, after)}"]
+        words += [reached.request.description, f"left in the checkpoint: {left(reached.batch, after)}"]
     if reached.commit is not None and reached.batch in after.get(COMMITTING, ()):
         words.append(f"{reached.commit.temporary.name} was written and never renamed to {reached.commit.final.name}")
     if done.note:
@@ -164,7 +164,7 @@ def notes(step: Step, reached: Reached, done: Injection, after: Listing) -> list
 
 
 def left(batch: int | None, after: Listing) -> str:
-    """Which files of a batch its checkpoint has in `commits`."""
+    """Return which files of a batch its checkpoint has in `commits`."""
     begun, done = batch in after.get("begun", ()), batch in after.get("commits", ())
     there = [f"commits/.{batch}.*.tmp"] * begun + [f"commits/{batch}"] * done
     return " and ".join(there) or f"neither commits/{batch} nor a temporary file of it"

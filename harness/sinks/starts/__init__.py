@@ -34,13 +34,13 @@ class Table:
         return tuple(name for name in self.columns if name != self.key)
 
     def sql(self, types: Mapping[str, str], *, key: str = "") -> str:
-        """Its columns as a CREATE TABLE has them: types of Spark by `types`, where another name is needed, and the
-        `key`'s constraint."""
+        """Return its columns as a CREATE TABLE has them: types of Spark by `types`, where another name is needed, and
+        the `key`'s constraint."""
         words = {name: types.get(kind, kind) for name, kind in self.columns.items()}
         return ", ".join(f"{name} {kind}{key * (name == self.key)}" for name, kind in words.items())
 
     def hint(self, change: str, indent: str = "") -> str:
-        """A comment on what breaks the program; none where rows of the same key would show without any fault."""
+        """Return a comment on what breaks the program; none where rows of the same key would show without any fault."""
         return f"{indent}# Try it {change}: the same scenario then finds duplicates.\n" if self.once else ""
 
 

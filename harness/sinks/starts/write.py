@@ -91,7 +91,9 @@ def scaffold(name: str, sink: str, shape: str, folder: Path) -> list[Path]:
     sink without a start, a shape that it does not take, or a file in the way."""
     if not NAME.fullmatch(name):
         raise UsageError(f"asked for the name {name!r}; use small letters, digits and '_', beginning with a letter")
-    if name in sys.stdlib_module_names or name in packages_distributions():
+    # An editable install of ours names no files.
+    ours = __name__.partition(".")[0]
+    if name in sys.stdlib_module_names or name in packages_distributions() or name == ours:
         hides = f"a program of that name hides the module {name} from itself and from those beside it"
         raise UsageError(f"asked for the name {name!r}; {hides}. Take another one")
     start = _start(sink, shape)
@@ -112,7 +114,7 @@ def scaffold(name: str, sink: str, shape: str, folder: Path) -> list[Path]:
 
 
 def starts() -> dict[str, Start]:
-    """Each kind of sink that has one, and its start."""
+    """Return each kind of sink that has one, and its start."""
     return {name: kind.start for name, kind in SINKS.all().items() if isinstance(kind, HasStart)}
 
 

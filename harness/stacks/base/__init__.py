@@ -44,11 +44,11 @@ class SessionStack(ABC):
 
     @abstractmethod
     def _add(self, names: Collection[str]) -> Mapping[str, Server]:
-        """Components by name, up. Raises StackError; UsageError for one that cannot be had here."""
+        """Return components by name, up. Raises StackError; UsageError for one that cannot be had here."""
 
     @abstractmethod
     def _provision(self) -> Provision:
-        """How a run is given its resources."""
+        """Return how a run is given its resources."""
 
     def ensure(self, components: Collection[str]) -> None:
         """Start those of the components that are not up yet. Raises StackError, and UsageError for one that it cannot
@@ -74,7 +74,7 @@ class SessionStack(ABC):
             del self._made[own.run_id]
 
     def _described(self, names: Collection[str]) -> dict[str, Any]:
-        """What the components say of themselves."""
+        """Return what the components say of themselves."""
         return {name: dict(self.servers[name].describe()) for name in sorted(set(names) & set(self.servers))}
 
     def _ready(self) -> None:
@@ -99,7 +99,7 @@ class SessionStack(ABC):
 
 
 def of_session(names: Collection[str], session: Session, runs: Path) -> dict[str, Started]:
-    """Those of the components that live in a session of ours on any stack, not yet started. Raises StackError,
+    """Return those of the components that live in a session of ours on any stack, not yet started. Raises StackError,
     UsageError."""
     found = {name: component(name) for name in names}
     return {name: each.in_session(session, runs) for name, each in found.items() if isinstance(each, InSession)}
@@ -115,11 +115,11 @@ class StartingStack(SessionStack):
 
     @abstractmethod
     def _server(self, name: str) -> Started:
-        """A component that is a server, not yet started. Raises StackError; UsageError for one that cannot be had
-        here."""
+        """Return a component that is a server, not yet started. Raises StackError; UsageError for one that cannot be
+        had here."""
 
     def _made_of(self, names: Collection[str]) -> Mapping[str, Started]:
-        """Components by name, not yet started. Raises StackError; UsageError for one that cannot be had here."""
+        """Return components by name, not yet started. Raises StackError; UsageError for one that cannot be had here."""
         session = self._up()
         own = of_session(names, session, session.folder / RUNS)
         for name in names:

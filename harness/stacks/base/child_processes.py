@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from harness.component import AsProcesses, Started, able
 from harness.hosts.in_parallel import together
 from harness.hosts.processes import ProcessHost
-from harness.machine import agent, class_data, jars, java, spark_lines
+from harness.machine import agent, class_data, jars, java, spark_versions
 from harness.run_folder.redact import redact_folder
 from harness.session.session import Session
 from harness.stacks.base import StartingStack
@@ -35,7 +35,7 @@ class Starts(Part, Protocol):
 
 
 class ChildProcessesStack(StartingStack):
-    """One of each component, on ports of its own. `logs` is where they write, `needs` are those that come up with it.
+    """One of each component, each on its own ports. `logs` is where they write, `needs` are those that come up with it.
     Without `tuned` JVMs run with their default flags."""
 
     name: str
@@ -51,7 +51,7 @@ class ChildProcessesStack(StartingStack):
         Raises StackError, and HarnessError when the disk is full; nothing is left running then."""
         self._ready()
         self._java = java.find()
-        spark_lines.fits(spark_lines.own(), self._java)
+        spark_versions.fits(spark_versions.own(), self._java)
         self._jars = agent.resolve(self._java)
         self._flags = {
             kind: class_data.flags(kind, self._java, self._jars) if self._tuned else () for kind in class_data.Kind
@@ -71,11 +71,11 @@ class ChildProcessesStack(StartingStack):
 
     @abstractmethod
     def _runs_drivers(self, session: Session) -> Starts:
-        """What runs the drivers, kept from here on and not yet started. Raises StackError."""
+        """Return what runs the drivers, kept from here on and not yet started. Raises StackError."""
 
     @abstractmethod
     def _kept(self) -> Sequence[Part]:
-        """The same; nothing before it is there."""
+        """Return the same; nothing before it is there."""
 
     @abstractmethod
     def _forget(self) -> None:
@@ -96,7 +96,7 @@ class ChildProcessesStack(StartingStack):
             part.check()
 
     def _versions(self, components: Collection[str], spark: dict[str, Any], **more: Any) -> dict[str, Any]:
-        """Versions and settings, for run.json; `spark` is more of what runs the drivers. Holds no secret."""
+        """Return versions and settings, for run.json; `spark` is more of what runs the drivers. Holds no secret."""
         session = self._up()
         return {
             "stack": self.name,
@@ -105,7 +105,7 @@ class ChildProcessesStack(StartingStack):
             "java": self._java.text,
             "jars": self._jars.digest,
             **self._described(components),
-            "spark": {**jars.spark_told(components), **spark},
+            "spark": {**jars.installed_spark(components), **spark},
             **more,
             "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
         }
@@ -119,7 +119,7 @@ class ChildProcessesStack(StartingStack):
         for part in self._parts():
             part.close()
         session.close()
-        # A pipeline that fails may have told its executors' logs how it logs in.
+        # A pipeline that fails may have written its login into the logs of its executors.
         redact_folder(self.logs, tuple(self._secrets))
         self.servers, self._started = {}, {}
         self._forget()

@@ -1,4 +1,4 @@
-"""The stack `containers`: the components and Spark each in a container, on a network of their own.
+"""The stack `containers`: the components and Spark each in a container, on a separate network.
 
 stack   what runs it
 """
@@ -9,7 +9,7 @@ import importlib.util
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from harness.component import AsContainer
+from harness.component import AsContainer, no_package
 from harness.errors import StackError
 from harness.fields.paths import SPARK_HOME
 from harness.fields.shape import Shape
@@ -22,7 +22,7 @@ PACKAGES = ("docker", "testcontainers")
 
 
 class Containers:
-    """Each container has a network of its own to be taken off."""
+    """Each container has its own network, from which it can be disconnected."""
 
     about = About(
         name="containers",
@@ -34,14 +34,13 @@ class Containers:
     has = AsContainer
 
     def open(self, logs: Path, *, needs: Collection[str], where: Where | None) -> Stack:
-        """One of it, not yet up. Raises StackError where a package is missing."""
+        """Return one of it, not yet up. Raises StackError where a package is missing."""
         for package in PACKAGES:
             found = importlib.util.find_spec(package)
             # Any folder of that name on the path is found too, without an origin.
             if found is None or found.origin is None:
-                cure = f"pip install 'onceproof[{self.about.name}]'; without it: --stack processes"
-                asked = f"asked for the stack {self.about.name}"
-                raise StackError(f"{asked}; there is no Python package {package}; {cure}")
+                lacking = no_package(f"the stack {self.about.name}", package, self.about.name)
+                raise StackError(f"{lacking}; without it: --stack processes")
         from harness.stacks.containers.stack import ContainersStack
 
         return ContainersStack(logs, needs=needs)

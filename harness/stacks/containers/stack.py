@@ -1,4 +1,4 @@
-"""The stack `containers`: each component, a Spark master, two workers, and each driver, in containers of their own."""
+"""The stack `containers`: each component, a Spark master, two workers, and each driver, in one container each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from harness.stacks.provision import Provision
 
 
 class ContainersStack(StartingStack):
-    """One of each component and two workers, in a network of their own. `logs` is where they write, `needs` are those
+    """One of each component and two workers, in a separate network. `logs` is where they write, `needs` are those
     that come up with it."""
 
     name = "containers"
@@ -98,7 +98,7 @@ class ContainersStack(StartingStack):
         clients = [each.client for each in map(COMPONENTS.__getitem__, self._needs) if isinstance(each, HasClient)]
         if clients and not self.spark.workers[0].has(*clients):
             need = f"python3 cannot import {' and '.join(clients)} there; pipelines in Python may need it"
-            print(f"onceproof: {containers.IMAGE.name}: {need} (docs/stacks.md)", file=sys.stderr)
+            print(f"onceproof: {containers.IMAGE.name}: {need} (docs/containers.md)", file=sys.stderr)
 
     def _server(self, name: str) -> Boxed:
         component = able(name, AsContainer, "does not run in a container")
@@ -131,16 +131,17 @@ class ContainersStack(StartingStack):
         return made
 
     def changes(self, own: RunResources, pipeline: Pipeline) -> list[Change]:
-        """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
+        """Return what Spark is given besides the pipeline's own settings and variables, for run.json. It holds no
+        secret."""
         return driver.table(own, pipeline, self._defaults, self._jars) + inherited(containers.VARIABLES)
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
-        """The executor processes of this run's applications, oldest first."""
+        """Return the executor processes of this run's applications, oldest first."""
         return processes(spark.executors_under(self._tops(self.spark.workers), *local_driver.marks(own, attempt)))
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> Sequence[Process]:
-        """Every living process of this run's pipeline, or of one attempt: its drivers' containers, and what carries its
-        marks elsewhere, a Python worker whose executor is gone too."""
+        """Return every living process of this run's pipeline, or of one attempt: its drivers' containers, and what
+        carries its marks elsewhere, a Python worker whose executor is gone too."""
         ours = [each for each in self._drivers.get(own.run_id, ()) if attempt in (None, each.number)]
         mine = [each.container for each in ours if each.container.alive()]
         inside = {process for container in mine for process in container.processes()}
@@ -165,7 +166,7 @@ class ContainersStack(StartingStack):
         return [container for container in found if container is not None]
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
-        """Versions and settings, for run.json. Holds no secret."""
+        """Return versions and settings, for run.json. Holds no secret."""
         session = self._up()
         return {
             "stack": self.name,
@@ -179,7 +180,11 @@ class ContainersStack(StartingStack):
             },
             "jars": self._jars.digest,
             **self._described(components),
-            "spark": {**jars.spark_told(components), "cores": self.spark.cores, "workers": len(containers.WORKERS)},
+            "spark": {
+                **jars.installed_spark(components),
+                "cores": self.spark.cores,
+                "workers": len(containers.WORKERS),
+            },
             "flags": {
                 kind.value: [*class_data.fitted(self.class_archives / f"{kind}.jsa")]
                 for kind in class_data.IN_CONTAINERS
@@ -229,7 +234,7 @@ class ContainersStack(StartingStack):
 
 
 def _with_agent() -> jars.Jars:
-    """The jars for Spark, with the agent's among them where this machine has a Java that can compile it. Raises
+    """Return the jars for Spark, with the agent's among them where this machine has a Java that can compile it. Raises
     StackError."""
     try:
         found = java.find()

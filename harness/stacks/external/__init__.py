@@ -31,7 +31,7 @@ class External:
     at_addresses = True
 
     def open(self, logs: Path, *, needs: Collection[str], where: Where | None) -> Stack:
-        """One of it, not yet up. Raises UsageError for an address that is missing, or is none."""
+        """Return one of it, not yet up. Raises UsageError for an address that is missing, or is none."""
         from harness.stacks.external.stack import ExternalStack
 
         if where is None:

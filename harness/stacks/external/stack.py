@@ -1,6 +1,6 @@
 """The stack `external`: components and a Spark that are already there. The drivers are ours and run on this machine.
 
-Nothing is touched that was not made here: each run has parts of its own (a topic, a schema) and a folder.
+The harness touches only what it has made: each run has its own parts (a topic, a schema) and a folder.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ExternalStack(LastingStack):
         """Look that its master answers. Raises StackError."""
         try:
             with socket.create_connection((self._host, self._port), timeout=ANSWER_S) as connection:
-                # As the machine that the master sees knocking, unless we were told better.
+                # The address from which the master sees this machine connect, unless the user has named one.
                 self._ours = self.where.driver_host or str(connection.getsockname()[0])
         except OSError as error:
             raise StackError(
@@ -95,7 +95,8 @@ class ExternalStack(LastingStack):
         return driver_process.launch(self._up(), own, pipeline, self._machine(), number=number, log=log)
 
     def changes(self, own: RunResources, pipeline: Pipeline) -> list[Change]:
-        """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
+        """Return what Spark is given besides the pipeline's own settings and variables, for run.json. It holds no
+        secret."""
         return driver_process.table(own, pipeline, self._machine())
 
     def _machine(self) -> driver_process.Machine:
@@ -113,7 +114,7 @@ class ExternalStack(LastingStack):
         )
 
     def _zip(self) -> Path:
-        """The failpoints, for executors on which nothing of ours is installed."""
+        """Return the failpoints, for executors on which nothing of ours is installed."""
         path = self._up().folder / "failpoints.zip"
         if not path.exists():
             with zipfile.ZipFile(path, "w") as archive:
@@ -126,7 +127,7 @@ class ExternalStack(LastingStack):
         return []
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
-        """Every living process of this run's drivers, or of one attempt's."""
+        """Return every living process of this run's drivers, or of one attempt's."""
         return carrying(*driver_process.marks(own, attempt))
 
     def health(self) -> None:
@@ -134,24 +135,24 @@ class ExternalStack(LastingStack):
         self._up().guard()
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
-        """Addresses without secrets, and what was seen there, for run.json."""
+        """Return addresses without secrets, and what was seen there, for run.json."""
         session = self._up()
         return {
             "stack": self.name,
-            "asked": self._asked(),
+            "asked": self._options(),
             "session": session.id,
             "reapers_replaced": session.rearmed,
             "java": self._java.text,
             "jars": self._jars.digest,
             **self._described(components),
-            "spark": {**jars.spark_told(components), "at": self.where.spark_master, "driver_host": self._ours},
+            "spark": {**jars.installed_spark(components), "at": self.where.spark_master, "driver_host": self._ours},
         }
 
-    def _asked(self) -> str:
-        """What a command line says to get this cluster; the password is the reader's own (PGPASSWORD)."""
-        said = [(AT, f"{name}={server.plain}") for name, server in self._there.items()]
-        said += [(name, value) for name, value in asdict(self.where).items() if name != AT and value]
-        given = (f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in said)
+    def _options(self) -> str:
+        """Return the options that get this cluster, without the password (PGPASSWORD)."""
+        pairs = [(AT, f"{name}={server.plain}") for name, server in self._there.items()]
+        pairs += [(name, value) for name, value in asdict(self.where).items() if name != AT and value]
+        given = (f"--{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in pairs)
         return " ".join([f"--stack {self.name}", *given])
 
     def _again(self) -> Mapping[str, Again]:
@@ -179,7 +180,7 @@ class ExternalStack(LastingStack):
 
 
 def master_of(url: str) -> tuple[str, int]:
-    """Host and port of `spark://host:port`. Raises UsageError."""
+    """Return host and port of `spark://host:port`. Raises UsageError."""
     parts = urlsplit(url)
     try:
         port = parts.port or MASTER
@@ -191,5 +192,5 @@ def master_of(url: str) -> tuple[str, int]:
 
 
 def _not(given: str) -> str:
-    """What was given instead; not where it may hold a password."""
+    """Return what was given instead; not where it may hold a password."""
     return "; what was given has an @" if "@" in given else f", not {given!r}"

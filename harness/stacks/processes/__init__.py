@@ -27,21 +27,21 @@ class Processes:
     )
     means = frozenset(Means) - {Means.CUT_NETWORK, Means.RESTART_DAEMONS}
     has = AsProcesses
-    has_lines = True
+    has_spark_versions = True
 
     def open(self, logs: Path, *, needs: Collection[str], where: Where | None) -> Stack:
-        """One of it, not yet up."""
+        """Return one of it, not yet up."""
         from harness.stacks.processes.stack import ProcessesStack
 
         return ProcessesStack(logs, needs=needs)
 
     def that_is_up(
-        self, logs: Path, *, needs: Collection[str], own: Collection[str], say: Callable[[str], object]
+        self, logs: Path, *, needs: Collection[str], own: Collection[str], notify: Callable[[str], object]
     ) -> Stack | None:
-        """The one that `onceproof up` left running."""
+        """Return the one that `onceproof up` left running."""
         from harness.stacks.processes import shared
 
-        return shared.that_is_up(logs, needs=needs, own=own, say=say)
+        return shared.that_is_up(logs, needs=needs, own=own, notify=notify)
 
 
 KIND = Processes()

@@ -21,7 +21,7 @@ from typing import Any
 from harness.component import Server, Shareable, able
 from harness.errors import StackError, WaitError
 from harness.hosts import service
-from harness.machine import agent, cache, java, spark_lines
+from harness.machine import agent, cache, java, spark_versions
 from harness.machine.jars import spark_home
 from harness.session import reaper
 from harness.session.session import Session
@@ -55,7 +55,7 @@ class There:
 
 
 def folder() -> Path:
-    """Where its files are: in the cache, or where VARIABLE says. Raises StackError."""
+    """Return where its files are: in the cache, or where VARIABLE says. Raises StackError."""
     own = os.environ.get(VARIABLE)
     if not own:
         return cache.folder("shared-stack")
@@ -68,7 +68,7 @@ def folder() -> Path:
 
 
 def versions() -> dict[str, str]:
-    """What two processes need to have in common to use one stack."""
+    """Return what two processes need to have in common to use one stack."""
     source, house = sha256(), Path(__file__).parents[1]
     for path in sorted(house.rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
@@ -77,7 +77,7 @@ def versions() -> dict[str, str]:
     return {
         "onceproof": source.hexdigest(),
         "python": sys.executable,
-        "pyspark": f"{spark_lines.installed()} in {spark_home()}",
+        "pyspark": f"{spark_versions.installed()} in {spark_home()}",
         "java": f"{found.text} in {found.home}",
         "jars": agent.resolve(found).digest,
         # Executors have the environment in which the stack was started: the time zone, say.
@@ -93,37 +93,39 @@ def _short(text: str) -> str:
 
 
 def there() -> There | None:
-    """The stack that is up; None if there is none. Raises StackError."""
+    """Return the stack that is up; None if there is none. Raises StackError."""
     place = folder()
     if not held(place / OWNER):
         return None
     try:
-        said = json.loads((place / FOUND).read_text(encoding="utf-8"))
-        found = There(**{**said, "owner": reaper.ProcessId(*said["owner"])})
+        stored = json.loads((place / FOUND).read_text(encoding="utf-8"))
+        found = There(**{**stored, "owner": reaper.ProcessId(*stored["owner"])})
         # What an owner left that was killed is not the next one's.
         return found if reaper.identify(found.owner.pid) == found.owner else None
     except (OSError, ValueError, TypeError, KeyError):
         return None  # it is still coming up, or goes down
 
 
-def usable(say: Callable[[str], object]) -> There | None:
-    """The stack that is up, if it is as ours would be; says why not."""
+def usable(notify: Callable[[str], object]) -> There | None:
+    """Return the stack that is up, if it is as ours would be; says why not."""
     found = there()
     if found is None:
         return None
     ours = versions()
     other = [name for name in {**ours, **found.versions} if found.versions.get(name) != ours.get(name)]
     if other:
-        say(f"the stack that is up was started with another {', another '.join(other)}; starting one for this command")
+        notify(
+            f"the stack that is up was started with another {', another '.join(other)}; starting one for this command"
+        )
         return None
     return found
 
 
 def that_is_up(
-    logs: Path, *, needs: Collection[str], own: Collection[str], say: Callable[[str], object]
+    logs: Path, *, needs: Collection[str], own: Collection[str], notify: Callable[[str], object]
 ) -> SharedStack | None:
     """Return the stack that `onceproof up` left running; None if there is none that can be used. Raises StackError."""
-    found = usable(say)
+    found = usable(notify)
     if found is None:
         return None
     stack = SharedStack(found, logs, needs=needs, own=own)
@@ -131,9 +133,9 @@ def that_is_up(
         # From here on it does not end for want of users.
         stack.join()
     except StackError:
-        say("the stack that was up has just gone down; starting one for this command")
+        notify("the stack that was up has just gone down; starting one for this command")
         return None
-    say("using the stack that is up (onceproof down ends it)")
+    notify("using the stack that is up (onceproof down ends it)")
     return stack
 
 
@@ -163,15 +165,15 @@ class SharedSpark:
         return self.given
 
     def executors(self, *marks: str) -> list[reaper.ProcessId]:
-        """The executors whose environment holds each of the marks (`NAME=value`), oldest first."""
+        """Return the executors whose environment holds each of the marks (`NAME=value`), oldest first."""
         return executors_under({self.worker}, *marks)
 
     def check(self) -> None:
         """Raise StackError if it is gone, with the reason that its owner left."""
         if not lives(self.session):
             reason = folder() / ENDED
-            said = reason.read_text(encoding="utf-8") if reason.is_file() else "its process is gone"
-            raise StackError(f"the stack that `onceproof up` started is gone: {said}; run it again")
+            why = reason.read_text(encoding="utf-8") if reason.is_file() else "its process is gone"
+            raise StackError(f"the stack that `onceproof up` started is gone: {why}; run it again")
 
     def close(self) -> None:
         """It goes on."""
@@ -198,10 +200,10 @@ class SharedStack(LastingStack, ProcessesStack):
 
     def _start(self, session: Session) -> None:
         self.join()
-        said = self._found.spark
-        worker = reaper.ProcessId(*said["worker"])
+        spark = self._found.spark
+        worker = reaper.ProcessId(*spark["worker"])
         self.spark = SharedSpark(
-            self._found.session, said["master"], Path(said["home"]), said["cores"], worker, said["variables"]
+            self._found.session, spark["master"], Path(spark["home"]), spark["cores"], worker, spark["variables"]
         )
         self.spark.check()
         self.servers |= self._add(self._needs)
@@ -250,8 +252,8 @@ class SharedStack(LastingStack, ProcessesStack):
 
     def _described(self, names: Collection[str]) -> dict[str, Any]:
         own = super()._described([name for name in names if name not in self._borrowed])
-        said = {name: dict(self._lent[name]["about"]) for name in sorted(set(names) & set(self._borrowed))}
-        return {"shared": self._found.session, **own, **said}
+        shared = {name: dict(self._lent[name]["about"]) for name in sorted(set(names) & set(self._borrowed))}
+        return {"shared": self._found.session, **own, **shared}
 
     def _end(self) -> None:
         borrowed, self._borrowed = self._borrowed, {}

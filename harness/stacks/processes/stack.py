@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from harness.errors import StackError
 from harness.hosts.local import LocalProcess, carrying, processes
-from harness.machine import class_data, spark_lines
+from harness.machine import class_data, spark_versions
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.scenario.progress import DSTREAMS
@@ -16,7 +17,7 @@ from harness.session import reaper
 from harness.session.session import Session
 from harness.spark import driver_process
 from harness.spark import standalone_processes as standalone
-from harness.spark.other_line import OtherLine, other_line
+from harness.spark.other_version import OtherVersion, other_version
 from harness.spark.settings import OF_SESSION, inherited
 from harness.stack import Change, Driver
 from harness.stacks.base import RUNS
@@ -44,7 +45,7 @@ class Cluster(Protocol):
         """The worker's process; None where it does not run."""
 
     def executors(self, *marks: str) -> list[reaper.ProcessId]:
-        """The executors whose environment holds each of the marks (`NAME=value`), oldest first."""
+        """Return the executors whose environment holds each of the marks (`NAME=value`), oldest first."""
 
     def variables(self) -> Mapping[str, str]:
         """Return what executors inherit from the worker."""
@@ -57,7 +58,7 @@ class Cluster(Protocol):
 
 
 class ProcessesStack(ChildProcessesStack):
-    """One of each component, on ports of its own. `logs` is where they write, `needs` are those that come up with it.
+    """One of each component, each on its own ports. `logs` is where they write, `needs` are those that come up with it.
 
     `executors` is how many a pipeline may ask for. Without `tuned` drivers and executors run with a JVM's default
     flags: slower, the same otherwise; for measurements."""
@@ -68,7 +69,7 @@ class ProcessesStack(ChildProcessesStack):
     def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2, tuned: bool = True) -> None:
         super().__init__(logs, needs=needs, tuned=tuned)
         self._executors = executors
-        self._lines: dict[str, OtherLine] = {}
+        self._others: dict[str, OtherVersion] = {}
         """Those that were needed, also one that never came up: it may have ports to give back."""
         self._inheriting: dict[str, tuple[int, reaper.ProcessId | None]] = {}
         """By run, the newest attempt of a program of DStreams, and its driver."""
@@ -78,23 +79,23 @@ class ProcessesStack(ChildProcessesStack):
         return daemons
 
     def _kept(self) -> list[Cluster]:
-        return [*([self.spark] if hasattr(self, "spark") else []), *(each.cluster for each in self._lines.values())]
+        return [*([self.spark] if hasattr(self, "spark") else []), *(each.cluster for each in self._others.values())]
 
     def _forget(self) -> None:
         self.__dict__.pop("spark", None)
-        self._lines = {}
+        self._others = {}
 
     @property
-    def lines(self) -> dict[str, dict[str, Any]]:
-        """By name, what is to be told in run.json of each other Spark version that is up."""
-        return {name: line.describe() for name, line in self._lines.items()}
+    def spark_versions(self) -> dict[str, dict[str, Any]]:
+        """What run.json records of each other Spark version that is up, by name."""
+        return {name: version.describe() for name, version in self._others.items()}
 
-    def need(self, lines: Collection[str]) -> None:
-        """Start the Spark of those lines that are not up yet. Raises StackError."""
+    def need(self, versions: Collection[str]) -> None:
+        """Start those Spark versions that are not up yet. Raises StackError."""
         with self._adding:
-            for name in dict.fromkeys(lines):
-                if name not in self._lines:
-                    self._lines[name] = other_line(
+            for name in dict.fromkeys(versions):
+                if name not in self._others:
+                    self._others[name] = other_version(
                         name,
                         self._up(),
                         self._java,
@@ -102,16 +103,16 @@ class ProcessesStack(ChildProcessesStack):
                         executors=self._executors,
                         tuned=self._tuned,
                     )
-                    self._lines[name].start()
+                    self._others[name].start()
 
-    def _line(self, pipeline: Pipeline) -> OtherLine | None:
-        """The other line that the pipeline asks for; None for the installed Spark. Raises StackError if it is not
-        up."""
-        if not spark_lines.is_other(pipeline.spark):
+    def _other(self, pipeline: Pipeline) -> OtherVersion | None:
+        """Return the other Spark version that the pipeline names, or None for the installed one. Raises StackError if
+        it is not up."""
+        if not spark_versions.is_other(pipeline.spark):
             return None
-        if pipeline.spark not in self._lines:
+        if pipeline.spark not in self._others:
             raise StackError(f"asked for a driver of Spark {pipeline.spark}; the stack has none up")
-        return self._lines[pipeline.spark]
+        return self._others[pipeline.spark]
 
     def _provision(self) -> Provision:
         return Provision(
@@ -123,25 +124,26 @@ class ProcessesStack(ChildProcessesStack):
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one attempt of the driver. Its placeholders are already filled in."""
-        line, machine = self._line(pipeline), self._machine(pipeline)
-        if line:
-            own, pipeline = line.given(own), line.told(own, pipeline)
+        other, machine = self._other(pipeline), self._machine(pipeline)
+        if other:
+            own, pipeline = other.given(own), other.with_own_jars(own, pipeline)
         driver = driver_process.launch(self._up(), own, pipeline, machine, number=number, log=log)
         if pipeline.progress == DSTREAMS:
             self._inheriting[own.run_id] = number, reaper.identify(driver.process.pid)
         return driver
 
     def changes(self, own: RunResources, pipeline: Pipeline) -> list[Change]:
-        """What Spark is given besides the pipeline's own settings and variables, for run.json. It holds no secret."""
-        line = self._line(pipeline)
-        own, cluster = (line.given(own), line.cluster) if line else (own, self.spark)
+        """Return what Spark is given besides the pipeline's own settings and variables, for run.json. It holds no
+        secret."""
+        other = self._other(pipeline)
+        own, cluster = (other.given(own), other.cluster) if other else (own, self.spark)
         return driver_process.table(own, pipeline, self._machine(pipeline)) + inherited(
             {reaper.MARKER: OF_SESSION, **cluster.variables()}
         )
 
     def _machine(self, pipeline: Pipeline) -> driver_process.Machine:
-        if (line := self._line(pipeline)) is not None:
-            return line.machine
+        if (other := self._other(pipeline)) is not None:
+            return other.machine
         return driver_process.Machine(
             java=self._java,
             jars=self._jars,
@@ -150,19 +152,20 @@ class ProcessesStack(ChildProcessesStack):
         )
 
     def executors(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
-        """The executor processes of this run's applications, oldest first."""
+        """Return the executor processes of this run's applications, oldest first."""
         found = self._executors_of(*driver_process.marks(own, attempt))
         return processes([*found, *self._inherited(own, attempt)])
 
     def processes(self, own: RunResources, *, attempt: int | None = None) -> list[LocalProcess]:
-        """Every living process of this run's pipeline that began with its mark. A JVM whose program died by itself has
-        no parent that tells."""
+        """Return every living process of this run's pipeline that began with its mark. A JVM whose program died by
+        itself has no parent that tells."""
         found = carrying(*driver_process.marks(own, attempt))
         return [*found, *processes(self._inherited(own, attempt))]
 
     def _inherited(self, own: RunResources, attempt: int | None) -> list[reaper.ProcessId]:
-        """The executors of an attempt that bear the mark of an earlier one: a program of DStreams takes over their
-        environment with the settings in its checkpoint. What was started before the attempt's driver is none of it."""
+        """Return the executors of an attempt that bear the mark of an earlier one: a program of DStreams takes over
+        their environment with the settings in its checkpoint. What was started before the attempt's driver is none of
+        it."""
         number, driver = self._inheriting.get(own.run_id, (0, None))
         if attempt is None or attempt != number or driver is None:
             return []
@@ -171,13 +174,13 @@ class ProcessesStack(ChildProcessesStack):
         return [each for each in every if each.start >= driver.start and each not in marked]
 
     def _executors_of(self, *marks: str) -> list[reaper.ProcessId]:
-        """The executors of any line whose environment holds each of the marks, oldest first."""
-        lines = (each.cluster.executors(*marks) for each in self._lines.values())
-        found = [*self.spark.executors(*marks), *(each for line in lines for each in line)]
+        """Return the executors of any Spark version whose environment holds each of the marks, oldest first."""
+        by_version = (other.cluster.executors(*marks) for other in self._others.values())
+        found = [*self.spark.executors(*marks), *itertools.chain.from_iterable(by_version)]
         return sorted(found, key=lambda each: each.start)
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
-        """Versions and settings, for run.json. Holds no secret."""
+        """Return versions and settings, for run.json. Holds no secret."""
         spark = {
             "cores": self.spark.cores,
             "settings": dict(standalone.SETTINGS),

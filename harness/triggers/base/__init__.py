@@ -55,7 +55,7 @@ class Planned:
 
 
 def most_batches(records: float) -> float:
-    """How many so many records can make: each batch has a record, and one without any may follow it."""
+    """Return how many so many records can make: each batch has a record, and one without any may follow it."""
     return 2 * records
 
 
@@ -81,10 +81,10 @@ class TriggerKind(Protocol):
         """Who it is."""
 
     def trigger(self, value: Any, *, batch: int | None = None, query: str | None = None) -> Trigger:
-        """The noun for a value of the file."""
+        """Return the noun for a value of the file."""
 
     def refusals(self, trigger: Trigger, planned: Planned) -> Refusals:
-        """Why it can never be met in such a run; nothing if it can."""
+        """Return why it can never be met in such a run; nothing if it can."""
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
         """Return when it is met: at the batch that `step` names, or `later` ones. With `freeze` the driver's JVM stands
@@ -138,19 +138,19 @@ class Releases(Protocol):
         """Undo it, once the fault was injected."""
 
 
-def wait_until(run: RunContext, trigger: Trigger, look: Callable[[], bool]) -> None:
-    """Return when `look` is content. Raises WaitError once the trigger can no longer be met."""
+def wait_until(run: RunContext, trigger: Trigger, condition: Callable[[], bool]) -> None:
+    """Return when `condition` is true. Raises WaitError once the trigger can no longer be met."""
 
-    def looking() -> bool | Waiting:
-        # First why, then the look: what came true in between still counts.
+    def checked() -> bool | Waiting:
+        # First why, then the condition: what came true in between still counts.
         why = "the run is over" if run.stop.is_set() else run.hopeless()
-        if look():
+        if condition():
             return True
         if why and not _lags(run, trigger):
             raise WaitError(f"{trigger} never came: {_unknown(run, trigger)}{why}")
         return Waiting(f"batch {run.observer.newest_batch()}")
 
-    until(str(trigger), looking, within_s=LONGEST_S, every_s=TICK_S)
+    until(str(trigger), checked, within_s=LONGEST_S, every_s=TICK_S)
 
 
 def _unknown(run: RunContext, trigger: Trigger) -> str:
@@ -172,7 +172,7 @@ def has(kind: TriggerKind, trait: Trait) -> bool:
 
 
 def at_point(point: CrashPoint, *, batch: int | None, query: str | None = None, implied: bool = False) -> Trigger:
-    """The trigger at a crash point, which a file may name, or a fault imply."""
+    """Return the trigger at a crash point, which a file may name, or a fault imply."""
     place = str(point)
     return Trigger(kind=POINT, value=place, place=place, batch=batch, query=query, point=point, implied=implied)
 
@@ -188,7 +188,7 @@ def alone(run: RunContext, trigger: Trigger) -> None:
 def unseen(trigger: Trigger, planned: Planned) -> Refusals:
     """Batches are seen in a checkpoint only."""
     if trigger.batch is not None and not planned.checkpoint:
-        words = "cannot be told: progress is not checkpoint, so batches are not seen; leave it out"
+        words = "cannot be seen: progress is not checkpoint, so batches are not watched; leave it out"
         yield Refusal("batch", words)
 
 

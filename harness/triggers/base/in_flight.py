@@ -44,7 +44,7 @@ def blind(trigger: Trigger, planned: Planned) -> Refusals:
 
 
 def _newest(run: RunContext, when: Trigger) -> int:
-    """The highest batch that is planned; of the query that is named."""
+    """Return the highest batch that is planned; of the query that is named."""
     listings = [run.observer.listing(folder) for folder in run.observer.folders(when.query)]
     return max((batch for listing in listings for batch in listing.get("offsets", ())), default=-1)
 
@@ -66,7 +66,7 @@ def _caught(run: RunContext, when: Trigger, reached: Reached, *, freeze: bool) -
 
 
 def _busy(run: RunContext, folder: Path, *, still: bool = False) -> int | None:
-    """The newest batch of a checkpoint, if it is planned and not committed; `still`: its writer is stopped."""
+    """Return the newest batch of a checkpoint, if it is planned and not committed; `still`: its writer is stopped."""
     listing = run.observer.settled(folder) if still else run.observer.listing(folder)
     batch = max(listing.get("offsets", ()), default=None)
     return batch if running(batch, listing) else None

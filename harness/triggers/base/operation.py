@@ -61,7 +61,7 @@ class HoldsOperation(ABC):
 
 
 def _held(run: RunContext, when: Trigger, meant: Meant, lowest: int) -> HeldOperation:
-    """The first such operation of a batch from `lowest` on. Raises WaitError once none can come."""
+    """Return the first such operation of a batch from `lowest` on. Raises WaitError once none can come."""
     op, side, path = meant
 
     def wanted(done: Operation) -> bool:
@@ -69,14 +69,14 @@ def _held(run: RunContext, when: Trigger, meant: Meant, lowest: int) -> HeldOper
             (done.op, done.side) == (op, side) and done.below(path) and done.batch is not None and done.batch >= lowest
         )
 
-    def look() -> bool:
+    def check() -> bool:
         unreported = any(not run.observer.reported(folder) for folder in run.observer.folders(when.query))
         if unreported and held() is None:
             raise WaitError(f"{when} never came: {WATCHED}; {CURE}")
         return held() is not None
 
     with run.observer.holding(wanted, query=when.query) as held:
-        wait_until(run, when, look)
+        wait_until(run, when, check)
         found = held()
     assert found is not None
     return found

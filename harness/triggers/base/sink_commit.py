@@ -19,8 +19,8 @@ from harness.triggers.base import wait_until
 
 
 def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
-    """Met in the thread that watches the sink: the JVM is stopped there first, and looked at afterwards. Raises
-    WaitError once it cannot come."""
+    """Wait for the commit. The thread that watches the sink stops the JVM first, and reads its state afterwards. Raises
+    WaitError once the commit cannot come."""
     when, met, reached = step.when, threading.Event(), Reached(None)
     lowest = (when.batch or 0) + later
     jvms: list[Process] = []
@@ -28,7 +28,7 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
     lock = threading.Lock()
 
     def hook(commit: SinkCommit) -> None:
-        # Each sink has a watch of its own. Which batch it is, the disk says: who watches the checkpoint may be behind.
+        # Each sink has its own watch. The disk says which batch it is: the watch of the checkpoint may be behind.
         with lock:
             if run.supervisor.alive and not met.is_set():
                 meet(commit)
@@ -48,20 +48,20 @@ def wait_for_commit(run: RunContext, step: Step, *, later: int, freeze: bool) ->
         reached.before = reached.with_sink(seen)
         met.set()
 
-    def look() -> bool:
+    def check() -> bool:
         # A restarted driver has another JVM.
         if freeze and not any(jvm.alive() for jvm in jvms):
             jvms[:] = run.supervisor.processes(Victim.JVM)
         return met.is_set()
 
     if run.commits is None:
-        raise WaitError(f"{when} never came: no sink has a log of its own that is watched")
-    look()
+        raise WaitError(f"{when} never came: no sink has a commit log that is watched")
+    check()
     driver = run.supervisor.driver
     first = run.supervisor.last_ended_by_fault == 0 and (driver is None or driver.number == 1)
     try:
         with run.commits.armed(hook, first=first):
-            wait_until(run, when, look)
+            wait_until(run, when, check)
     except WaitError:
         signals.thaw(reached.frozen)
         raise
@@ -74,9 +74,9 @@ def committing(reached: Reached, listing: Listing) -> bool:
 
 
 def _at_work(run: RunContext, when: Trigger, lowest: int, query: str | None) -> tuple[Path, int] | None:
-    """The checkpoint and the batch whose commit it is: from `lowest` on, with records. `query` feeds the sink, as the
-    file says; where it does not, each that is at work may. None where it is another one's commit, or where nothing
-    tells whose it is."""
+    """Return the checkpoint and the batch whose commit it is: from `lowest` on, with records. `query` feeds the sink,
+    as the file says; where it does not, each that is at work may. None where it is another one's commit, or where
+    nothing tells whose it is."""
     busy = []
     for folder in run.observer.folders(query):
         listing = run.observer.listing(folder)

@@ -46,7 +46,7 @@ class Delta(AnyTable):
     start = Merge()
 
     def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
-        """The table's log. Raises NotGiven for a folder that the run was not given."""
+        """Return the table's log. Raises NotGiven for a folder that the run was not given."""
         there = part(own, labelled(self.component, sink.part))
         return CommitLog(there.at.folder, there.at.folder / sink.target / "_delta_log", becomes)
 
@@ -61,7 +61,7 @@ class Delta(AnyTable):
 
 
 def becomes(file: Path) -> str | None:
-    """What Delta calls the version that it writes to a temporary file; None for one that is none."""
+    """Return what Delta calls the version that it writes to a temporary file; None for one that is none."""
     found = TEMPORARY.fullmatch(file.name)
     return found[1] if found else None
 

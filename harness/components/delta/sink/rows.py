@@ -3,7 +3,7 @@
 The log says which data files a version has; a file that no version names is no row. A table feature that is not known
 to be read right is refused by name.
 
-Spark writes a `timestamp` into Parquet as nanoseconds beside a day (INT96). Arrow is told to read that as microseconds.
+Spark writes a `timestamp` into Parquet as nanoseconds beside a day (INT96). Arrow reads that as microseconds here.
 deltalake's own engine makes nanoseconds of it, which wrap around before 1678 and after 2261; but it alone knows some
 features.
 """
@@ -27,25 +27,27 @@ BY_ITS_ENGINE = frozenset({"columnMapping", "deletionVectors", "v2Checkpoint"})
 MAPPED_READER = 2
 """The protocol that means mapped columns without naming the feature."""
 READER_MAX = 3
-"""The protocol of a reader that is told features by name; a higher one is not known."""
+"""The reader protocol in which a table names its features; a higher one is not known."""
 
 
 def version_of(table: DeltaTable) -> str:
-    """Which version of which table: one that was made again begins at version 0."""
+    """Return which version of which table: one that was made again begins at version 0."""
     return f"version {table.version()} of {table.metadata().id}"
 
 
 def opened(folder: Path) -> DeltaTable:
-    """The newest version. Raises Missing, StackError; UsageError for a table that may not be read right."""
+    """Return the newest version. Raises Missing, StackError; UsageError for a table that may not be read right."""
     words = named(folder)
-    asked = f"asked to read {words.what}"
+    request = f"asked to read {words.what}"
     if not (folder / LOG).is_dir():
-        raise Missing(f"{asked}; there is none in {folder.parent}. Mend its name in `sink`, or the path in the program")
-    with words.said():
+        raise Missing(
+            f"{request}; there is none in {folder.parent}. Mend its name in `sink`, or the path in the program"
+        )
+    with words.stack_errors():
         try:
             table = DeltaTable(folder)
         except TableNotFoundError as failure:
-            raise Missing(f"{asked}; no version of it is there yet") from failure
+            raise Missing(f"{request}; no version of it is there yet") from failure
         protocol = table.protocol()
         instants = [field.name for field in table.schema().fields if '"timestamp"' in field.type.to_json()]
     strange = sorted({*(protocol.reader_features or ())} - READ_RIGHT)
@@ -58,19 +60,20 @@ def opened(folder: Path) -> DeltaTable:
 
 
 def _engine(table: DeltaTable) -> str:
-    """What makes deltalake's own engine needed, in words; empty if nothing does."""
+    """Return what makes deltalake's own engine needed, in words; empty if nothing does."""
     protocol = table.protocol()
     found = sorted(BY_ITS_ENGINE.intersection(protocol.reader_features or ()))
     return ", ".join(found) or ("columnMapping" if protocol.min_reader_version == MAPPED_READER else "")
 
 
 def schema(table: DeltaTable) -> pa.Schema:
-    """Its columns, as they are scanned."""
+    """Return its columns, as they are scanned."""
     return scanned(table).schema
 
 
 def scanned(table: DeltaTable) -> pa.RecordBatchReader:
-    """Its rows; where Arrow reads them, one data file after the other: a scan of them all reads ahead of who asks."""
+    """Return its rows; where Arrow reads them, one data file after the other: a scan of them all reads ahead of who
+    asks."""
     if _engine(table):
         rows = QueryBuilder().register("delta", table).execute("select * from delta")
         return pa.RecordBatchReader.from_stream(rows)
@@ -85,5 +88,5 @@ def scanned(table: DeltaTable) -> pa.RecordBatchReader:
 
 
 def named(folder: Path) -> arrow.Table:
-    """What it is called in words, and what deltalake raises."""
+    """Return what it is called in words, and what deltalake raises."""
     return arrow.Table(f"the Delta table {folder.name}", (DeltaError,))

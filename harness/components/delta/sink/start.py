@@ -40,7 +40,7 @@ class Merge:
     broken = ()
 
     def parts(self, table: Table) -> Parts:
-        """A MERGE."""
+        """Return a MERGE."""
         return Parts(
             where="a Delta table",
             options={"--table": f"{{delta.path}}/{table.name}"},

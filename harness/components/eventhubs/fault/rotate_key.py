@@ -42,8 +42,6 @@ class Rotates(Protocol):
 class RotateKey(KillServer):
     """The program gets no notice: it is refused, whatever it does, until its key counts again."""
 
-    impact = Impact.SERVER_AWAY
-
     @property
     def about(self) -> About:
         """Who it is."""
@@ -88,4 +86,4 @@ def _back_s(fault: Fault) -> float | None:
     return None if found is None else float(found)
 
 
-KIND = RotateKey("eventhubs")
+KIND = RotateKey("eventhubs", impact=Impact.SERVER_AWAY)

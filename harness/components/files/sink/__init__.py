@@ -38,7 +38,7 @@ TEMPORARY = re.compile(r"\.([0-9]+(?:\.compact)?)\.[^.]+\.tmp")
 
 
 class Format(StrEnum):
-    """How rows lie in a file."""
+    """How a file stores rows."""
 
     PARQUET = "parquet"
     JSON = "json"
@@ -47,7 +47,7 @@ class Format(StrEnum):
 class How(Shape):
     """How a folder is read."""
 
-    format: Annotated[Format, v.choice(Format), Field(Format.PARQUET, description="how rows lie in a file")]
+    format: Annotated[Format, v.choice(Format), Field(Format.PARQUET, description="how a file stores rows")]
     reader: Annotated[
         Reader,
         v.choice(Reader),
@@ -75,17 +75,17 @@ class Folder:
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
-        """JSON has no types of its own, Parquet has."""
-        said, json = options.get("columns"), options.get("format") == Format.JSON
-        if json and not said:
+        """Yield what is wrong with `columns`: JSON has no column types, and Parquet has."""
+        columns, json = options.get("columns"), options.get("format") == Format.JSON
+        if json and not columns:
             yield Refusal("columns", "is missing: JSON does not say of which type a column is, so name each with it")
-        elif said and not json:
+        elif columns and not json:
             yield Refusal("columns", "means nothing for Parquet, which says of which type a column is")
-        elif said and (others := [column.name for column in c.parsed(said) if column.of != "field"]):
+        elif columns and (others := [column.name for column in c.parsed(columns) if column.of != "field"]):
             yield Refusal("columns", f"{', '.join(others)}: a line of a file has fields alone: write NAME TYPE")
 
     def named(self, options: Mapping[str, Any]) -> Sequence[Column]:
-        """Those of JSON: Parquet has its own."""
+        """Return those of JSON: Parquet has its own."""
         return c.compared(str(options.get("columns") or ""))
 
 
@@ -104,7 +104,7 @@ class Files(Folder):
     start = Overwrite()
 
     def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
-        """The manifest of Spark's file sink. Raises NotGiven for a folder that the run was not given."""
+        """Return the manifest of Spark's file sink. Raises NotGiven for a folder that the run was not given."""
         root = part(own, labelled(self.component, sink.part)).at.folder
         return CommitLog(root, root / sink.target / "_spark_metadata", becomes)
 
@@ -132,21 +132,21 @@ class RemoteFiles(Folder):
 
 
 def rows_of(sink: Sink) -> Rows:
-    """How its files are read."""
+    """Return how its files are read."""
     from harness.components.files.sink.json_rows import JsonLines
     from harness.components.files.sink.parquet_rows import Parquet
 
-    said = sink.options.get("columns")
-    return JsonLines(c.parsed(str(said))) if said else Parquet()
+    columns = sink.options.get("columns")
+    return JsonLines(c.parsed(str(columns))) if columns else Parquet()
 
 
 def reader_of(sink: Sink) -> Reader:
-    """Which of its files are read."""
+    """Return which of its files are read."""
     return Reader(str(sink.options.get("reader") or Reader.LISTING))
 
 
 def becomes(file: Path) -> str | None:
-    """What Spark calls the manifest that it writes to a temporary file; None for one that is none."""
+    """Return what Spark calls the manifest that it writes to a temporary file; None for one that is none."""
     found = TEMPORARY.fullmatch(file.name)
     return found[1] if found else None
 

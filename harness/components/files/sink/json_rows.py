@@ -73,7 +73,7 @@ class JsonLines:
 
 
 def _named(text: str | None, column: Wanted) -> Any:
-    """What a folder's name says, as a line would say it."""
+    """Return what a folder's name says, as a line would say it."""
     if text is None or column.family in ("text", "bytes", "date", "timestamp", "instant"):
         return text
     return BOOLEANS.get(text, text) if column.family == "bool" else Number(text)

@@ -52,7 +52,7 @@ def hidden(name: str) -> bool:
 
 
 def data_file(folder: Path, path: Path) -> DataFile:
-    """The file at `path`, which lies below `folder`. Raises UsageError for one that lies elsewhere."""
+    """Return the file at `path`, which lies below `folder`. Raises UsageError for one that lies elsewhere."""
     try:
         place = path.relative_to(folder)
     except ValueError:
@@ -63,21 +63,21 @@ def data_file(folder: Path, path: Path) -> DataFile:
 
 
 def seen(folder: Path, files: list[DataFile]) -> list[DataFile]:
-    """The same files. Raises UsageError if Spark's reader of the folder does not find each of them: they lie in the
-    folder itself, or all of them in partitions of the same columns."""
-    asked = f"asked to read the files of {folder.name}"
+    """Return the same files. Raises UsageError if Spark's reader of the folder does not find each of them: all must be
+    in the folder itself, or in partitions of the same columns."""
+    request = f"asked to read the files of {folder.name}"
     for file in files:
         columns = [name for name, _ in file.partition]
         if plain := [name for name in Path(file.place).parts[:-1] if not all(name.partition("="))]:
             saw = f"{file.place} is in {plain[0]}, which is no partition (NAME=VALUE)"
             cure = "Write into the folder itself or into partitions; recursiveFileLookup is `reader: recursive`"
-            raise UsageError(f"{asked}; {saw}: not every reader of Spark's finds it. {cure}")
+            raise UsageError(f"{request}; {saw}: not every reader of Spark's finds it. {cure}")
         if len({name.lower() for name in columns}) < len(columns):
-            raise UsageError(f"{asked}; {file.place} has a partition's column twice, and Spark refuses the folder")
+            raise UsageError(f"{request}; {file.place} has a partition's column twice, and Spark refuses the folder")
         if columns != (first := [name for name, _ in files[0].partition]):
             saw = f"{file.place} has {_named(columns)}, and {files[0].place} has {_named(first)}"
             came = "Spark refuses the folder, or passes over one of them"
-            raise UsageError(f"{asked}; {saw}: {came}. Give each of its files the same ones, in the same order")
+            raise UsageError(f"{request}; {saw}: {came}. Give each of its files the same ones, in the same order")
     return files
 
 
@@ -86,11 +86,12 @@ def _named(columns: list[str]) -> str:
 
 
 def listed(folder: Path, *, recursive: bool = False) -> list[DataFile]:
-    """All of them, in the order of their names; `recursive`: as recursiveFileLookup has them, without the columns of
-    partitions. Raises Missing if there is no such folder, UsageError for a file that Spark's reader does not find."""
+    """Return all of them, in the order of their names; `recursive`: as recursiveFileLookup has them, without the
+    columns of partitions. Raises Missing if there is no such folder, UsageError for a file that Spark's reader does not
+    find."""
     if not folder.is_dir():
-        asked = f"asked to read the files of {folder.name}; there is no such folder in {folder.parent}"
-        raise Missing(f"{asked}. Mend its name in `sink`, or the path in the program")
+        request = f"asked to read the files of {folder.name}; there is no such folder in {folder.parent}"
+        raise Missing(f"{request}. Mend its name in `sink`, or the path in the program")
     found = _unchanged(folder, partial(_walked, folder, hide=hidden))
     files = [data_file(folder, path) for path in sorted(found)]
     return [replace(file, partition=()) for file in files] if recursive else seen(folder, files)
@@ -117,18 +118,18 @@ def _walked(folder: Path, *, hide: Callable[[str], bool]) -> list[Path]:
         folders[:] = [name for name in folders if not hide(name)]
         if linked := [name for name in folders if Path(above, name).is_symlink()]:
             # Some readers follow it, and others do not.
-            asked = f"asked to list the files of {folder.name}; {linked[0]} is a link to another folder"
-            raise UsageError(f"{asked}. Write the files into the folder itself")
+            request = f"asked to list the files of {folder.name}; {linked[0]} is a link to another folder"
+            raise UsageError(f"{request}. Write the files into the folder itself")
         out += [Path(above, name) for name in names if not hide(name)]
     return out
 
 
-def _unchanged(folder: Path, look: Callable[[], Found]) -> Found:
-    """What was seen of a folder, of which nothing was removed meanwhile."""
+def _unchanged(folder: Path, walk: Callable[[], Found]) -> Found:
+    """Return what a walk of a folder found, after one in which nothing was removed meanwhile."""
     failure: OSError | None = None
     for _ in range(TRIES):
         try:
-            return look()
+            return walk()
         except FileNotFoundError as gone:
             failure = gone
         except OSError as refused:

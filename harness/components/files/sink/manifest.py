@@ -2,7 +2,7 @@
 up to it.
 
 The first line is the version, `v1`; each other one is a file as JSON. What a later batch deletes is no file any more.
-A file that is named and is not there, or has another size, is told: no reader gets those rows.
+A named file that is not there, or has another size, is an error: no reader gets those rows.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ TRIES = 5
 
 
 def committed(folder: Path, *, named: Path | None = None) -> tuple[int, list[DataFile]]:
-    """The newest batch, and the files that all of them have together; `named` is what the manifest calls the folder,
-    where that is a copy. Raises Missing before the first, UsageError."""
+    """Return the newest batch, and the files that all of them have together; `named` is what the manifest calls the
+    folder, where that is a copy. Raises Missing before the first, UsageError."""
     number, found = entries(folder / LOG)
     sizes = {_here(folder, path, named): size for path, size in found.items()}
     for path, size in sizes.items():
@@ -38,8 +38,8 @@ def _here(folder: Path, path: Path, named: Path | None) -> Path:
 
 
 def entries(log: Path) -> tuple[int, dict[Path, int]]:
-    """The newest batch, and the size of each file by its path. Raises Missing if there is none, UsageError for a log
-    that cannot be read."""
+    """Return the newest batch, and the size of each file by its path. Raises Missing if there is none, UsageError for a
+    log that cannot be read."""
     failure: OSError | None = None
     for _ in range(TRIES):
         try:
@@ -47,10 +47,10 @@ def entries(log: Path) -> tuple[int, dict[Path, int]]:
         except FileNotFoundError as gone:
             # Spark removes what it has compacted.
             failure = gone
-    asked = f"asked to read the manifest of {log.parent.name}"
+    request = f"asked to read the manifest of {log.parent.name}"
     if not log.is_dir():
-        raise Missing(f"{asked}; there is none: no batch of Spark's file sink is committed there") from failure
-    raise UsageError(f"{asked}; it changed each time: {failure}")
+        raise Missing(f"{request}; there is none: no batch of Spark's file sink is committed there") from failure
+    raise UsageError(f"{request}; it changed each time: {failure}")
 
 
 def _entries(log: Path) -> tuple[int, dict[Path, int]]:
@@ -91,8 +91,8 @@ def _lines(file: Path) -> Iterator[tuple[str, Path, int]]:
                 raise UsageError(f"line {place} of the manifest {name} is damaged: {failure}") from failure
 
 
-def _entry(said: Any) -> tuple[str, Path, int]:
-    action, path, size = said["action"], said["path"], said["size"]
+def _entry(line: Any) -> tuple[str, Path, int]:
+    action, path, size = line["action"], line["path"], line["size"]
     if action not in ("add", "delete"):
         raise ValueError(f"action {action!r} is not known")
     if not isinstance(path, str) or not isinstance(size, int):

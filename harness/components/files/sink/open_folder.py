@@ -17,10 +17,10 @@ class Rows(Protocol):
     """How the rows of files are read; `name` is the sink's."""
 
     def reading(self, name: str, files: list[DataFile], version: str) -> AbstractContextManager[Reading]:
-        """Columns and canonical rows. Raises Missing, UsageError."""
+        """Return columns and canonical rows. Raises Missing, UsageError."""
 
     def columns(self, name: str, files: list[DataFile]) -> tuple[SinkColumn, ...]:
-        """The columns alone. Raises Missing, UsageError."""
+        """Return the columns alone. Raises Missing, UsageError."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,17 @@ class OpenFolder:
         return self.reader is Reader.MANIFEST
 
     def columns(self) -> tuple[SinkColumn, ...]:
-        """Its columns, without the rows."""
+        """Return its columns, without the rows."""
         files, _ = self._files()
         return self.rows.columns(self.folder.name, files)
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
-        """Its columns and rows, of the files that are there now. No lock keeps readers out."""
+        """Return its columns and rows, of the files that are there now. No lock keeps readers out."""
         files, version = self._files()
         return self.rows.reading(self.folder.name, files, version)
 
     def mark(self) -> str:
-        """A fingerprint of names, sizes and times, also of what is still being written."""
+        """Return a fingerprint of names, sizes and times, also of what is still being written."""
         return listing.fingerprint(self.folder) if self.folder.is_dir() else "no such folder"
 
     def busy(self) -> str:
@@ -58,7 +58,7 @@ class OpenFolder:
         return ""
 
     def _files(self) -> tuple[list[DataFile], str]:
-        """The files, and what stands for just these."""
+        """Return the files, and what stands for just these."""
         if self.reader is not Reader.MANIFEST:
             recursive = self.reader is Reader.RECURSIVE
             return listing.listed(self.folder, recursive=recursive), listing.fingerprint(self.folder)

@@ -46,11 +46,11 @@ class Parquet:
             with arrow.Table(f"the files of {name}", ()).reading(rows, version) as found:
                 yield found
         except StackError as failure:
-            # What a file is, DuckDB was told in words only.
+            # DuckDB passes on only the words of the failure, not its type.
             raise batches.failure or UsageError(str(failure)) from failure
 
     def columns(self, name: str, files: Sequence[DataFile]) -> tuple[SinkColumn, ...]:
-        """Those of a file that is whole: others may still be written. Raises Missing if there is none."""
+        """Return those of a file that is whole: others may still be written. Raises Missing if there is none."""
         for file in files:
             try:
                 schema = _schema(name, file)
@@ -90,7 +90,8 @@ def _opened(file: DataFile) -> pq.ParquetFile:
 
 
 def _schema(name: str, file: DataFile) -> pa.Schema:
-    """Its columns with those of its folder. Raises UsageError if it is torn, or has a column that its folder has."""
+    """Return its columns with those of its folder. Raises UsageError if it is torn, or has a column that its folder
+    has."""
     try:
         with _opened(file) as found:
             fields = list(found.schema_arrow)

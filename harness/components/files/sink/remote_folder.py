@@ -33,7 +33,7 @@ class RemoteOpenFolder:
         return self.reader is Reader.MANIFEST
 
     def columns(self) -> tuple[SinkColumn, ...]:
-        """Its columns, without the rows."""
+        """Return its columns, without the rows."""
         with self._copy() as there:
             return there.columns()
 
@@ -44,7 +44,7 @@ class RemoteOpenFolder:
             yield found
 
     def mark(self) -> str:
-        """A fingerprint of names and what a listing says of each file, also of what is still being written."""
+        """Return a fingerprint of names and what a listing says of each file, also of what is still being written."""
         found = walked(self.remote, self.place)
         seen = sorted(f"{name} {entry.size} {entry.stamp}" for name, entry in found if not entry.folder)
         digest = blake2b("\n".join(seen).encode(errors="surrogateescape"), digest_size=16).hexdigest()

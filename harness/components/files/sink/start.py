@@ -19,7 +19,7 @@ class Overwrite:
     broken = ()
 
     def parts(self, table: Table) -> Parts:
-        """Each batch over what it wrote before."""
+        """Return each batch over what it wrote before."""
         return Parts(
             where="Parquet files, a folder for each batch",
             why="A batch that runs twice does no harm: its folder has its number, and is written over as a whole.",

@@ -18,7 +18,7 @@ NO_CHANGE = "no driver died of it: nothing that was asked for in that time was a
 
 @runtime_checkable
 class HasSafeMode(Protocol):
-    """A file system of ours that can be told to refuse changes."""
+    """A file system of the stack that can refuse changes."""
 
     def safe_mode(self, *, on: bool) -> None:
         """Enter it, or leave it; returns once that is so. Raises StackError."""
@@ -35,6 +35,8 @@ class EnterSafeMode:
     )
     impact = Impact.NONE
     needs = frozenset({Means.RESTART_COMPONENTS})
+    # Nothing moves between the trigger and the safe mode.
+    freezes = True
     components = ("hdfs",)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
@@ -42,12 +44,12 @@ class EnterSafeMode:
         return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
-        """Enter it with everybody stopped, let them go on, leave it."""
+        """Enter it with all processes stopped, let them go on, leave it."""
         server, for_s, driver = run.stack.servers.get("hdfs"), lasting.lasts_s(step.do), run.supervisor.driver
         if not isinstance(server, HasSafeMode):
-            return Injection(signalled={}, note="the stack has no HDFS of its own")
+            return Injection(signalled={}, note="the stack runs no HDFS")
         reached.frozen += signals.freeze(everyone(run))
-        # Who was asked to enter it may have entered, whatever the answer was.
+        # The NameNode may have entered it, whatever the answer was.
         try:
             try:
                 run.snapshot(reached)
@@ -60,10 +62,6 @@ class EnterSafeMode:
         died = killing.dies(run, driver)
         words = f"in safe mode for {for_s:g} s"
         return Injection(signalled={"namenode": words}, snapshot_taken=True, why="" if died else NO_CHANGE)
-
-    def freezes(self, fault: Fault) -> bool:
-        """Nothing moves between the trigger and the safe mode."""
-        return True
 
 
 KIND = EnterSafeMode()

@@ -23,7 +23,7 @@ class HasBlocks(Protocol):
     """A file system of ours that can lose what it keeps."""
 
     def blocks(self, run_id: str) -> int:
-        """How many blocks of a run's files lie on the DataNode. Raises StackError."""
+        """Return how many blocks of a run's files lie on the DataNode. Raises StackError."""
 
     def lose_blocks(self) -> None:
         """Kill the DataNode, delete all its blocks, start it again. Raises StackError."""
@@ -41,6 +41,8 @@ class LoseBlocks:
     )
     impact = Impact.NONE
     needs = frozenset({Means.RESTART_COMPONENTS})
+    # Nothing moves between the trigger and the loss.
+    freezes = True
     components = ("hdfs",)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
@@ -48,10 +50,10 @@ class LoseBlocks:
         return of_sink(self.about.name, planned)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
-        """Do it with everybody stopped."""
+        """Do it with all processes stopped."""
         server, driver = run.stack.servers.get("hdfs"), run.supervisor.driver
         if not isinstance(server, HasBlocks):
-            return Injection(signalled={}, note="the stack has no HDFS of its own")
+            return Injection(signalled={}, note="the stack runs no HDFS")
         reached.frozen += signals.freeze(everyone(run))
         try:
             lost = server.blocks(run.own.run_id)
@@ -63,27 +65,23 @@ class LoseBlocks:
             go_on(run, step, reached)
         struck = _to_read(run, step) or killing.dies(run, driver)
         return Injection(
-            signalled={"datanode": told(lost)},
+            signalled={"datanode": described(lost)},
             snapshot_taken=True,
             why="" if struck else NO_READER,
             healed=False,
         )
 
-    def freezes(self, fault: Fault) -> bool:
-        """Nothing moves between the trigger and the loss."""
-        return True
-
 
 def of_sink(name: str, planned: Planned) -> Refusals:
-    """Rows that were in the sink are gone, whichever program wrote them: a right program would be reported as one that
-    loses them."""
+    """Return rows that were in the sink are gone, whichever program wrote them: a right program would be reported as
+    one that loses them."""
     if "hdfs" in planned.sinks_in:
         words = "takes for good what the sink in hdfs holds, whatever the program does: keep the sink elsewhere"
         yield Refusal("", f"{{path}}: {name} {words}", whole=True)
 
 
-def told(lost: int) -> str:
-    """What became of the DataNode, which had so many blocks of the run."""
+def described(lost: int) -> str:
+    """Return what became of the DataNode, which had so many blocks of the run."""
     return f"back after SIGKILL without its blocks, {lost} of them of this run"
 
 

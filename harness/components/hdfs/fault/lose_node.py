@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.components.hdfs.fault.lose_blocks import NONE_THERE, HasBlocks, of_sink, told
+from harness.components.hdfs.fault.lose_blocks import NONE_THERE, HasBlocks, described, of_sink
 from harness.context import Reached, RunContext
 from harness.faults.base import Injection, NoOptions, killing
 from harness.kinds import About, Refusals
@@ -26,6 +26,8 @@ class LoseNode:
     )
     impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS, Means.RESTART_COMPONENTS})
+    # Nothing moves between the trigger and the kill.
+    freezes = True
     components = ("hdfs",)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
@@ -33,11 +35,11 @@ class LoseNode:
         return of_sink(self.about.name, planned)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
-        """Kill the pipeline, look, and take its blocks before it is started again."""
+        """Kill the pipeline, take a snapshot, and lose its blocks before it is started again."""
         server = run.stack.servers.get("hdfs")
         if not isinstance(server, HasBlocks):
-            return Injection(signalled={}, note="the stack has no HDFS of its own")
-        # Asked first: without a block to lose it were another fault.
+            return Injection(signalled={}, note="the stack runs no HDFS")
+        # Checked first: without a block to lose it would be another fault.
         lost = server.blocks(run.own.run_id)
         if not lost:
             return Injection(signalled={}, note=NONE_THERE)
@@ -46,11 +48,9 @@ class LoseNode:
             return done
         run.snapshot(reached)
         server.lose_blocks()
-        return replace(done, signalled={**done.signalled, "datanode": told(lost)}, snapshot_taken=True, healed=False)
-
-    def freezes(self, fault: Fault) -> bool:
-        """Nothing moves between the trigger and the kill."""
-        return True
+        return replace(
+            done, signalled={**done.signalled, "datanode": described(lost)}, snapshot_taken=True, healed=False
+        )
 
 
 KIND = LoseNode()

@@ -52,7 +52,7 @@ class Iceberg(AnyTable):
     start = Merge()
 
     def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
-        """The table's metadata. Raises NotGiven for a folder that the run was not given."""
+        """Return the table's metadata. Raises NotGiven for a folder that the run was not given."""
         there = part(own, labelled(self.component, sink.part))
         return CommitLog(there.at.folder, there.at.folder.joinpath(*sink.target.split(".")) / "metadata", becomes)
 
@@ -67,7 +67,8 @@ class Iceberg(AnyTable):
 
 
 def becomes(file: Path) -> str | None:
-    """The next version's name for the metadata that Iceberg writes to a temporary file; None for one that is none."""
+    """Return the next version's name for the metadata that Iceberg writes to a temporary file; None for one that is
+    none."""
     found = TEMPORARY.fullmatch(file.name)
     if not found:
         return None

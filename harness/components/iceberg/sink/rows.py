@@ -29,7 +29,7 @@ FAILURES = (ValidationError, NoSuchTableError, NotInstalledError, NotImplemented
 
 
 def version_of(table: StaticTable) -> str:
-    """Which snapshot of which table."""
+    """Return which snapshot of which table."""
     snapshot = table.metadata.current_snapshot_id
     return f"snapshot {snapshot if snapshot is not None else 'none'} of {table.metadata.table_uuid}"
 
@@ -46,14 +46,15 @@ def opened(folder: Path) -> StaticTable:
 
 
 def _newest(folder: Path, *, last: bool) -> StaticTable | None:
-    """The newest version; None if a writer that keeps few of them removed it meanwhile, unless it is the last try."""
+    """Return the newest version; None if a writer that keeps few of them removed it meanwhile, unless it is the last
+    try."""
     words = named(folder)
     numbers = {int(found[1]): found[0] for found in map(NUMBERED.fullmatch, _names(folder / METADATA)) if found}
     if not numbers:
         where = f"there is none in {folder.parent}. Mend its name in `sink`, or in the program"
         raise Missing(f"asked to read {words.what}; {where}")
     file = folder / METADATA / numbers[max(numbers)]
-    with words.said():
+    with words.stack_errors():
         try:
             return StaticTable.from_metadata(str(file))
         except FileNotFoundError:
@@ -63,12 +64,12 @@ def _newest(folder: Path, *, last: bool) -> StaticTable | None:
 
 
 def schema(table: StaticTable) -> pa.Schema:
-    """Its columns."""
+    """Return its columns."""
     return table.schema().as_arrow()
 
 
 def scanned(table: StaticTable) -> pa.RecordBatchReader:
-    """Its rows, one data file after the other; pyiceberg's own reader decodes all of them ahead of who asks."""
+    """Return its rows, one data file after the other; pyiceberg's own reader decodes all of them ahead of who asks."""
     _refuse(table)
     scan = table.scan()
     wanted = schema_to_pyarrow(scan.projection())
@@ -100,5 +101,5 @@ def _names(folder: Path) -> list[str]:
 
 
 def named(folder: Path) -> arrow.Table:
-    """What it is called in words, and what pyiceberg raises."""
+    """Return what it is called in words, and what pyiceberg raises."""
     return arrow.Table(f"the Iceberg table {folder.name}", FAILURES)

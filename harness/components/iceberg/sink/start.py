@@ -39,7 +39,7 @@ class Merge:
     broken = ()
 
     def parts(self, table: Table) -> Parts:
-        """A MERGE."""
+        """Return a MERGE."""
         appended = f'with `rows.writeTo("lake.shop.{table.name}").append()`'
         return Parts(
             where="an Iceberg table",

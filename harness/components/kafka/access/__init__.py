@@ -54,13 +54,13 @@ class Access:
         return jaas(self.mechanism, username=self.user, password=self.password)
 
     def address(self, *, plain: bool = False) -> str:
-        """The whole address; `plain`: without the password."""
+        """Return the whole address; `plain`: without the password."""
         user = quote(self.user, safe="")
         word = "" if plain or not self.password else f":{quote(self.password, safe='')}"
-        asked = [f"mechanism={self.mechanism}"] if self.user and self.mechanism != "PLAIN" else []
-        asked += [f"ca={quote(self.ca)}"] if self.ca else []
+        query = [f"mechanism={self.mechanism}"] if self.user and self.mechanism != "PLAIN" else []
+        query += [f"ca={quote(self.ca)}"] if self.ca else []
         return (
-            f"{self.scheme}://{user}{word}{'@' if user else ''}{self.bootstrap}{'?' if asked else ''}{'&'.join(asked)}"
+            f"{self.scheme}://{user}{word}{'@' if user else ''}{self.bootstrap}{'?' if query else ''}{'&'.join(query)}"
         )
 
 
@@ -69,9 +69,9 @@ Address = str | Access
 
 
 def jaas(mechanism: str, **options: str) -> str:
-    """A line of JAAS with these options."""
-    said = " ".join(f"{name}={_quoted(value)}" for name, value in options.items())
-    return f"{MODULE}.{MECHANISMS[mechanism]} required {said};"
+    """Return a line of JAAS with these options."""
+    text = " ".join(f"{name}={_quoted(value)}" for name, value in options.items())
+    return f"{MODULE}.{MECHANISMS[mechanism]} required {text};"
 
 
 def _quoted(value: str) -> str:
@@ -80,7 +80,7 @@ def _quoted(value: str) -> str:
 
 
 def client(address: Address) -> dict[str, Any]:
-    """What a client of kafka-python is given."""
+    """Return what a client of kafka-python is given."""
     if isinstance(address, str):
         return {"bootstrap_servers": address}
     tls, login = SCHEMES[address.scheme]
@@ -97,7 +97,7 @@ def client(address: Address) -> dict[str, Any]:
 
 
 def variables(address: Address, prefix: str) -> dict[str, str]:
-    """What a pipeline's process gets: each is an option of Spark's source and sink (`KAFKA_SASL_MECHANISM` is
+    """Return what a pipeline's process gets: each is an option of Spark's source and sink (`KAFKA_SASL_MECHANISM` is
     `kafka.sasl.mechanism`), whatever the prefix."""
     if isinstance(address, str):
         return {}
@@ -111,14 +111,14 @@ def variables(address: Address, prefix: str) -> dict[str, str]:
 
 
 def parsed(address: str, environ: Mapping[str, str] | None = None) -> Address:
-    """The broker of an address; a password that it leaves out is taken from `KAFKA_PASSWORD`. Raises UsageError, which
-    does not repeat what was given: it may hold a password."""
+    """Return the broker of an address; a password that it leaves out is taken from `KAFKA_PASSWORD`. Raises UsageError,
+    which does not repeat what was given: it may hold a password."""
     scheme, separator, rest = address.partition("://")
     if not separator:
         return address
     try:
         parts = urlsplit(f"//{rest}")  # a scheme of a URL has no underscore
-        asked = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        query = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
     except ValueError:
         raise UsageError(MUST_BE) from None
     login, _, hosts = parts.netloc.rpartition("@")
@@ -127,13 +127,13 @@ def parsed(address: str, environ: Mapping[str, str] | None = None) -> Address:
     # A password that holds a `?` is split there: what follows is no name that may be shown.
     if "@" in parts.query:
         raise UsageError(f"{MUST_BE}: a ? or @ in a user, a password or a path is written %3F or %40")
-    if set(asked) - {"mechanism", "ca"}:
+    if set(query) - {"mechanism", "ca"}:
         raise UsageError("--at kafka=…: what follows the ? can only be mechanism=… and ca=…; there is something else")
     user, colon, word = login.partition(":")
     if bool(user) is not SCHEMES[scheme][1]:
         raise UsageError(f"{MUST_BE}: {scheme} {'has no' if user else 'needs a'} user")
     password = unquote(word) if colon else (os.environ if environ is None else environ).get(VARIABLE, "")
-    mechanism, ca = asked.get("mechanism", ["PLAIN"])[0], asked.get("ca", [""])[0]
+    mechanism, ca = query.get("mechanism", ["PLAIN"])[0], query.get("ca", [""])[0]
     if mechanism not in MECHANISMS:
         raise UsageError(f"--at kafka=…: mechanism must be one of {', '.join(MECHANISMS)}")
     if ca and not Path(ca).is_file():

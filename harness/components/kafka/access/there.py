@@ -34,7 +34,7 @@ class KafkaThere(Provides):
             self.address = self.plain = there
 
     def describe(self) -> Mapping[str, Any]:
-        """Where it is, and which it is."""
+        """Return where it is, and which it is."""
         # The client would knock for seconds before it says so.
         reasons = [_silent(place) for place in str(self.inside).split(",")]
         if all(reasons):
@@ -53,7 +53,7 @@ class KafkaThere(Provides):
 
 
 def _silent(place: str) -> str:
-    """Why no server answers at `host:port`; empty if one listens. Raises UsageError for no such thing."""
+    """Return why no server answers at `host:port`; empty if one listens. Raises UsageError for no such thing."""
     host, _, port = place.strip().rpartition(":")
     if not HOST.fullmatch(host) or not port.isdigit():
         seen = "what was given has an @" if "@" in place else f"not {place!r}"

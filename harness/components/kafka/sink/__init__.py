@@ -53,7 +53,7 @@ class OfTopic:
             yield Refusal("drop_duplicates", f"names no column {', '.join(unknown)}: there are {', '.join(known)}")
 
     def asks(self, sink: Sink) -> Parts:
-        """A topic with so many partitions."""
+        """Return a topic with so many partitions."""
         return {labelled(self.component, sink.target): {"partitions": sink.options.get("topic_partitions", PARTITIONS)}}
 
     def folds(self, options: Mapping[str, Any]) -> bool:

@@ -29,19 +29,19 @@ class OpenTopic:
         return True
 
     def columns(self) -> tuple[SinkColumn, ...]:
-        """Those that the scenario names: a topic has none of its own."""
+        """Return the columns that the scenario names, since a topic has none."""
         return columns_of(self.wanted)
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
-        """Its records. Nothing keeps a reader of committed records out."""
+        """Return its records. Nothing keeps a reader of committed records out."""
         return reading.reading(self.own, self.wanted, self.identity)
 
     def mark(self) -> str:
-        """Where its partitions end."""
+        """Return where its partitions end."""
         return reading.mark(self.own)
 
     def busy(self) -> str:
-        """A transaction that is open in it."""
+        """Return a transaction that is open in it."""
         return next(iter(statements(reading.writing(self.own))), "")
 
     def now(self) -> int | None:
@@ -56,6 +56,6 @@ class OpenTopic:
         return replace(table, folds=True, folding=words)
 
     def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
-        """Who has written into it and not committed: the topic is all that there is in this part of the run."""
+        """Return who has written into it and not committed: the topic is all that there is in this part of the run."""
         found = reading.writing(self.own)
         return found, found

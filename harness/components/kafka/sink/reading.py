@@ -57,7 +57,7 @@ def _parts(
 
 
 def mark(own: Topic) -> str:
-    """Where each partition ends: with and without what is not committed. Raises StackError."""
+    """Return where each partition ends: with and without what is not committed. Raises StackError."""
     try:
         ends, stable = _ends(own), _ends(own, committed=True)
     except KafkaError as failure:
@@ -69,13 +69,14 @@ def _ends(own: Topic, *, committed: bool = False) -> dict[int, int]:
     """Of every partition: one without a leader must not look as if it held nothing."""
     ends = own.topics.end_offsets(own.topic, committed=committed)
     if len(ends) < own.partitions:
-        asked = f"asked Kafka where the {own.partitions} partitions of {own.topic} end"
-        raise StackError(f"{asked}; it told of {len(ends)}. See logs/kafka.log")
+        request = f"asked Kafka where the {own.partitions} partitions of {own.topic} end"
+        raise StackError(f"{request}; it answered for {len(ends)}. See logs/kafka.log")
     return ends
 
 
 def writing(own: Topic) -> list[Writer]:
-    """Who has written into it in a transaction that is open. Who writes without one is not seen. Raises StackError."""
+    """Return who has written into it in a transaction that is open. Who writes without one is not seen. Raises
+    StackError."""
     try:
         found = own.topics.open_transactions(own.topic, partitions=own.partitions)
     except KafkaError as failure:
@@ -91,6 +92,6 @@ def writing(own: Topic) -> list[Writer]:
     ]
 
 
-def _silent(own: Topic, asked: str, failure: KafkaError) -> StackError:
+def _silent(own: Topic, request: str, failure: KafkaError) -> StackError:
     saw = f"saw {type(failure).__name__}: {failure}. See logs/kafka.log"
-    return StackError(f"asked Kafka at {own.bootstrap} to {asked}; {saw}")
+    return StackError(f"asked Kafka at {own.bootstrap} to {request}; {saw}")

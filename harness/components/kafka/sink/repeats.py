@@ -34,7 +34,7 @@ class Repeats:
         names = [column.name for column in wanted]
         self._places = [names.index(name) for name in identity]
         # Where and when it was written says nothing of what it is.
-        self._told = [at for at, column in enumerate(wanted) if column.of not in RECORD]
+        self._content = [at for at, column in enumerate(wanted) if column.of not in RECORD]
         self._seen = sqlite3.connect("", isolation_level=None)
         self._seen.executescript(SEEN)
         self.dropped: list[Row] | None = [] if identity else None
@@ -50,7 +50,7 @@ class Repeats:
         found = [row[at] for at in self._places]
         if not found or None in found:
             return True
-        print_ = _print([row[at] for at in self._told])
+        print_ = _print([row[at] for at in self._content])
         first = self._before(_print(found), partition, print_)
         if first is None:
             return True
@@ -66,7 +66,7 @@ class Repeats:
         return False
 
     def _before(self, identity: bytes, partition: int, content: bytes) -> tuple[int, bytes] | None:
-        """Partition and content of the first record of an identity; None for the first one, which is kept."""
+        """Return partition and content of the first record of an identity; None for the first one, which is kept."""
         try:
             new = self._seen.execute("insert or ignore into seen values (?, ?, ?)", (identity, partition, content))
             if new.rowcount:
@@ -75,8 +75,8 @@ class Repeats:
             (at,) = self._seen.execute("select part, content from seen where identity = ?", (identity,))
             return at
         except sqlite3.Error as failure:
-            asked = "asked SQLite to keep in a temporary file which records of a topic were read"
-            raise StackError(f"{asked}; saw {failure}. Is there room where TMPDIR points?") from failure
+            request = "asked SQLite to keep in a temporary file which records of a topic were read"
+            raise StackError(f"{request}; saw {failure}. Is there room where TMPDIR points?") from failure
 
 
 def _print(cells: Sequence[str | None]) -> bytes:

@@ -21,7 +21,7 @@ def columns_of(wanted: Sequence[Wanted]) -> tuple[SinkColumn, ...]:
 
 
 def row_of(record: Any, wanted: Sequence[Wanted], *, topic: str) -> Row:
-    """The row of a record of the client's. Raises UsageError for what cannot be read exactly."""
+    """Return the row of a record of the client's. Raises UsageError for what cannot be read exactly."""
     try:
         found = _fields(record) if any(column.of == "field" for column in wanted) else {}
     except ValueError as refused:

@@ -25,7 +25,7 @@ from harness.sinks.base import OpenSink
 
 
 def by_query(name: str, query: str) -> str:
-    """How a table of another name is read."""
+    """Return how a table of another name is read."""
     return f": read it by a query: {query}, and add `view: deduplicated`, since what a query folds is not tried here"
 
 

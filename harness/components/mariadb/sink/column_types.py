@@ -37,7 +37,7 @@ TEXTS = (
 
 
 def column(field: Any) -> SinkColumn | None:
-    """What PyMySQL says of one column; None for a type that has no exact and comparable text."""
+    """Return what PyMySQL says of one column; None for a type that has no exact and comparable text."""
     found = _known(field)
     return SinkColumn(name=field.name, type=found[0], family=found[1]) if found else None
 
@@ -65,7 +65,7 @@ def _known(field: Any) -> tuple[str, str] | None:
 
 
 def cell(column: SinkColumn) -> str:
-    """The expression whose text is the value, exactly."""
+    """Return the expression whose text is the value, exactly."""
     name = quoted(column.name)
     if column.family == "bytes":
         return f"lower(hex({name}))"

@@ -28,19 +28,19 @@ class OpenTable:
     server: str
 
     def columns(self) -> tuple[SinkColumn, ...]:
-        """Its columns, without the rows."""
+        """Return its columns, without the rows."""
         return rows.columns(self.own, self.target)
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
-        """Its columns and rows, of one snapshot."""
+        """Return its columns and rows, of one snapshot."""
         return rows.reading(self.own, self.target, key=self.key, wait_ms=wait_ms)
 
     def mark(self) -> str:
-        """A fingerprint that changes when its rows do."""
+        """Return a fingerprint that changes when its rows do."""
         return rows.mark(self.own, self.target)
 
     def busy(self) -> str:
-        """The statement that the server still works on for a pipeline."""
+        """Return the statement that the server still works on for a pipeline."""
         return writers.busy(self.own)
 
     def now(self) -> int | None:
@@ -54,7 +54,7 @@ class OpenTable:
         return replace(table, folds=None, folding=UNTRIED) if folds else table
 
     def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
-        """Who has written into it and not committed, and who into any table of the run."""
+        """Return who has written into it and not committed, and who into any table of the run."""
         return writers.writing(self.own, self.target, wait_ms=wait_ms)
 
     def is_table(self) -> bool:

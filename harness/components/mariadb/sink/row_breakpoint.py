@@ -57,8 +57,8 @@ class RowBreakpoint:
         self._connection = self._own.connect(name="onceproof row breakpoint")
 
     def _ask(self, query: str, *values: object) -> Any:
-        """The first row; None if there is none. Raises StackError for what the server refuses, or when it does not
-        answer."""
+        """Return the first row; None if there is none. Raises StackError for what the server refuses, or when it does
+        not answer."""
         try:
             with self._lock:
                 try:
@@ -79,7 +79,7 @@ class RowBreakpoint:
             return cursor.fetchone()
 
     def rows(self) -> int:
-        """How many rows the table has been handed so far, committed or not."""
+        """Return how many rows the table has been handed so far, committed or not."""
         return int(self._ask(f"select next_not_cached_value from {self._rows}")[0])
 
     def recount(self, rows: int) -> None:
@@ -100,7 +100,7 @@ class RowBreakpoint:
             self._ask("select release_lock(%s)", f"{self._name}{before}")
 
     def blocked(self) -> BlockedWriter | None:
-        """The writer that waits at the row breakpoint now, if any."""
+        """Return the writer that waits at the row breakpoint now, if any."""
         found = self._ask(BLOCKED, f"{self._name}{self._held}") if self._held is not None else None
         if found is None:
             return None

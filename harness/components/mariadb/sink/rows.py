@@ -70,13 +70,14 @@ def _parts(cursor: Any, families: list[str], target: str) -> Iterator[list[Row]]
 
 
 def columns(own: Database, target: str) -> tuple[SinkColumn, ...]:
-    """The columns of a table or query, without its rows. Raises Missing if it is not there, and as `reading` does."""
+    """Return the columns of a table or query, without its rows. Raises Missing if it is not there, and as `reading`
+    does."""
     with snapshot(own, f"look at the sink {short(target)}") as connection:
         return _columns(connection, target)
 
 
 def mark(own: Database, target: str) -> str:
-    """A fingerprint that changes when the rows do: their count and the sum of their hashes, made in the server.
+    """Return a fingerprint that changes when the rows do: their count and the sum of their hashes, made in the server.
 
     A table that is not there yet has a fingerprint too. Raises as `reading` does otherwise."""
     try:
@@ -92,7 +93,7 @@ def mark(own: Database, target: str) -> str:
 
 
 @contextmanager
-def snapshot(own: Database, asked: str, *, wait_ms: int = 0) -> Iterator[Any]:
+def snapshot(own: Database, request: str, *, wait_ms: int = 0) -> Iterator[Any]:
     """A read-only transaction with one snapshot. Failures become words, without the password. `wait_ms` is how long
     it waits for a lock, in whole seconds of the server, and a tenth of what a statement may take; 0 stands for
     `STATEMENT_S` in all."""
@@ -105,26 +106,26 @@ def snapshot(own: Database, asked: str, *, wait_ms: int = 0) -> Iterator[Any]:
             cursor.execute("start transaction with consistent snapshot, read only")
             yield connection
     except pymysql.Error as failure:
-        raise _said(failure, asked, limit_s, locked_s) from failure
+        raise _error(failure, request, limit_s, locked_s) from failure
 
 
-def _said(failure: pymysql.Error, asked: str, limit_s: float, locked_s: float) -> UsageError | StackError:
+def _error(failure: pymysql.Error, request: str, limit_s: float, locked_s: float) -> UsageError | StackError:
     number = failure.args[0] if failure.args else 0
     if number == TOOK_TOO_LONG:
-        return UsageError(f"asked MariaDB to {asked}; it took longer than {limit_s:g} s")
+        return UsageError(f"asked MariaDB to {request}; it took longer than {limit_s:g} s")
     if number == ER.LOCK_WAIT_TIMEOUT:
-        return UsageError(f"asked MariaDB to {asked}; a statement locked every reader out for {locked_s:g} s")
+        return UsageError(f"asked MariaDB to {request}; a statement locked every reader out for {locked_s:g} s")
     if number in ABSENT:
-        return Missing(f"asked MariaDB to {asked}; it said: {words(failure)}. Make it in `setup`, or mend `sink`")
+        return Missing(f"asked MariaDB to {request}; it said: {words(failure)}. Make it in `setup`, or mend `sink`")
     # Of a client that cannot reach the server or has lost it.
     if isinstance(failure, pymysql.InterfaceError) or (isinstance(number, int) and 2000 <= number < 3000):
-        return StackError(f"asked MariaDB to {asked}; saw {words(failure)}. See logs/mariadb.log")
-    told = f"asked MariaDB to {asked}; it said: {words(failure)}. Mend `sink`"
-    return Unmade(told) if number == ER.SP_DOES_NOT_EXIST else UsageError(told)
+        return StackError(f"asked MariaDB to {request}; saw {words(failure)}. See logs/mariadb.log")
+    text = f"asked MariaDB to {request}; it said: {words(failure)}. Mend `sink`"
+    return Unmade(text) if number == ER.SP_DOES_NOT_EXIST else UsageError(text)
 
 
 def source_of(target: str) -> str:
-    """What stands behind FROM: the query in brackets, or the table's name."""
+    """Return what stands behind FROM: the query in brackets, or the table's name."""
     # The line break ends a comment that would otherwise eat the bracket.
     return f"({target.rstrip().rstrip(';')}\n)" if v.is_query(target) else ".".join(map(quoted, target.split(".")))
 
@@ -146,8 +147,8 @@ def _columns(connection: Any, target: str) -> tuple[SinkColumn, ...]:
         described = [(field.name, column_types.column(field)) for field in cursor._result.fields]
     for name, found in described:
         if found is None:
-            asked = f"the sink {short(target)} has a column {name} of a type that cannot be compared exactly"
-            raise UsageError(f"{asked}. Read the sink by a query that casts it, and cast it in `expected` alike")
+            request = f"the sink {short(target)} has a column {name} of a type that cannot be compared exactly"
+            raise UsageError(f"{request}. Read the sink by a query that casts it, and cast it in `expected` alike")
     return tuple(found for _, found in described if found is not None)
 
 

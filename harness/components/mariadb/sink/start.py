@@ -38,7 +38,7 @@ class Upsert:
     broken = ()
 
     def parts(self, table: Table) -> Parts:
-        """An upsert."""
+        """Return an upsert."""
         columns = table.sql({"string": "varchar(64)", "timestamp_ntz": "datetime(6)"}, key=" primary key")
         before = BEFORE.format(
             hint=table.hint("without the second line and without the primary key"),

@@ -49,8 +49,8 @@ and m.object_schema not in ('performance_schema', 'information_schema', 'mysql')
 
 
 def writing(own: Database, target: str, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
-    """Who has written into what a sink reads, and who into any table of the run's database. Where it cannot be told
-    what the sink reads, it is every table of the run's database. Raises HarnessError."""
+    """Return who has written into what a sink reads, and who into any table of the run's database. If it is not known
+    what the sink reads, every table of the run's database counts. Raises HarnessError."""
     with rows.snapshot(own, "name the transactions that write", wait_ms=wait_ms) as connection:
         with connection.cursor() as cursor:
             pause(STALE_S)
@@ -65,7 +65,7 @@ def writing(own: Database, target: str, *, wait_ms: int) -> tuple[list[Writer], 
 
 
 def busy(own: Database) -> str:
-    """What the server works on for other clients, shortened; empty if nothing: a statement, or a transaction
+    """Return what the server works on for other clients, shortened; empty if nothing: a statement, or a transaction
     that has touched the run's database.
 
     The statement of a client that was killed goes on, and may yet commit. Raises StackError."""
@@ -80,8 +80,8 @@ def _number(schema: str, table: str) -> int:
 
 
 def _read_by(connection: Any, target: str) -> set[int] | None:
-    """The tables that a table, view or query reads: those that we hold a lock on once we have read nothing of it. None
-    if it cannot be told, as where a writer locks even readers out."""
+    """Return the tables that a table, view or query reads: those that we hold a lock on once we have read nothing of
+    it. None if that is not known, as when a writer locks even readers out."""
     with connection.cursor() as cursor:
         try:
             cursor.execute(f"select * from {rows.source_of(target)} as sink limit 0")

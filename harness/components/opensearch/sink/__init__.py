@@ -78,8 +78,8 @@ class OpenSearch:
         # Scenario files are read without a client of any server.
         from harness.components.opensearch.sink.open_index import OpenIndex
 
-        said = sink.options.get("columns")
-        return OpenIndex(there.at, sink.target, c.parsed(str(said)) if said else (), sink.key)
+        columns = sink.options.get("columns")
+        return OpenIndex(there.at, sink.target, c.parsed(str(columns)) if columns else (), sink.key)
 
 
 KIND = OpenSearch()

@@ -16,8 +16,8 @@ EXACT_MAX = 2**53
 
 
 def row_of(hit: Mapping[str, Any], fields: Sequence[Field], *, index: str, all_of_it: bool) -> Row:
-    """The row of one document of a search. `all_of_it`: a field of it that is no column is refused. Raises UsageError
-    for what cannot be read exactly."""
+    """Return the row of one document of a search. `all_of_it`: a field of it that is no column is refused. Raises
+    UsageError for what cannot be read exactly."""
     source = hit.get("_source")
     if not isinstance(source, dict):
         raise _refusal(hit, index, "it has no `_source`")
@@ -62,12 +62,12 @@ def _same_in_index(value: Any, cell: Cell, field: Field) -> None:
 
 
 def _utf16(text: str) -> int:
-    """The length that the server's `ignore_above` goes by: Java's, in units of UTF-16."""
+    """Return the length that the server's `ignore_above` goes by: Java's, in units of UTF-16."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _fraction(text: str) -> str:
-    """The digits behind the second of a moment."""
+    """Return the digits behind the second of a moment."""
     digits = text[19:].lstrip(".,")
     return digits[: next((at for at, letter in enumerate(digits) if not letter.isdigit()), len(digits))]
 

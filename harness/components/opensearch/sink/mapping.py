@@ -74,7 +74,7 @@ class Field:
 
 
 def described(name: str, answer: Mapping[str, Any]) -> Index:
-    """The index of that name, out of the server's answer. Raises UsageError if it cannot be read exactly."""
+    """Return the index of that name, out of the server's answer. Raises UsageError if it cannot be read exactly."""
     if name not in answer:
         other = ", ".join(sorted(answer))
         raise UsageError(f"asked to read the index {name}; it is an alias of {other}. Name the index in `sink`")
@@ -101,7 +101,7 @@ def _made(mapping: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _copied(mapping: Mapping[str, Any]) -> Iterator[str]:
-    """The fields that others are copied to, also from within an object."""
+    """Yield the fields that others are copied to, also from within an object."""
     for kept in mapping.get("properties", {}).values():
         to = kept.get("copy_to", ())
         yield from (to,) if isinstance(to, str) else to
@@ -120,8 +120,8 @@ def _type(field: Field) -> str:
 
 
 def fields_of(index: Index, wanted: Sequence[Wanted]) -> tuple[Field, ...]:
-    """The columns that are `wanted`; without any, those of the mapping. Raises UsageError for one that cannot be read
-    exactly, Missing where the mapping has none yet."""
+    """Return the columns that are `wanted`; without any, those of the mapping. Raises UsageError for one that cannot be
+    read exactly, Missing where the mapping has none yet."""
     if wanted:
         return tuple(_named(index, each) for each in wanted)
     if not index.mapping:
@@ -139,7 +139,7 @@ def _named(index: Index, wanted: Wanted) -> Field:
 
 
 def _lacking(index: Index, name: str) -> str:
-    """Why a field that the mapping has not cannot be read; empty if one may come yet."""
+    """Return why a field that the mapping has not cannot be read; empty if one may come yet."""
     if "." in name:
         return "a name with a dot is that of a field within an object"
     return "its mapping lacks the field and adds none (`dynamic: false`)" if index.closed else ""
@@ -158,7 +158,7 @@ def _by_itself(index: Index, name: str, kept: Mapping[str, Any]) -> Field:
 
 
 def _altered(kept: Mapping[str, Any]) -> str:
-    """Why an index does not keep what a document says, whatever its type; empty if it does."""
+    """Return why an index does not keep what a document says, whatever its type; empty if it does."""
     if "null_value" in kept:
         return f"its index keeps {kept['null_value']!r} for null"
     if "normalizer" in kept:
@@ -173,12 +173,12 @@ def _altered(kept: Mapping[str, Any]) -> str:
     return ""
 
 
-def _off(said: object) -> bool:
-    return str(said).lower() == "false"
+def _off(value: object) -> bool:
+    return str(value).lower() == "false"
 
 
 def _other(kept: Mapping[str, Any], wanted: Wanted) -> str:
-    """Why an index that keeps a field so does not keep a column of that type; empty if it does."""
+    """Return why an index that keeps a field so does not keep a column of that type; empty if it does."""
     mapped = str(kept.get("type", "object"))
     if wanted.type not in MADE.get(mapped, ()):
         known = ", ".join(MADE.get(mapped, ()))

@@ -23,18 +23,18 @@ class OpenIndex:
     key: tuple[str, ...]
 
     def columns(self) -> tuple[SinkColumn, ...]:
-        """Its columns, without the rows."""
+        """Return its columns, without the rows."""
         return columns_of(fields_of(reading.described(self.own, self.target), self.wanted))
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
-        """Its columns and rows, as of one refresh, which with `wait_ms` is its own if it comes in time. No lock keeps
-        readers out."""
+        """Return its columns and rows, as of one refresh, which with `wait_ms` is its own if it comes in time. No lock
+        keeps readers out."""
         return reading.reading(self.own, self.target, self.wanted, self.key, wait_ms=wait_ms)
 
     def mark(self) -> str:
-        """A fingerprint that changes with each write."""
+        """Return a fingerprint that changes with each write."""
         return reading.mark(self.own, self.target)
 
     def busy(self) -> str:
-        """The write that the server still works on for a pipeline."""
+        """Return the write that the server still works on for a pipeline."""
         return reading.busy(self.own)

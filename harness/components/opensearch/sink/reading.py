@@ -48,17 +48,17 @@ def reading(
     """Columns and canonical rows, in parts of a page, of one view. With `wait_ms` a writer may be at work: for so long
     an index that is searched may refresh itself before it is refreshed. Raises Missing if it is not there; UsageError
     for a field or a document that cannot be read exactly; StackError if the server does not answer whole."""
-    asked, path = f"read the index {target}", f"/{own.named(target)}"
+    request, path = f"read the index {target}", f"/{own.named(target)}"
     with _missing(target):
         index = described(own, target)
         fields = fields_of(index, wanted)
         if wait_ms and _searched(own, index):
             refresh.by_itself(own.server, index, _writes(own, target, index), within_s=wait_ms / 1000)
         _refresh(own, target)
-        first = own.server.exactly(asked, "POST", f"{path}/_search", QUERY, **ALL)
+        first = own.server.exactly(request, "POST", f"{path}/_search", QUERY, **ALL)
     scroll = str(first["_scroll_id"])
     try:
-        parts = _parts(own, asked, first, index, fields, all_of_it=not wanted)
+        parts = _parts(own, request, first, index, fields, all_of_it=not wanted)
         yield Reading(columns_of(fields), parts, lambda: _unique(index, fields, key))
     finally:
         # It ends by itself after a while.
@@ -67,21 +67,23 @@ def reading(
 
 
 def _parts(
-    own: Indexes, asked: str, page: dict[str, Any], index: Index, fields: Sequence[Field], *, all_of_it: bool
+    own: Indexes, request: str, page: dict[str, Any], index: Index, fields: Sequence[Field], *, all_of_it: bool
 ) -> Iterator[list[Row]]:
     deadline, count, total = Deadline(READ_S), 0, int(page["hits"]["total"]["value"])
     while hits := page["hits"]["hits"]:
         count += len(hits)
         yield [row_of(hit, fields, index=index.name, all_of_it=all_of_it) for hit in hits]
         if deadline.over():
-            raise StackError(f"asked OpenSearch to {asked}; {count} of {total} documents came within {READ_S:g} s")
+            raise StackError(f"asked OpenSearch to {request}; {count} of {total} documents came within {READ_S:g} s")
         more = {"scroll": KEPT, "scroll_id": str(page["_scroll_id"])}
         try:
-            page = own.server.exactly(asked, "POST", "/_search/scroll", more)
+            page = own.server.exactly(request, "POST", "/_search/scroll", more)
         except Refused as refused:
             raise StackError(f"{refused}. The view of it is gone, after {count} of {total} documents") from refused
     if count != total:
-        raise StackError(f"asked OpenSearch to {asked}; it gave {count} of {total} documents. See logs/opensearch.log")
+        raise StackError(
+            f"asked OpenSearch to {request}; it gave {count} of {total} documents. See logs/opensearch.log"
+        )
 
 
 def _unique(index: Index, fields: Sequence[Field], key: Sequence[str]) -> bool:
@@ -91,7 +93,8 @@ def _unique(index: Index, fields: Sequence[Field], key: Sequence[str]) -> bool:
 
 
 def described(own: Indexes, target: str) -> Index:
-    """What the server says of an index. Raises Missing, StackError, and UsageError if it cannot be read as it is."""
+    """Return what the server says of an index. Raises Missing, StackError, and UsageError if it cannot be read as it
+    is."""
     index = _index(own, target)
     refresh.soon(own.server, index)
     return index
@@ -117,8 +120,8 @@ def _refresh(own: Indexes, target: str) -> None:
 
 
 def mark(own: Indexes, target: str) -> str:
-    """A fingerprint that changes with each write: which index it is, and the number of the last operation of each
-    shard. One that is not there yet has a fingerprint too. Raises StackError."""
+    """Return a fingerprint that changes with each write: which index it is, and the number of the last operation of
+    each shard. One that is not there yet has a fingerprint too. Raises StackError."""
     try:
         index = _index(own, target)
         with _missing(target):
@@ -129,27 +132,27 @@ def mark(own: Indexes, target: str) -> str:
 
 
 def _writes(own: Indexes, target: str, index: Index) -> dict[int, int]:
-    """By shard, the number of the last operation of its primary. Raises StackError, also if the server tells of fewer
-    shards."""
-    told = own.server.ask(f"count the writes of {target}", "GET", f"/{index.name}/_stats/docs", level="shards")
+    """Return the number of the last operation of each shard's primary. Raises StackError, also if the server answers
+    for fewer shards."""
+    stats = own.server.ask(f"count the writes of {target}", "GET", f"/{index.name}/_stats/docs", level="shards")
     last = {
         int(shard): int(copy["seq_no"]["max_seq_no"])
-        for shard, copies in told["indices"].get(index.name, {}).get("shards", {}).items()
+        for shard, copies in stats["indices"].get(index.name, {}).get("shards", {}).items()
         for copy in copies
         if copy["routing"]["primary"]
     }
     if len(last) < index.shards:
-        asked = f"asked OpenSearch for the {index.shards} shards of {target}"
-        raise StackError(f"{asked}; it told of {len(last)}. See logs/opensearch.log")
+        request = f"asked OpenSearch for the {index.shards} shards of {target}"
+        raise StackError(f"{request}; it answered for {len(last)}. See logs/opensearch.log")
     return last
 
 
 def busy(own: Indexes) -> str:
-    """The write into the run's indexes that the server works on, shortened; empty if nothing. That of a client that was
-    killed goes on. Raises StackError."""
-    asked = {"actions": "indices:data/write/*", "detailed": "true"}
-    told = own.server.ask("name the writes that it works on", "GET", "/_tasks", **asked)
-    for node in told["nodes"].values():
+    """Return the write into the run's indexes that the server works on, shortened; empty if nothing. That of a client
+    that was killed goes on. Raises StackError."""
+    parameters = {"actions": "indices:data/write/*", "detailed": "true"}
+    answer = own.server.ask("name the writes that it works on", "GET", "/_tasks", **parameters)
+    for node in answer["nodes"].values():
         for task in node["tasks"].values():
             if own.prefix in task.get("description", ""):
                 return f"{task['action']} {task['description']}"[:SHOWN]

@@ -27,29 +27,30 @@ LAST = {"size": 0, "stats": [OURS], "aggs": {"last": {"max": {"field": "_seq_no"
 
 def soon(server: Server, index: Index) -> None:
     """Raise UsageError for an index that does not show within a second what was written."""
-    said, where = index.refresh, "refresh_interval"
-    if not said:
-        said, where = _clusters(server), CLUSTERS
-    if not in_time(said):
+    interval, where = index.refresh, "refresh_interval"
+    if not interval:
+        interval, where = _clusters(server), CLUSTERS
+    if not in_time(interval):
         raise UsageError(
-            f"the index {index.name} cannot be read as a program finds it: it is refreshed by `{where}: {said}`, and "
-            "each snapshot refreshes it sooner, so a program that searches what it has written would find more than "
-            "without Onceproof. Say `refresh_interval: 1s`, or nothing, for the run: it shows nothing of a longer one"
+            f"the index {index.name} cannot be read as a program finds it: it is refreshed by `{where}: {interval}`, "
+            "and each snapshot refreshes it sooner, so a program that searches what it has written would find more "
+            "than without Onceproof. Say `refresh_interval: 1s`, or nothing, for the run: it shows nothing of a longer "
+            "one"
         )
 
 
-def in_time(said: str) -> bool:
+def in_time(interval: str) -> bool:
     """Return whether that is at most a second. Less than a millisecond, zero included, is never."""
-    match = re.fullmatch(rf"(\d+)({'|'.join(UNITS)})", said.strip().lower())
+    match = re.fullmatch(rf"(\d+)({'|'.join(UNITS)})", interval.strip().lower())
     return match is not None and MS <= int(match[1]) * UNITS[match[2]] <= S
 
 
 def _clusters(server: Server) -> str:
-    """That of every index which says nothing of it."""
-    asked = {"include_defaults": "true", "filter_path": f"*.{CLUSTERS}"}
-    told = server.ask("say how often its indexes refresh", "GET", "/_cluster/settings", **asked)
+    """Return that of every index which says nothing of it."""
+    parameters = {"include_defaults": "true", "filter_path": f"*.{CLUSTERS}"}
+    answer = server.ask("say how often its indexes refresh", "GET", "/_cluster/settings", **parameters)
     for place in ("transient", "persistent", "defaults"):
-        found = told.get(place, {})
+        found = answer.get(place, {})
         for name in CLUSTERS.split("."):
             found = found.get(name, {})
         if found:
@@ -60,9 +61,9 @@ def _clusters(server: Server) -> str:
 def searched(server: Server, index: Index) -> bool:
     """Return whether a client other than the harness has searched it since its server was started. To a client that
     never does, a refresh makes no difference."""
-    asked = {"groups": OURS}
-    told = server.ask("count the searches of an index", "GET", f"/{index.name}/_stats/search", **asked)
-    counted = told["_all"]["total"]["search"]
+    parameters = {"groups": OURS}
+    answer = server.ask("count the searches of an index", "GET", f"/{index.name}/_stats/search", **parameters)
+    counted = answer["_all"]["total"]["search"]
     ours = counted.get("groups", {}).get(OURS, {})
     return int(counted["query_total"]) > int(ours.get("query_total", 0))
 
@@ -74,10 +75,10 @@ def by_itself(server: Server, index: Index, last: Mapping[int, int], *, within_s
 
     def found() -> bool:
         for shard, number in tuple(left.items()):
-            told = server.ask(
+            answer = server.ask(
                 "search a shard", "POST", f"/{index.name}/_search", LAST, preference=f"_shards:{shard}|_primary"
             )
-            seen = told["aggregations"]["last"]["value"]
+            seen = answer["aggregations"]["last"]["value"]
             if seen is not None and seen >= number:
                 del left[shard]
         return not left

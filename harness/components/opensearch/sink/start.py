@@ -21,9 +21,9 @@ $hint    lines = (f"{json.dumps({'index': {'_id': key}})}\\n{document}\\n" for k
     headers = {"Content-Type": "application/x-ndjson"}
     request = urllib.request.Request(f"{index}/_bulk", "".join(lines).encode(), headers)
     with urllib.request.urlopen(request, timeout=30) as answer:
-        told = json.load(answer)
-    if told["errors"]:
-        raise RuntimeError(f"OpenSearch refused some of {len(documents)} documents: {told['items'][:1]}")
+        result = json.load(answer)
+    if result["errors"]:
+        raise RuntimeError(f"OpenSearch refused some of {len(documents)} documents: {result['items'][:1]}")
 
 '''
 BATCH = """\

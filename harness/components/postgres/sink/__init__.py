@@ -26,7 +26,7 @@ from harness.sinks.base import OpenSink
 
 
 def by_query(name: str, query: str) -> str:
-    """How a table of another name is read."""
+    """Return how a table of another name is read."""
     plain = name.lower()
     folded = f": made without quotes it is {plain}; made with them," if v.TABLE.fullmatch(plain) else ":"
     deduplicated = ", and add `view: deduplicated`: with a schema in it, no query is tried" if "." in name else ""

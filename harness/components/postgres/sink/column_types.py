@@ -1,7 +1,7 @@
 """What the columns of a sink keep, modifiers and all: `numeric(12,2)`, `timestamp(0) without time zone`.
 
 The server tells a client the type of a result's columns, and not every modifier. A table has them in the catalogue; a
-query has them there once it is a view, which is made in a transaction of its own that is rolled back.
+query has them there once it is a view, which is made in a separate transaction that is rolled back.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def scratch(dsn: str, *, statement_ms: int = STATEMENT_MS) -> Iterator[Any]:
 
 
 def of_relation(cursor: Any, oid: int) -> Shape:
-    """The columns of a table or view."""
+    """Return the columns of a table or view."""
     cursor.execute(_SHAPE, (oid,))
     return [(int(type_), str(words)) for type_, words in cursor.fetchall()]
 
 
 def of_query(dsn: str, source: sql.Composable, *, columns: int) -> Shape:
-    """The columns of a query in brackets; none if it cannot be made a view (no privilege, no view's query)."""
+    """Return the columns of a query in brackets; none if it cannot be made a view (no privilege, no view's query)."""
     try:
         with scratch(dsn) as cursor:
             return of_relation(cursor, as_view(cursor, source, columns=columns))
@@ -67,7 +67,7 @@ def as_view(cursor: Any, source: sql.Composable, *, columns: int, name: str = VI
 
 
 def relation(cursor: Any, name: str) -> int:
-    """The oid of a relation by its SQL name; 0 if there is none."""
+    """Return the oid of a relation by its SQL name; 0 if there is none."""
     cursor.execute("select coalesce(to_regclass(%s)::oid::bigint, 0)", (name,))
     return int(cursor.fetchone()[0])
 

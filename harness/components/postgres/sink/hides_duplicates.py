@@ -95,13 +95,13 @@ class Rewritten:
     earlier: sql.Composable
 
 
-class Untold(Exception):
+class NotTried(Exception):
     """It cannot be tried: why."""
 
 
 def now(dsn: str) -> int | None:
-    """A transaction that is younger than all there were: what the run writes comes after it. None if the database does
-    not answer."""
+    """Return a transaction that is younger than all there were: what the run writes comes after it. None if the
+    database does not answer."""
     try:
         with column_types.scratch(dsn) as cursor:
             cursor.execute("select txid_current()")
@@ -111,14 +111,14 @@ def now(dsn: str) -> int | None:
 
 
 def tried(dsn: str, target: str, table: SinkTable, *, after: int | None) -> SinkTable:
-    """The same table with `folds` and `folding` filled in, if it is what a query shows. `after` is what `now` said
-    before the pipeline started. Nothing is left of the trial in the database."""
+    """Return the same table with `folds` and `folding` filled in, if it is what a query shows. `after` is what `now`
+    said before the pipeline started. Nothing is left of the trial in the database."""
     if table.unreadable:
         return table
     try:
         with column_types.scratch(dsn) as cursor:
             folds, words = _try(cursor, target, [column.name for column in table.columns], after)
-    except Untold as why:
+    except NotTried as why:
         folds, words = None, str(why)
     except psycopg2.errors.InsufficientPrivilege as refusal:
         folds, words = None, f"there is no privilege to try it: {_words(refusal)}"
@@ -130,7 +130,7 @@ def tried(dsn: str, target: str, table: SinkTable, *, after: int | None) -> Sink
 
 
 def _try(cursor: Any, target: str, names: Sequence[str], after: int | None) -> tuple[bool | None, str]:
-    """Whether it folds and why; (None, "") for a plain table, which shows its rows as they are."""
+    """Return whether it folds and why; (None, "") for a plain table, which shows its rows as they are."""
     source, columns = _query(cursor, target), len(names)
     if source is None:
         return None, ""
@@ -138,13 +138,13 @@ def _try(cursor: Any, target: str, names: Sequence[str], after: int | None) -> t
     view = column_types.as_view(cursor, source, columns=columns)
     written = [each for each in trial.reads(view) if each.kind in TABLES and trial.written(each, after)]
     if not written:
-        raise Untold("none of the tables that it is seen to read holds a row that the run wrote")
+        raise NotTried("none of the tables that it is seen to read holds a row that the run wrote")
     shadow = trial.shadow(target, source, columns=columns, written=written)
     before = trial.mark(shadow)
     if before[0] == 0:
-        raise Untold("it shows no row of the copies")
+        raise NotTried("it shows no row of the copies")
     if trial.mark(shadow) != before:
-        raise Untold("its rows differ from one reading to the next")
+        raise NotTried("its rows differ from one reading to the next")
     shown = [each.name for each in written if trial.shows(each, shadow, before)]
     # A table whose rows are all without effect here (an outer join that finds nothing) says nothing either way.
     blind = [e.name for e in written if e.name not in shown and trial.matters(e, shadow, before)]
@@ -155,7 +155,7 @@ def _try(cursor: Any, target: str, names: Sequence[str], after: int | None) -> t
             words = f"of {each.name} some rows that are there twice show in it and others do not"
             return True, f"{words}, such as {example}"
     if not shown:
-        raise Untold(f"no row of {', '.join(each.name for each in written)} makes any difference to it")
+        raise NotTried(f"no row of {', '.join(each.name for each in written)} makes any difference to it")
     for each in written:
         if words := _newer(trial, each, shadow, names):
             return True, words
@@ -185,7 +185,7 @@ def _newer(trial: _Trial, table: Read, shadow: sql.Identifier, names: Sequence[s
 
 
 def _query(cursor: Any, target: str) -> sql.Composable | None:
-    """The query in brackets that a target is, or that a view by its name is; None for a table."""
+    """Return the query in brackets that a target is, or that a view by its name is; None for a table."""
     if v.is_query(target):
         return rows.bracketed(target)
     oid = column_types.relation(cursor, target)
@@ -202,15 +202,15 @@ class _Trial:
         self._limit = limit
 
     def ask(self, query: sql.Composable | str, *values: object) -> list[tuple[Any, ...]]:
-        """The rows of a query, while there is time."""
+        """Return the rows of a query, while there is time."""
         if self._limit.over():
-            raise Untold(f"it took longer than {WITHIN_S:g} s")
+            raise NotTried(f"it took longer than {WITHIN_S:g} s")
         self._cursor.execute(f"set local statement_timeout = {int(self._limit.left_s() * 1000) + 1}")
         self._cursor.execute(query, values or None)
         return list(self._cursor.fetchall()) if self._cursor.description else []
 
     def reads(self, view: int) -> list[Read]:
-        """Every relation that a view reads, itself or through other views, the deepest first."""
+        """Return every relation that a view reads, itself or through other views, the deepest first."""
         names = ("oid", "name", "full", "kind", "visible", "definition")
         return [Read(**dict(zip(names, row, strict=True))) for row in self.ask(_READS, view)]
 
@@ -221,11 +221,11 @@ class _Trial:
         return bool(self.ask(sql.SQL("select 1 from {} {} limit 1").format(sql.SQL(table.full), test)))
 
     def shadow(self, target: str, source: sql.Composable, *, columns: int, written: Sequence[Read]) -> sql.Identifier:
-        """The query as a view over copies of the tables. Raises Untold if it does not look at them."""
+        """Return the query as a view over copies of the tables. Raises NotTried if it does not read them."""
         views = [each for each in self.reads(self._oid(column_types.VIEW)) if each.kind in VIEWS]
         for each in (*written, *views):
             if not each.visible:
-                raise Untold(f"{each.full} is named with its schema")
+                raise NotTried(f"{each.full} is named with its schema")
         for each in written:
             copy = sql.SQL("create temporary table {} as select * from {} limit {}")
             self.ask(copy.format(sql.Identifier(each.name), sql.SQL(each.full), sql.Literal(ROWS_MAX)))
@@ -236,11 +236,11 @@ class _Trial:
         left = {each.oid for each in self.reads(column_types.as_view(self._cursor, source, columns=columns, name=name))}
         named = [each.full for each in written if each.oid in left]
         if named:
-            raise Untold(f"{', '.join(named)} is named with its schema")
+            raise NotTried(f"{', '.join(named)} is named with its schema")
         return sql.Identifier("pg_temp", name)
 
     def mark(self, view: sql.Identifier) -> tuple[Any, ...]:
-        """How many rows the query shows, and the sum of their hashes."""
+        """Return how many rows the query shows, and the sum of their hashes."""
         return self.ask(sql.SQL(_MARK).format(view))[0]
 
     def shows(self, table: Read, view: sql.Identifier, before: tuple[Any, ...]) -> bool:
@@ -306,47 +306,47 @@ class _Trial:
         return self._words(copy, found[0][0]) if hidden else ""
 
     def missed(self, table: Read, view: sql.Identifier, before: tuple[Any, ...], columns: sql.Composable = _ALL) -> str:
-        """A row that matters to the query and does not show when it is there twice, the second time with these
+        """Return a row that matters to the query and does not show when it is there twice, the second time with these
         columns; empty if none is found.
 
         A row may matter only together with others, as under a maximum: so where neighbours do not show one by one, all
         rows from the first to the last of them are tried at once."""
         copy = sql.Identifier("pg_temp", table.name)
-        stretches: list[list[str]] = [[]]
+        runs: list[list[str]] = [[]]
         for place in self._some(copy):
             if self._doubled(copy, _at(place), view, columns) != before:
-                stretches.append([])
+                runs.append([])
             elif self._without(copy, _at(place), view) != before:
                 return self._words(copy, place)
             else:
-                stretches[-1].append(place)
-        for stretch in stretches:
-            if len(stretch) < 2:
+                runs[-1].append(place)
+        for run in runs:
+            if len(run) < 2:
                 continue
             rows = sql.SQL("where ctid >= {}::tid and ctid <= {}::tid")
-            test = rows.format(sql.Literal(stretch[0]), sql.Literal(stretch[-1]))
+            test = rows.format(sql.Literal(run[0]), sql.Literal(run[-1]))
             if self._doubled(copy, test, view, columns) == before != self._without(copy, test, view):
-                return f"those from {self._words(copy, stretch[0])} to {self._words(copy, stretch[-1])}"
+                return f"those from {self._words(copy, run[0])} to {self._words(copy, run[-1])}"
         return ""
 
     def _doubled(
         self, copy: sql.Identifier, test: sql.Composable, view: sql.Identifier, columns: sql.Composable = _ALL
     ) -> tuple[Any, ...]:
-        """The query's mark when some rows of a copy are there twice, with these columns."""
+        """Return the query's mark when some rows of a copy are there twice, with these columns."""
         return self._after(sql.SQL("insert into {0} select {2} from {0} {1}").format(copy, test, columns), view)
 
     def _without(self, copy: sql.Identifier, test: sql.Composable, view: sql.Identifier) -> tuple[Any, ...]:
-        """The query's mark when some rows of a copy are gone, and those that equal them."""
+        """Return the query's mark when some rows of a copy are gone, and those that equal them."""
         gone = "delete from {0} as each where each::text in (select each::text from {0} as each {1})"
         return self._after(sql.SQL(gone).format(copy, test), view)
 
     def _words(self, copy: sql.Identifier, place: str) -> str:
-        """A row as a reader sees it."""
+        """Return a row as a reader sees it."""
         ((text,),) = self.ask(sql.SQL("select each::text from {} as each {}").format(copy, _at(place)))
         return str(text) if len(text) <= EXAMPLE_MAX else f"{text[: EXAMPLE_MAX - 3]}..."
 
     def _some(self, copy: sql.Identifier) -> list[str]:
-        """The places of rows spread over a copy, the first and the last among them."""
+        """Return the places of rows spread over a copy, the first and the last among them."""
         spread = """
         select at from (
             select ctid::text as at, row_number() over (order by ctid) - 1 as place, count(*) over () as many from {}
@@ -358,7 +358,7 @@ class _Trial:
         return [str(row[0]) for row in self.ask(query)]
 
     def _after(self, change: sql.Composable, view: sql.Identifier) -> tuple[Any, ...]:
-        """The query's mark after a change, which is taken back."""
+        """Return the query's mark after a change, which is taken back."""
         self.ask("savepoint onceproof")
         self.ask(change)
         found = self.mark(view)

@@ -26,23 +26,23 @@ class OpenTable:
     schema: str
 
     def columns(self) -> tuple[SinkColumn, ...]:
-        """Its columns, without the rows."""
+        """Return its columns, without the rows."""
         return rows.columns(self.dsn, self.target)
 
     def reading(self, *, wait_ms: int = 0) -> AbstractContextManager[Reading]:
-        """Its columns and rows, of one snapshot."""
+        """Return its columns and rows, of one snapshot."""
         return rows.reading(self.dsn, self.target, key=self.key, wait_ms=wait_ms)
 
     def mark(self) -> str:
-        """A fingerprint that changes when its rows do."""
+        """Return a fingerprint that changes when its rows do."""
         return rows.mark(self.dsn, self.target)
 
     def busy(self) -> str:
-        """The statement that the server still works on for a pipeline."""
+        """Return the statement that the server still works on for a pipeline."""
         return rows.busy(self.dsn, shared=self.shared)
 
     def now(self) -> int | None:
-        """A transaction that is younger than all there were."""
+        """Return a transaction that is younger than all there were."""
         return hides_duplicates.now(self.dsn)
 
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
@@ -50,7 +50,7 @@ class OpenTable:
         return hides_duplicates.tried(self.dsn, self.target, table, after=after)
 
     def writing(self, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
-        """Who has written into it and not committed, and who into any table of the run."""
+        """Return who has written into it and not committed, and who into any table of the run."""
         return writers.writing(self.dsn, self.target, wait_ms=wait_ms)
 
     def is_table(self) -> bool:

@@ -72,8 +72,8 @@ class RowBreakpoint:
         return int(row[0]) if row else 0
 
     def _row(self, query: str, *arguments: object) -> Any:
-        """The first one; None if there is none. Raises StackError for what the server refuses, or when it does not
-        answer."""
+        """Return the first one; None if there is none. Raises StackError for what the server refuses, or when it does
+        not answer."""
         try:
             with self._lock:
                 try:
@@ -95,7 +95,7 @@ class RowBreakpoint:
             return cursor.fetchone()
 
     def rows(self) -> int:
-        """How many rows the table has been handed so far, committed or not."""
+        """Return how many rows the table has been handed so far, committed or not."""
         return self._ask(f"select case when is_called then last_value + 1 else 0 end from {self._rows}")
 
     def recount(self, rows: int) -> None:
@@ -115,7 +115,7 @@ class RowBreakpoint:
         self._ask("select setval(%s, %s)", self._hold, rows)
 
     def blocked(self) -> BlockedWriter | None:
-        """The writer that waits at the row breakpoint now, if any."""
+        """Return the writer that waits at the row breakpoint now, if any."""
         row = self._row(
             "select a.pid, host(a.client_addr), a.client_port"
             " from pg_locks l join pg_stat_activity a on a.pid = l.pid"

@@ -95,13 +95,14 @@ def _parts(cursor: Any, families: list[str]) -> Iterator[list[Row]]:
 
 
 def columns(dsn: str, target: str) -> tuple[SinkColumn, ...]:
-    """The columns of a table or query, without its rows. Raises Missing if it is not there, and as `reading` does."""
+    """Return the columns of a table or query, without its rows. Raises Missing if it is not there, and as `reading`
+    does."""
     with snapshot(dsn, f"look at the sink {short(target)}") as connection:
         return _columns(connection, source_of(connection, target), target, dsn)
 
 
 def mark(dsn: str, target: str) -> str:
-    """A fingerprint that changes when the rows do: their count and the sum of their hashes, made in the server.
+    """Return a fingerprint that changes when the rows do: their count and the sum of their hashes, made in the server.
 
     A table that is not there yet has a fingerprint too. Raises as `reading` does otherwise."""
     with snapshot(dsn, f"look at the sink {short(target)}") as connection:
@@ -129,7 +130,7 @@ and (exists (select from held where held.pid = a.pid and own)
 
 
 def busy(dsn: str, *, shared: bool = False) -> str:
-    """What the server works on for other clients, shortened; empty if nothing: a statement, or a transaction
+    """Return what the server works on for other clients, shortened; empty if nothing: a statement, or a transaction
     that has touched the run's schema. In a `shared` database other people's statements do not count.
 
     The statement of a client that was killed goes on, and may yet commit. Raises StackError."""
@@ -140,7 +141,7 @@ def busy(dsn: str, *, shared: bool = False) -> str:
 
 
 @contextmanager
-def snapshot(dsn: str, asked: str, *, wait_ms: int = 0) -> Iterator[Any]:
+def snapshot(dsn: str, request: str, *, wait_ms: int = 0) -> Iterator[Any]:
     """A read-only transaction with one snapshot. Failures become words, without the password. `wait_ms` is how long
     it waits for a lock, and a tenth of what a statement may take; 0 stands for `STATEMENT_MS` in all."""
     limit_ms = wait_ms * 10 or STATEMENT_MS
@@ -153,21 +154,21 @@ def snapshot(dsn: str, asked: str, *, wait_ms: int = 0) -> Iterator[Any]:
             yield connection
             connection.rollback()
     except psycopg2.errors.QueryCanceled as failure:
-        raise UsageError(f"asked Postgres to {asked}; it took longer than {limit_ms / 1000:g} s") from failure
+        raise UsageError(f"asked Postgres to {request}; it took longer than {limit_ms / 1000:g} s") from failure
     except psycopg2.errors.LockNotAvailable as failure:
         saw = f"a transaction that writes locked every reader out for {wait_ms / 1000:g} s"
-        raise UsageError(f"asked Postgres to {asked}; {saw}") from failure
+        raise UsageError(f"asked Postgres to {request}; {saw}") from failure
     except (psycopg2.OperationalError, psycopg2.InterfaceError) as failure:
-        raise StackError(f"asked Postgres to {asked}; saw {_words(failure)}. See logs/postgres.log") from failure
+        raise StackError(f"asked Postgres to {request}; saw {_words(failure)}. See logs/postgres.log") from failure
     except psycopg2.errors.UndefinedTable as failure:
-        raise Missing(f"asked Postgres to {asked}; it said: {_words(failure)}. Mend `sink`") from failure
+        raise Missing(f"asked Postgres to {request}; it said: {_words(failure)}. Mend `sink`") from failure
     except psycopg2.Error as failure:
-        told = f"asked Postgres to {asked}; it said: {_words(failure)}. Mend `sink`"
-        raise (Unmade(told) if isinstance(failure, UNMADE) else UsageError(told)) from failure
+        text = f"asked Postgres to {request}; it said: {_words(failure)}. Mend `sink`"
+        raise (Unmade(text) if isinstance(failure, UNMADE) else UsageError(text)) from failure
 
 
 def source_of(connection: Any, target: str) -> sql.Composable:
-    """What stands behind FROM: the query in brackets, or the server's own spelling of the table's name. Raises
+    """Return what stands behind FROM: the query in brackets, or the server's own spelling of the table's name. Raises
     UsageError if there is none of that name."""
     if v.is_query(target):
         return bracketed(target)
@@ -178,8 +179,8 @@ def source_of(connection: Any, target: str) -> sql.Composable:
         except (psycopg2.ProgrammingError, psycopg2.NotSupportedError):
             found = None
     if found is None:
-        asked = f"asked for the sink table {short(target)}; the database has none of that name"
-        raise Missing(f"{asked}. Make it in `setup`, or mend the name in `sink`")
+        request = f"asked for the sink table {short(target)}; the database has none of that name"
+        raise Missing(f"{request}. Make it in `setup`, or mend the name in `sink`")
     return sql.SQL(found[0])
 
 
@@ -212,7 +213,7 @@ def _unique(connection: Any, target: str, key: Sequence[str]) -> bool:
 
 
 def bracketed(query: str) -> sql.Composable:
-    """A query in brackets."""
+    """Return a query in brackets."""
     # The line break ends a comment that would otherwise eat the bracket.
     return sql.SQL("(") + sql.SQL(query.rstrip().rstrip(";")) + sql.SQL("\n)")
 
@@ -220,8 +221,8 @@ def bracketed(query: str) -> sql.Composable:
 def _column(name: str, type_: str, words: str, textual: bool, *, target: str) -> SinkColumn:
     family = FAMILIES.get(type_, "text" if textual else "")
     if not family:
-        asked = f"the sink {short(target)} has a column {name} of type {words}, which cannot be compared exactly"
-        raise UsageError(f"{asked}. Read the sink by a query that casts it, and cast it in `expected` alike")
+        request = f"the sink {short(target)} has a column {name} of type {words}, which cannot be compared exactly"
+        raise UsageError(f"{request}. Read the sink by a query that casts it, and cast it in `expected` alike")
     return SinkColumn(name=name, type=words, family=family)
 
 

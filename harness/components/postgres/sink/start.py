@@ -31,7 +31,7 @@ class Upsert:
     broken = ()
 
     def parts(self, table: Table) -> Parts:
-        """An upsert."""
+        """Return an upsert."""
         update = ", ".join(f"{name} = excluded.{name}" for name in table.values)
         columns = table.sql({"string": "text", "timestamp_ntz": "timestamp"}, key=" primary key")
         return Parts(

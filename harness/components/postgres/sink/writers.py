@@ -37,8 +37,8 @@ where l.pid = pg_backend_pid() and l.locktype = 'relation' and c.relkind in ('r'
 
 
 def writing(dsn: str, target: str, *, wait_ms: int) -> tuple[list[Writer], list[Writer]]:
-    """Who has written into what a sink reads, and who into any table of the run's schema. Where it cannot be told what
-    the sink reads, it is every table of the run's schema. Raises HarnessError."""
+    """Return who has written into what a sink reads, and who into any table of the run's schema. If it is not known
+    what the sink reads, every table of the run's schema counts. Raises HarnessError."""
     with rows.snapshot(dsn, "name the transactions that write", wait_ms=wait_ms) as connection:
         with connection.cursor() as cursor:
             cursor.execute("select current_schema()")
@@ -51,8 +51,8 @@ def writing(dsn: str, target: str, *, wait_ms: int) -> tuple[list[Writer], list[
 
 
 def _read_by(connection: Any, target: str) -> set[int] | None:
-    """The tables that a table, view or query reads: those that we hold a lock on once we have read nothing of it. None
-    if it cannot be told, as where a writer locks even readers out."""
+    """Return the tables that a table, view or query reads: those that we hold a lock on once we have read nothing of
+    it. None if that is not known, as when a writer locks even readers out."""
     with connection.cursor() as cursor:
         cursor.execute("savepoint reading")
         try:

@@ -59,9 +59,9 @@ class Place(Shape):
 
 
 class Python:
-    """Read by the user's own code, in a process of its own for each reading.
+    """Read by the user's own code, in a new process for each reading.
 
-    It does not count rows: the code says what is there, and holds no writer."""
+    It does not count rows: the code returns what is there, and holds no writer."""
 
     about = About(
         name="python",
@@ -74,7 +74,7 @@ class Python:
     start = Reader()
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
-        """Whether the code is there, `wrong_in` says."""
+        """Return whether the code is there, `wrong_in` says."""
         return iter(())
 
     def query(self, target: str) -> str | None:
@@ -82,19 +82,19 @@ class Python:
         return target
 
     def wrong_in(self, target: str, folders: Sequence[Path]) -> str:
-        """Why the function cannot be called; empty if nothing shows before it is."""
+        """Return why the function cannot be called; empty if nothing shows before it is."""
         from harness.components.python.places import wrong_in
 
         return wrong_in(target, folders)
 
     def files(self, target: str, folders: Sequence[Path]) -> Sequence[Path]:
-        """The module, and what lies beside it. Raises UsageError."""
+        """Return the module, and what lies beside it. Raises UsageError."""
         from harness.components.python.places import files, split
 
         return files(split(target)[0], folders)
 
-    def asked(self, sink: Sink, folders: Sequence[Path]) -> Mapping[str, Any]:
-        """By function and options, which code makes and reads the room."""
+    def request(self, sink: Sink, folders: Sequence[Path]) -> Mapping[str, Any]:
+        """Return by function and options which code makes and reads the namespace."""
         options = str(sink.options.get("options", "{}"))
         code = {
             "target": sink.target,
@@ -105,7 +105,7 @@ class Python:
         return {f"{sink.target} {options}": code}
 
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
-        """Raises NotGiven for a room that the run was not given."""
+        """Return the open sink. Raises NotGiven for a part that the run was not given."""
         there = part(own, labelled(self.component, sink.part))
         # Scenario files are read without what runs code.
         from harness.components.python.sink.open_reader import OpenReader

@@ -11,7 +11,7 @@ COARSE = ("s", "ms", "us")
 
 
 def refusal(schema: pa.Schema) -> str:
-    """What is wrong with the first column that cannot be compared; empty if all can be."""
+    """Return what is wrong with the first column that cannot be compared; empty if all can be."""
     for each in schema:
         if cure := _cure(each.type):
             return f"it gave a column {each.name} of type {each.type}, which cannot be compared exactly. {cure}"
@@ -19,7 +19,7 @@ def refusal(schema: pa.Schema) -> str:
 
 
 def _cure(kind: pa.DataType) -> str:
-    """What to do about a type; empty if nothing need be."""
+    """Return what to do about a type; empty if nothing need be."""
     if t.is_boolean(kind) or t.is_integer(kind) or t.is_float32(kind) or t.is_float64(kind) or t.is_date32(kind):
         return ""
     if any(is_it(kind) for is_it in (t.is_string, t.is_large_string, t.is_binary, t.is_large_binary)):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from harness.components.python.calls import NothingThere, call
-from harness.components.python.rooms import RoomOfRun
+from harness.components.python.namespaces import RunNamespace
 from harness.components.python.sink.arrow_types import refusal
 from harness.errors import StackError, UsageError
 from harness.sinks.arrow import Table
@@ -23,16 +23,16 @@ UNTRIED = "code of one's own cannot be tried; where it gives every row, say `vie
 
 @dataclass(frozen=True)
 class OpenReader:
-    """The function that `key` names in the run's room. `folds`: the scenario says that it leaves out equal rows,
+    """The function that `key` names in the run's namespace. `folds`: the scenario says that it leaves out equal rows,
     `complete` that it gives every row."""
 
-    own: RoomOfRun
+    own: RunNamespace
     key: str
     folds: bool
     complete: bool = False
 
     def columns(self) -> tuple[SinkColumn, ...]:
-        """Its columns: the whole is read for them, as only the code knows them."""
+        """Return its columns: the whole is read for them, as only the code knows them."""
         with self.reading() as found:
             return found.columns
 
@@ -44,7 +44,7 @@ class OpenReader:
             yield found
 
     def mark(self) -> str:
-        """A digest of all rows, in whatever order they come: nothing cheaper tells that none has changed."""
+        """Return a digest of all rows, in whatever order they come: nothing cheaper tells that none has changed."""
         try:
             with self._stream() as rows:
                 return self._named.fingerprint(rows)
@@ -52,24 +52,24 @@ class OpenReader:
             return NOTHING
 
     def busy(self) -> str:
-        """What the module's own `busy` says; nothing where it has none."""
+        """Return what the module's own `busy` returns; empty if it has none."""
         code = self.own.code[self.key]
         if "busy" not in self.own.able[self.key]:
             return ""
-        with call(self.own.spawn, code, self.own.room, "busy", scratch=self.own.scratch) as (gave, _):
+        with call(self.own.spawn, code, self.own.namespace, "busy", scratch=self.own.scratch) as (gave, _):
             return str(gave["answer"])
 
     @property
     def server(self) -> str:
         """There is no proof of it."""
-        return self.own.room.room
+        return self.own.namespace.room
 
     def now(self) -> int | None:
         """Nothing is tried on copies, so nothing needs it."""
         return None
 
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
-        """Whether the code leaves out rows cannot be tried: the scenario has to say it, and a note says so."""
+        """Return whether the code leaves out rows cannot be tried: the scenario has to say it, and a note says so."""
         if table.unreadable:
             return table
         if self.folds:
@@ -91,8 +91,8 @@ class OpenReader:
     def _stream(self) -> Iterator[pa.RecordBatchReader]:
         own, code = self.own, self.own.code[self.key]
         try:
-            with call(own.spawn, code, own.room, "read", scratch=own.scratch) as (gave, folder):
-                with self._named.said():
+            with call(own.spawn, code, own.namespace, "read", scratch=own.scratch) as (gave, folder):
+                with self._named.stack_errors():
                     path = folder / "rows.arrow"
                     size, file = path.stat().st_size, pa.memory_map(str(path))
                     rows = pa.ipc.open_stream(file)

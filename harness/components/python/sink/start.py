@@ -23,7 +23,7 @@ BATCH = """\
             database.executemany("insert or replace into {name} values ({marks})", values)
 """
 READER = '''\
-"""Reads {name} back: what `sink: {{python: read_$name:{name}}}` calls, in a process of its own for each reading.
+"""Reads {name} back: what `sink: {{python: read_$name:{name}}}` calls, in a new process for each reading.
 
 SQLite stands for the system that you write to. Where something has to be made there before a run, and removed after it,
 functions beside this one do so, called `prepare` and `remove`.
@@ -69,7 +69,7 @@ class Reader:
     broken = ()
 
     def parts(self, table: Table) -> Parts:
-        """A table of SQLite in the run's folder."""
+        """Return a table of SQLite in the run's folder."""
         fields = "".join(f'        ("{name}", {ARROW[kind]}),\n' for name, kind in table.columns.items())
         made = table.sql(TYPES, key=" primary key")
         marks = ", ".join("?" * len(table.columns))

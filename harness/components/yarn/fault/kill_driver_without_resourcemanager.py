@@ -11,7 +11,7 @@ from harness.faults.base import Injection, killing
 from harness.faults.base.outage import Restartable, go_on
 from harness.hosts import signals
 from harness.kinds import About
-from harness.scenario import Fault, Impact, Step
+from harness.scenario import Impact, Step
 from harness.stack import Means
 
 
@@ -19,7 +19,6 @@ class KillDriverWithoutResourceManager(KillDaemon):
     """No process is there to see the driver's end: ResourceManager learns it from NodeManager once it has recovered the
     application, and starts the next attempt then."""
 
-    impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.RESTART_DAEMONS, Means.SIGNAL_DRIVER})
 
     @property
@@ -53,9 +52,5 @@ class KillDriverWithoutResourceManager(KillDaemon):
             return done
         return replace(done, signalled={self.component: words, **done.signalled}, snapshot_taken=True)
 
-    def freezes(self, fault: Fault) -> bool:
-        """The driver dies anyway."""
-        return True
 
-
-KIND = KillDriverWithoutResourceManager("resourcemanager")
+KIND = KillDriverWithoutResourceManager("resourcemanager", impact=Impact.DRIVER_KILLED)

@@ -25,7 +25,7 @@ class KillDaemon(KillServer):
         return ()
 
     def server(self, run: RunContext) -> object:
-        """The daemon; None on a stack without YARN."""
+        """Return the daemon; None on a stack without YARN."""
         return run.stack.daemons.get(self.component) if isinstance(run.stack, KeepsDaemons) else None
 
 

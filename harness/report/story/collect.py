@@ -18,7 +18,7 @@ from harness.errors import UsageError
 from harness.judge.read_folder import Run, read_run
 from harness.ledger import Ledger
 from harness.report.escape import visible
-from harness.report.story.asked import FORMS, Asked, asked
+from harness.report.story.record_key import FORMS, RecordKey, parsed
 from harness.report.story.views import View, views
 from harness.report.timeline.happened import Happened, Work, happened
 from harness.run_folder import ledger as recorded
@@ -28,7 +28,7 @@ from harness.sinks.names import sink_names
 from harness.sinks.table import SinkTable, load
 
 MOST_RECORDS = 20
-"""Records that are told of one key; the others are counted."""
+"""Records that are shown for one key; the others are counted."""
 Place = tuple[int, int]
 
 
@@ -73,8 +73,8 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """What is said of one key in one sink. `held` is None if the sink could not be read; `unread` says why. `untold`:
-    why it is not known what it should hold."""
+    """The rows of one key in one sink. `held` is None if the sink could not be read; `unread` says why. `unknown`: why
+    it is not known what the sink should hold."""
 
     sink: str
     key: Mapping[str, str | None]
@@ -83,7 +83,7 @@ class Rows:
     held: tuple[Row, ...] | None = None
     held_columns: tuple[str, ...] = ()
     unread: str = ""
-    untold: str = ""
+    unknown: str = ""
     folded: bool = False
     """`expected` folds several records into one row."""
     findings: tuple[Finding, ...] = ()
@@ -91,9 +91,9 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """All of it. `traced`: the records are known; they are not where the key is no column of the ledger."""
+    """All that is known of one key. `traced`: the records are known; they are not if the key is no ledger column."""
 
-    asked: str
+    key: str
     verdict: Verdict | None
     records: tuple[Record, ...] = ()
     more: int = 0
@@ -102,9 +102,9 @@ class Story:
     run: Happened | None = field(default=None, repr=False)
 
 
-def told(folder: RunFolder, text: str) -> Story:
-    """The story of KEY `text`. Raises UsageError if the run holds nothing of it, HarnessError for damage."""
-    wanted, run = asked(text), read_run(folder.path)
+def collected(folder: RunFolder, text: str) -> Story:
+    """Return the story of KEY `text`. Raises UsageError if the run holds nothing of it, HarnessError for damage."""
+    wanted, run = parsed(text), read_run(folder.path)
     verdict = folder.verdict()
     steps = verdict.steps if verdict else run.steps
     past = happened(list(history.read(folder.history)) if folder.history.is_file() else [], steps)
@@ -112,19 +112,21 @@ def told(folder: RunFolder, text: str) -> Story:
     with views(run) as seen:
         found = _places(wanted, run, seen, book)
         rows = tuple(_rows(run, seen, verdict, found.keys))
-    known = any(each.expected or each.held or each.findings or each.untold for each in rows)
+    known = any(each.expected or each.held or each.findings or each.unknown for each in rows)
     if not found.places and not known and not found.unsent:
         raise UsageError(_nothing(text, run))
     records = [
         replace(book.record(place), windows=tuple(_windows(run, seen, place))) for place in found.places[:MOST_RECORDS]
     ]
     return Story(
-        asked=text,
+        key=text,
         verdict=verdict,
         records=(*records, *(book.unplaced(seq) for seq in found.unsent)),
         more=max(0, len(found.places) - MOST_RECORDS),
         traced=found.traced,
-        rows=tuple(each for each in rows if each.expected or each.held or each.findings or each.untold or found.places),
+        rows=tuple(
+            each for each in rows if each.expected or each.held or each.findings or each.unknown or found.places
+        ),
         run=past,
     )
 
@@ -144,8 +146,8 @@ def _nothing(text: str, run: Run) -> str:
     return f"asked for {name}; {saw}. Its keys: {'; '.join(keys)}. {FORMS}"
 
 
-def _places(wanted: Asked, run: Run, seen: Sequence[View], book: _Book) -> _Found:
-    """The records that are meant, and by sink the key that they have there."""
+def _places(wanted: RecordKey, run: Run, seen: Sequence[View], book: _Book) -> _Found:
+    """Return the records that are meant, and by sink the key that they have there."""
     if wanted.seq is not None or wanted.place is not None:
         places = book.of_seq(wanted.seq) if wanted.seq is not None else book.at(wanted.place)
         unsent = (wanted.seq,) if wanted.seq is not None and not places and book.meant(wanted.seq) else ()
@@ -157,12 +159,12 @@ def _places(wanted: Asked, run: Run, seen: Sequence[View], book: _Book) -> _Foun
         return _Found(places=places, keys=keys, unsent=unsent)
     keys = {}
     found: dict[Place, None] = {}
-    traced = False
+    traced = True
     for index, sink in enumerate(run.scenario.sinks):
         ledger = seen[index].ledger
         if key := wanted.key(names := _names(sink, ledger)):
             keys[index] = key
-            traced = traced or set(names) <= set(ledger.columns())
+            traced = traced and set(names) <= set(ledger.columns())
             found |= {place: None for _, place in _origins(sink, ledger, key=key)}
     return _Found(places=sorted(found), keys=keys, traced=traced)
 
@@ -174,7 +176,7 @@ def _names(sink: Sink, ledger: Ledger) -> tuple[str, ...]:
 def _origins(
     sink: Sink, ledger: Ledger, *, key: tuple[str | None, ...] | None = None, places: set[Place] | None = None
 ) -> Iterator[tuple[Row, Place]]:
-    """The records that carry a key, or the keys of records; none where the key is no column of the ledger."""
+    """Yield the records that carry a key, or the keys of records; none where the key is no column of the ledger."""
     names = _names(sink, ledger)
     if not names or not set(names) <= set(ledger.columns()):
         return
@@ -202,9 +204,9 @@ def _rows(
 ) -> Iterator[Rows]:
     names = sink_names(run.scenario.sinks)
     for index, key in keys.items():
-        sink, ledger, untold = run.scenario.sinks[index], seen[index].ledger, seen[index].unclear
+        sink, ledger, unknown = run.scenario.sinks[index], seen[index].ledger, seen[index].unclear
         own = _names(sink, ledger)
-        expected = ledger.table(sink.expected) if sink.expected and not untold else None
+        expected = ledger.table(sink.expected) if sink.expected and not unknown else None
         table = load(run.folder, index)
         columns = tuple(column.name for column in table.columns) if table else ()
         yield Rows(
@@ -215,7 +217,7 @@ def _rows(
             held=None if table is None or table.unreadable else tuple(_having(table.rows, columns, own, key)),
             held_columns=columns,
             unread=_unread(table),
-            untold=untold,
+            unknown=unknown,
             folded=bool(sink.expected) and ledger.aggregates(sink.expected or ""),
             findings=tuple(
                 finding
@@ -246,11 +248,11 @@ class _Book:
         self._attempts = _attempts(folder.attempts)
 
     def at(self, place: Place | None) -> list[Place]:
-        """The place itself, if a record lies there."""
+        """Return the place itself, if a record lies there."""
         return [place] if place is not None and self._row(place) else []
 
     def of_seq(self, seq: int) -> list[Place]:
-        """Where the record of that number lies: by what the source says, or by the answer to its send."""
+        """Return where the record of that number lies: by what the source says, or by the answer to its send."""
         found = self._source.filter(pc.equal(self._source["seq"], seq))
         places = list(zip(found["partition"].to_pylist(), found["offset"].to_pylist(), strict=True))
         answered = self._answer(seq).get("offset")
@@ -263,17 +265,17 @@ class _Book:
         return bool(self._answer(seq))
 
     def record(self, place: Place) -> Record:
-        """Everything about the record that lies there."""
+        """Return everything about the record at that place."""
         row = self._row(place)
         seq = row.get("seq")
         answer = self._answer(seq) if seq is not None else self._answered_at(place)
-        return self._told(row, answer, place)
+        return self._record(row, answer, place)
 
     def unplaced(self, seq: int) -> Record:
-        """Everything about a record that does not lie in the source."""
-        return self._told({"seq": seq}, self._answer(seq), None)
+        """Return everything about a record that is not in the source."""
+        return self._record({"seq": seq}, self._answer(seq), None)
 
-    def _told(self, row: Mapping[str, Any], answer: Mapping[str, Any], place: Place | None) -> Record:
+    def _record(self, row: Mapping[str, Any], answer: Mapping[str, Any], place: Place | None) -> Record:
         seq = row.get("seq") if row.get("seq") is not None else answer.get("seq")
         answered = (answer["partition"], answer["offset"]) if answer.get("offset") is not None else None
         return Record(
@@ -334,7 +336,7 @@ class _Book:
 
 
 def _attempts(path: Path) -> pa.Table:
-    """The first half; nothing where a run ended before it had one."""
+    """Return the first half; nothing where a run ended before it had one."""
     if path.is_file():
         return recorded.read(path).table
     names = {"seq": pa.int64(), "partition": pa.int32(), "offset": pa.int64(), "state": pa.string()}

@@ -22,7 +22,7 @@ NUMBER = re.compile(r"#(\d{1,18})")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RecordKey:
     """One of the three: where a record lies, its number, or the cells of a key (by column, where they were named)."""
 
     place: tuple[int, int] | None = None
@@ -31,7 +31,7 @@ class Asked:
     columns: tuple[str, ...] = ()
 
     def key(self, names: Sequence[str]) -> tuple[str | None, ...] | None:
-        """The cells in the order of a sink's key; None if that has other columns."""
+        """Return the cells in the order of a sink's key; None if that has other columns."""
         if not self.columns:
             return self.cells if len(self.cells) == len(names) else None
         if sorted(self.columns) != sorted(names):
@@ -40,12 +40,12 @@ class Asked:
         return tuple(by_name[name] for name in names)
 
 
-def asked(text: str) -> Asked:
-    """What `text` means. Raises UsageError if it means nothing."""
+def parsed(text: str) -> RecordKey:
+    """Return the record or row that `text` names. Raises UsageError if it names none."""
     if found := PLACE.fullmatch(text):
-        return Asked(place=(int(found[1]), int(found[2])))
+        return RecordKey(place=(int(found[1]), int(found[2])))
     if found := NUMBER.fullmatch(text):
-        return Asked(seq=int(found[1]))
+        return RecordKey(seq=int(found[1]))
     cells = next(csv.reader([text]), []) if "\n" not in text and "\r" not in text else [text]
     if not text.strip() or not cells:
         raise UsageError(f"asked to explain the key {visible(text, 80)!r}; that is none. {FORMS}")
@@ -53,8 +53,8 @@ def asked(text: str) -> Asked:
     if all(name and equals for name, equals, _ in pairs):
         names = tuple(name.strip() for name, _, _ in pairs)
         if len(set(names)) == len(names):
-            return Asked(columns=names, cells=tuple(_cell(value) for _, _, value in pairs))
-    return Asked(cells=tuple(map(_cell, cells)))
+            return RecordKey(columns=names, cells=tuple(_cell(value) for _, _, value in pairs))
+    return RecordKey(cells=tuple(map(_cell, cells)))
 
 
 def _cell(text: str) -> str | None:

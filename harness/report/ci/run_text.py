@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.errors import HarnessError
 from harness.report import claims, exposures, failure_text
 from harness.report.escape import visible
-from harness.report.summary import Run, asked, exit_code, run_json
+from harness.report.summary import Run, exit_code, run_json, stack_options
 from harness.run_folder import store
 from harness.scenario import Verdict, Word
 from harness.stacks import DEFAULT
@@ -19,22 +19,22 @@ from harness.stacks.registry import STACKS
 
 def failure(run: Run, *, brief: bool = False) -> str:
     """Return the text of a run, whole or in brief; it ends with the command that repeats it, where one can."""
-    more = {"asked": asked(run.folder), "again": command(run)}
+    more = {"stack_options": stack_options(run.folder), "again": command(run)}
     why = left(run.verdict, run.folder)
     return failure_text.failure(run.scenario, run.verdict, run.folder, **more, left=why, brief=brief)
 
 
 def left(verdict: Verdict, folder: Path | None) -> list[str]:
-    """Why a stored run that did not catch up is inconclusive, and what to change; empty where that is not known."""
+    """Return why a stored run that did not catch up is inconclusive, and what to change; empty if that is not known."""
     if verdict.word is not Word.INCONCLUSIVE or folder is None:
         return []
     from harness.report import page, render
 
     try:
-        told = page.open_end(replace(render.parts(store.RunFolder.open(folder)), verdict=verdict))
+        end = page.open_end(replace(render.parts(store.RunFolder.open(folder)), verdict=verdict))
     except HarnessError:
         return []
-    return [*told.said, *told.cures] if told else []
+    return [*end.summary, *end.cures] if end else []
 
 
 CLUSTER = ["--spark-master", "URL", "--at", "NAME=ADDRESS"]
@@ -43,8 +43,8 @@ it in."""
 
 
 def command(run: Run) -> str:
-    """The command that repeats a run, the first one of its page where its folder is there; else its scenario file with
-    its seed, empty if that is not known."""
+    """Return the command that repeats a run: the first one of its page if its folder is there, otherwise its scenario
+    file with its seed; empty if that is not known."""
     stored = run_json(run.folder) if run.folder is not None else {}
     if run.folder is not None and (stored or run.verdict.word is not Word.ERROR or not run.file):
         return visible(claims.again(str(run.folder), stored, run.verdict)[0][0])
@@ -57,7 +57,7 @@ def command(run: Run) -> str:
 
 
 def properties(run: Run) -> list[tuple[str, str]]:
-    """What JUnit and SARIF have of a run beside its text: names and visible texts."""
+    """Return what JUnit and SARIF have of a run beside its text: names and visible texts."""
     verdict = run.verdict
     faults = [f"{step.name} ({step.point}): {'injected' if step.injected else 'MISSED'}" for step in verdict.steps]
     found = [

@@ -1,4 +1,4 @@
-"""Which Spark versions a scenario asks for besides the installed one, and what of it a line does not do, by name."""
+"""The Spark versions that a scenario needs besides the installed one, and what of the scenario each cannot do."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from harness.errors import StackError
 from harness.fields.paths import SPARK_HOME, project_root
 from harness.fields.placeholders import used
-from harness.machine import jars, spark_lines
+from harness.machine import jars, spark_versions
 from harness.scenario import Pipeline, Scenario
 from harness.scenario.progress import DSTREAMS
 from harness.spark.settings import MANAGER
-from harness.stack import RunsLines, Stack
+from harness.stack import RunsSparkVersions, Stack
 from harness.stacks.needed_parts import component_names, needed
 
 LATER = "spark from attempt 2 on"
@@ -38,92 +38,96 @@ MANAGERS, MOVED = "org.apache.spark.sql.execution.streaming.", (4, 1)
 MANAGERS_MOVED = f"{MANAGERS}checkpointing."
 """The package of Spark's checkpoint file managers before 4.1, and from then on."""
 IMPORTS = ("import_module", "__import__")
-"""The functions that import what they are told."""
+"""The functions that import a module by a string."""
 
 
-def asked(scenario: Scenario) -> tuple[str, ...]:
-    """The other lines that attempts of it run on, the first attempt's first."""
+def of_attempts(scenario: Scenario) -> tuple[str, ...]:
+    """Return the other Spark versions that its attempts run on, the first attempt's first."""
     named = (scenario.pipeline.spark, scenario.restart.spark)
-    return tuple(dict.fromkeys(name for name in named if spark_lines.is_other(name)))
+    return tuple(dict.fromkeys(name for name in named if spark_versions.is_other(name)))
 
 
-def on(scenario: Scenario, line: str) -> Scenario:
-    """The same on that line, unless it names one itself."""
+def on(scenario: Scenario, version: str) -> Scenario:
+    """Return the scenario on that Spark version, unless it names one itself."""
     named = scenario.pipeline.spark or scenario.restart.spark
-    return scenario if named or not line else replace(scenario, pipeline=replace(scenario.pipeline, spark=line))
+    return scenario if named or not version else replace(scenario, pipeline=replace(scenario.pipeline, spark=version))
 
 
 def program(pipeline: Pipeline, restart: str, number: int) -> Pipeline:
-    """The program of attempt `number`, on the line that it has then."""
+    """Return the program of attempt `number`, with the Spark version of that attempt."""
     return replace(pipeline, spark=restart) if restart and number > 1 else pipeline
 
 
 def described(stack: Stack, scenario: Scenario) -> dict[str, Any]:
-    """What a stack that has all that the scenario needs says of itself, and of the Spark that its attempts run on:
-    under `spark`, and under `spark from attempt 2 on` where that is another one."""
+    """Return what a stack with all that the scenario needs describes of itself, with the Spark of its attempts under
+    `spark`, and under `spark from attempt 2 on` if that is another one."""
     out = stack.describe(needed([scenario]))
-    if not asked(scenario) or not isinstance(stack, RunsLines):
+    if not of_attempts(scenario) or not isinstance(stack, RunsSparkVersions):
         return out
-    lines = {**stack.lines, "": out["spark"], spark_lines.own(): out["spark"]}
+    by_version = {**stack.spark_versions, "": out["spark"], spark_versions.own(): out["spark"]}
     first = scenario.pipeline.spark
     then = scenario.restart.spark or first
-    later = {name: part for name, part in lines[then].items() if name != "settings"} | _connectors(scenario, then)
-    told = {**lines[first], **_connectors(scenario, first)}
-    return {**out, "spark": told, **({LATER: later} if lines[then] != lines[first] else {})}
+    later = {name: part for name, part in by_version[then].items() if name != "settings"} | _connectors(scenario, then)
+    spark = {**by_version[first], **_connectors(scenario, first)}
+    return {**out, "spark": spark, **({LATER: later} if by_version[then] != by_version[first] else {})}
 
 
 def _connectors(scenario: Scenario, name: str) -> dict[str, list[str]]:
-    """By what another line reaches components in the place of the jars that these tell of themselves."""
-    line = spark_lines.there(name) if spark_lines.is_other(name) else None
-    paths = [path for each in component_names(scenario) for path in jars.for_spark(each, name)] if line else []
-    return {"connectors": [text for path in paths for text in jars.coordinates(path, line)]} if line and paths else {}
+    """Return the coordinates by which another Spark version reaches components; they replace the components' own."""
+    version = spark_versions.there(name) if spark_versions.is_other(name) else None
+    paths = [path for each in component_names(scenario) for path in jars.for_spark(each, name)] if version else []
+    return (
+        {"connectors": [text for path in paths for text in jars.coordinates(path, version)]}
+        if version and paths
+        else {}
+    )
 
 
-def provide(work: Sequence[Scenario], say: Callable[[str], object]) -> None:
-    """Make the environments that the scenarios ask for, and fetch what their Spark reaches components by; `say` is told
-    what takes long. Raises StackError."""
-    for name in dict.fromkeys(line for scenario in work for line in asked(scenario)):
-        line = spark_lines.made(name, say)
-        for component in needed([scenario for scenario in work if name in asked(scenario)]):
+def provide(work: Sequence[Scenario], notify: Callable[[str], object]) -> None:
+    """Make the environments that the scenarios need, and fetch the jars by which their Spark reaches components.
+    `notify` gets a message about what takes long. Raises StackError."""
+    for name in dict.fromkeys(version for scenario in work for version in of_attempts(scenario)):
+        version = spark_versions.made(name, notify)
+        for component in needed([scenario for scenario in work if name in of_attempts(scenario)]):
             for class_path in jars.for_spark(component, name):
-                jars.fetched(class_path, line=line)
+                jars.fetched(class_path, version=version)
 
 
 def refusals(scenario: Scenario) -> list[tuple[str, str]]:
-    """Each line that its attempts run on, the installed one too, with what this one does not do of it, and the
-    reason."""
+    """Return each Spark version that its attempts run on, the installed one too, with what of the scenario this
+    version cannot do, and the reason."""
     first = scenario.pipeline.spark
-    lines = dict.fromkeys(name or spark_lines.own() for name in (first, scenario.restart.spark or first))
-    return [(line, words) for line in lines for words in _refusals(scenario, line)]
+    versions = dict.fromkeys(name or spark_versions.own() for name in (first, scenario.restart.spark or first))
+    return [(version, words) for version in versions for words in _refusals(scenario, version)]
 
 
-def _refusals(scenario: Scenario, line: str) -> Iterator[str]:
-    own, pipeline = spark_lines.own(), scenario.pipeline
+def _refusals(scenario: Scenario, version: str) -> Iterator[str]:
+    own, pipeline = spark_versions.own(), scenario.pipeline
     for name in component_names(scenario):
         try:
-            jars.for_spark(name, line)
+            jars.for_spark(name, version)
         except StackError as failure:
             yield f"{name}: {failure}"
-    yield from _elsewhere(pipeline.conf.get(MANAGER, ""), line)
-    if spark_lines.is_other(line):
+    yield from _elsewhere(pipeline.conf.get(MANAGER, ""), version)
+    if spark_versions.is_other(version):
         texts = (pipeline.entry, *pipeline.args, *pipeline.env.values(), *pipeline.conf.values())
         for name in dict.fromkeys(each for text in texts for each in used(text) if each in OF_OUR_OWN):
             yield f"{{{name}}}: it is that of Spark {own}"
         if pipeline.progress == DSTREAMS:
             yield f"progress: dstreams (its checkpoint files are read as Spark {own} writes them)"
-    if line.startswith("3."):
+    if version.startswith("3."):
         yield from (f"{what}: Spark has them from 4.0 on ({where})" for what, where in _newer(scenario).items())
 
 
-def _elsewhere(manager: str, line: str) -> Iterator[str]:
-    """That a checkpoint file manager of Spark's is in another package there."""
-    moved = tuple(map(int, line.split("."))) >= MOVED
+def _elsewhere(manager: str, version: str) -> Iterator[str]:
+    """Yield a refusal if Spark has this checkpoint file manager in another package in that version."""
+    moved = tuple(map(int, version.split("."))) >= MOVED
     if manager.startswith(MANAGERS) and manager.startswith(MANAGERS_MOVED) is not moved:
         yield f"{manager}: it is {MANAGERS_MOVED if moved else MANAGERS}{manager.rpartition('.')[2]} there"
 
 
 def _newer(scenario: Scenario) -> dict[str, str]:
-    """What the program and the modules beside it that it imports use that Spark has from 4.0 on, and where:
+    """Return the features from Spark 4.0 on that the program and the modules beside it use, each with its place:
     `feed.py:12`."""
     if scenario.pipeline.entry.startswith(SPARK_HOME):
         return {}
@@ -137,7 +141,7 @@ def _newer(scenario: Scenario) -> dict[str, str]:
         try:
             tree = ast.parse(path.read_bytes())
         except (SyntaxError, ValueError, OSError):
-            continue  # Python says it, when it is run
+            continue  # Python reports it when the program runs
         imported = list(_imported(tree))
         for names, since in ((imported, MODULES_SINCE_4), (_read(tree), READ_SINCE_4)):
             for name, at in names:
@@ -148,7 +152,7 @@ def _newer(scenario: Scenario) -> dict[str, str]:
 
 
 def _imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """The modules that are imported, each with its line."""
+    """Yield the modules that are imported, each with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((each.name, node.lineno) for each in node.names)
@@ -156,17 +160,17 @@ def _imported(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield node.module, node.lineno
             yield from ((f"{node.module}.{each.name}", node.lineno) for each in node.names)
         elif isinstance(node, ast.Call) and _called(node) in IMPORTS:
-            said = [each.value for each in node.args[:1] if isinstance(each, ast.Constant)]
-            yield from ((name, node.lineno) for name in said if isinstance(name, str))
+            constants = [each.value for each in node.args[:1] if isinstance(each, ast.Constant)]
+            yield from ((name, node.lineno) for name in constants if isinstance(name, str))
 
 
 def _called(node: ast.Call) -> str:
-    """The last name of what is called."""
+    """Return the last name of the called function."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def _read(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """The attributes that are read, each alone and after the one that it is read of, with its line."""
+    """Yield the attributes that are read, each alone and after the attribute it is read of, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             yield node.attr, node.lineno

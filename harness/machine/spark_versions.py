@@ -1,8 +1,9 @@
-"""The Spark versions that a driver may run on: the installed one, and others, each with a Python of its own.
+"""The Spark versions that a driver can run on: the installed one, and others, each with its own Python environment.
 
-Such an environment is in our cache and is made when a line is first asked for, from lock files beside this one: that
-of its pyspark (`spark-3.5.lock`), and that of what programs import (`programs.lock`). It is renamed into its place once
-it is whole and has been tried, so that no process finds half of one; after that no network is needed.
+The environment of another version is in the harness's cache. It is made when a scenario first needs it, from two lock
+files beside this module: one for its pyspark (`spark-3.5.lock`), one for what programs import (`programs.lock`). The
+folder is renamed into its place after it is complete and has been tried, so no process finds half of one. After that
+no network is needed.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from harness.session.session import Session
 from harness.wait import locked
 
 PINNED = {"3.5": "3.5.7", "4.0": "4.0.0", "4.1": "4.1.1", "4.2": "4.2.0"}
-"""By line the version that its environment has: the newest whose Kafka connector is whole on Maven Central."""
+"""By Spark version, the release in its environment: the newest whose Kafka connector is complete on Maven Central."""
 JAVA = {"3.5": (17,)}
-"""By line those Javas of `java.FEATURES` that its Spark runs on."""
+"""By Spark version, those Javas of `java.FEATURES` that it runs on, if these are not all."""
 MAKE_S = 1800.0
 LOCK_S = 2000.0
 ASTRAY = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_ROOT")
@@ -40,17 +41,17 @@ print(pyspark.__version__)
 
 
 @dataclass(frozen=True)
-class Line:
+class SparkVersion:
     """One Spark version: its name (`3.5`), its release, the Python of its drivers, and the package pyspark there."""
 
     name: str
-    version: str
+    release: str
     python: Path
     wheel: Path
 
 
 def installed() -> str:
-    """The version of the pyspark beside us. Raises StackError where there is none."""
+    """Return the release of the installed pyspark. Raises StackError if there is none."""
     try:
         return importlib.metadata.version("pyspark")
     except importlib.metadata.PackageNotFoundError:
@@ -58,18 +59,18 @@ def installed() -> str:
 
 
 def own() -> str:
-    """The name of the installed line."""
+    """Return the name of the installed Spark version (`4.1`)."""
     return ".".join(installed().split(".")[:2])
 
 
 def versions() -> dict[str, str]:
-    """By name, the version of each line that there is."""
+    """Return the release of each Spark version that there is, by name."""
     return {**PINNED, own(): installed()}
 
 
 def chosen(text: str) -> str:
-    """The name of the line that `text` means: `3.5`, or the whole version of one. Raises UsageError if there is none
-    such."""
+    """Return the name of the Spark version that `text` names, as `3.5` or as a release (`3.5.7`). Raises UsageError if
+    there is none."""
     known = versions()
     found = [name for name, version in known.items() if text in (name, version)]
     if not found:
@@ -79,7 +80,7 @@ def chosen(text: str) -> str:
 
 
 def is_other(name: str) -> bool:
-    """Return whether it is another Spark version than the installed one. Empty stands for that one."""
+    """Return whether it is another Spark version than the installed one. An empty name means the installed one."""
     return name != "" and name != own()
 
 
@@ -92,24 +93,24 @@ def fits(name: str, java: Java) -> None:
         raise StackError(f"Spark {name} needs Java {wanted}; {saw}. Install it, or set {VARIABLE} to one")
 
 
-def there(name: str) -> Line | None:
-    """Another line, if its environment has been made."""
-    return _line(name, _folder(name))
+def there(name: str) -> SparkVersion | None:
+    """Return another Spark version, or None if its environment has not been made."""
+    return _at(name, _folder(name))
 
 
-def made(name: str, say: Callable[[str], object] = lambda words: None) -> Line:
-    """Another line; its environment is made when it is missing, and `say` is told so. Two at once: the second waits for
-    the first. Raises StackError."""
+def made(name: str, notify: Callable[[str], object] = lambda words: None) -> SparkVersion:
+    """Return another Spark version. A missing environment is made first, and `notify` gets a message about it. Of two
+    processes at once the second waits for the first. Raises StackError."""
     if (found := there(name)) is not None:
         return found
     folder = _folder(name)
     cache.folder(folder.parent.name)
     with locked(folder.parent / ".lock", within_s=LOCK_S):
         if (found := there(name)) is None:
-            # What a maker that was killed has left.
+            # Left over from a process that was killed while it made one.
             for left in folder.parent.glob(f".{folder.name}.*"):
                 shutil.rmtree(left, ignore_errors=True)
-            say(f"making the Python environment of Spark {PINNED[name]} (some 700 MB, a minute or two, once)")
+            notify(f"making the Python environment of Spark {PINNED[name]} (some 700 MB, a minute or two, once)")
             with cache.filling(folder) as temporary:
                 _make(name, temporary)
             found = there(name)
@@ -119,21 +120,21 @@ def made(name: str, say: Callable[[str], object] = lambda words: None) -> Line:
 
 
 def locks(name: str) -> list[Path]:
-    """What is installed there."""
+    """Return the lock files of its environment."""
     return [Path(__file__).with_name(each) for each in (f"spark-{name}.lock", "programs.lock")]
 
 
 def _folder(name: str) -> Path:
-    """Another lock, Python or place of Python is another environment."""
+    """Return the folder of the environment. Another lock, Python or place of Python is another environment."""
     text = "\n".join([*(each.read_text(encoding="utf-8") for each in locks(name)), sys.version, sys.base_prefix])
     return cache.root() / f"spark-{PINNED[name]}" / hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _line(name: str, folder: Path) -> Line | None:
+def _at(name: str, folder: Path) -> SparkVersion | None:
     python = folder / "bin" / "python"
     wheel = next(iter(sorted(folder.glob("lib/python*/site-packages/pyspark"))), None)
     # The interpreter is a link, and what it points to may be gone.
-    return Line(name, PINNED[name], python, wheel) if wheel is not None and python.exists() else None
+    return SparkVersion(name, PINNED[name], python, wheel) if wheel is not None and python.exists() else None
 
 
 def _make(name: str, folder: Path) -> None:
@@ -141,29 +142,29 @@ def _make(name: str, folder: Path) -> None:
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
     _run(name, [sys.executable, "-m", "venv", str(folder)])
     _run(name, [*pip, "--require-hashes", "--no-deps", *(word for each in locks(name) for word in ("-r", str(each)))])
-    # What it warns of comes first.
-    if (said := _run(name, [python, "-c", TRY]).splitlines()[-1:]) != [PINNED[name]]:
+    # Its warnings come first.
+    if (printed := _run(name, [python, "-c", TRY]).splitlines()[-1:]) != [PINNED[name]]:
         raise StackError(
-            f"asked for an environment with pyspark {PINNED[name]}; its pyspark says it is {' '.join(said)}"
+            f"asked for an environment with pyspark {PINNED[name]}; its pyspark says it is {' '.join(printed)}"
         )
 
 
 def _run(name: str, command: list[str]) -> str:
-    """What the command says. Raises StackError if it fails. It ends with us, however we end."""
+    """Return the output of the command. It ends with this process. Raises StackError if it fails."""
     environment = {key: value for key, value in os.environ.items() if key not in ASTRAY}
     with Session() as session:
-        log = session.folder / "said.log"
+        log = session.folder / "output.log"
         child = session.spawn(command, name=f"spark-{name}", log=log, env=environment, cwd=session.folder)
         try:
             status = child.wait(MAKE_S)
         except subprocess.TimeoutExpired as error:
             raise StackError(_failed(name, f"it took over {MAKE_S:g} s")) from error
-        said = log.read_text(encoding="utf-8", errors="replace").strip()
+        output = log.read_text(encoding="utf-8", errors="replace").strip()
     if status != 0:
-        raise StackError(_failed(name, " / ".join((said or "it said nothing").splitlines()[-3:])))
-    return said
+        raise StackError(_failed(name, " / ".join((output or "it said nothing").splitlines()[-3:])))
+    return output
 
 
 def _failed(name: str, saw: str) -> str:
-    asked = f"asked for the Python environment of Spark {name} (pyspark {PINNED[name]})"
-    return f"{asked}; saw: {saw}. It is needed once: run again with a network"
+    request = f"asked for the Python environment of Spark {name} (pyspark {PINNED[name]})"
+    return f"{request}; saw: {saw}. It is needed once: run again with a network"

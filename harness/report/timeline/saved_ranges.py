@@ -13,8 +13,8 @@ from harness.report.failure_text import numbers
 from harness.snapshot import Position
 
 
-def slices(positions: Sequence[Position]) -> dict[int, list[int]]:
-    """By attempt, the slices that it saved. What an attempt finds at its launch the one before it had saved."""
+def saved_ranges(positions: Sequence[Position]) -> dict[int, list[int]]:
+    """Return by attempt, the slices that it saved. What an attempt finds at its launch the one before it had saved."""
     out: dict[int, list[int]] = {}
     number = 0
     for last, each in zip([None, *positions], positions, strict=False):
@@ -31,8 +31,8 @@ def named(saved: Sequence[int]) -> str:
 
 
 def saved_at(positions: Sequence[Position], attempt: int) -> str:
-    """Which slices had been saved when a fault ended an attempt; empty if it did not end."""
-    saved = slices(positions)
+    """Return which slices had been saved when a fault ended an attempt; empty if it did not end."""
+    saved = saved_ranges(positions)
     if not attempt or max(saved, default=0) <= attempt:
         return ""
     before = [number for each, own in saved.items() if each <= attempt for number in own]
@@ -41,4 +41,4 @@ def saved_at(positions: Sequence[Position], attempt: int) -> str:
 
 def counted(positions: Sequence[Position]) -> str:
     """`12 slices saved`."""
-    return f"{plural(sum(map(len, slices(positions).values())), 'slice')} saved"
+    return f"{plural(sum(map(len, saved_ranges(positions).values())), 'slice')} saved"

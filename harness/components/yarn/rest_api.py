@@ -2,8 +2,8 @@
 NodeManager says of an application.
 
 The answers have other shapes than Hadoop's pages describe, since the one jar that holds its daemons brings another
-writer of JSON. What an application itself is told as (`/apps/ID`) is of no use: its final status is not in it. So it is
-searched for, by its tag, among those that ended well.
+writer of JSON. The application itself (`/apps/ID`) is of no use: its final status is not in it. So it is searched for,
+by its tag, among those that ended well.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harness.errors import StackError
 
 ANSWER_S = 5.0
 FINISHED = "FINISHED"
-"""The state of an application whose last attempt has told how it ended, well or not."""
+"""The state of an application whose last attempt has reported how it ended, well or not."""
 OVER = (FINISHED, "FAILED", "KILLED")
 EMPTIED = ("APPLICATION_RESOURCES_CLEANINGUP", "FINISHED")
 """The states of an application in NodeManager once all of its containers there have ended."""
@@ -40,12 +40,12 @@ class Manager:
         return self.ask("/nodes") is not None
 
     def node_since_ms(self) -> int:
-        """When its one running node told of its health last, in milliseconds since 1970; 0 without one."""
+        """Return when its running node last reported its health, in milliseconds since 1970; 0 without a node."""
         nodes = (self.ask("/nodes") or {}).get("nodes") or ()
         return max((int(each["lastHealthUpdate"]) for each in nodes if each["state"] == "RUNNING"), default=0)
 
     def attempts(self, application: str) -> dict[int, str] | None:
-        """The state of each that it has begun, by number, from 1; None while it does not answer."""
+        """Return the state of each that it has begun, by number, from 1; None while it does not answer."""
         found = self.ask(f"/apps/{application}/appattempts")
         if found is None:
             return None
@@ -66,34 +66,34 @@ class Manager:
         return bool(apps.get("app") if isinstance(apps, dict) else apps)
 
     def exit_status(self, application: str, number: int) -> int | None:
-        """With which status the container of an attempt ended; None while YARN has not said it, and for good where the
-        attempt told its end itself."""
-        said = EXIT_CODE.search(self.diagnostics(application, number))
-        return int(said[1]) if said else None
+        """Return the exit status of an attempt's container; None while YARN has not said it, and for good if the
+        attempt reported its end itself."""
+        found = EXIT_CODE.search(self.diagnostics(application, number))
+        return int(found[1]) if found else None
 
     def diagnostics(self, application: str, number: int) -> str:
-        """What YARN says of an attempt: why it waits, how it ended; empty where that is nothing, or there is no
+        """Return what YARN says of an attempt: why it waits, how it ended; empty where that is nothing, or there is no
         answer."""
         name = f"{application.replace('application', 'appattempt')}_{number:06}"
         found = self.ask(f"/apps/{application}/appattempts/{name}") or {}
         return str(found.get("diagnosticsInfo") or "")
 
     def end(self, application: str) -> None:
-        """Have it end for good. Raises StackError if it is not told."""
+        """Have it end for good. Raises StackError if YARN does not answer."""
         try:
-            self._asked(f"/apps/{application}/state", {"state": "KILLED"})
+            self._request(f"/apps/{application}/state", {"state": "KILLED"})
         except (OSError, ValueError) as failure:
             raise StackError(f"asked YARN to end {application}; it does not answer: {failure}") from failure
 
     def ask(self, path: str) -> dict[str, Any] | None:
-        """What it answers; None while it does not."""
+        """Return its answer; None if it does not answer."""
         try:
-            return self._asked(path)
+            return self._request(path)
         except (OSError, ValueError):
             return None
 
-    def _asked(self, path: str, said: dict[str, str] | None = None) -> dict[str, Any]:
-        return _answer(f"http://{self.address}/ws/v1/cluster{path}", said)
+    def _request(self, path: str, body: dict[str, str] | None = None) -> dict[str, Any]:
+        return _answer(f"http://{self.address}/ws/v1/cluster{path}", body)
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,12 @@ class Node:
         return str(found.get("state")) in EMPTIED
 
 
-def _answer(url: str, said: dict[str, str] | None = None) -> dict[str, Any]:
-    """Ask, or tell. Raises OSError (HTTPError for a refusal), and ValueError for what is no JSON."""
+def _answer(url: str, body: dict[str, str] | None = None) -> dict[str, Any]:
+    """Get, or put `body`. Raises OSError (HTTPError for a refusal), and ValueError for what is no JSON."""
     request = urllib.request.Request(
         url,
-        data=json.dumps(said).encode() if said else None,
-        method="PUT" if said else "GET",
+        data=json.dumps(body).encode() if body else None,
+        method="PUT" if body else "GET",
         headers={"Accept": "application/json", "Content-Type": "application/json"},
     )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
