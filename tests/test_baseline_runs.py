@@ -27,7 +27,6 @@ from harness.run.baseline.digest import files, inherited
 from harness.run.baseline.runs import baseline_run, digest
 from harness.run_folder.store import RunFolder
 from harness.scenario import CrashPoint, Expected, Input, Pipeline, Scenario, Sink, Step, Word
-from harness.sinks import SINKS
 from harness.sinks.table import SinkColumn, SinkTable, save
 from harness.triggers import trigger
 from tests.limits import examples
@@ -329,8 +328,8 @@ def test_a_baseline_run_lies_in_the_runs_folder_and_the_next_run_takes_it_from_t
 def test_a_baseline_run_whose_kinds_are_of_others_is_never_taken_from_the_cache(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    theirs = type("Theirs", (type(SINKS["postgres"]),), {"__module__": "conftest"})()
-    monkeypatch.setattr("harness.run.baseline.runs.SINKS", {"postgres": theirs})
+    theirs = SimpleNamespace(origin=lambda name: "theirs (theirs.sinks:KIND)")
+    monkeypatch.setattr("harness.run.baseline.runs.SINKS", theirs)
     play = Played()
     assert [run_of(made(root, play, run=run))["cached"] for run in ("run", "later")] == [False, False]
     assert play.times == 2

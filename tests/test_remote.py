@@ -407,7 +407,7 @@ def test_what_a_server_has_lost_of_its_input_is_read_back_as_it_was_dropped(
 def test_a_file_without_an_answer_is_looked_for_and_never_sent_again(
     server: LocalRemote, back: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.components.files.remote_source.BACK_S", 0.3)
+    monkeypatch.setattr("harness.components.files.remote_sender.BACK_S", 0.3)
     source = RemoteSource(Dropped(Path("/onceproof/run")), 2, remote=server)
     sender = source.sender()
     write = server.write
@@ -437,7 +437,7 @@ def test_a_file_without_an_answer_is_looked_for_and_never_sent_again(
 def test_a_file_that_the_server_may_still_be_at_work_on_is_not_called_failed(
     server: LocalRemote, monkeypatch: pytest.MonkeyPatch, cause: Exception | None, state: State
 ) -> None:
-    monkeypatch.setattr("harness.components.files.remote_source.BACK_S", 0.3)
+    monkeypatch.setattr("harness.components.files.remote_sender.BACK_S", 0.3)
     source = RemoteSource(Dropped(Path("/onceproof/run")), 2, remote=server)
     sender = source.sender()
 
@@ -455,7 +455,7 @@ def test_a_file_that_the_server_may_still_be_at_work_on_is_not_called_failed(
 
 
 def test_a_file_that_was_never_written_is_no_partition(server: LocalRemote, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.components.files.remote_source.BACK_S", 0.3)
+    monkeypatch.setattr("harness.components.files.remote_sender.BACK_S", 0.3)
     source = RemoteSource(Dropped(Path("/onceproof/run")), 2, remote=server)
     sender = source.sender()
     server.away.set()

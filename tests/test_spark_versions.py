@@ -499,7 +499,7 @@ class Cluster:
 
 @pytest.mark.parametrize(("then", "sparks"), [(OWN, ["3.5", OWN, OWN]), ("", ["3.5", "3.5", "3.5"])])
 def test_attempts_begin_on_the_version_that_is_theirs(tmp_path: Path, then: str, sparks: list[str]) -> None:
-    stack, own = Cluster(), SimpleNamespace(folder=tmp_path)
+    stack, own = Cluster(), SimpleNamespace(folder=tmp_path, secrets=())
     history = History(tmp_path / "history.jsonl")
     pipeline = Pipeline(entry="program", spark="3.5")
     supervisor = Supervisor(stack, own, pipeline, history=history, logs=tmp_path)  # type: ignore[arg-type]

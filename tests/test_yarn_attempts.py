@@ -460,7 +460,7 @@ def test_what_a_cluster_manager_says_of_an_attempt_s_end_is_in_the_history_and_i
 ) -> None:
     second = Driver(2, tmp_path / "driver-2.log", status=1, said="b" * 600)
     stack = Cluster(next=[None, second, NoMore("it starts the driver no more")])
-    own: Any = SimpleNamespace(folder=tmp_path)
+    own: Any = SimpleNamespace(folder=tmp_path, secrets=())
     supervisor = Supervisor(stack, own, Pipeline(entry="program"), history=history, logs=tmp_path)  # type: ignore[arg-type]
     supervisor.start(Restart(), lambda number: None)
     try:
@@ -487,7 +487,7 @@ def test_attempts_are_watched_and_the_application_is_ended_with_the_run(
 ) -> None:
     second = Driver(2, tmp_path / "driver-2.log")
     stack = Cluster(next=[None, second, NoMore("it starts the driver no more", well=well)])
-    own: Any = SimpleNamespace(folder=tmp_path)
+    own: Any = SimpleNamespace(folder=tmp_path, secrets=())
     supervisor = Supervisor(stack, own, Pipeline(entry="program"), history=history, logs=tmp_path)  # type: ignore[arg-type]
     numbers: list[int] = []
     # A policy of ours means nothing there.

@@ -48,6 +48,7 @@ def filling(target: Path) -> Iterator[Path]:
     """A temporary folder that becomes `target` when the block ends well, and is gone when it does not.
 
     Hold the lock of `target` around this. What was at `target` before is replaced."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         yield temporary

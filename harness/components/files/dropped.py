@@ -134,17 +134,17 @@ class FileSender:
     def _dropped(self, number: int, records: Sequence[Record]) -> list[Answer]:
         form = self._into.form
         good = [record for record in records if form.takes(record.value)]
-        failure = self._write(number, [record.value for record in good]) if good else ""
+        state, error = self._write(number, [record.value for record in good]) if good else (State.FAILED, "")
         places = {record.seq: at for at, record in enumerate(good)}
         return [
-            Answer(record.seq, State.ACKNOWLEDGED, number, places[record.seq])
-            if record.seq in places and not failure
-            else Answer(record.seq, State.FAILED, error=failure or form.refused)
+            Answer(record.seq, state, number, places[record.seq])
+            if record.seq in places and state is State.ACKNOWLEDGED
+            else Answer(record.seq, state if record.seq in places else State.FAILED, error=error or form.refused)
             for record in records
         ]
 
-    def _write(self, number: int, values: list[bytes]) -> str:
-        """Return why there is no such file; empty if it is there."""
+    def _write(self, number: int, values: list[bytes]) -> tuple[State, str]:
+        """Return whether the file is there, and why it is not."""
         file, whole = self._into.file(number), self._into.form.written(values)
         seen = self._at_first(values) if self._in_place else whole
         # Spark may list it at once.
@@ -153,7 +153,7 @@ class FileSender:
             _replace(file, seen)
         except OSError as refused:
             del self._into.values[number]
-            return f"the file {file.name} could not be written: {refused.strerror}"
+            return State.FAILED, f"the file {file.name} could not be written: {refused.strerror}"
         self._wanted += int(self._in_place or self._afterwards is not Afterwards.NOTHING)
         if len(seen) < len(whole):
             self._later[number] = partial(_append, data=whole[len(seen) :])
@@ -161,7 +161,7 @@ class FileSender:
             self._later[number] = _rename
         elif self._afterwards is Afterwards.REWRITTEN:
             self._later[number] = partial(_replace, data=whole)
-        return ""
+        return State.ACKNOWLEDGED, ""
 
     def _at_first(self, values: Sequence[bytes]) -> bytes:
         """Return what of a file of lines is there before the rest: its first half, and half of a record where it is

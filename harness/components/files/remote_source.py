@@ -6,12 +6,8 @@ there."""
 
 from __future__ import annotations
 
-import http.client
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -19,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from harness.checkpoint import Offsets
 from harness.components.files.forms import FORMS, Format
 from harness.components.files.source import PER_FILE, FormatOf, OpenFolder, PerFile
-from harness.errors import StackError, WaitError
+from harness.errors import StackError
 from harness.fields.shape import Shape
 from harness.kinds import About
 from harness.remote import Gone, RemoteFolder
@@ -27,11 +23,6 @@ from harness.resources import Resources, labelled, part
 from harness.scenario import Input
 from harness.sources.base import OpenSource, Sender
 from harness.sources.lines import Line, read_back
-from harness.wait import Waiting, until
-from harness.workloads.base import Record
-
-BACK_S = 60.0
-"""How long a server that gave no answer is asked whether the file is there."""
 
 
 class RemoteCut(Shape):
@@ -51,7 +42,10 @@ class RemoteOpenFolder(OpenFolder):
 
     def sender(self) -> Sender:
         """Return who writes the files."""
-        return _Sender(self)
+        # Scenario files are read without what writes a ledger.
+        from harness.components.files.remote_sender import RemoteSender
+
+        return RemoteSender(self)
 
     def ends(self) -> Offsets:
         """Return how many records each file has that is there, or was taken by a batch. Raises StackError."""
@@ -83,92 +77,6 @@ class RemoteOpenFolder(OpenFolder):
                 file = self.dropped.file(number)
                 raise StackError(f"asked for {file} as it was dropped; it was changed. Who else writes there?")
             yield read_back(number, [Line(value, 0) for value in values])
-
-
-class _Sender:
-    """Drops files of at most so many records; one that a call has begun takes no records of the next."""
-
-    def __init__(self, into: RemoteOpenFolder) -> None:
-        self._into = into
-        self._number, self._placed = 0, 0
-
-    def placed(self, record: Record) -> Record:
-        """With the number of its file."""
-        if self._placed == self._into.per_file:
-            self._next()
-        self._placed += 1
-        return record._replace(partition=self._number)
-
-    def send(self, records: Sequence[Record]) -> list[Any]:
-        """A record that cannot be in a file of this form is refused."""
-        out: list[Any] = []
-        for number, group in groupby(records, key=attrgetter("partition")):
-            out += self._dropped(int(number or 0), list(group))
-        self._next()
-        return out
-
-    def close(self) -> None:
-        """Every file was whole at once."""
-
-    def _next(self) -> None:
-        self._number, self._placed = self._number + 1, 0
-
-    def _dropped(self, number: int, records: Sequence[Record]) -> list[Any]:
-        # Scenario files are read without what writes a ledger.
-        from harness.run_folder.ledger import Answer, State
-
-        form = self._into.dropped.form
-        good = [record for record in records if form.takes(record.value)]
-        state, error = self._write(number, [record.value for record in good]) if good else (State.FAILED, "")
-        places = {record.seq: at for at, record in enumerate(good)}
-        return [
-            Answer(record.seq, state, number, places[record.seq])
-            if record.seq in places and state is State.ACKNOWLEDGED
-            else Answer(record.seq, state if record.seq in places else State.FAILED, error=error or form.refused)
-            for record in records
-        ]
-
-    def _write(self, number: int, values: list[bytes]) -> tuple[Any, str]:
-        """Return whether the file is there, and what the server said if it is not."""
-        from harness.run_folder.ledger import State
-
-        into, remote = self._into, self._into.remote
-        assert remote is not None
-        # Spark may list it at once.
-        into.dropped.values[number] = values
-        try:
-            remote.write(into.dropped.file(number).name, into.dropped.form.written(values))
-            return State.ACKNOWLEDGED, ""
-        except StackError as failure:
-            error, answer = str(failure), partial(self._answer, number, coming=_may_come(failure))
-        try:
-            what = f"an answer whether {into.dropped.file(number).name} is there"
-            found = until(what, answer, within_s=BACK_S, every_s=0.2)
-        except WaitError:
-            into.doubtful.add(number)
-            return State.UNKNOWN, error
-        if found == "yes":
-            return State.ACKNOWLEDGED, ""
-        del into.dropped.values[number]
-        return State.FAILED, error
-
-    def _answer(self, number: int, *, coming: bool) -> str | Waiting:
-        try:
-            if self._into.there(number) is not None:
-                return "yes"
-        except StackError as failure:
-            return Waiting(str(failure))
-        return Waiting("it is not there, and may still come") if coming else "no"
-
-
-def _may_come(failure: BaseException | None) -> bool:
-    """Return whether the server can still be at work on the request: it has not answered, and the connection was
-    neither refused nor cut off."""
-    while failure is not None:
-        if isinstance(failure, (OSError, http.client.HTTPException)) and not isinstance(failure, ConnectionError):
-            return True
-        failure = failure.__cause__
-    return False
 
 
 @dataclass(frozen=True)

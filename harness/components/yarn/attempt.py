@@ -96,7 +96,7 @@ class YarnAttempt:
         return status
 
     def _found(self) -> Contained | None:
-        if self._master is None and self._due("_looked_s", POLL_S):
+        if self._master is None and self._due("_read_s", POLL_S):
             self._master = master(contained(self._mark, attempt=self.number))
         return self._master
 
@@ -106,7 +106,7 @@ class YarnAttempt:
             return exit_status(int(self._folders.exit_code(found.application, found.container).read_text()))
         except (OSError, ValueError):
             pass
-        if not self._due("_asked_s", ASK_S):
+        if not self._due("_requested_s", ASK_S):
             return None
         status = self._manager.exit_status(found.application, self.number)
         return exit_status(status) if status is not None else self._lost(found.application)
@@ -114,7 +114,7 @@ class YarnAttempt:
     def _never(self) -> int | None:
         """Return the status of one that is over and was never seen to run."""
         application = self._submission.application
-        if not application or not self._due("_asked_s", ASK_S):
+        if not application or not self._due("_requested_s", ASK_S):
             return None
         status = self._manager.exit_status(application, self.number)
         return exit_status(status) if status is not None else self._lost(application)

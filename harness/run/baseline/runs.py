@@ -12,9 +12,8 @@ import os
 import platform
 import secrets
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from importlib.metadata import version
@@ -113,7 +112,8 @@ def baseline_run(
     kept, ours = cache.folder(FOLDER) / key / str(number), of_ours(scenario)
     history.write(BaselineRun(number=number, state="begins", digest=key))
     began = monotonic()
-    with disk("keep a baseline run", target), fresh(target) as run_folder:
+    with disk("keep a baseline run", target), cache.filling(target) as path:
+        run_folder = RunFolder(path)
         cached = ours and cache.taken(kept, run_folder.path)
         if not cached:
             (play or without_faults)(scenario, stack, run_folder, seed=seed, root=root, portions=tuple(portions or ()))
@@ -139,18 +139,6 @@ def of_ours(scenario: Scenario) -> bool:
     origins += [SINKS.origin(sink.kind) for sink in scenario.sinks]
     origins += [COMPONENTS.origin(name) for name in components(parts(scenario))]
     return all(origin.startswith("harness.") for origin in origins)
-
-
-@contextmanager
-def fresh(target: Path) -> Iterator[RunFolder]:
-    """A folder that becomes `target` when the block ends well, and is gone when it does not."""
-    target.parent.mkdir(mode=0o700, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        yield RunFolder(temporary)
-        temporary.rename(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _done(run_folder: RunFolder, outcome: Mapping[str, Any], scenario: Scenario) -> bool:
