@@ -26,8 +26,8 @@ GUARANTEES = {
 SHOWN = {
     "exactly-once": "Each row that `expected` makes of them is in its sink exactly once, equal cell for cell. The sink "
     "holds nothing else.",
-    "at-least-once": "Each row that `expected` makes of them is in its sink, equal cell for cell. The sink holds nothing "
-    "that was never sent; it may hold copies.",
+    "at-least-once": "Each row that `expected` makes of them is in its sink, equal cell for cell. The sink holds "
+    "nothing that was never sent; it may hold copies.",
     "at-most-once": "Nothing in the sink took effect twice, differs from what was sent, or was never sent. Some of it "
     "may be missing.",
 }
