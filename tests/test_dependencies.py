@@ -17,10 +17,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.component import COMPONENTS
 from harness.errors import UsageError
 from harness.report import render
 from harness.run_folder import digests
 from harness.scenario import Verdict, Word
+from harness.sinks.table_component import TableFormat
 from tests import sample_runs as sample
 
 HOUSE = Path(__file__).parents[1]
@@ -113,7 +115,8 @@ def test_an_extra_is_named_by_one_function_and_is_there() -> None:
     assert [path for path, text in texts.items() if "onceproof[" in text] == ["harness/component.py"]
     called = re.compile(r"""(?:pip_install\(|no_package\(.*, )["'](\w+)["']\)""")
     found = {extra for text in texts.values() for extra in called.findall(text)}
-    assert found == PROJECT["optional-dependencies"].keys()
+    of_formats = {name for name, kind in COMPONENTS.all().items() if isinstance(kind, TableFormat)}
+    assert found | of_formats == PROJECT["optional-dependencies"].keys()
 
 
 def test_strategies_without_hypothesis_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
