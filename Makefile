@@ -65,10 +65,11 @@ test: set-up
 	@$(PYTEST) $(ARGS)
 else
 test: set-up
-	@$(STEPS) --jobs 2 lint pure; first=$$?; $(STEPS) stack && [ $$first -eq 0 ]
+	@$(STEPS) --jobs 2 lint docs pure; first=$$?; $(STEPS) stack && [ $$first -eq 0 ]
 endif
 
-# The tests without servers side by side on every core. Lint is quiet where it finds nothing: it goes beside them.
+# The tests without servers side by side on every core. Lint and the site are quiet where they find nothing: they go beside
+# them.
 pure:
 	@$(PYTEST) -m "not (stack or prove)" -n logical --dist worksteal --durations=25 --durations-min=5
 
