@@ -87,10 +87,11 @@ class Registry(Generic[K]):
         """Add a kind; `origin` says where it comes from. Raises UsageError if another one has its name."""
         # Ours and those of packages come first: a package that takes one of their names is to blame.
         self.all()
-        self._add(kind, origin)
+        module = type(kind).__module__
+        # What is registered is of others, an object of one of our classes too.
+        self._add(kind, origin or (f"an object of {module}" if module.startswith("harness.") else module))
 
-    def _add(self, kind: K, origin: str = "") -> None:
-        origin = origin or type(kind).__module__
+    def _add(self, kind: K, origin: str) -> None:
         if wrong := misshapen(kind, self.protocol):
             raise UsageError(f"asked to register a {self.noun} of {origin}; {wrong}. See docs/extending.md")
         name = kind.about.name

@@ -21,6 +21,7 @@ from harness.context import Reached, RunContext
 from harness.errors import HarnessError, ScenarioError, StackError, UsageError
 from harness.faults import FAULTS, fault
 from harness.faults.base import FaultKind, Injection, NoOptions
+from harness.faults.base.outage import KillServer
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusals, Registry
@@ -521,6 +522,13 @@ def test_a_kind_is_imported_in_its_own_folder_only() -> None:
     # Which folder of a component needs which other one is a contract's.
     found = {home: paths for home, paths in found.items() if not within(home, "harness.components")}
     assert found == STACKS_OUTSIDE
+
+
+def test_an_object_of_a_class_of_ours_that_is_registered_is_not_ours() -> None:
+    registry: Registry[Any] = Registry("fault", "harness.faults")
+    registry.register(KillServer("redis"))
+    assert registry.origin("kill redis") == "an object of harness.faults.base.outage"
+    assert registry.origin("kill kafka") == "harness.components.kafka.fault"
 
 
 @pytest.mark.parametrize(
