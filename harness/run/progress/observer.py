@@ -318,9 +318,8 @@ class Observer:
     def outside(self) -> Path | None:
         """Return the checkpoint of a query that reads the run's source and keeps it outside the run's folder, where the
         next run finds it; None if there is none."""
-        roots = {self._root, self._root.resolve()}
-        kept = [progress.folder for progress in self.all() if progress.ends]
-        return next((each for each in kept if not any(map(each.is_relative_to, roots))), None)
+        kept = (each.folder for each in self.all() if each.ends and not each.folder.is_relative_to(self._root))
+        return next((folder for folder in kept if not folder.is_relative_to(self._root.resolve())), None)
 
     def started(self) -> bool:
         """Return True once a query has begun."""
