@@ -10,7 +10,7 @@ from harness.hosts.ports import Port
 from harness.session.session import Session
 
 
-class DatabaseProcess:
+class ServerProcess:
     """What such servers have in common; each starts in its own way, and leaves its process in `_process`."""
 
     name: str

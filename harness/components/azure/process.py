@@ -24,9 +24,9 @@ from harness.components.azure.node import program
 from harness.components.azure.run_prefix import CONTAINER, Provides
 from harness.errors import StackError, WaitError
 from harness.hosts import service
-from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.logs import tail
 from harness.hosts.ports import LOOPBACK, Port
+from harness.hosts.server_process import ServerProcess
 from harness.machine import cache, fetching, jars
 from harness.machine.java import Java
 from harness.remote.proxy.server import Proxy
@@ -44,7 +44,7 @@ FREE_S = 30.0
 """How long the emulator of a harness that was killed may hold its port: until that one's reaper has ended it."""
 
 
-class Azurite(Provides, DatabaseProcess):
+class Azurite(Provides, ServerProcess):
     """One emulator, asked through `service`."""
 
     name = "azure"

@@ -11,8 +11,8 @@ from typing import Any
 
 from harness.errors import StackError
 from harness.hosts import service
-from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import Port
+from harness.hosts.server_process import ServerProcess
 from harness.machine import jars
 from harness.machine.java import Java
 from harness.session.session import Session
@@ -58,7 +58,7 @@ def class_path(java: Java) -> tuple[Path, ...]:
     return jars.fetched("hadoop", java)
 
 
-class Daemon(DatabaseProcess):
+class Daemon(ServerProcess):
     """`name` is what people call it (`namenode`), `main` its main class, `port` where clients and daemons reach it;
     `ready` is asked again and again until it answers as the one that was started, and is content."""
 

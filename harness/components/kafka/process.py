@@ -19,8 +19,8 @@ from harness.components.kafka.run_topic import Provides
 from harness.components.kafka.topics import Topics
 from harness.errors import StackError
 from harness.hosts import service
-from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import Port
+from harness.hosts.server_process import ServerProcess
 from harness.machine import cache
 from harness.machine.jars import Jars, declared, spark_home
 from harness.machine.java import Java
@@ -61,7 +61,7 @@ SETTINGS: Mapping[str, str] = {
 """What we set besides addresses and folders; goes into run.json."""
 
 
-class Kafka(Provides, DatabaseProcess):
+class Kafka(Provides, ServerProcess):
     """One broker. `flags` are more JVM flags (a class data archive). Raises StackError when its port is taken.
 
     `protocol` is that of its clients' listener; what such a listener needs, `login` says at each start."""

@@ -20,8 +20,8 @@ from harness.components.mariadb.database import Server
 from harness.components.mariadb.run_database import Provides
 from harness.errors import StackError
 from harness.hosts import service
-from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
+from harness.hosts.server_process import ServerProcess
 from harness.machine.java import Java
 from harness.session.session import Session
 
@@ -48,7 +48,7 @@ flush privileges;
 """
 
 
-class MariaDBServer(Provides, DatabaseProcess):
+class MariaDBServer(Provides, ServerProcess):
     """One server, asked through `server`."""
 
     name = "mariadb"

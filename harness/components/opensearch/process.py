@@ -19,8 +19,8 @@ from harness.components.opensearch.run_indexes import Provides
 from harness.components.opensearch.server import Server
 from harness.errors import StackError
 from harness.hosts import service
-from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
+from harness.hosts.server_process import ServerProcess
 from harness.machine import jars
 from harness.machine.janino import COMPILES, compiler
 from harness.machine.java import Java
@@ -32,7 +32,7 @@ START_S = 180.0
 LAUNCHER = Path(__file__).with_name("Launcher.java")
 
 
-class OpenSearchServer(Provides, DatabaseProcess):
+class OpenSearchServer(Provides, ServerProcess):
     """One node, asked through `server`."""
 
     name = "opensearch"

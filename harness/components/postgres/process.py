@@ -26,8 +26,8 @@ from harness.components.postgres.database import Databases
 from harness.components.postgres.run_schema import Provides
 from harness.errors import StackError
 from harness.hosts import service
-from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
+from harness.hosts.server_process import ServerProcess
 from harness.session.session import Session
 
 USER = "onceproof"
@@ -48,7 +48,7 @@ ANSWER_S = 20.0
 PROGRAMS = Path("pginstall") / "bin"
 
 
-class Postgres(Provides, DatabaseProcess):
+class Postgres(Provides, ServerProcess):
     """One server, asked through `databases`."""
 
     name = "postgres"

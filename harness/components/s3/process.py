@@ -17,8 +17,8 @@ from harness.components.s3.server import Refused, Server
 from harness.components.s3.signature import Keys
 from harness.errors import StackError
 from harness.hosts import service
-from harness.hosts.database_process import DatabaseProcess
 from harness.hosts.ports import LOOPBACK, Port
+from harness.hosts.server_process import ServerProcess
 from harness.machine import jars
 from harness.machine.java import Java
 from harness.remote.proxy.proxies import Proxies
@@ -46,7 +46,7 @@ LOGGING = """<configuration>
 """
 
 
-class S3Server(Provides, DatabaseProcess):
+class S3Server(Provides, ServerProcess):
     """One server, asked through `server`."""
 
     name = "s3"
