@@ -37,7 +37,7 @@ from harness.suite.side_by_side import alone
 from harness.sweep import answer, pages
 from harness.sweep.cells import Cell, Passed, found
 from harness.sweep.command import placed
-from harness.sweep.expected import as_expected, at_step, chosen, names, unknown
+from harness.sweep.expected import as_expected, at_step, chosen, crash_points, names, unknown
 from harness.sweep.packing import APART, numbered, packed
 from harness.sweep.results import Outcomes, Played, Result
 from harness.sweep.rows import own
@@ -362,16 +362,30 @@ def test_a_known_failure_is_a_test_all_the_same() -> None:
 
 def test_the_most_exact_name_of_a_crash_point_says_what_is_expected() -> None:
     (step,) = cells(False)[0].steps
-    at = dict(zip(names(step), (Expected(), BROKEN), strict=True))
-    assert names(step) == ("kill driver sink-committed", "sink-committed")
-    assert at_step(Expected(at=at), step) == Expected()
-    assert at_step(TABLE, step) == BROKEN
-    assert at_step(Expected(), step) is None
+    assert names(step, "later batch") == (
+        "kill driver sink-committed (later batch)", "kill driver sink-committed",
+        "sink-committed (later batch)", "sink-committed",
+    )  # fmt: skip
+    for at, name in enumerate(every := names(step, "later batch")):
+        said = {each: BROKEN if each == name else Expected() for each in every[at:]}
+        assert at_step(Expected(at=said), step, "later batch") == BROKEN
+    assert at_step(TABLE, step, "first batch") == BROKEN
+    assert at_step(Expected(), step, "first batch") is None
+    assert at_step(Expected(at={"sink-committed (later batch)": BROKEN}), step, "first batch") is None
     other = Step(when=OPERATION.at(Op.RENAME, Side.BEFORE, "commits", query="a"), do=KILL)
-    assert names(other) == (
+    assert crash_points(other) == (
         "kill driver before rename of commits, a", "before rename of commits, a", "before rename of commits",
         "sink-committed",
     )  # fmt: skip
+
+
+def test_one_kind_of_batch_can_be_named() -> None:
+    every = cells(True, False)
+    assert chosen(every, ["sink-committed (first batch)"]) == every[:1]
+    assert chosen(every, ["kill driver sink-committed (later batch)"]) == every[1:]
+    later = replace(SCENARIO, crash_points=("sink-committed (later batch)",))
+    assert unknown(later, every) == ""
+    assert unknown(later, every[:1]).startswith("crash_points names 'sink-committed (later batch)', which is no")
 
 
 def test_of_two_crashes_each_may_do_what_it_does_alone() -> None:

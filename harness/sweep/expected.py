@@ -14,19 +14,26 @@ SHOWN = 12
 """Names that a message has at most."""
 
 
-def names(step: Step) -> tuple[str, ...]:
-    """Return the names of where a step strikes: fault and crash point, the crash point as the grid has it, the same
-    without its query, and the crash point of Spark's protocol."""
+def crash_points(step: Step) -> tuple[str, ...]:
+    """Return the names of where a step strikes, in any batch: fault and crash point, the crash point as the grid has
+    it, the same without its query, and the crash point of Spark's protocol."""
     place, point = called(step.when), step.when.point
     exact = (f"{step.do} {place}", place, step.when.place)
     return tuple(dict.fromkeys((*exact, *([point.value] if point else []))))
+
+
+def names(step: Step, batch: str) -> tuple[str, ...]:
+    """Return the names of where a step of a cell strikes, the most exact one first: each with the kind of batch, and
+    without it."""
+    return tuple(name for place in crash_points(step) for name in (f"{place} ({batch})", place))
 
 
 def chosen(cells: Sequence[Cell], wanted: Collection[str]) -> list[Cell]:
     """Return the cells at these crash points; all of them where none is named, or `all` is."""
     if not wanted or ALL in wanted:
         return list(cells)
-    return [cell for cell in cells if all(not set(names(step)).isdisjoint(wanted) for step in cell.steps)]
+    named = {*wanted}
+    return [cell for cell in cells if all(not named.isdisjoint(names(step, cell.batch)) for step in cell.steps)]
 
 
 def unknown(scenario: Scenario, cells: Sequence[Cell]) -> str:
@@ -36,23 +43,25 @@ def unknown(scenario: Scenario, cells: Sequence[Cell]) -> str:
         ("crash_points", [name for name in scenario.crash_points if name != ALL], cells),
         ("verdict", scenario.verdict.at, chosen(cells, scenario.crash_points)),
     ):
-        known = list(dict.fromkeys(name for cell in among for step in cell.steps for name in reversed(names(step))))
+        steps = [(step, cell.batch) for cell in among for step in cell.steps]
+        shown = list(dict.fromkeys(name for step, _ in steps for name in reversed(crash_points(step))))
+        known = [*shown, *(name for step, batch in steps for name in names(step, batch))]
         for name in given:
             if name not in known:
-                there = ", ".join(known[:SHOWN]) + (", …" if len(known) > SHOWN else "")
+                there = ", ".join(shown[:SHOWN]) + (", …" if len(shown) > SHOWN else "")
                 hint = did_you_mean(name, known)
                 return f"{key} names {name!r}, which is no crash point that is tried{hint}: {there}"
     return ""
 
 
-def at_step(expected: Expected, step: Step) -> Expected | None:
+def at_step(expected: Expected, step: Step, batch: str) -> Expected | None:
     """Return what is expected where a step strikes; None where no name says it, so that it holds or is not exposed."""
-    return next((expected.at[name] for name in names(step) if name in expected.at), None)
+    return next((expected.at[name] for name in names(step, batch) if name in expected.at), None)
 
 
 def expected_at(expected: Expected, cell: Cell) -> list[Expected]:
     """Return what the scenario expects by name at the crash points of a cell."""
-    return [each for step in cell.steps if (each := at_step(expected, step))]
+    return [each for step in cell.steps if (each := at_step(expected, step, cell.batch))]
 
 
 def as_expected(expected: Expected, cell: Cell, result: Result) -> bool:
