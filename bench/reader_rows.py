@@ -21,9 +21,9 @@ READER = """
 import pyarrow as pa
 
 
-def rows(room):
+def rows(namespace):
     yield pa.table({"id": pa.array([], pa.int64()), "account": pa.array([], pa.string())})
-    for at in range(0, int(room.options["rows"]), 10_000):
+    for at in range(0, int(namespace.options["rows"]), 10_000):
         yield pa.table({"id": range(at, at + 10_000), "account": [f"acct-{each % 50:04}" for each in range(10_000)]})
 """
 

@@ -354,7 +354,7 @@ def test_mariadb_at_an_address_is_used_and_left_as_it_was(stack: ProcessesStack,
 
 @pytest.mark.stack
 @pytest.mark.prove
-def test_rooms_of_ones_own_code_are_there_and_gone_after_the_run(stack: ProcessesStack, tmp_path: Path) -> None:
+def test_namespaces_of_ones_own_code_are_there_and_gone_after_the_run(stack: ProcessesStack, tmp_path: Path) -> None:
     stack.ensure(["kafka"])
     shared = tmp_path / "shared"
     shared.mkdir()

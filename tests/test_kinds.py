@@ -248,13 +248,13 @@ def test_whoever_takes_a_name_of_ours_is_to_blame_however_early() -> None:
 
 
 def test_a_kind_may_be_annotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "rooms").mkdir()
-    (tmp_path / "rooms" / "__init__.py").touch()
+    (tmp_path / "disks").mkdir()
+    (tmp_path / "disks" / "__init__.py").touch()
     line = "from tests.test_kinds import SlowDisk\nKIND: SlowDisk = SlowDisk()\n"
-    (tmp_path / "rooms" / "slow.py").write_text(line)
+    (tmp_path / "disks" / "slow.py").write_text(line)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.syspath_prepend(str(ROOT))
-    assert list(Registry[Any]("disk", "rooms").all()) == ["slow disk"]
+    assert list(Registry[Any]("disk", "disks").all()) == ["slow disk"]
 
 
 def test_an_option_that_a_fault_does_not_take_is_refused() -> None:
@@ -374,7 +374,7 @@ def test_each_kind_says_what_it_is_and_shows_a_use_that_is_read(registry: Regist
         }[registry.noun]
         (tmp_path / "data").mkdir(exist_ok=True)
         (tmp_path / "data" / "orders.jsonl").write_text('{"id": 1}\n')
-        (tmp_path / "readback.py").write_text("def rows(room): ...\n")
+        (tmp_path / "readback.py").write_text("def rows(namespace): ...\n")
         head = SCENARIO.partition("schedule")[0]
         head = head.replace(SINK, f"sink: {about.example}") if registry is SINKS else head
         if registry is COMPONENTS:

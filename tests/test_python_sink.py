@@ -59,12 +59,12 @@ def reader(*, within_s: float = 30.0, target: str = "readback:rows", options: st
 
 
 class World:
-    """A session with rooms, and a folder for the user's code."""
+    """A session with namespaces, and a folder for the user's code."""
 
     def __init__(self, session: Session, folder: Path) -> None:
         self.session, self.folder = session, folder
-        self.rooms = Namespaces(session, session.folder / "runs")
-        self.rooms.start()
+        self.namespaces = Namespaces(session, session.folder / "runs")
+        self.namespaces.start()
 
     def wrote(self, text: str, name: str = "readback") -> Path:
         """A module."""
@@ -76,7 +76,7 @@ class World:
         """What a run gets that reads these sinks."""
         given = parts(Scenario(name="", pipeline=PIPELINE, sinks=sinks, path=str(self.folder / "it.yaml")))
         asked = {label.partition(".")[2]: each for label, each in given.items() if label.startswith("python")}
-        return {each.label: each for each in self.rooms.provide(run_id, asked).values()}
+        return {each.label: each for each in self.namespaces.provide(run_id, asked).values()}
 
     def says(self, body: str, **more: Any) -> Own:
         """A run whose reader has this body."""
@@ -85,7 +85,7 @@ class World:
 
     def now_says(self, body: str) -> None:
         """The reader has another body."""
-        self.wrote("def rows(room):\n" + "".join(f"    {line}\n" for line in dedent(body).strip().splitlines()))
+        self.wrote("def rows(namespace):\n" + "".join(f"    {line}\n" for line in dedent(body).strip().splitlines()))
 
 
 PIPELINE = Pipeline(entry="pay.py")
@@ -100,14 +100,14 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield World(session, folder)
 
 
-def room(own: Own, label: str = "python") -> RunNamespace:
+def run_namespace(own: Own, label: str = "python") -> RunNamespace:
     found: RunNamespace = own[label].at
     return found
 
 
 def hurried(own: Own, *, within_s: float) -> Own:
     """The same with less time for each reading: its module was looked at in peace."""
-    at = room(own)
+    at = run_namespace(own)
     code = {key: replace(each, within_s=within_s) for key, each in at.code.items()}
     return {"python": replace(own["python"], at=replace(at, code=code))}
 
@@ -219,7 +219,7 @@ def test_no_rows_is_an_empty_sink_and_nothing_at_all_is_none_yet(world: World) -
     found = read(reader(), own)
     assert (found.unreadable, found.rows, len(found.columns)) == ("", [], 2)
     assert mark(reader(), own).startswith("0 rows")
-    world.wrote("def rows(room):\n    return iter(())\n")
+    world.wrote("def rows(namespace):\n    return iter(())\n")
     found = read(reader(), own)
     assert found.absent and "gave neither a batch nor a schema" in found.unreadable
     assert columns(reader(), own) is None and mark(reader(), own) == "nothing yet"
@@ -242,7 +242,8 @@ def test_its_mark_is_that_of_the_rows_and_not_of_their_order_or_batches(world: W
 def test_what_it_is_told(world: World) -> None:
     own = world.says(
         """
-        words = [room.room, room.path, room.run, room.options["table"], os.environ["TOKEN_OF_A_TEST"], os.getcwd()]
+        given = [namespace.name, namespace.path, namespace.run, namespace.options["table"]]
+        words = [*given, os.environ["TOKEN_OF_A_TEST"], os.getcwd()]
         return pa.table({"said": words})
         """,
         options='{"table": "t"}',
@@ -255,16 +256,16 @@ def test_what_it_is_told(world: World) -> None:
         del os.environ["TOKEN_OF_A_TEST"]
     given = own["python.second"]
     assert [row[0] for row in found.rows][:5] == [
-        given.placeholders["room"], given.placeholders["path"], "r1", "t", "secret",
+        given.placeholders["namespace"], given.placeholders["path"], "r1", "t", "secret",
     ]  # fmt: skip
-    assert given.placeholders["room"] == "onceproof_r1_second" and Path(given.placeholders["path"]).is_dir()
+    assert given.placeholders["namespace"] == "onceproof_r1_second" and Path(given.placeholders["path"]).is_dir()
 
 
 @pytest.mark.subprocess
 def test_it_is_read_anew_each_time_and_may_change_meanwhile(world: World) -> None:
     own = world.says(f"return {TWO}")
     assert len(read(reader(), own).rows) == 2
-    world.wrote(f"def rows(room):\n    return {TWO}.slice(1)\n")
+    world.wrote(f"def rows(namespace):\n    return {TWO}.slice(1)\n")
     assert len(read(reader(), own).rows) == 1
 
 
@@ -272,7 +273,7 @@ def test_it_is_read_anew_each_time_and_may_change_meanwhile(world: World) -> Non
 def test_no_cache_of_ours_is_left_beside_the_code(world: World) -> None:
     read(reader(), world.says(f"return {TWO}"))
     assert [path.name for path in sorted(world.folder.iterdir())] == ["pytest.ini", "readback.py"]
-    assert not [*room(world.given(reader(), run_id="r2")).scratch.iterdir()]
+    assert not [*run_namespace(world.given(reader(), run_id="r2")).scratch.iterdir()]
 
 
 @pytest.mark.subprocess
@@ -505,23 +506,23 @@ def test_a_sink_that_never_gives_the_same_rows_never_settles(world: World) -> No
     assert len({mark(reader(), own) for _ in range(3)}) == 3
 
 
-# --- the room
+# --- the namespace
 
 
 @pytest.mark.subprocess
-def test_its_module_makes_and_removes_the_room(world: World) -> None:
+def test_its_module_makes_and_removes_the_namespace(world: World) -> None:
     told = world.folder / "told"
     world.wrote(
         f"""
-        def say(word, room):
+        def say(word, namespace):
             with open({str(told)!r}, "a") as file:
-                file.write(f"{{word}} {{room.room}} {{room.options}}\\n")
+                file.write(f"{{word}} {{namespace.name}} {{namespace.options}}\\n")
 
-        def prepare(room): say("made", room)
-        def remove(room): say("removed", room)
-        def busy(room): return "a copy of " + room.room
-        def rows(room): return {TWO}
-        def others(room): return {TWO}
+        def prepare(namespace): say("made", namespace)
+        def remove(namespace): say("removed", namespace)
+        def busy(namespace): return "a copy of " + namespace.name
+        def rows(namespace): return {TWO}
+        def others(namespace): return {TWO}
         """
     )
     sinks = [reader(), reader(target="readback:others"), reader(options='{"table": "t"}')]
@@ -530,10 +531,10 @@ def test_its_module_makes_and_removes_the_room(world: World) -> None:
     assert busy(sinks[0], own) == "a copy of onceproof_r1"
     made = ["made onceproof_r1 {}", "made onceproof_r1 {'table': 't'}"]
     assert told.read_text().splitlines() == made
-    world.rooms.drop("r1", [""])
-    world.rooms.drop("r1", [""])
+    world.namespaces.drop("r1", [""])
+    world.namespaces.drop("r1", [""])
     assert told.read_text().splitlines() == [*made, *(line.replace("made", "removed") for line in made)]
-    assert not room(own).namespace.path.exists()
+    assert not run_namespace(own).namespace.path.exists()
     assert not [*world.session.folder.glob("*closing-message*")]
 
 
@@ -548,25 +549,25 @@ def test_one_without_more_functions_is_asked_for_none(world: World) -> None:
 @pytest.mark.parametrize("rest", ["None", "False", "0", '""', "[]"])
 def test_what_is_nothing_is_at_rest(world: World, rest: str) -> None:
     world.wrote(f"""
-        def busy(room): return {rest}
-        def rows(room): return {TWO}
+        def busy(namespace): return {rest}
+        def rows(namespace): return {TWO}
         """)
     assert busy(reader(), world.given(reader())) == ""
 
 
 @pytest.mark.subprocess
 @pytest.mark.parametrize("how", ["drop", "session", "killed"])
-def test_a_room_that_is_not_removed_is_told_and_tried_again(tmp_path: Path, how: str) -> None:
+def test_a_namespace_that_is_not_removed_is_told_and_tried_again(tmp_path: Path, how: str) -> None:
     folder, told = tmp_path / "theirs", tmp_path / "told"
     folder.mkdir()
     (folder / "pytest.ini").touch()
     text = f"""
-        def remove(room):
+        def remove(namespace):
             if not os.path.exists({str(tmp_path / "up")!r}):
                 raise OSError("the system is away")
             with open({str(told)!r}, "a") as file:
-                file.write(room.room)
-        def rows(room): return {TWO}
+                file.write(namespace.name)
+        def rows(namespace): return {TWO}
         """
     if how == "killed":
         (tmp_path / "up").touch()
@@ -578,7 +579,7 @@ def test_a_room_that_is_not_removed_is_told_and_tried_again(tmp_path: Path, how:
         child.wait()
         child.stdout.close()
         # The file is there before what is written into it is.
-        until("the reaper to remove the room", lambda: told.exists() and told.read_text(), within_s=GONE_S)
+        until("the reaper to remove the namespace", lambda: told.exists() and told.read_text(), within_s=GONE_S)
         assert told.read_text() == "onceproof_r1"
         return
     with Session(temporary=tmp_path) as session:
@@ -588,10 +589,10 @@ def test_a_room_that_is_not_removed_is_told_and_tried_again(tmp_path: Path, how:
         with pytest.raises(
             StackError, match=r"asked readback:remove; it raised OSError: the system is away, at readback"
         ):
-            world.rooms.drop("r1", [""])
+            world.namespaces.drop("r1", [""])
         (tmp_path / "up").touch()
         if how == "drop":
-            world.rooms.drop("r1", [""])
+            world.namespaces.drop("r1", [""])
             assert told.read_text() == "onceproof_r1"
     assert told.read_text() == "onceproof_r1" and not session.folder.exists()
 
@@ -613,13 +614,13 @@ pause(600)
 
 
 @pytest.mark.subprocess
-def test_a_room_whose_making_fails_is_removed_and_no_run_begins(world: World) -> None:
+def test_a_namespace_whose_making_fails_is_removed_and_no_run_begins(world: World) -> None:
     removed = world.folder / "removed"
     world.wrote(
         f"""
-        def prepare(room): raise PermissionError("may not create a schema")
-        def remove(room): Path({str(removed)!r}).touch()
-        def rows(room): return {TWO}
+        def prepare(namespace): raise PermissionError("may not create a schema")
+        def remove(namespace): Path({str(removed)!r}).touch()
+        def rows(namespace): return {TWO}
         """
     )
     with pytest.raises(StackError, match=r"asked readback:prepare; it raised PermissionError: may not create a schema"):
@@ -631,14 +632,17 @@ def test_a_room_whose_making_fails_is_removed_and_no_run_begins(world: World) ->
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("raise ImportError('no driver')\ndef rows(room): ...", "it raised ImportError: no driver, at readback.py:6"),
-        ("def rows(room):\nreturn", "it raised IndentationError: expected an indented block after function"),
+        (
+            "raise ImportError('no driver')\ndef rows(namespace): ...",
+            "it raised ImportError: no driver, at readback.py:6",
+        ),
+        ("def rows(namespace):\nreturn", "it raised IndentationError: expected an indented block after function"),
         ("rows = 5", "its module has no function rows"),
         (
-            "from os import *\ndef rows(room): ...",
+            "from os import *\ndef rows(namespace): ...",
             "its module has a remove that it imports from elsewhere: write `def ",
         ),
-        ("import no_such_module_at_all\ndef rows(room): ...", "it raised ModuleNotFoundError: No module named"),
+        ("import no_such_module_at_all\ndef rows(namespace): ...", "it raised ModuleNotFoundError: No module named"),
     ],
 )
 def test_code_that_cannot_be_called_is_told_before_the_run_begins(world: World, text: str, words: str) -> None:
@@ -651,7 +655,7 @@ def test_code_that_cannot_be_called_is_told_before_the_run_begins(world: World, 
 
 @pytest.mark.subprocess
 def test_a_module_that_has_the_name_of_another_one_is_refused(world: World) -> None:
-    world.wrote(f"def rows(room): return {TWO}", "json")
+    world.wrote(f"def rows(namespace): return {TWO}", "json")
     with pytest.raises(UsageError, match=r"its module json is found at .*: give the module another name"):
         world.given(reader(target="json:rows"))
 
@@ -663,7 +667,7 @@ def test_a_reader_that_is_gone_meanwhile_is_told(world: World) -> None:
     assert "names the module readback, and there is no readback.py in" in read(reader(), own).unreadable
 
 
-def test_a_run_without_the_room_has_no_rows() -> None:
+def test_a_run_without_the_namespace_has_no_rows() -> None:
     assert opened(reader(), {}) is None
     assert opened(reader(), {"python.second": Resources(label="python.second", at=None)}) is None
 
@@ -700,7 +704,7 @@ def project(folder: Path, text: str, *, readers: dict[str, str]) -> Path:
     ],
 )
 def test_a_module_is_found_beside_the_scenario_or_its_program(tmp_path: Path, where: str, target: str) -> None:
-    path = project(tmp_path, SCENARIO.format(target=target), readers={where: "def rows(room): ..."})
+    path = project(tmp_path, SCENARIO.format(target=target), readers={where: "def rows(namespace): ..."})
     scenario = scenarios.load(path)
     assert tmp_path / where in code(scenario)
     assert scenario.sinks[0].target == target and counted(scenario.sinks) is None
@@ -713,15 +717,15 @@ READER = "names readback.py, whose function"
     ("target", "module", "words"),
     [
         ("readback:rows", None, "names the module readback, and there is no readback.py in "),
-        ("readback:rows", "def row(room): ...", "names the function rows, and readback.py has none of that name"),
+        ("readback:rows", "def row(namespace): ...", "names the function rows, and readback.py has none of that name"),
         ("readback:rows", "def rows(:", "names readback.py, which is no Python: "),
         ("readback:rows", "rows = [1]", "names rows, which is no function in readback.py, but a value"),
-        ("readback:rows", "def rows(): ...", f"{READER} rows takes (), and is called with the room alone"),
-        ("readback:rows", "def rows(a, b): ...", f"{READER} rows takes (a, b), and is called with the room alone"),
+        ("readback:rows", "def rows(): ...", f"{READER} rows takes (), and is called with the namespace alone"),
+        ("readback:rows", "def rows(a, b): ...", f"{READER} rows takes (a, b), and is called with the namespace alone"),
         (
             "readback:rows",
             "def rows(a, *, b): ...",
-            f"{READER} rows takes (a, *, b), and is called with the room alone",
+            f"{READER} rows takes (a, *, b), and is called with the namespace alone",
         ),
         ("readback:rows", "async def rows(a): ...", f"{READER} rows is async, and is called without awaiting it. Let "),
         ("readback:rows", "def rows(a): ...\ndef remove(): ...", f"{READER} remove takes (), and is called with the "),
@@ -758,8 +762,8 @@ def test_a_reader_that_is_not_there_is_a_mistake_with_its_place(
                "try:\n    from a import rows\nexcept ImportError:\n    rows = None",
                "import other\nrows = other.of('x')", "rows, more = [len, 1]", "rows = None\nrows = len",
                "rows = []\ndef made():\n    global rows\n    rows = len", "@given\ndef rows(): ...",
-               "def rows(*all): ...", "def rows(room, limit=5, *, more=1):\n    rows = room\n    return rows",
-               "def rows(room=None): ...\nfrom other import *", "remove = None\ndef rows(room): ...",
+               "def rows(*all): ...", "def rows(namespace, limit=5, *, more=1):\n    rows = namespace\n    return rows",
+               "def rows(namespace=None): ...\nfrom other import *", "remove = None\ndef rows(namespace): ...",
                "from it import remove\nfrom .it import busy\ndef rows(r): ...",
                "import beside.it as more\nprepare = more.made\ndef rows(r): ...",
                "from os import remove as gone\nremove = lambda r: gone(r.path)\ndef rows(r): ...",
@@ -882,10 +886,10 @@ from pathlib import Path
 import read_sqlite
 
 
-def payments(room):
-    if (Path(room.path) / "away").exists():
+def payments(namespace):
+    if (Path(namespace.path) / "away").exists():
         raise ConnectionError("refused")
-    yield from read_sqlite.payments(room)
+    yield from read_sqlite.payments(namespace)
 """
 AWAY_SCENARIO = """\
 name: a system that is away while the fault strikes

@@ -116,13 +116,13 @@ def test_a_reader_as_it_is_written_gives_the_rows_of_its_columns(tmp_path: Path,
     row = [values[name] for name in table.columns]
     code: dict[str, Any] = {}
     exec(reader.read_text(), code)
-    room = SimpleNamespace(path=str(tmp_path))
-    assert list(code[table.name](room)) == []
+    namespace = SimpleNamespace(path=str(tmp_path))
+    assert list(code[table.name](namespace)) == []
     with closing(sqlite3.connect(tmp_path / f"{table.name}.db")) as database, database:
-        assert list(code[table.name](room)) == []
+        assert list(code[table.name](namespace)) == []
         database.execute(f"create table {table.name} ({table.sql(TYPES, key=' primary key')})")
         database.execute(f"insert into {table.name} values ({', '.join('?' * len(row))})", [str(each) for each in row])
-    (none, some) = code[table.name](room)
+    (none, some) = code[table.name](namespace)
     assert (none.num_rows, none.schema) == (0, some.schema)
     assert {name: str(value) for name, value in some.to_pylist()[0].items()} == {
         name: str(values[name]) for name in table.columns

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 
 
-def rows(room: SimpleNamespace) -> Iterator[pa.Table]:
+def rows(namespace: SimpleNamespace) -> Iterator[pa.Table]:
     """Those of each file, as the folder is listed: a file appears whole, and none is ever changed."""
-    for path in sorted((Path(room.path) / room.options["folder"]).glob("*.arrow")):
+    for path in sorted((Path(namespace.path) / namespace.options["folder"]).glob("*.arrow")):
         yield feather.read_table(path)

@@ -27,9 +27,9 @@ ROWS = 1000
 THERE = "select count(*) from sqlite_master where name = 'payments'"
 
 
-def payments(room: SimpleNamespace) -> Iterator[pa.Table | pa.RecordBatch]:
+def payments(namespace: SimpleNamespace) -> Iterator[pa.Table | pa.RecordBatch]:
     """All of them; nothing at all while there is no such table."""
-    path = Path(room.path) / "payments.db"
+    path = Path(namespace.path) / "payments.db"
     if not path.is_file():
         return
     with closing(sqlite3.connect(path)) as database:

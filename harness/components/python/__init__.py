@@ -1,7 +1,6 @@
 """Places in a system that is not known here: the user's own code makes, reads and removes them.
 
-There is no server. A run has a namespace for each part: a name that no other run has, and a folder. The user's code and
-the scenario call the name `room`.
+There is no server. A run has a namespace for each part: a name that no other run has, and a folder.
 
 namespaces  gives runs their namespaces, and removes them
 places      where the user's code is, and what is wrong with it as it is written
@@ -31,10 +30,10 @@ class Python:
     about = About(
         name="python",
         summary="a place in a system that only your own code knows; a run has its own name and folder for it",
-        example='args: [--into, "{python.room}"]',
+        example='args: [--into, "{python.namespace}"]',
         options=Shape,
     )
-    gives = ("room", "path")
+    gives = ("namespace", "path")
     bare = ()
 
     def in_session(self, session: Session, runs: Path) -> Started:

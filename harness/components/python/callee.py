@@ -58,13 +58,13 @@ def main(folder: Path) -> None:
 def done(call: dict[str, Any], folder: Path, owner: int) -> dict[str, Any]:
     """Return the outcome of the call. Raises Wrong, and whatever the code raises."""
     module = imported(call)
-    room = SimpleNamespace(**call["room"])
+    namespace = SimpleNamespace(**call["namespace"])
     if call["do"] == "read":
-        return written(function(module, call["function"])(room), folder, owner)
+        return written(function(module, call["function"])(namespace), folder, owner)
     if call["do"] == "check":
         function(module, call["function"])
     has = others(module, call["own"])
-    answer = getattr(module, call["do"])(room) if call["do"] in has else None
+    answer = getattr(module, call["do"])(namespace) if call["do"] in has else None
     return {"gave": {"has": has, "answer": clipped(str(answer)) if answer else ""}}
 
 
@@ -75,7 +75,7 @@ def others(module: ModuleType, own: list[str]) -> list[str]:
     if strange := [name for name in has if name not in own]:
         name = strange[0]
         raise Wrong(
-            f"its module has a {name} that it imports from elsewhere: write `def {name}(room)`, or no `import *`"
+            f"its module has a {name} that it imports from elsewhere: write `def {name}(namespace)`, or no `import *`"
         )
     return has
 

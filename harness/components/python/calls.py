@@ -60,9 +60,9 @@ class Called:
 
 @dataclass(frozen=True, kw_only=True)
 class Namespace:
-    """The namespace of a run: `room` is its name, for any system to use, `path` is a folder."""
+    """The namespace of a run: `name` is for any system to use, `path` is a folder."""
 
-    room: str
+    name: str
     path: Path
     run: str
 
@@ -105,7 +105,7 @@ def _run(spawn: Spawn, code: Called, namespace: Namespace, do: str, folder: Path
         "file": str(file),
         "own": own(file, code.folders),
         "folders": list(map(str, code.folders)),
-        "room": {**asdict(namespace), "path": str(namespace.path), "options": dict(code.options)},
+        "namespace": {**asdict(namespace), "path": str(namespace.path), "options": dict(code.options)},
     }
     with _disk_errors(code, do):
         (folder / "call.json").write_text(json.dumps(known), encoding="utf-8")

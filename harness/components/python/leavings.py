@@ -1,7 +1,7 @@
-"""Has the user's code remove the rooms that a killed harness left: `python -m harness.components.python.leavings FILE`.
+"""Has the user's code remove the namespaces that a killed harness left.
 
-The session's last command: the process that ends the session runs it, and tries again at the next start if it
-failed."""
+`python -m harness.components.python.leavings FILE` is the session's last command. The process that ends the session
+runs it, and tries again at the next start if it failed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def main(path: Path) -> int:
     within_s = SHARE * reaper.CLOSING_MESSAGE_S / max(1, len(stored))
     with tempfile.TemporaryDirectory(prefix="calls-", dir=path.parent) as scratch:
         for each in stored:
-            stored_code, namespace = each["code"], each["room"]
+            stored_code, namespace = each["code"], each["namespace"]
             more = {
                 "folders": tuple(map(Path, stored_code["folders"])),
                 "within_s": min(stored_code["within_s"], within_s),
             }
             code = Called(**{**stored_code, **more})
-            there = Namespace(room=namespace["room"], path=Path(namespace["path"]), run=namespace["run"])
+            there = Namespace(name=namespace["name"], path=Path(namespace["path"]), run=namespace["run"])
             try:
                 with call(directly, code, there, "remove", scratch=Path(scratch)):
                     pass

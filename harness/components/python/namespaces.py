@@ -48,7 +48,7 @@ class Namespaces(RunFolders):
     mode = 0o777  # where executors of another user see the checkpoints
 
     def __init__(self, session: Session, runs: Path) -> None:
-        super().__init__(runs, component=NAME, plain="room")
+        super().__init__(runs, component=NAME, plain="namespace")
         self._session = session
         self._scratch = session.folder / "calls"
         self._owed: dict[tuple[str, str], list[tuple[Called, Namespace]]] = {}
@@ -62,7 +62,7 @@ class Namespaces(RunFolders):
 
     def _place(self, run_id: str, part: str) -> Path:
         # A part may be called as something else is in a run's folder.
-        return self.root / run_id / "rooms" / (part or self._plain)
+        return self.root / run_id / "namespaces" / (part or self._plain)
 
     def describe(self) -> Mapping[str, Any]:
         """Return what the rows come by."""
@@ -99,7 +99,7 @@ class Namespaces(RunFolders):
 
     def _prepared(self, run_id: str, part: str, given: Resources, request: Mapping[str, Any]) -> Resources:
         name = "_".join(filter(None, ("onceproof", run_id, part)))
-        namespace = Namespace(room=name, path=given.at.folder, run=run_id)
+        namespace = Namespace(name=name, path=given.at.folder, run=run_id)
         code = {key: Called(**each) for key, each in request.items()}
         able: dict[str, Collection[str]] = {}
         done: set[tuple[str, str]] = set()
@@ -110,7 +110,7 @@ class Namespaces(RunFolders):
                 done.add(alike)
                 self._prepare(run_id, part, (each, namespace), able[key])
         at = RunNamespace(namespace=namespace, scratch=self._scratch, spawn=self._spawn, code=code, able=able)
-        placeholders = {"room": namespace.room, "path": str(namespace.path)}
+        placeholders = {"namespace": namespace.name, "path": str(namespace.path)}
         return Resources(label=labelled(NAME, part), at=at, placeholders=placeholders)
 
     def _checked(self, code: Called, namespace: Namespace) -> Collection[str]:
@@ -142,7 +142,7 @@ class Namespaces(RunFolders):
         if not left:
             self._session.nothing_left(of=NAME)
             return
-        stored = [{"code": asdict(code), "room": asdict(namespace)} for code, namespace in left]
+        stored = [{"code": asdict(code), "namespace": asdict(namespace)} for code, namespace in left]
         path = self._session.keep(f"{NAME}.json", json.dumps(stored, default=str))
         argv = [sys.executable, "-m", "harness.components.python.leavings", str(path)]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [_home(), os.environ.get("PYTHONPATH", "")]))}

@@ -83,7 +83,7 @@ def not_own(tree: ast.Module, name: str, folders: Sequence[Path]) -> str:
     known."""
     # What `import` itself binds is no function.
     where = "" if isinstance(_once(tree, name), ast.Import) else _origin(tree, name, folders)
-    cure = f"Write `def {name}(room)` in the module or beside it, or call what you import otherwise"
+    cure = f"Write `def {name}(namespace)` in the module or beside it, or call what you import otherwise"
     return f"is that of {where}, which lies elsewhere. {cure}" if where else ""
 
 
@@ -121,8 +121,8 @@ def is_value(tree: ast.Module, name: str) -> bool:
 
 
 def not_called(tree: ast.Module, name: str) -> str:
-    """Return why a function that is bound once, as it stands there, cannot be called with the room alone; empty if it
-    can, or if that is not known."""
+    """Return why a function that is bound once cannot be called with the namespace alone. Empty if it can, or if
+    that is not known."""
     statement = _once(tree, name)
     if not isinstance(statement, FUNCTIONS) or statement.decorator_list:
         return ""
@@ -133,7 +133,7 @@ def not_called(tree: ast.Module, name: str) -> str:
     named = [each for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
     if (places or given.vararg) and len(places) - len(given.defaults) <= 1 and not named:
         return ""
-    return f"takes ({ast.unparse(given)}), and is called with the room alone"
+    return f"takes ({ast.unparse(given)}), and is called with the namespace alone"
 
 
 def _once(tree: ast.Module, name: str) -> ast.stmt | None:

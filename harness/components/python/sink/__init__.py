@@ -54,7 +54,7 @@ class Place(Shape):
         v.matching(rf"{WORD}(\.{WORD})*:{WORD}", A_FUNCTION),
         Field(description="module:function that gives rows as pyarrow's tables or batches"),
     ]
-    options: Annotated[str, OPTIONS, Field("{}", description="what the function is given as room.options, as texts")]
+    options: Annotated[str, OPTIONS, Field("{}", description="what the function gets as namespace.options, as texts")]
     within: Annotated[v.Duration, Field(WITHIN_S, description="how long one reading may take")]
 
 

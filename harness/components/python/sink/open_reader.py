@@ -62,7 +62,7 @@ class OpenReader:
     @property
     def server(self) -> str:
         """There is no proof of it."""
-        return self.own.namespace.room
+        return self.own.namespace.name
 
     def now(self) -> int | None:
         """Nothing is tried on copies, so nothing needs it."""

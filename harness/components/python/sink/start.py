@@ -25,8 +25,8 @@ BATCH = """\
 READER = '''\
 """Reads {name} back: what `sink: {{python: read_$name:{name}}}` calls, in a new process for each reading.
 
-SQLite stands for the system that you write to. Where something has to be made there before a run, and removed after it,
-functions beside this one do so, called `prepare` and `remove`.
+SQLite stands for the system that you write to. If a run needs something there, make it in a function `prepare` beside
+this one, and remove it in a function `remove`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ SCHEMA = pa.schema(
 THERE = "select count(*) from sqlite_master where name = '{name}'"
 
 
-def {name}(room: SimpleNamespace) -> Iterator[pa.Table]:
-    """All rows, in parts; nothing at all while there is no such table. `room` is this run's: a name and a folder."""
-    path = Path(room.path) / "{name}.db"
+def {name}(namespace: SimpleNamespace) -> Iterator[pa.Table]:
+    """All rows, in parts; nothing at all while there is no such table. `namespace` has the run's name and folder."""
+    path = Path(namespace.path) / "{name}.db"
     if not path.is_file():
         return
     with closing(sqlite3.connect(path)) as database:
