@@ -289,8 +289,7 @@ class SinkRead(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SinkNotRead(Event):
-    """The reading of the sinks before the attempt after a fault was dropped, also one that is in the history
-    already."""
+    """The reading of the sinks before the attempt after a fault was dropped. It may be in the history already."""
 
     what = "sink-not-read"
     by = By.SINK
@@ -568,7 +567,7 @@ def _plain(value: Any) -> Any:
 
 HEAD = """\
 # The history of a run
-`history.jsonl` in a run folder has one event a line, in the order in which the events arrived at the harness:
+`history.jsonl` in a run folder has one event a line, in the order in which they arrived at the harness:
 
     {"n": 24, "at_s": 14.762, "by": "harness", "what": "batch-planned", "query": "checkpoint", "batch": 0, "attempt": 1}
 

@@ -792,7 +792,7 @@ CASES = [
         "commit of a sink that keeps no log of its own",
         GOOD + "schedule: [{when: {point: sink-committing, batch: 1}, do: kill driver}]\n",
         [
-            "4:27: schedule[0].when.point cannot be seen: no sink here has a commit log in a folder of this machine, to which it commits by renaming a file; use rows, or a failpoint before the program's own commit"
+            "4:27: schedule[0].when.point cannot be seen: no sink here commits by renaming a file into a commit log in a folder of this machine; use rows, or a failpoint before the program's own commit"
         ],
     ),
     Case(

@@ -93,7 +93,7 @@ def _row(option: Option) -> tuple[str, ...]:
 def facts(kind: Any, section: Section) -> Iterator[tuple[str, str]]:
     """Yield what it gives and needs, and which stacks have it; each with its word."""
     if section.registry is STACKS:
-        yield "can", ", ".join(sorted(kind.means))
+        yield "can", "; ".join(sorted(kind.means))
         return
     name, server = kind.about.name, section.registry is COMPONENTS
     if server:

@@ -24,7 +24,7 @@ from harness.snapshot import Progressed
 GAVE_UP, ENDED_WELL = "gave up", "ended well"
 MADE_AGAIN = "the DStreams program made its checkpoint again, and it is not known which records it has passed over"
 NO_SCHEDULER = (
-    "a program that ends well is not started again there, so it is not known what another attempt would have done"
+    "a program that ends well is not started again there; what another attempt would have done is not known"
 )
 
 

@@ -175,8 +175,8 @@ def _empty(now: SinkTable, expected: Table, key: Collection[str]) -> None:
     kept = Counter({row: count for row, count in kept.items() if not _zero(row, totals, numbers)})
     if kept:
         request = f"asked for an empty sink; saw {kept.total()} rows in {now.target} before the first record was sent"
-        cure = "Name the table without a schema (each run has its own), drop and make it in `setup`, or fill no rows in"
-        raise SetupError(f"{request}. {cure} there")
+        cure = "Name the table without a schema: each run has its own. Or drop and make it in `setup`, or insert no row"
+        raise SetupError(f"{request}. {cure}")
 
 
 def _zero(row: Row, totals: Sequence[int], numbers: Sequence[bool]) -> bool:

@@ -51,8 +51,8 @@ Onceproof starts; on `processes` they have of the user's environment `PATH`, `LA
 (`changes`) and the page of a run list those of the run with their values.
 
 `conf` and `env` of the pipeline win over them, and they win over `spark-defaults.conf`. Jars, listeners, class paths
-and JVM flags of either come beside ours, and so do the flags of `SPARK_SUBMIT_OPTS` and `SPARK_LAUNCHER_OPTS` in the
-shell: on a class path the user's stand first, and of two garbage collectors the user's is taken. With a class path or a
+and JVM flags of either come beside ours. So do the flags of `SPARK_SUBMIT_OPTS` and `SPARK_LAUNCHER_OPTS` in the
+shell. On a class path the user's stand first, and of two garbage collectors the user's is taken. With a class path or a
 `SPARK_CONF_DIR` of the user's no class data archive is mapped. What a `spark-env.sh` exports replaces a variable of
 this table. The agent hands on to the user's checkpoint file manager. What the program sets in its session wins over
 all.

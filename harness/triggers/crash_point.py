@@ -17,7 +17,7 @@ from harness.triggers.base import BY_TIME, LATE_LOG, POINT, Planned, at_point, w
 from harness.triggers.base.sink_commit import committing, wait_for_commit
 
 NO_SINK_LOG = (
-    "no sink here has a commit log in a folder of this machine, to which it commits by renaming a file; "
+    "no sink here commits by renaming a file into a commit log in a folder of this machine; "
     "use rows, or a failpoint before the program's own commit"
 )
 OTHERWISE = "only DStreams have it; say `progress: dstreams` if it is such a program"

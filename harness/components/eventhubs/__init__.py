@@ -32,7 +32,7 @@ class EventHubs:
     about = About(
         name="eventhubs",
         summary="Event Hubs' Kafka endpoint, here a Kafka broker of ours with TLS and that login; a run "
-        "has its own hubs, and the options of Spark for the login are in EVENTHUBS_SECURITY_PROTOCOL, "
+        "has its own hubs; the options of Spark for the login are in EVENTHUBS_SECURITY_PROTOCOL, "
         "EVENTHUBS_SASL_JAAS_CONFIG and their like",
         example='args: ["{eventhubs.bootstrap}", "{eventhubs.topic}"]',
         options=Shape,

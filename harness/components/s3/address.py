@@ -17,7 +17,7 @@ REGION = "AWS_REGION"
 SECRET = "AWS_SECRET_ACCESS_KEY"
 MUST_BE = (
     "--at s3=… must be a bucket's address as https://ACCESS_KEY:SECRET@host:port/bucket; what was given is none "
-    f"(the secret may be in {SECRET}, and the region is us-east-1 unless {REGION} names another one)"
+    f"(the secret may be in {SECRET}; the region is us-east-1 unless {REGION} names another one)"
 )
 
 

@@ -96,7 +96,7 @@ class Files(Folder):
 
     about = About(
         name="files",
-        summary="a folder of Parquet files or of JSON lines, as it is listed or by the manifest of Spark's file sink",
+        summary="a folder of Parquet files or of JSON lines, as listed or by the manifest of Spark's file sink",
         example="{files: payments, reader: manifest, expected: select id from ledger, key: [id]}",
         options=Place,
     )

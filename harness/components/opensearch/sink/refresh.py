@@ -33,7 +33,7 @@ def soon(server: Server, index: Index) -> None:
     if not in_time(interval):
         raise UsageError(
             f"the index {index.name} cannot be read as a program finds it: it is refreshed by `{where}: {interval}`, "
-            "and each snapshot refreshes it sooner, so a program that searches what it has written would find more "
+            "and each snapshot refreshes it sooner. A program that searches what it has written would find more "
             "than without Onceproof. Say `refresh_interval: 1s`, or nothing, for the run: it shows nothing of a longer "
             "one"
         )
