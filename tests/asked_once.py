@@ -104,6 +104,6 @@ def asked_once() -> Iterator[None]:
     """The judge's ledgers are such ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AskedOnce, "known", {}, raising=False)
-        for room in (harness.judge.windows, harness.judge.sinks):
-            patch.setattr(room, "Ledger", AskedOnce)
+        for module in (harness.judge.windows, harness.judge.sinks):
+            patch.setattr(module, "Ledger", AskedOnce)
         yield

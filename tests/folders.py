@@ -81,8 +81,8 @@ HISTORY = "history.jsonl"
 def edited(run: Path, what: str, **keys: Any) -> None:
     """Set `keys` of what the history of a run folder says: of the `progress` at the end, or of a reading of the sinks,
     `1-injection`. `baseline/1/progress` is that of a baseline run."""
-    room, _, name = what.rpartition("/")
-    path = run / room / HISTORY
+    folder, _, name = what.rpartition("/")
+    path = run / folder / HISTORY
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     _named(lines, name).update(keys)
     path.write_text("".join(f"{json.dumps(each)}\n" for each in lines), encoding="utf-8")
@@ -90,8 +90,10 @@ def edited(run: Path, what: str, **keys: Any) -> None:
 
 def recorded(run: Path, what: str) -> dict[str, Any]:
     """What the history of a run folder says, as `edited` names it."""
-    room, _, name = what.rpartition("/")
-    return _named([json.loads(line) for line in (run / room / HISTORY).read_text(encoding="utf-8").splitlines()], name)
+    folder, _, name = what.rpartition("/")
+    return _named(
+        [json.loads(line) for line in (run / folder / HISTORY).read_text(encoding="utf-8").splitlines()], name
+    )
 
 
 def _named(lines: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
@@ -234,8 +236,8 @@ class Folder:
         return [Injected(step=number) for number, step in enumerate(self.steps, 1) if step.injected]
 
     def _snapshot(self, injected: Injected) -> None:
-        room = self.path / "snapshots" / f"{injected.step}-{injected.moment}"
-        room.mkdir(parents=True)
+        folder = self.path / "snapshots" / f"{injected.step}-{injected.moment}"
+        folder.mkdir(parents=True)
         size = self.batch_size
         state = QueryState(
             checkpoint=injected.checkpoint,
@@ -260,7 +262,7 @@ class Folder:
         tables = injected.tables if injected.tables is not None else self._honest(injected)
         for index, rows in enumerate(tables):
             if rows is not None:
-                save(room, index, self._table(index, rows))
+                save(folder, index, self._table(index, rows))
 
     def _honest(self, injected: Injected) -> list[list[Row] | None]:
         """What an honest pipeline would have in its sinks."""

@@ -24,7 +24,7 @@ Answer = tuple[list[Any], list[str]] | Exception
 _ANSWERS: dict[Any, Answer] = {}
 _VIEW = "create or replace temp view "
 _LASTING = "create "
-ROOMS = (harness.ledger, harness.run_folder.ledger)
+MODULES = (harness.ledger, harness.run_folder.ledger)
 """Who asks by a `connection` of that name."""
 
 
@@ -113,8 +113,8 @@ class Recalled:
 
 def installed(patch: pytest.MonkeyPatch) -> None:
     """Whoever asks gets one that recalls. Raises AttributeError where nobody asks by that name any more."""
-    for room in ROOMS:
-        patch.setattr(room, "connection", Recalled)
+    for module in MODULES:
+        patch.setattr(module, "connection", Recalled)
 
 
 def pytest_configure() -> None:

@@ -173,12 +173,12 @@ def written(history: Iterable[Line]) -> str:
 
 def keep(folder: RunFolder, snapshot: Snapshot, *, rows: int) -> Path:
     """A snapshot in a run folder, its one sink with so many rows."""
-    room = folder.path / "snapshots" / f"{snapshot.step}-{snapshot.moment}"
-    (room / "sink").mkdir(parents=True)
+    path = folder.path / "snapshots" / f"{snapshot.step}-{snapshot.moment}"
+    (path / "sink").mkdir(parents=True)
     told(folder, snapshot)
     about = {"name": "postgres payments", "rows": rows, "unreadable": ""}
-    (room / "sink" / "0.json").write_text(json.dumps(about), encoding="utf-8")
-    return room
+    (path / "sink" / "0.json").write_text(json.dumps(about), encoding="utf-8")
+    return path
 
 
 def told(folder: RunFolder, snapshot: Snapshot) -> None:
@@ -190,10 +190,10 @@ def told(folder: RunFolder, snapshot: Snapshot) -> None:
 
 def baseline_run(folder: RunFolder, name: str, **run: Any) -> Path:
     """A baseline run in a run folder."""
-    room = folder.path / "baseline" / name
-    room.mkdir(parents=True)
-    (room / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    return room
+    path = folder.path / "baseline" / name
+    path.mkdir(parents=True)
+    (path / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    return path
 
 
 def stored(reports: Path, given: Verdict, *, asked: Scenario | None = None, run_id: str = "r1") -> RunFolder:

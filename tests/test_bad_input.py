@@ -84,7 +84,7 @@ def small_disk(tmp_path: Path) -> Disk:
 
 
 def fill(path: Path) -> None:
-    """Write until there is no room left."""
+    """Write until the disk is full."""
     with contextlib.suppress(OSError), path.open("wb", buffering=0) as filler:
         while True:
             filler.write(bytes(65536))

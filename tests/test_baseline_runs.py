@@ -266,13 +266,13 @@ class Played:
         self.portions: tuple[int, ...] = ()
 
     def __call__(
-        self, scenario: Scenario, stack: Any, room: RunFolder, *, seed: int, root: Path, portions: Any
+        self, scenario: Scenario, stack: Any, run_folder: RunFolder, *, seed: int, root: Path, portions: Any
     ) -> None:
         self.times += 1
         self.portions = portions
-        (room.path / "ledger").mkdir()
-        (room.path / "ledger" / "attempts.log").write_bytes(b"run %d" % self.times)
-        room.sink.mkdir()
+        (run_folder.path / "ledger").mkdir()
+        (run_folder.path / "ledger" / "attempts.log").write_bytes(b"run %d" % self.times)
+        run_folder.sink.mkdir()
         columns = (SinkColumn(name="id", type="bigint", family="number"),)
         table = SinkTable(
             name="postgres payments",
@@ -281,9 +281,9 @@ class Played:
             columns=columns,
             unreadable=self.unreadable,
         )
-        save(room.path, 0, table)
-        room.save(1, plan={"seed": seed}, run={"outcome": self.outcome})
-        room.history.touch()
+        save(run_folder.path, 0, table)
+        run_folder.save(1, plan={"seed": seed}, run={"outcome": self.outcome})
+        run_folder.history.touch()
 
 
 def made(root: Path, play: Callable[..., None], *, number: int = 1, run: str = "run", history: Any = None) -> Path:
@@ -365,8 +365,8 @@ def test_one_whose_windows_a_batch_had_yet_to_close_is_kept_in_the_run_alone(
     whole = windowed(root / "whole", times)
     folder, stack = whole.written(), SimpleNamespace(describe=lambda components: STACK)
 
-    def play(scenario: Scenario, stack: Any, room: RunFolder, **more: Any) -> None:
-        shutil.copytree(folder, room.path, dirs_exist_ok=True)
+    def play(scenario: Scenario, stack: Any, run_folder: RunFolder, **more: Any) -> None:
+        shutil.copytree(folder, run_folder.path, dirs_exist_ok=True)
 
     for run in ("run", "later"):
         (of := root / "reports" / "payments" / run).mkdir(exist_ok=True)
@@ -376,8 +376,8 @@ def test_one_whose_windows_a_batch_had_yet_to_close_is_kept_in_the_run_alone(
 
 
 def test_an_interrupted_one_leaves_nothing(root: Path) -> None:
-    def interrupted(scenario: Scenario, stack: Any, room: RunFolder, **more: Any) -> None:
-        room.save(0, plan={})
+    def interrupted(scenario: Scenario, stack: Any, run_folder: RunFolder, **more: Any) -> None:
+        run_folder.save(0, plan={})
         raise Interrupted("Ctrl-C")
 
     with pytest.raises(Interrupted):
@@ -387,7 +387,7 @@ def test_an_interrupted_one_leaves_nothing(root: Path) -> None:
 
 
 def test_a_disk_that_refuses_is_one_clear_error(root: Path) -> None:
-    def full(scenario: Scenario, stack: Any, room: RunFolder, **more: Any) -> None:
+    def full(scenario: Scenario, stack: Any, run_folder: RunFolder, **more: Any) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(HarnessError, match="could not keep a baseline run: the disk is full"):
@@ -455,10 +455,10 @@ def left(tmp_path: Path, name: str = "left", text: bytes = b"evidence") -> Path:
 def test_a_flipped_bit_in_the_cache_is_no_evidence(
     place: int, bit: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    room = tmp_path_factory.mktemp("cache")
-    kept, into = room / "kept" / "1", room / "into"
+    folder = tmp_path_factory.mktemp("cache")
+    kept, into = folder / "kept" / "1", folder / "into"
     into.mkdir()
-    cache.keep(left(room), kept)
+    cache.keep(left(folder), kept)
     path = kept / "sink" / "0.parquet"
     data = bytearray(path.read_bytes())
     data[place] ^= 1 << bit

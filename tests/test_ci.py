@@ -117,7 +117,7 @@ def test_nothing_is_said_where_github_is_not(
     assert (data, last, len(rest)) == ("::error::of the data", f"::{token}::", 1)
 
 
-def test_a_step_summary_shows_data_as_text_and_ends_where_the_room_does(tmp_path: Path) -> None:
+def test_a_step_summary_shows_data_as_text_and_ends_at_its_limit(tmp_path: Path) -> None:
     text = markdown.summary([failed(verdict=sample.held(), scenario="good"), failed()])
     assert text.index("violated") < text.index("good")
     assert "2 runs: 1 as expected, 1 not (1 violated); exit code 1" in text

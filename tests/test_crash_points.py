@@ -178,10 +178,10 @@ def kills_of_hdfs() -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    ("room", "kills"), [("hadoop", ["kill namenode", "kill datanode"]), ("yarn", ["kill namenode"])]
+    ("folder", "kills"), [("hadoop", ["kill namenode", "kill datanode"]), ("yarn", ["kill namenode"])]
 )
-def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell(room: str, kills: list[str]) -> None:
-    table = OF_HDFS[room]
+def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell(folder: str, kills: list[str]) -> None:
+    table = OF_HDFS[folder]
     assert [f"kill {head.split()[0].lower()}" for head in table[0][2:]] == kills
     named, moments = list[str](), dict[str, set[Trigger]]()
     place = ""
@@ -196,8 +196,8 @@ def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell(room: str, kills: list
             moments.setdefault(place, set()).add(step.when)
             named.append(link)
     assert [place for place, found in moments.items() if len(found) != 1] == []
-    there = [each.name for each in kills_of_hdfs() if each.parent.name == room]
-    assert sorted(named) == sorted(f"../scenarios/{room}/{name}" for name in there)
+    there = [each.name for each in kills_of_hdfs() if each.parent.name == folder]
+    assert sorted(named) == sorted(f"../scenarios/{folder}/{name}" for name in there)
 
 
 def test_no_other_suite_kills_a_daemon_of_hdfs() -> None:

@@ -79,8 +79,8 @@ def imported(source: str) -> set[str]:
 
 def unasked(path: str, source: str) -> list[str]:
     """What a file of that path imports without its being asked for."""
-    extra = next((extra for room, extra in EXTRAS.items() if path.startswith(room)), "")
-    host = {host for room, host in HOSTS.items() if path.startswith(room)}
+    extra = next((extra for folder, extra in EXTRAS.items() if path.startswith(folder)), "")
+    host = {host for folder, host in HOSTS.items() if path.startswith(folder)}
     return [
         f"{path}: {name}"
         for name in sorted(imported(source) - host)

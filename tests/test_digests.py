@@ -123,7 +123,7 @@ def test_a_folder_that_cannot_be_listed_is_told(run: RunFolder, monkeypatch: pyt
     ]
 
 
-def test_a_room_that_is_a_link_is_not_entered(run: RunFolder) -> None:
+def test_a_folder_that_is_a_link_is_not_entered(run: RunFolder) -> None:
     run.sink.rename(run.path.parent / "elsewhere")
     run.sink.symlink_to(run.path.parent / "elsewhere")
     names = ["sink: not of the run", "sink/0.json: missing", "sink/0.parquet: missing"]

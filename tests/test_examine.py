@@ -92,7 +92,7 @@ def test_a_shared_key_is_named_with_all_its_columns(folder: Folder) -> None:
     assert judge(folder).notes == (words,)
 
 
-def test_a_tiny_total_has_no_room_for_an_error(folder: Folder) -> None:
+def test_a_tiny_total_allows_no_error(folder: Folder) -> None:
     """What sums round by is a part of the numbers that went in, however small these are."""
     expected = "select account, sum(id * 1e-13::double) as total from ledger group by account"
     folder.claim(sinks=(replace(TOTALS, expected=expected),))

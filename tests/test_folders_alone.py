@@ -52,14 +52,14 @@ def deleted(folder: str) -> set[str]:
     return gone
 
 
-def copied(to: Path, gone: set[str], *rooms: str) -> Path:
+def copied(to: Path, gone: set[str], *folders: str) -> Path:
     """The folders of the tree without those of components that are gone."""
 
     def left_out(folder: str, names: list[str]) -> set[str]:
         return gone if Path(folder) == ROOT / COMPONENTS else set()
 
-    for room in rooms:
-        shutil.copytree(ROOT / room, to / room, ignore=left_out)
+    for folder in folders:
+        shutil.copytree(ROOT / folder, to / folder, ignore=left_out)
     return to
 
 

@@ -48,7 +48,7 @@ BANNED = (
     "once more", "at stake", "orphan", "tripwire", "relay", "blow", "kin", "glance"
 )  # fmt: skip
 # In code these name no actor, too: not the function that returns a value, nor the thing that something belongs to.
-BANNED_IN_CODE = ("told", "untold", "of its own", "of their own")
+BANNED_IN_CODE = ("room", "rooms", "told", "untold", "of its own", "of their own")
 # In pieces, so that this file does not hold what it bans.
 HOSTS = [
     "pypi" + ".org",
@@ -78,9 +78,9 @@ class Module:
         return self.name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def modules(*rooms: str) -> list[Module]:
+def modules(*folders: str) -> list[Module]:
     """Every Python file of these top-level folders."""
-    return [parsed(path) for path in sorted(path for room in rooms for path in (ROOT / room).rglob("*.py"))]
+    return [parsed(path) for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))]
 
 
 @cache
@@ -93,9 +93,9 @@ def parsed(path: Path) -> Module:
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def functions(*rooms: str) -> Iterator[tuple[str, Function]]:
+def functions(*folders: str) -> Iterator[tuple[str, Function]]:
     """Every function of these folders with its place."""
-    for module in modules(*rooms):
+    for module in modules(*folders):
         for node in ast.walk(module.tree):
             if isinstance(node, Function):
                 yield f"{module.name}:{node.lineno} {node.name}", node
@@ -183,7 +183,9 @@ def reads(node: ast.AST, texts: set[str]) -> bool:
 
 def test_no_decision_reads_prose() -> None:
     found = []
-    for name, node in functions(*(f"harness/{room}" for room in ("checkers", "faults", "judge", "report", "triggers"))):
+    for name, node in functions(
+        *(f"harness/{folder}" for folder in ("checkers", "faults", "judge", "report", "triggers"))
+    ):
         arguments = [*positional(node), *node.args.kwonlyargs]
         texts = {each.arg for each in arguments if each.annotation and ast.unparse(each.annotation) == "str"}
         found += [f"{name}: {ast.unparse(each)}" for each in ast.walk(node) if reads(each, texts)]

@@ -301,7 +301,7 @@ def test_what_was_seen_is_kept_on_disk() -> None:
 def test_a_full_disk_is_said() -> None:
     with closing(Repeats(parsed("origin string"), ("origin",))) as repeats:
         repeats._seen.execute("pragma max_page_count = 10")
-        with pytest.raises(StackError, match=r"saw database or disk is full\. Is there room where TMPDIR points"):
+        with pytest.raises(StackError, match=r"saw database or disk is full\. Is the disk of TMPDIR full"):
             assert all(repeats.first((str(at),), partition=0) for at in range(10_000))
 
 

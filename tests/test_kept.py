@@ -108,11 +108,11 @@ def test_rows_that_were_open_at_the_injection_and_rolled_back_are_one_sentence(
 
 
 def test_of_rows_that_are_there_later_or_may_be_nothing_is_said(folder: RunFolder) -> None:
-    room = sample.keep(folder, OPEN, rows=280)
+    stored = sample.keep(folder, OPEN, rows=280)
     assert shown_of(folder)[0].open_rows == []
     later = sample.keep(folder, AFTER, rows=299)
     assert shown_of(folder)[0].open_rows == []
-    (later / "sink" / "0.json").write_text((room / "sink" / "0.json").read_text())
+    (later / "sink" / "0.json").write_text((stored / "sink" / "0.json").read_text())
     assert shown_of(folder)[0].open_rows
     for unsure in (replace(AFTER, writing={"0": ("insert",)}), replace(AFTER, error="the server was away")):
         sample.told(folder, unsure)
@@ -120,10 +120,10 @@ def test_of_rows_that_are_there_later_or_may_be_nothing_is_said(folder: RunFolde
 
 
 def test_a_sink_that_could_not_be_read_says_why(folder: RunFolder) -> None:
-    room = sample.keep(folder, sample.INJECTION, rows=0)
-    (room / "sink" / "1.json").write_text(json.dumps({"name": "b", "rows": 0, "unreadable": "no such table"}))
-    (room / "sink" / "2.json").write_text("torn {")
-    (room / "sink" / "x.json").write_text("{}")
+    stored = sample.keep(folder, sample.INJECTION, rows=0)
+    (stored / "sink" / "1.json").write_text(json.dumps({"name": "b", "rows": 0, "unreadable": "no such table"}))
+    (stored / "sink" / "2.json").write_text("torn {")
+    (stored / "sink" / "x.json").write_text("{}")
     lines = {name: text for name, text, _ in shown_of(folder)[0].lines}
     assert lines["Rows in sink 2, b"] == "not readable: no such table"
     assert lines["Rows in sink 3, without a name"] == "not readable"

@@ -429,13 +429,13 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 def test_names_that_are_no_text_are_shown_and_linked(tmp_path: Path) -> None:
     folder = kept(tmp_path / "ci")
     odd = os.fsdecode(b"\xff<img onerror=x>\n\xe2\x80\xae")
-    room = tmp_path / "ci" / odd
-    folder.path.parent.rename(room)
+    renamed = tmp_path / "ci" / odd
+    folder.path.parent.rename(renamed)
     (found,) = gather([tmp_path / "ci"]).seen
     html = page(Many(seen=[found]), tmp_path)
     assert "%FF%3Cimg%20onerror%3Dx%3E%0A%E2%80%AE" in html and "<img" not in html
     html.encode()
-    (room / folder.path.name / "verdict.json").unlink()
+    (renamed / folder.path.name / "verdict.json").unlink()
     damaged = page(Many(seen=[], damaged=gather([tmp_path / "ci"]).damaged), tmp_path)
     assert "\\udcff&lt;img onerror=x&gt;\\n\\u202e" in damaged and "<img" not in damaged
 

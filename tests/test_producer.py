@@ -111,7 +111,7 @@ OUTCOMES: list[tuple[str, Any, State]] = [
     ("answer", kafka_errors.TopicAuthorizationFailedError("x"), State.UNKNOWN),
     ("answer", kafka_errors.UnknownError("x"), State.UNKNOWN),
     ("raise", kafka_errors.MessageSizeTooLargeError("x"), State.FAILED),
-    ("raise", kafka_errors.KafkaTimeoutError("no room"), State.FAILED),
+    ("raise", kafka_errors.KafkaTimeoutError("its buffer is full"), State.FAILED),
     ("raise", ValueError("no such partition"), State.FAILED),
 ]
 
@@ -193,7 +193,7 @@ def test_records_without_a_place_get_one_that_a_seed_fixes(tmp_path: Path) -> No
 
 
 def test_a_client_that_takes_nothing_is_not_asked_for_ever(tmp_path: Path) -> None:
-    client = FakeClient(tmp_path / "a.log", [("raise", kafka_errors.KafkaTimeoutError("no room"))] * 3)
+    client = FakeClient(tmp_path / "a.log", [("raise", kafka_errors.KafkaTimeoutError("its buffer is full"))] * 3)
     workload = Listed([Record(seq, None, b"") for seq in range(3)])
     attempts = Attempts(tmp_path / "a.log")
     producer = Producer(

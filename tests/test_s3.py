@@ -207,14 +207,14 @@ def own(server: S3Server, request: pytest.FixtureRequest) -> Iterator[Own]:
         yield made
 
 
-def room(own: Own) -> RunPrefix:
+def run_prefix(own: Own) -> RunPrefix:
     found: RunPrefix = own["s3"].at
     return found
 
 
 @pytest.mark.stack
 def test_an_object_is_there_under_its_name_after_a_kill(server: S3Server, own: Own) -> None:
-    there = room(own)
+    there = run_prefix(own)
     there.write("checkpoint/commits/.0.x y.tmp", b"v1")
     server.stop()
     with pytest.raises(StackError, match=r"give onceproof/.*; saw"):
@@ -228,7 +228,7 @@ def test_an_object_is_there_under_its_name_after_a_kill(server: S3Server, own: O
 
 @pytest.mark.stack
 def test_a_checkpoint_is_copied_in_the_words_of_spark(own: Own, tmp_path: Path) -> None:
-    there = room(own).below("checkpoint")
+    there = run_prefix(own).below("checkpoint")
     for place in ("metadata", "offsets/0", "commits/.0.x.tmp", "state/0/0/1.delta", "sources/0/0"):
         there.write(place, place.encode())
     mirror = Mirror(there, tmp_path / "checkpoint", scratch=tmp_path / "scratch")
@@ -248,7 +248,7 @@ def test_a_checkpoint_is_copied_in_the_words_of_spark(own: Own, tmp_path: Path) 
 
 @pytest.mark.stack
 def test_the_mark_of_a_folder_is_no_file(own: Own) -> None:
-    there = room(own)
+    there = run_prefix(own)
     there.write("folder/", b"")
     assert (there.read("folder"), there.read("folder/")) == (None, b"")
     assert [(entry.name, entry.folder) for entry in there.entries("")] == [("folder", True)]

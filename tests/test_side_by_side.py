@@ -256,13 +256,13 @@ def test_the_next_run_at_once_begins_where_it_has_a_core_and_its_memory(number: 
 
 
 @given(MANY, CORES, MEMORY)
-def test_no_more_are_played_at_once_than_there_are_runs_cores_and_room_for(runs: int, cores: int, memory: int) -> None:
+def test_no_more_are_played_at_once_than_runs_cores_and_memory_allow(runs: int, cores: int, memory: int) -> None:
     found = side_by_side.jobs(small(runs), cores=cores, memory=memory)
     assert 1 <= found <= min(runs, cores, side_by_side.MOST)
     # One is always played: a machine too small for it says so by itself.
     assert found == 1 or (STACK_GIB + found * RUN_GIB) * GIB <= memory
     more = (STACK_GIB + (found + 1) * RUN_GIB) * GIB
-    assert found == min(runs, cores, side_by_side.MOST) or more > memory, "one more had had its room"
+    assert found == min(runs, cores, side_by_side.MOST) or more > memory, "one more would have fitted"
 
 
 @given(MANY, CORES, MEMORY, st.tuples(st.integers(0, 200), st.integers(0, 256), st.integers(0, 64 * GIB)))

@@ -221,8 +221,8 @@ def stored(path: Path, *, rows: int, committed: int | None, position: dict[int, 
     """A run of 40 records in batches of 10, and a snapshot before its restart."""
     made = folders.Folder(path / "run", tables=[folders.payments(folders.values(40))])
     folder = made.write()
-    room = folder / "snapshots" / "1-restart"
-    room.mkdir(parents=True)
+    snapshot_folder = folder / "snapshots" / "1-restart"
+    snapshot_folder.mkdir(parents=True)
     columns = tuple(SinkColumn(name=n, type=t, family=f) for n, t, f in folders.TYPES["payments"])
     table = SinkTable(
         name="postgres payments",
@@ -231,7 +231,7 @@ def stored(path: Path, *, rows: int, committed: int | None, position: dict[int, 
         columns=columns,
         rows=folders.payments(folders.values(rows)),
     )
-    save(room, 0, table)
+    save(snapshot_folder, 0, table)
     query = QueryState(checkpoint="c", offsets=(0, 1), commits=(0,), committed={0: committed or 0})
     other = QueryState(checkpoint="a", ours=False, offsets=(0, 1, 2), commits=())
     queries = () if committed is None else (other, query)
@@ -347,11 +347,11 @@ def test_a_sitting_without_anything_to_hold_or_to_catch_has_shown_nothing() -> N
 def kept(reports: Path, twin: Twin, index: int) -> Path:
     """A run in a folder of kept ones, whose one step says that it was injected and left nothing that bears it out."""
     scenario = Drawn(seed=7, index=index, twin=twin, schedule=(folders.STEP,)).scenario()
-    room = reports / f"soak-7-{index}"
-    made = folders.Folder(room / "20260101T000000-r1", tables=[folders.payments(folders.values(40))])
+    folder = reports / f"soak-7-{index}"
+    made = folders.Folder(folder / "20260101T000000-r1", tables=[folders.payments(folders.values(40))])
     made.claim(name=scenario.name, schedule=scenario.schedule)
     path = made.complete().path
-    (room / "latest").symlink_to(path.name)
+    (folder / "latest").symlink_to(path.name)
     return path
 
 

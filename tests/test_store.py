@@ -25,7 +25,7 @@ def modes(folder: Path) -> set[int]:
     return {path.stat().st_mode & 0o077 for path in [folder, *folder.rglob("*")]}
 
 
-def test_a_run_folder_has_its_rooms_and_is_private(tmp_path: Path) -> None:
+def test_a_run_folder_has_its_folders_and_is_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         made = RunFolder.create(tmp_path / "reports", "Driver dies!", "r1", need_bytes=0)
@@ -134,7 +134,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.Monk
     assert [path.name for path in made.path.iterdir() if path.name.endswith(".tmp")] == []
 
 
-def test_a_disk_without_room_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3 * 1024 * 1024))
     with pytest.raises(HarnessError, match=r"a run may write 200 MB and .* has 3 MB free\. Free some space"):
         RunFolder.create(tmp_path, "a", "r1")

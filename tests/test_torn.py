@@ -61,36 +61,36 @@ DIFFER = "not deterministic without faults: baseline runs differ in 1 findings"
     [(2, (3, Word.VIOLATED, ())), (3, (3, Word.VIOLATED, ())), (4, (2, Word.INCONCLUSIVE, (DIFFER,)))],
 )
 def test_a_whole_run_is_judged_with_its_baseline_runs(
-    wholes: list[Files], room: Path, number: int, expected: tuple[int, Word, tuple[str, ...]]
+    wholes: list[Files], folder: Path, number: int, expected: tuple[int, Word, tuple[str, ...]]
 ) -> None:
-    torn.lay(wholes[number], room)
-    baseline_runs, verdict = read_baseline_runs(read_run(room), lambda run: []), judge(room)
+    torn.lay(wholes[number], folder)
+    baseline_runs, verdict = read_baseline_runs(read_run(folder), lambda run: []), judge(folder)
     assert (len(baseline_runs), verdict.word, verdict.reasons) == expected
     assert [finding.without_faults for finding in verdict.findings] == [number == 3]
-    shutil.rmtree(room / "baseline")
-    assert (judge(room).word, judge(room).reasons) == (Word.INCONCLUSIVE, (ALONE,))
+    shutil.rmtree(folder / "baseline")
+    assert (judge(folder).word, judge(folder).reasons) == (Word.INCONCLUSIVE, (ALONE,))
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[Path]:
+def folder(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "run"
     shutil.rmtree(tmp_path / "run", ignore_errors=True)
 
 
 def test_check_of_a_torn_folder_is_an_error_and_never_a_verdict(
-    wholes: list[Files], room: Path, capsys: pytest.CaptureFixture[str]
+    wholes: list[Files], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for whole in wholes:
-        suite.check(torn.lay(whole, room))
-        shutil.rmtree(room)
+        suite.check(torn.lay(whole, folder))
+        shutil.rmtree(folder)
     capsys.readouterr()
     for number in range(COUNT):
         rng = Random(f"{SEED} {number}")
         whole = wholes[number % len(wholes)]
         files = torn.torn(whole, rng, torn.BYTES)
-        torn.lay(files, room)
+        torn.lay(files, folder)
         with pytest.raises(HarnessError) as refusal:
-            suite.check(room)
+            suite.check(folder)
         said = capsys.readouterr()
         assert (said.out, said.err) == ("", ""), f"folder {number} of seed {SEED}"
         if "digests.json" in files:
@@ -98,38 +98,38 @@ def test_check_of_a_torn_folder_is_an_error_and_never_a_verdict(
             wrong = {name for name in whole | files if whole.get(name) != files.get(name)}
             named = {"digests.json"} & wrong or wrong
             assert all(f"\n  {name}: " in str(refusal.value) for name in named), f"folder {number} of seed {SEED}"
-        shutil.rmtree(room)
+        shutil.rmtree(folder)
 
 
-def test_the_judge_of_a_torn_folder_never_fails_in_an_unforeseen_way(wholes: list[Files], room: Path) -> None:
+def test_the_judge_of_a_torn_folder_never_fails_in_an_unforeseen_way(wholes: list[Files], folder: Path) -> None:
     words = set()
     for number in range(COUNT // 5):
         files = torn.torn(wholes[number % len(wholes)], Random(f"judge {SEED} {number}"), torn.MEANING)
-        torn.lay(files, room)
+        torn.lay(files, folder)
         try:
-            words.add(judge(room).word)
+            words.add(judge(folder).word)
         except HarnessError as refusal:
             assert str(refusal)
         except Exception as failure:
             raise AssertionError(f"folder {number} of seed {SEED}: {failure!r}") from failure
-        shutil.rmtree(room)
+        shutil.rmtree(folder)
     assert words
 
 
 def test_the_page_of_a_torn_folder_without_verdict_never_fails_in_an_unforeseen_way(
-    wholes: list[Files], room: Path, capsys: pytest.CaptureFixture[str]
+    wholes: list[Files], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run that ended early has no digests, and a page all the same."""
     whole = {name: data for name, data in wholes[0].items() if name in ("plan.json", "history.jsonl", "scenario.yaml")}
     whole["run.json"] = b'{"stage": 1, "scenario": "by hand", "seconds": 1.5, "outcome": {"error": "a disk"}}\n'
     for number in range(COUNT // 5):
         files = torn.torn(whole, Random(f"page {SEED} {number}"), torn.BYTES)
-        torn.lay(files, room)
+        torn.lay(files, folder)
         try:
-            suite.report([room])
+            suite.report([folder])
             capsys.readouterr()
         except HarnessError as refusal:
             assert str(refusal)
         except Exception as failure:
             raise AssertionError(f"folder {number} of seed {SEED}: {failure!r}") from failure
-        shutil.rmtree(room)
+        shutil.rmtree(folder)

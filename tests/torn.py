@@ -105,8 +105,8 @@ def append(files: Files, rng: Random) -> None:
 
 def stray(files: Files, rng: Random) -> None:
     """A file that is none of the run."""
-    room = rng.choice(("ledger", "sink", "snapshots/1-injection", "baseline/9"))
-    files[f"{room}/{rng.choice(('0.json', 'x', '9.parquet'))}"] = rng.randbytes(8)
+    folder = rng.choice(("ledger", "sink", "snapshots/1-injection", "baseline/9"))
+    files[f"{folder}/{rng.choice(('0.json', 'x', '9.parquet'))}"] = rng.randbytes(8)
 
 
 def number(files: Files, rng: Random) -> None:

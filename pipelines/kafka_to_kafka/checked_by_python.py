@@ -8,8 +8,8 @@ come again that no log knows.
 
 A task sends only what Python has given back. In Spark 4.0.0 that is 100 records at a time
 (`spark.sql.execution.python.udf.maxRecordsPerBatch` is for what Python is given), and only once a buffer of
-`spark.sql.execution.python.udf.buffer.size` bytes is full, or the task has no more records. Thousands of booleans have
-room in its 64 KB.
+`spark.sql.execution.python.udf.buffer.size` bytes is full, or the task has no more records. Its 64 KB hold
+thousands of booleans.
 
     spark-submit checked_by_python.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked

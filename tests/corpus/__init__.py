@@ -9,14 +9,14 @@ from types import ModuleType
 from tests.corpus.case import Adversary
 
 # By what is there: where a component's folder is deleted, so are the cases that need it (`test_folders_alone.py`).
-ROOMS = tuple(importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
+MODULES = tuple(importlib.import_module(f"{__name__}.{found.name}") for found in pkgutil.iter_modules(__path__))
 
 
-def cases_of(*rooms: ModuleType) -> tuple[Adversary, ...]:
+def cases_of(*modules: ModuleType) -> tuple[Adversary, ...]:
     """The cases of these modules, in their order."""
-    return tuple(each for room in rooms for each in vars(room).values() if isinstance(each, Adversary))
+    return tuple(each for module in modules for each in vars(module).values() if isinstance(each, Adversary))
 
 
-EVERY = cases_of(*ROOMS)
+EVERY = cases_of(*MODULES)
 """The corpus, and the guards: cases that the code of before it judged right as well."""
 CASES = tuple(case for case in EVERY if not case.guard)

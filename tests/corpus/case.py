@@ -119,9 +119,9 @@ def adversary(
     """Makes a case of a builder."""
 
     def made(build: Builder) -> Adversary:
-        room = build.__module__.rpartition(".")[2]
+        module = build.__module__.rpartition(".")[2]
         title = " ".join((build.__doc__ or "").split())
-        name = f"{room}/{build.__name__}"
+        name = f"{module}/{build.__name__}"
         return Adversary(id=name, item=item, title=title, build=build, right=right, twin=twin, guard=guard)
 
     return made

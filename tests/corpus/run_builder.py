@@ -66,8 +66,8 @@ class Moment(Injected):
 @dataclass
 class RunBuilder(Folder):
     """One run. `ends` are the next offsets after each batch; `unread` has words for sinks that could not be read, by
-    room and place (`0` at the end, `1-injection/0` at an injection), `dropped` what their readers left out; `edits` are
-    keys of JSON files, or of what `edited` knows, that are set in the end.
+    folder and place (`0` at the end, `1-injection/0` at an injection), `dropped` what their readers left out; `edits`
+    are keys of JSON files, or of what `edited` knows, that are set in the end.
 
     `baseline_runs` without tables are honest."""
 
@@ -100,10 +100,10 @@ class RunBuilder(Folder):
         for place, words in self.unread.items():
             self._unreadable(*self._place(place), words)
         for place, rows in self.dropped.items():
-            room, number = self._place(place)
-            there = load(room, number)
+            folder, number = self._place(place)
+            there = load(folder, number)
             assert there is not None
-            save(room, number, replace(there, dropped=rows))
+            save(folder, number, replace(there, dropped=rows))
         for name, keys in self.edits.items():
             if name.endswith(".json"):
                 path = self.path / name
@@ -112,17 +112,17 @@ class RunBuilder(Folder):
                 edited(self.path, name, **keys)
 
     def _place(self, place: str) -> tuple[Path, int]:
-        """The folder, and the number in it, of a sink by room and place."""
-        room, _, number = place.rpartition("/")
-        return self.path / "snapshots" / room if room else self.path, int(number)
+        """The folder, and the number in it, of a sink by folder and place."""
+        folder, _, number = place.rpartition("/")
+        return self.path / "snapshots" / folder if folder else self.path, int(number)
 
     def put(self, index: int, rows: list[Row]) -> None:
         """Write other rows into the folder as it stands."""
         save(self.path, index, self._table(index, rows))
 
-    def _unreadable(self, room: Path, index: int, words: str) -> None:
+    def _unreadable(self, folder: Path, index: int, words: str) -> None:
         sink = self.scenario.sinks[index]
-        save(room, index, SinkTable(name=sink.name, kind=sink.kind, target=sink.target, unreadable=words))
+        save(folder, index, SinkTable(name=sink.name, kind=sink.kind, target=sink.target, unreadable=words))
 
     def injection(
         self,
@@ -217,8 +217,8 @@ class RunBuilder(Folder):
 
     def _snapshot(self, injected: Injected) -> None:
         assert isinstance(injected, Moment)
-        room = self.path / "snapshots" / f"{injected.step}-{injected.moment}"
-        room.mkdir(parents=True)
+        folder = self.path / "snapshots" / f"{injected.step}-{injected.moment}"
+        folder.mkdir(parents=True)
         planned, committed = self._end(injected.planned), self._end(injected.committed)
         one = state(injected.checkpoint, planned=(injected.planned, planned), committed=(injected.committed, committed))
         states = (one,) if injected.states is None else injected.states
@@ -242,7 +242,7 @@ class RunBuilder(Folder):
             tables = self._honest(replace(injected, holds=planned if injected.holds is None else injected.holds))
         for index, rows in enumerate(tables):
             if rows is not None and f"{injected.step}-{INJECTION}/{index}" not in self.unread:
-                save(room, index, self._table(index, rows))
+                save(folder, index, self._table(index, rows))
 
     def _progressed(self, caught_up: bool) -> Progressed:
         said = super()._progressed(caught_up)

@@ -73,7 +73,7 @@ def annotate(runs: Sequence[Run], notify: Callable[[str], None] = print) -> None
 
 
 def append(path: Path, runs: Sequence[Run]) -> None:
-    """Append the summary of the runs to the step's, as far as there is room. Raises OSError."""
+    """Append the summary of the runs to the step's, as far as it fits. Raises OSError."""
     size = path.stat().st_size if path.exists() else 0
     text = markdown.summary(runs, most_bytes=min(markdown.MOST_BYTES, SUMMARY_BYTES - size))
     with path.open("a", encoding="utf-8", newline="\n") as out:

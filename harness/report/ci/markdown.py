@@ -1,7 +1,7 @@
 """The summary of a step in Markdown: a table of the runs, those that need a reader first, and what each of them says.
 
-Data under test is text in it: it is in `<code>`, and every ASCII sign but blank and dash is a character reference,
-so that it makes no link, image, table cell, HTML or mention.
+Data under test is text in it: it is in `<code>`, and every ASCII sign but blank and dash is a character reference. So
+it makes no link, image, table cell, HTML or mention.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_BYTES = 256 * 1024
 MOST_FINDINGS = 3
 CELL = 200
 HEADS = ("", "scenario", "expected", "verdict", "findings", "injected", "seconds", "seed", "run folder")
-LEFT_OUT = "\nThe rest is left out: a step's summary has no room for it.\n"
+LEFT_OUT = "\nThe rest is left out: a step's summary can hold no more.\n"
 
 
 def summary(runs: Sequence[Run], *, most_bytes: int = MOST_BYTES) -> str:

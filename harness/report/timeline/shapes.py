@@ -1,5 +1,5 @@
-"""What a picture is made of. Across, a place is a share of the width in per cent, so that the picture fits a telephone
-and a wide screen while its letters keep their size; down, it is in pixels.
+"""What a picture is made of. Across, a place is a share of the width in per cent; down, it is in pixels. So the picture
+fits a telephone and a wide screen while its letters keep their size.
 
 Classes are ours; data stands only in `text` and `title`, which the template escapes.
 """
@@ -33,7 +33,7 @@ class Box:
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """A text; `anchor` is `start`, `middle` or `end`. `screen`: it has no room on a telephone."""
+    """A text; `anchor` is `start`, `middle` or `end`. `screen`: a telephone does not show it."""
 
     kind: str
     x: str

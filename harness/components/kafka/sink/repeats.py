@@ -76,7 +76,7 @@ class Repeats:
             return at
         except sqlite3.Error as failure:
             request = "asked SQLite to keep in a temporary file which records of a topic were read"
-            raise StackError(f"{request}; saw {failure}. Is there room where TMPDIR points?") from failure
+            raise StackError(f"{request}; saw {failure}. Is the disk of TMPDIR full?") from failure
 
 
 def _print(cells: Sequence[str | None]) -> bytes:
