@@ -1,9 +1,9 @@
 """What Spark's checkpoint folder says: which batches are planned, which are committed, which offsets each covers.
 
 Layout (Spark's MicroBatchExecution): `offsets/N` is written before batch N runs, `commits/N` after its sink is
-committed; both appear by a rename from `.N.<uuid>.tmp`. An offset file has a version, a line of metadata and a line
-for each source, which version 2 of the file begins with the source's name. `sources/K` is the log of source K; in its
-first entry, `0`, Kafka's source says where it begins. What a line says is the source's own form: the caller brings
+committed; both appear by a rename from `.N.<uuid>.tmp`. An offset file has a version, a line of metadata and a line for
+each source. In version 2 of the file this line begins with the source's name. `sources/K` is the log of source K; in
+its first entry, `0`, Kafka's source says where it begins. What a line says is the source's own form: the caller brings
 its `OffsetReader`. A query that reads the run's source more than once (a self-join, a union) is as far as the slowest
 of them.
 """
@@ -235,8 +235,8 @@ class Progress:
         return _in_order(self.starts)
 
     def took_nothing(self, batch: int) -> bool:
-        """Return whether it is a batch without a record of the run's source, such as a first one before anything was
-        sent, or one that only moves a watermark. Of a query that reads something else: without any record."""
+        """Return whether it is a batch without a record of the run's source. Such a batch comes before anything was
+        sent, or only moves a watermark. Of a query that reads something else: without any record."""
         now = self._lines(batch)
         earlier = [number for number in list(self.lines) if number < batch]
         before = self._lines(max([batch - 1, *earlier])) if batch > 0 else self._starts()

@@ -81,21 +81,27 @@ class HeldOperation:
 
 @dataclass
 class Reached:
-    """The trigger was met: in which checkpoint, where the protocol stood, who was frozen there, which writer was held
-    at which row, which commit of the sink was being written, which operation on the checkpoint, or request to its
-    store, was held. `late`: it may have been met too late, as in a folder that is watched; the next batch is tried
-    then. `step` counts the schedule's steps from 1."""
+    """The trigger was met."""
 
     batch: int | None
     folder: Path | None = None
+    """The checkpoint."""
     before: Listing = field(default_factory=dict)
+    """Where the protocol stood."""
     frozen: list[Process] = field(default_factory=list)
+    """The processes that were stopped there."""
     blocked: BlockedWriter | None = None
+    """The writer that is held, and at which row."""
     step: int = 0
+    """Counts the schedule's steps from 1."""
     commit: SinkCommit | None = None
+    """The commit of the sink that is being written."""
     request: HeldRequest | None = None
+    """The request to the checkpoint's store that is held."""
     operation: HeldOperation | None = None
+    """The operation on the checkpoint that is held."""
     late: bool = False
+    """It may have been met too late, as in a folder that is watched; the next batch is tried then."""
     sink: int | None = None
     """The place of the sink whose writer is held."""
 
@@ -163,8 +169,8 @@ class Checkpoints(Protocol):
         those of the attempt's first query. Raises StackError."""
 
     def settled(self, folder: Path | None = None) -> Listing:
-        """Return the same of one whose writer is stopped or dead, once nothing that it has asked a server for is on its
-        way any more."""
+        """Return the same of one whose writer is stopped or dead. By then no request of the writer to a server is on
+        its way any more."""
 
     def took_nothing(self, folder: Path, batch: int) -> bool:
         """Return whether it is a batch without a record of the source."""

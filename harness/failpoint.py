@@ -7,10 +7,10 @@ The only module of the harness that a pipeline may import, and none has to. It i
     failpoint.reach_in_task("row-written")
 
 Armed means: the environment variable `ONCEPROOF_FAILPOINTS` names a folder, and a file `NAME` (any batch) or
-`NAME@BATCH` is in it. A program that reaches an armed failpoint leaves a file `reached.NAME.PID` that holds the
-batch, and waits until it is killed, or the file that armed it is gone, or `HOLD_S` have passed. Of each failpoint that
-a process comes to, armed or not, a file `seen.NAME` tells, and `seen-in-task.NAME` where that is in a task:
-`onceproof sweep` asks for them."""
+`NAME@BATCH` is in it. A program that reaches an armed failpoint leaves a file `reached.NAME.PID` that holds the batch.
+It waits until it is killed, or the file that armed it is gone, or `HOLD_S` have passed. Of each failpoint that a
+process comes to, armed or not, a file `seen.NAME` tells, and `seen-in-task.NAME` where that is in a task: `onceproof
+sweep` asks for them."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ from harness.errors import HarnessError, UsageError
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """The description of a kind: its name in a scenario file, what it does in one line, one use of it as a line of a
-    scenario file, and the model of its part of the file, `harness.fields.shape.Shape`. For a trigger `options` is the
-    type of its value, and `beside` the model of the keys beside the value."""
+    """The description of a kind: its name in a scenario file, what it does in one line, and an example. The example is
+    a line of a scenario file. `options` is the model of its part of the file, `harness.fields.shape.Shape`. For a
+    trigger `options` is the type of its value, and `beside` the model of the keys beside the value."""
 
     name: str
     summary: str
@@ -56,8 +56,8 @@ class Kind(Protocol):
 
 class Refusal(NamedTuple):
     """Why something of a file cannot be. `key` is to blame, of the step, its `when`, the input or a sink; empty for all
-    of it. `words` follow the key's own path in the message, or are the `whole` of it, `{path}` in them standing for
-    that of where the key is."""
+    of it. `words` follow the key's own path in the message, or are the `whole` of it. In them `{path}` stands for that
+    of where the key is."""
 
     key: str
     words: str

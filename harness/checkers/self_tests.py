@@ -3,8 +3,8 @@
 Four copies of the sink's rows have one fault planted in each: a row lost, a row doubled, a low bit flipped, two
 payloads swapped. The same `compare` has to find exactly that fault at exactly that key, and nothing else new or gone.
 
-Faults are planted in rows that are right. Where fewer than two keys are right, or not the only one, or more keys are
-wrong than `BAD_MAX`, the rows of the wrong keys are first set right.
+Faults are planted in rows that are right. In three cases the rows of the wrong keys are first set right: fewer than two
+keys are right, the only key is wrong, or more keys are wrong than `BAD_MAX`.
 
 Where nothing can be swapped (no payload columns, or all payloads alike), one row overwrites another instead: one lost
 and one doubled at once, which no count sees either. Where every payload cell is NULL or there is none, the bit is

@@ -33,7 +33,7 @@ Signed = tuple[int, int]
 Vector = tuple[Decimal, ...]
 
 ROUNDING = 1e-9
-"""Difference up to which two float totals may be the same sum in another order, as a part of the total, or of the
+"""Difference up to which two float totals may be the same sum in another order. It is a part of the total, or of the
 largest number that went into it."""
 
 EXACT = Context(prec=200)

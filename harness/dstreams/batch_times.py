@@ -26,7 +26,7 @@ InFile = Callable[[str], tuple[int, int] | None]
 
 class Stream(Progress):
     """One checkpoint of a program of DStreams. `connected`, `numbered` or `in_file` says what the run's source has to
-    do with what is read there, `launched` by attempt when it was (ms since 1970)."""
+    do with what is read there. `launched` has by attempt when it was (ms since 1970)."""
 
     def __init__(
         self,

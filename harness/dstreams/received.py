@@ -97,8 +97,8 @@ class Received:
 
     def _gap(self, low: int, high: int, attempt: int) -> Iterator[Gone]:
         """Yield what is missing there, cut at the blocks that it was stored in: each went with the attempt that stored
-        it last. What no block had went with any of the attempts from the last one that had stored something before it
-        to the last one before another receiver stored what comes after it."""
+        it last. What no block had went with one of several attempts. The first of these is the last attempt that had
+        stored something before it. The last of these comes before the attempt that stored what follows it."""
         blocks = list(self.blocks.values())
         cuts = {each for block in blocks for each in (block.start, block.end) if low < each < high}
         for start, end in pairwise(sorted({low, high, *cuts})):

@@ -71,8 +71,8 @@ LEDGER_QUERY = _opened(*QUERY_WORDS, "from")
 
 @dataclass(frozen=True)
 class Typed:
-    """How a value is read from text, what has to be there (in words), what the JSON Schema says of it, and how it is
-    written into a file again: put it in `Annotated`."""
+    """How a value is read from text and written into a file again; `wanted` says in words what has to be there.
+    `schema` is what the JSON Schema says of it. Put it in `Annotated`."""
 
     read: Callable[[Any], Any]
     wanted: str

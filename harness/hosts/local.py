@@ -81,8 +81,8 @@ class LocalProcess:
 
     def alive(self) -> bool:
         """Return False once it is gone, or a zombie that its parent has not waited for yet, or is asked after right now
-        (state X). A thread that is in a system call outlives the first one of its process, which is a zombie by then
-        and cannot be asked after."""
+        (state X). A thread that is in a system call outlives the first thread of its process. That one is a zombie by
+        then and cannot be asked after."""
         try:
             state = self.process.status()
             alone = state == psutil.STATUS_ZOMBIE and len([*Path(f"/proc/{self.pid}/task").iterdir()]) == 1

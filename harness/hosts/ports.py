@@ -55,7 +55,7 @@ class Leases:
     """The addresses of the first IPv4 range in `subnets`, such as `172.18.0.0/16`, without its first one, which is the
     gateway's. Several threads may ask.
 
-    An engine that picks addresses itself gives a free one to the next that asks, and a container that is off the
+    An engine that picks addresses itself gives a free one to the next that asks. But a container that is off the
     network for a while has to come back at its own."""
 
     def __init__(self, subnets: Sequence[str]) -> None:

@@ -4,11 +4,12 @@
    executor, its tasks; server, those that had work with it open.
 2. Reprocessed, skipped. An interrupted execution is reprocessed if its offsets ran again afterwards, skipped if they
    never did though the query went on beyond them. If neither, it was not a test of anything.
-3. A step counts where a naive pipeline would have been caught. Reprocessed records count if the interrupted execution
-   may have left something in the sink and a pipeline that added its rows or amounts again would differ from the
-   expected rows. Interrupted records whose effect was not complete count for a loss if the expected rows differ
-   without them. A repetition that the sink's reader removes does not count. Where a repetition cannot change the
-   expected rows, as of a latest row per key, it counts, with a note: rows that were appended would lie there twice.
+3. A step counts where a naive pipeline would have been caught. Reprocessed records count on two conditions: the
+   interrupted execution may have left something in the sink; a pipeline that added its rows or amounts again would
+   differ from the expected rows. Interrupted records whose effect was not complete count for a loss if the expected
+   rows differ without them. A repetition that the sink's reader removes does not count. Where a repetition cannot
+   change the expected rows, as of a latest row per key, it counts, with a note: rows that were appended would lie there
+   twice.
 4. Cause. Let rows(m) be the expected rows if record r takes effect m(r) times. A finding is explained by multiplicities
    that differ from 1 only for records that a step interrupted. One step explains it and no other does: cause. Several:
    candidates. None: where baseline runs are clean, it is attributed to the only step, or to those that touched it.

@@ -24,9 +24,8 @@ Signature = tuple[int, Kind, tuple[tuple[str, str | None], ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class BaselineRun:
-    """One baseline run: its findings by what they are about. `error` says why the pipeline without faults did not work,
-    `open` that it did not get done, or that a sink of it could not be compared: what it does not show says nothing
-    then."""
+    """One baseline run: its findings by what they are about. `error` says why the pipeline without faults did not work.
+    `open`: it did not get done, or a sink of it could not be compared. What it does not show says nothing then."""
 
     number: int
     findings: Mapping[Signature, Finding] = field(default_factory=dict)

@@ -1,9 +1,9 @@
 """Rule 4: the cause of a finding.
 
 Let `rows(m)` be the expected rows if record r takes effect m(r) times. A step explains a finding at a key if some m
-that differs from 1 only for records that the step interrupted gives the rows that the sink has there. Reprocessing is
-m = 2 for what is processed again, loss is m = 0 for what was not whole in the sink. What the interrupted execution had
-left in the sink is known from the reading at the fault, so a part of a batch needs no guess.
+gives the rows that the sink has there. This m may differ from 1 only for records that the step interrupted.
+Reprocessing is m = 2 for what is processed again, loss is m = 0 for what was not whole in the sink. The reading at the
+fault shows what the interrupted execution had left in the sink. So a part of a batch needs no guess.
 
 The readings at later faults say when a finding came about: a step after which the key was still right, at the reading
 of a later one, did not do it; nor did a step at whose reading it was wrong already.
@@ -310,8 +310,8 @@ def _gap(one: Row, other: Row | None, place: int) -> Decimal | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Repaired:
-    """Rows of one key of committed batches that were `copies` too many at a reading, or, as a loss, too few, and are
-    right in the end. `ways`: the earlier steps that explain it."""
+    """Rows of one key of committed batches that are right in the end. At a reading they were `copies` too many, or, as
+    a loss, too few. `ways`: the earlier steps that explain it."""
 
     reading: Exposed
     key: Key

@@ -32,8 +32,8 @@ ROUNDING = "a sum of floating point numbers depends on their order. Cast them to
 
 @dataclass(kw_only=True)
 class SinkReasons:
-    """What a sink says of the word. `unread` are the reasons of a sink that the scenario says cannot be read, `waiting`
-    those of rows that are missing while the pipeline is not caught up."""
+    """What a sink says of the word. `unread` are the reasons of a sink that the scenario says cannot be read. `waiting`
+    are those of rows that are missing while the pipeline is not caught up."""
 
     unread: list[str] = field(default_factory=list)
     untested: list[str] = field(default_factory=list)
@@ -279,8 +279,8 @@ def hidden(examined: Examined, guarantee: Guarantee) -> str:
 def _certain(mark: Mark, out: Examined, comparison: Comparison) -> bool:
     """Return whether a mark is a finding. While records are under way, only what no later record can mend is one: a row
     that is too much under a `plain` query, of records that are committed. Any other query ("the latest of each
-    account") may have called for it in between, and a batch in flight may be about to replace it. The record of a row
-    that is not expected may be one that the ledger lacks."""
+    account") may have called for it in between. A batch in flight may be about to replace it. The record of a row that
+    is not expected may be one that the ledger lacks."""
     if comparison.short and mark.kind is not Kind.LOST:
         out.counts.strange += mark.copies
         return False

@@ -361,10 +361,10 @@ class _Struck:
 
     @property
     def _went_on(self) -> bool:
-        """The driver lived, nothing ran again, and nothing of the batch is missing in the end: the driver was paused,
-        its tasks were not those of the executor that was killed, or it did without what was away, such as a source
-        that its tasks had read. A pause that outlasted a session or a transaction interrupted the batch, whatever the
-        program did then; executors are not paused, and one that committed meanwhile has left rows."""
+        """The driver lived, nothing ran again, and nothing of the batch is missing in the end. Either the driver was
+        paused, or its tasks were not those of the executor that was killed. Or it did without what was away, such as a
+        source that its tasks had read. A pause that outlasted a session or a transaction interrupted the batch,
+        whatever the program did then; executors are not paused, and one that committed meanwhile has left rows."""
         if self.died or self.ran_again in (Ran.RETRIED, Ran.RESTARTED) or not self._kept(self.progress.taken):
             return False
         evidence = self.injection.outcome.evidence

@@ -19,11 +19,11 @@ from harness.judge.readings.sink_state import RowsByKey, SinkState, held
 
 
 def mismatched(scale: Scale, step: Exposed) -> int:
-    """Return how many totals that are right in the end were another one at the reading: not that of the committed
-    batches, nor that with the batch in flight, nor one between the two where the batch may have been written in
-    part. A key that is missing is late, and is not counted; nor is one that a living driver may have changed
-    meanwhile. Of a sink that is `late`, and when an attempt has just ended, only totals are counted that lie beyond
-    all earlier ones."""
+    """Return how many totals that are right in the end were another one at the reading. A right reading has the total
+    of the committed batches, or that with the batch in flight. Where the batch may have been written in part, a total
+    between the two is right too. A key that is missing is late, and is not counted; nor is one that a living driver may
+    have changed meanwhile. Of a sink that is `late`, and when an attempt has just ended, only totals beyond all earlier
+    ones are counted."""
     if step.progress is None or step.last is None or not scale.case.aggregate or step.injection.running:
         return 0
     high = step.progress.high

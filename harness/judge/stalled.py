@@ -1,8 +1,9 @@
 """Whether the pipeline stalled, or is slow: records outstanding and no progress, beyond what it declares or needed
 without faults.
 
-A time without a commit is a stall only if it is longer than the declared `interval` allows, and than a baseline run
-needed, its start included. A program that exits by itself is stalled by a fault only if it ends well without faults.
+A time without a commit is a stall only if it is longer than the declared `interval` allows. It must also be longer than
+a baseline run needed, its start included. A program that exits by itself is stalled by a fault only if it ends well
+without faults.
 
 Where a fault took away for good what every program needs, a stall says nothing, unless it began before. Nor does that
 of a program that ended well where only failed ones are restarted: elsewhere a scheduler would have restarted it. Nor
@@ -23,9 +24,7 @@ from harness.snapshot import Progressed
 
 GAVE_UP, ENDED_WELL = "gave up", "ended well"
 MADE_AGAIN = "the DStreams program made its checkpoint again, and it is not known which records it has passed over"
-NO_SCHEDULER = (
-    "a program that ends well is not started again there; what another attempt would have done is not known"
-)
+NO_SCHEDULER = "a program that ends well is not started again there; what another attempt would have done is not known"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +167,7 @@ def _outlived(injection: Injection, progressed: Progressed) -> bool:
 
 
 def _planned(injection: Injection) -> dict[str, int] | None:
-    """Return the newest batch that each query had planned when the fault was injected, by the snapshot, or by the
+    """Return the newest batch that each query had planned when the fault was injected. The snapshot says it, or the
     evidence of the query that was struck; None if that is not known."""
     if injection.at is not None:
         return {state.checkpoint: max(state.offsets, default=-1) for state in injection.at.snapshot.queries}

@@ -2,8 +2,8 @@
 
 In append mode a window is written by a later batch than those that took its records: the first one whose watermark has
 passed its end. In update mode each batch writes the windows of its records, without those that the watermark drops. So
-the records are put into the order in which they were written, and every batch, snapshot and next offset becomes a place
-in that order. The rest of the judge sees a source that was read in that order, and applies the same rules.
+the records are put into the order in which they were written. Every batch, snapshot and next offset becomes a place in
+that order. The rest of the judge sees a source that was read in that order, and applies the same rules.
 
 The watermarks are computed from the records and the batches' ranges, and compared with Spark's log: a batch that ran
 under another one is a finding like any other. Where that was planned before any fault was injected, no fault did it,

@@ -1,12 +1,12 @@
 """Scenario files: YAML in, a frozen `Scenario` out, or every mistake at once as `file:line:col`.
 
-load(path)      one file, its pipeline's header block included; nothing is run, no socket opened
-load_all(paths) several, with the mistakes of all
-find(paths)     the scenario files in folders
-dump(scenario)  a file again, complete in itself
-schema()        the JSON Schema; `python -m harness.load > scenarios/scenario.schema.json` writes it again
-filled(text, placeholders)   `{topic}` and its like replaced
-project_root(path)           the folder that a scenario's paths count from
+load(path)                  one file, its pipeline's header block included; nothing is run, no socket opened
+load_all(paths)             several, with the mistakes of all
+find(paths)                 the scenario files in folders
+dump(scenario)              a file again, complete in itself
+schema()                    the JSON Schema; `python -m harness.load > scenarios/scenario.schema.json` writes it again
+filled(text, placeholders)  `{topic}` and its like replaced
+project_root(path)          the folder that a scenario's paths count from
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["dump", "filled", "find", "load", "load_all", "near", "project_root",
 
 def load(path: Path, *, queries: bool = False) -> Scenario:
     """Return the scenario in the file at `path`. Raises ScenarioError with every mistake in it and in its pipeline's
-    header, those of its `queries` too if they are to be tried, over no record: DuckDB is loaded for that.
+    header. With `queries` its SQL is tried too, over no record: DuckDB is loaded for that.
 
     Its `path` is `path` as given; pipeline and replayed file are looked for from `project_root(path)`."""
     file, mistakes = str(path), list[Mistake]()

@@ -1,9 +1,9 @@
 """YAML text to a tree that knows where each thing stands, and nothing else.
 
-Only events of ruamel.yaml's parser are used: no object is ever made from a file. Scalars stay text (`no`, `017`
-and `12:30:45` are what they look like); the models say later what each must be. Refused, each with its place:
-tags, anchors, aliases, a second document, a key twice, a key that is not text, more than 256 KB, more than 10 000
-values, more than 32 levels. The parser keeps its own stack, so depth cannot exhaust Python's.
+Only events of ruamel.yaml's parser are used: no object is ever made from a file. Scalars stay text (`no`, `017` and
+`12:30:45` are what they look like); the models say later what each must be. Refused, each with its place: tags,
+anchors, aliases, a second document, a key twice, a key that is not text; more than 256 KB, more than 10 000 values,
+more than 32 levels. The parser keeps its own stack, so depth cannot exhaust Python's.
 """
 
 from __future__ import annotations

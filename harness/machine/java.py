@@ -26,8 +26,8 @@ ANSWER_S = 30.0
 
 @dataclass(frozen=True)
 class Java:
-    """One Java installation. `text` is what it says about itself, `feature` the number people call it by (17),
-    `instead` a sentence on the JAVA_HOME that does not fit, where this one is taken instead."""
+    """One Java installation. `text` is what it says about itself; `feature` the number people call it by (17).
+    `instead` is a sentence on the JAVA_HOME that does not fit, where this one is taken instead."""
 
     home: Path
     executable: Path

@@ -28,8 +28,8 @@ from harness.workloads.base import RECORDS_MAX
 
 LAST_BATCH = 5
 CANDIDATES = 24
-"""Of so many the weighted half takes the one that kills at the most places where the pipeline was not yet killed, and
-of those the one that goes where fewest went, and is the surest to come while a batch is in flight."""
+"""Of so many the weighted half takes the one that kills at the most places where the pipeline was not yet killed. Of
+those it takes the one that goes where fewest went, then the surest to come while a batch is in flight."""
 KILLS = (Impact.DRIVER_KILLED, *ENDS_EXECUTOR)
 """After these something is done again, or never, for certain. A driver that is asked to stop may finish its batch."""
 STEPS = (1, 1, 2, 3)

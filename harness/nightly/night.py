@@ -48,7 +48,7 @@ def entries(
     known: Sequence[Scenario], drawn: Iterable[Plan], targets: Sequence[Target], *, shard: int, shards: int
 ) -> Iterator[Entry]:
     """Yield the list: the corpus, of which each shard has its part, then what is drawn. A plan of the corpus is of the
-    target that makes the same claim, or else of one that it may have been drawn for, if there is one."""
+    target that makes the same claim. If there is none, it is of one that it may have been drawn for."""
     names = {undrawn(target.base): target.name for target in reversed(targets)}
     names |= {claim(target.base): target.name for target in targets}
     for number, each in enumerate(known):
@@ -219,8 +219,8 @@ class Night:
         store.write(path, dump(replace(entry.scenario, why=why[:WHY_MAX])))
 
     def code(self) -> int:
-        """Return the exit code: 4 an error, 1 a failure that is new, 3 if something is inconclusive, did not strike
-        what a file says, or no drawn run exposed anything, else 0."""
+        """Return the exit code: 4 an error; 1 a failure that is new; 3 if something is inconclusive, or did not strike
+        what a file says; also 3 if no drawn run exposed anything; else 0."""
         words = {line.verdict for line in self.state.lines if line.wrong}
         if Word.ERROR in words:
             return 4

@@ -36,9 +36,9 @@ LASTS = (5, 40)
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A pipeline under test: `base` is the scenario without its schedule, `named` the triggers that scenarios of the
-    same pipeline name, for kinds that cannot be drawn, `own` its scenarios as they are. `counted` are the sinks that
-    are known to be tables, None where no run has shown it."""
+    """A pipeline under test: `base` is the scenario without its schedule; `own` are its scenarios as they are. `named`
+    are the triggers that scenarios of the same pipeline name, for kinds that cannot be drawn. `counted` are the sinks
+    that are known to be tables, None where no run has shown it."""
 
     base: Scenario
     named: tuple[Trigger, ...] = ()

@@ -1,11 +1,13 @@
 """Scenario files as tests, and which YAML files are scenarios at all.
 
 The plugin loads into every pytest run of its users, so it must not take files that are not ours.
-A `.yaml` or `.yml` file is a scenario if
-- one of its first lines is our modeline (`# yaml-language-server: $schema=...scenario.schema.json`), or
-- it lies under a folder that the ini key `harness_scenarios` names, or
-- it is in or under a folder called `scenarios` and has `pipeline:` and one more of our keys at its top, or
-- it lies anywhere else and has both `pipeline:` and `verdict:` (or the old `expect:`) at its top.
+A `.yaml` or `.yml` file is a scenario in four cases:
+
+- One of its first lines is our modeline (`# yaml-language-server: $schema=...scenario.schema.json`).
+- It lies under a folder that the ini key `harness_scenarios` names.
+- It is in or under a folder called `scenarios` and has `pipeline:` and one more of our keys at its top.
+- It lies anywhere else and has both `pipeline:` and `verdict:` (or the old `expect:`) at its top.
+
 A file in a folder called `scenarios` that comes near and misses (`pipelin:`) is named after collection, never
 dropped in silence.
 """

@@ -1,5 +1,4 @@
-"""A folder of a run that lies on a server's file system or in an object store, and not where the harness could list
-it itself.
+"""A folder of a run that lies on a server's file system or in an object store. The harness cannot list it itself there.
 
 mirror      a local copy
 checkpoint  what its listing says of a checkpoint of Spark's, straight from the server

@@ -39,8 +39,8 @@ def failure(
     brief: bool = False,
 ) -> str:
     """Return the whole text, or in brief that without evidence and rows. `folder` is the run folder, None if the run
-    failed before it had one; `stack_options` is what a command line says to get its stack, `again` the command that
-    repeats it where there is no folder, or where the stored plan would fail again; `left` are sentences on why it is
+    failed before it had one; `stack_options` is what a command line says to get its stack. `again` is the command that
+    repeats it where there is no folder, or where the stored plan would fail again. `left` are sentences on why it is
     inconclusive."""
     last = _last(folder, stack_options, again)
     if verdict.word is Word.ERROR and again:

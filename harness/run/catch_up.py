@@ -1,9 +1,9 @@
 """After the schedule: heal, let the pipeline finish, read the sink. Never reads "not yet there" as "lost".
 
-The sinks are read when the pipeline has committed every record, no query has a batch in flight, and the sinks did not
-change for as long as the program's commit interval asks (`quiet_s`). If rows are missing then, or a sink is not there
-yet, they may be late: the sinks are watched for longer (`late_quiet_s`). Last, the whole application is ended,
-so that no writer is left, and the sinks are read again: that reading is judged.
+The sinks are read when the pipeline has committed every record and no query has a batch in flight. By then the sinks
+did not change for as long as the program's commit interval asks (`quiet_s`). If rows are missing then, or a sink is not
+there yet, they may be late: the sinks are watched for longer (`late_quiet_s`). Last, the whole application is ended, so
+that no writer is left, and the sinks are read again: that reading is judged.
 """
 
 from __future__ import annotations

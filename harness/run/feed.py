@@ -33,8 +33,8 @@ no rate."""
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a pipeline that shows no progress is waited for with each portion, and how much longer at the most while
-    its driver is not at work yet."""
+    """How long a pipeline that shows no progress is waited for with each portion. `begins_s` is how much longer at the
+    most while its driver is not at work yet."""
 
     each_s: float = PATIENCE_S
     begins_s: float = 0.0

@@ -1,8 +1,9 @@
 """One run: the loop that acts. Everything else is data, a checker, or a way to inject or to watch.
 
-save 0 -> resources -> set-up -> warm-up -> producer || triggers || faults || supervisor
-       -> heal -> catch up -> read the sink -> save 1 -> judge -> baseline runs, where it asks for them -> save 2
-       -> digests
+set up  save 0 -> resources -> set-up -> warm-up
+run     producer || triggers || faults || supervisor
+read    heal -> catch up -> read the sink -> save 1
+judge   judge -> baseline runs, where it asks for them -> save 2 -> digests
 """
 
 from __future__ import annotations

@@ -164,8 +164,9 @@ def _wrong(sink: Sink, own: RunResources) -> None:
 
 
 def _empty(now: SinkTable, expected: Table, key: Collection[str]) -> None:
-    """Rows after `setup`, but for what `expected` makes of no record (a total has a row even then) and for totals at
-    zero, whose `key` it is: a row that is there already hides that the pipeline never wrote it."""
+    """Raise SetupError for rows after `setup`: a row that is there already hides that the pipeline never wrote it. Rows
+    that `expected` makes of no record are left out (a total has a row even then), and totals at zero. `key` tells which
+    columns are totals."""
     kept = Counter(now.rows)
     names = [column.name for column in now.columns]
     if set(names) == set(expected.columns):

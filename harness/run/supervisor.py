@@ -77,9 +77,9 @@ class Supervisor:
     def start(
         self, restart: Restart, launched: Callable[[int], None], *, ended: Callable[[int], None] = lambda number: None
     ) -> None:
-        """Start the first attempt; `launched` is called with the number of each attempt before it begins, and `ended`
-        with that of one that no step ended, before the next one is started. A cluster manager that restarts drivers
-        does not wait for it."""
+        """Start the first attempt; `launched` is called with the number of each attempt before it begins. `ended` is
+        called with that of one that no step ended, before the next one is started. A cluster manager that restarts
+        drivers does not wait for it."""
         self._restart, self._ended = restart, ended
         self._launch(1, launched)
         self._thread = threading.Thread(target=self._guarded, args=(restart, launched), name="supervisor", daemon=True)

@@ -116,8 +116,8 @@ class Sink:
     say; `options` what else the file says of the place, by the names that its model has. `expected` is a SQL query over
     the table `ledger`; `key` names a row.
 
-    `part` is the name of another part of its component than the plain one (`second` for `postgres.second`), `query` the
-    checkpoint's folder of the query that feeds it, where several read the source. `folds`: it folds equal rows on
+    `part` is the name of another part of its component than the plain one (`second` for `postgres.second`). `query` is
+    the checkpoint's folder of the query that feeds it, where several read the source. `folds`: it folds equal rows on
     purpose; `complete`: own code gives every row; `watermark`: it holds windows that a watermark closes."""
 
     kind: str
@@ -387,9 +387,9 @@ class Attribution:
 class Verdict:
     """The answer. `reasons` says why it is no better than it is; `self_tests` maps each planted fault to found or not.
 
-    `exposures` is what the steps exposed, `attribution` what they caused. `untried` are the crash points (each as
-    sink and point) at which no step had something exposed that counts, `notes` what limits the answer and makes it
-    no worse (a folding query, batches that tie)."""
+    `exposures` is what the steps exposed, `attribution` what they caused. `untried` are the crash points (each as sink
+    and point) at which no step had something exposed that counts. `notes` are what limits the answer and makes it no
+    worse (a folding query, batches that tie)."""
 
     word: Word
     as_expected: bool

@@ -1,7 +1,8 @@
 """How a query writes windows that a watermark closes: data only.
 
-Each record falls into one window. In append mode the window is written once, by the first batch whose watermark is not
-before its end, and not by the batches that took its records. In update mode each batch writes its records' windows.
+Each record falls into one window. In append mode the window is written once: by the first batch whose watermark is not
+before its end. The batches that took its records do not write it. In update mode each batch writes its records'
+windows.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ the standard library, so it starts in milliseconds. It says `ready` on its outpu
 the harness closes that pipe or dies, it kills every process of the session, removes the session's folder and ends.
 
 `harness.session.session` imports the same code to sweep sessions whose harness and reaper are both dead.
-A process belongs to a session if its environment says so, if the session's folder records it, if it descends from
-one that belongs, or if it is a Postgres process working inside the folder (Postgres overwrites its environment).
+A process belongs to a session if its environment says so, or the session's folder records it. So does a process that
+descends from one that belongs, and a Postgres process working inside the folder: Postgres overwrites its environment.
 A process is always named by pid and start time, so a pid that was given out again is never struck. Linux only.
 """
 

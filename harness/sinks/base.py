@@ -31,8 +31,8 @@ class Unmade(UsageError):
 
 class Reading(NamedTuple):
     """What is read of a sink at one time: columns, canonical rows in parts, and, asked last, whether it lets no two
-    rows have one key. `version` is what a sink that keeps versions calls the one that was read, `dropped`, asked when
-    all parts are read, the rows that were left out as repetitions; None where none are, or they were not kept."""
+    rows have one key. `version` is what a sink that keeps versions calls the one that was read. `dropped`, asked when
+    all parts are read, has the rows that were left out as repetitions; None where none are, or they were not kept."""
 
     columns: tuple[SinkColumn, ...]
     parts: Iterator[list[Row]]
@@ -57,8 +57,8 @@ def statements(writers: Iterable[Writer]) -> tuple[str, ...]:
 
 
 class OpenSink(Protocol):
-    """One sink of a run. Each of these raises StackError if its server does not answer, Missing if it is not there,
-    and UsageError if it is wrong or cannot be compared."""
+    """One sink of a run. Each of these raises StackError if its server does not answer, Missing if it is not there.
+    Each raises UsageError if it is wrong or cannot be compared."""
 
     def columns(self) -> tuple[SinkColumn, ...]:
         """Return its columns, without the rows."""

@@ -146,8 +146,8 @@ def load(folder: Path, index: int) -> SinkTable | None:
 
 
 def gone(before: Path, after: Path, index: int) -> tuple[int, int]:
-    """Return how many rows of the sink with place `index`, as saved in `before`, are gone or changed as saved in
-    `after`, and how many there were; none of a sink that could not be read. Raises HarnessError for damage."""
+    """Return how many rows of the sink with place `index` are gone or changed from `before` to `after`, as saved there.
+    Also return how many there were; none of a sink that could not be read. Raises HarnessError for damage."""
     files = [folder / "sink" / f"{index}.json" for folder in (before, after)]
     try:
         was, now = (noun(_About, json.loads(file.read_text(encoding="utf-8")), str(file)) for file in files)

@@ -35,8 +35,8 @@ class Where:
 def where(stack: str, given: Mapping[str, Any], *, prefix: str = "--") -> Where | None:
     """Return the cluster that was asked for with options named `prefix` and a part's name; None on another stack.
 
-    Raises UsageError for a stack that there is not, for addresses on one that takes none, if there is no Spark among
-    them, or no such folder."""
+    Raises UsageError for a stack that there is not, or for addresses on one that takes none. Also raises it if there is
+    no Spark among them, or no such folder."""
     # pytest reads the words above at each start, with scenarios or without.
     from harness.stacks.kind import AtAddresses
     from harness.stacks.registry import STACKS, names

@@ -59,7 +59,7 @@ def program(pipeline: Pipeline, restart: str, number: int) -> Pipeline:
 
 
 def described(stack: Stack, scenario: Scenario) -> dict[str, Any]:
-    """Return what a stack with all that the scenario needs describes of itself, with the Spark of its attempts under
+    """Return what a stack with all that the scenario needs describes of itself. The Spark of its attempts is under
     `spark`, and under `spark from attempt 2 on` if that is another one."""
     out = stack.describe(needed([scenario]))
     if not of_attempts(scenario) or not isinstance(stack, RunsSparkVersions):

@@ -1,7 +1,7 @@
 """Many runs on one stack, for the command line: load everything first, come up once, run each, say how it went.
 
-A scenario that cannot be run (its pipeline does not work without faults, its surroundings fail) is an `error` in the
-table and does not stop the others; a stack that died does.
+Some scenarios cannot be run: the pipeline does not work without faults, or the surroundings fail. Such a scenario is an
+`error` in the table and does not stop the others; a stack that died does.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ def sentence(name: str, cells: Sequence[Cell], results: Sequence[Result], *, lef
 
 
 def code(expected: Expected, cells: Sequence[Cell], results: Sequence[Result], known: Collection[int] = ()) -> int:
-    """Return the exit code: 0 where it came out as the scenario expects, 1 where the guarantee is disproved, or a
-    violation was expected and not found, 3 where nothing was tested, 4 where the harness or the pipeline failed. The
+    """Return the exit code: 0 where it came out as the scenario expects; 1 where the guarantee is disproved, or a
+    violation was expected and not found; 3 where nothing was tested; 4 where the harness or the pipeline failed. The
     failures of the cells `known` are being worked on."""
     wrong = {each.word for each in amiss(expected, cells, results) if each.cell not in known}
     if Word.ERROR in wrong:

@@ -19,8 +19,8 @@ GIT_S = 60.0
 
 
 def changed(scenarios: Sequence[Scenario], commit: str) -> list[Scenario]:
-    """Return the scenarios whose own file has changed since the commit, or one that their program, their input or the
-    code that reads their sinks is. Raises UsageError where git cannot tell."""
+    """Return the scenarios with a file that has changed since the commit. It is their own file, or one of their
+    program, of their input or of the code that reads their sinks. Raises UsageError where git cannot tell."""
     known: dict[Path, _Files] = {}
     return [each for each in scenarios if any(_touched(each, known, commit))]
 

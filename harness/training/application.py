@@ -1,11 +1,12 @@
 """The Spark program from whose classes the archives are made: run by `harness.training.processes`, never imported.
 
 It does once what pipelines do all the time: a Kafka stream into foreachBatch with JSON, SQL, a shuffle, Python in the
-executors and a batch read of Kafka, then a clean stop, without which no archive is written. What writes through JDBC is
-loaded by name, since no database is asked for. Takes the broker, the
-topic, the number of records in it, a folder for the checkpoint, and a file to wait for before it stops, for which it
-asks by another one (none: do not wait): a worker kills an executor 10 s after its application ended, and an archive may
-take longer, so the harness freezes the worker meanwhile.
+executors; a batch read of Kafka; a clean stop, without which no archive is written. What writes through JDBC is loaded
+by name, since no database is asked for.
+
+Takes the broker, the topic, the number of records in it, a folder for the checkpoint, and a file to wait for. It asks
+for that file by another one before it stops (none: do not wait). A worker kills an executor 10 s after its application
+ended, and an archive may take longer. So the harness freezes the worker meanwhile.
 """
 
 from __future__ import annotations

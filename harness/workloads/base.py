@@ -35,8 +35,8 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the table `ledger`: its DuckDB type, and a DuckDB expression of that type over the columns
-    `value` and `key`, both VARCHAR, of a record as it is in the source."""
+    """A column of the table `ledger`: its DuckDB type, and a DuckDB expression of that type. The expression is over
+    `value` and `key` of a record as it is in the source, both VARCHAR."""
 
     name: str
     type: str

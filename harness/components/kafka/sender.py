@@ -1,7 +1,7 @@
 """Sends records to a topic, or spreads them over several, and says of each what became of it.
 
-An answer is *acknowledged* with its place, *failed* only where the record itself can never be taken or never left
-this process, and *unknown* for all else: a lost connection or a time-out may hide a record that was written.
+An answer is *acknowledged* with its place. It is *failed* only where the record itself can never be taken or never left
+this process. It is *unknown* for all else: a lost connection or a time-out may hide a record that was written.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ def _alone(scenario: Scenario) -> Iterator[int]:
 
 
 def _forgotten(scenario: Scenario, ends: Sequence[Step], most: int) -> bool:
-    """Return whether of each `most` ends in a row the first one is too old, by what is known, to count when the last
-    one comes."""
+    """Return whether no `most` ends in a row count together. By what is known, the first is too old when the last one
+    comes."""
     within_s = validity_s(scenario.pipeline)
     # Who may have one attempt only is never started again.
     if not within_s or most == 1:

@@ -36,8 +36,8 @@ def _stood(progress: QueryProgress) -> tuple[object, ...]:
 
 
 def _agrees(scale: Scale, progress: QueryProgress, at: SinkState, steps: Sequence[tuple[Offsets, RowsByKey]]) -> bool:
-    """Return whether each row is what the query's committed or planned batches make of it, or what those of an earlier
-    one of the `steps` do."""
+    """Return whether each row is what the query's committed or planned batches make of it. The batches of an earlier
+    one of the `steps` may make it too."""
     earlier = [then for end, then in steps if not between(progress.low, end)]
     known = [scale.upto(progress.low, at), scale.upto(progress.high, at), *earlier]
     keys = {key for held in (*known, at.rows) for key in held}

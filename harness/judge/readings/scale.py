@@ -24,9 +24,9 @@ BatchRanges = tuple[int | None, OffsetRanges]
 class Scale:
     """What readings of one sink are compared with.
 
-    `case` is the judged case, `table` the sink as it was read, `allows` the harm that the guarantee allows, `queries`
-    the offset ranges that each query read at once, in order. `late_s`: the scenario says that the sink shows its rows
-    late, by up to that many seconds.
+    `case` is the judged case; `table` the sink as it was read; `allows` the harm that the guarantee allows. `queries`
+    are the offset ranges that each query read at once, in order. `late_s`: the scenario says that the sink shows its
+    rows late, by up to that many seconds.
     """
 
     ledger: Ledger

@@ -110,8 +110,8 @@ def dropped(case: Case, table: SinkTable | None) -> Counter[Row] | None:
 
 def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> SinkState | None:
     """Return rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns.
-    Nothing can be said of rows that are all key, of totals of floating point numbers, nor of a sink with columns that
-    `expected` has not."""
+    Nothing can be said of rows that are all key, nor of totals of floating point numbers. The same holds for a sink
+    with columns that `expected` has not."""
     known = [case.columns[place] for place in named_by(case)]
     if _sums(case):
         return None

@@ -1,7 +1,7 @@
 """What no single value can tell: crash points that never come, sinks that cannot be read, words that contradict others.
 
-Each check reads good values only (a bad one was reported when it was read) and puts a mistake where the text is
-that should change.
+Each check reads good values only: a bad one was reported when it was read. It puts a mistake where the text is that
+should change.
 """
 
 from __future__ import annotations

@@ -59,9 +59,8 @@ def absent(column: str, words: set[str]) -> bool:
 
 
 def names(query: str | None) -> set[str]:
-    """Return every word of a query: a column of it is one of them. Empty if that is not known: no query, columns that
-    it does not name (a `*`, a pattern, the fields of what it unnests), or the words of one that gives all of a
-    table."""
+    """Return every word of a query: a column of it is one of them. Empty if that is not known. Then there is no query,
+    or it gives all of a table. Or it does not name its columns: a `*`, a pattern, the fields of what it unnests."""
     if query is None or "*" in (bare := COUNT.sub("count", query.lower())) or UNNAMED.search(bare):
         return set()
     words = set(re.findall(r"\w+", bare))

@@ -35,8 +35,8 @@ def check_step(step: Section, planned: Planned) -> None:
 
 
 def beyond(trigger: Trigger, planned: Planned) -> Refusals:
-    """There are not so many batches. Those of DStreams come by time, a program counts its own as it likes, and a query
-    that is named may read more records than are sent."""
+    """There are not so many batches. Three cases are left out: batches of DStreams, which come by time; a program's
+    own, which it counts as it likes; a query that is named, which may read more records than are sent."""
     if planned.by_time or trigger.query is not None or has(TRIGGERS[trigger.kind], Trait.IN_PROGRAM):
         return
     most = most_batches(planned.records)

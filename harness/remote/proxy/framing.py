@@ -55,7 +55,7 @@ class Unread(Exception):
 
 class Reader:
     """One direction of a connection. Here nothing of it is read: all passes as it comes. What reads it begins with
-    another `_state`, which yields what of the buffer is to be passed on now, or nothing if more has to come first;
+    another `_state`. A state yields what of the buffer is to be passed on now, or nothing if more has to come first.
     `_next` is the state after a body. A state raises Unread at what it does not know, and nothing is read from there
     on."""
 

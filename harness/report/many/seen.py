@@ -31,9 +31,9 @@ class Outcome:
 @dataclass(frozen=True, kw_only=True)
 class Seen:
     """One run. `folder` is its run folder on this machine, None if it is not here. `struck` are the cells with
-    something exposed that counts, `idle` those that were struck with nothing that would have shown, `unstruck` the
-    crash points of a sink that no injection put to the test. `removed`: its folder was here, and is gone. `known`: the
-    issue in which its failure is worked on, or, of a night, EXPECTED. `drawn`: a night drew its plan; `again`: it
+    something exposed that counts. `idle` are those that were struck with nothing that would have shown. `unstruck` are
+    the crash points of a sink that no injection put to the test. `removed`: its folder was here, and is gone. `known`:
+    the issue in which its failure is worked on, or, of a night, EXPECTED. `drawn`: a night drew its plan; `again`: it
     played it before."""
 
     scenario: str

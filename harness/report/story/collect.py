@@ -1,5 +1,5 @@
-"""What a run folder holds of one record or row: how it was sent and answered, where it lies, which batches held it,
-which attempts worked on them, what `expected` and the sinks hold of it, and the findings that name it."""
+"""What a run folder holds of one record or row: how it was sent and answered; where it lies; which batches held it;
+which attempts worked on them; what `expected` and the sinks hold of it; the findings that name it."""
 
 from __future__ import annotations
 

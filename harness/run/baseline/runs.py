@@ -2,7 +2,7 @@
 
 A baseline run is in the run's folder as `baseline/<k>/`, with those parts of a run folder that a judge reads; its
 outcome also says `seconds`, and `error` where the program without faults did not work. One that came to its end is kept
-in our cache by the digest of all that decides it, and the next run that asks for the same takes it from there.
+in our cache by the digest of all that decides it. The next run that asks for the same takes it from there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Hears the agent in Spark (`machine/agent`): one connection for each thread of the driver and the executors.
 
-A line is an event, as JSON. The thread that sent an operation on a checkpoint stands still until it is answered, so
-a listener that is called here holds it for that long.
+A line is an event, as JSON. The thread that sent an operation on a checkpoint waits until it is answered. So a listener
+that is called here holds it for that long.
 """
 
 from __future__ import annotations

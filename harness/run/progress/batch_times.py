@@ -1,10 +1,12 @@
 """Follows the checkpoint of a program of Spark Streaming (DStreams), as `observer` follows those of queries.
 
-The points of a batch are `block-received` (a receiver has stored a block that no batch has, as the log of received
-blocks says, and this batch is the next one), `batch-planned` (its blocks are allocated to it, and that is logged; of
-files, as its checkpoint says), `batch-checkpointed` (`checkpoint-T` is there, the batch is pending in it) and
-`batch-committed` (its output operations are done, and a checkpoint says so; a restart does it again all the same, until
-a later one is there).
+The points of a batch:
+
+block-received      a receiver has stored a block that no batch has, by the log of received blocks; this one is next
+batch-planned       its blocks are allocated to it, and that is logged; of files, as its checkpoint says
+batch-checkpointed  `checkpoint-T` is there, the batch is pending in it
+batch-committed     its output operations are done, and a checkpoint says so; a restart does it again all the same,
+                    until a later one is there
 """
 
 from __future__ import annotations

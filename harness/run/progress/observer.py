@@ -310,8 +310,8 @@ class Observer:
         return 0.0 if self._began is None or self.all() else monotonic() - self._began
 
     def cut_off(self, attempt: int) -> bool:
-        """Return whether an attempt that has ended left a query open, and no batch of any query was committed by then,
-        not even one without records."""
+        """Return whether an attempt that has ended left a query open before any batch was committed, even one without
+        records."""
         with self._lock:
             return attempt in self._open.values() and not any(progress.committed for progress in self._every)
 
@@ -326,9 +326,9 @@ class Observer:
         return bool(self._known)
 
     def current(self) -> list[Progress]:
-        """Return the checkpoints that count: those of the newest attempt with any. While these are fewer than an
-        attempt before it had, and it goes on with one of that one's, it may still come to the others: then all of
-        them."""
+        """Return the checkpoints that count: those of the newest attempt with any. It may go on with one that an
+        attempt before it had, and have fewer than that attempt. Then it may still come to the others, and all of them
+        count."""
         known = self.all()
         newest = max((p.last_attempt for p in known), default=0)
         touched = [p for p in known if p.last_attempt == newest]

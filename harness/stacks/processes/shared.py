@@ -40,8 +40,8 @@ NAMESPACES = (Path("/proc/self/ns/net"), Path("/proc/self/ns/pid"))
 
 @dataclass(frozen=True)
 class There:
-    """What its owner wrote down. `versions` are what it was started with, `spark` how Spark is found, `components` by
-    name how each is found (`lent`) and what it says of itself (`about`)."""
+    """What its owner wrote down. `versions` are what it was started with; `spark` how Spark is found. `components` has
+    by name how each is found (`lent`) and what it says of itself (`about`)."""
 
     session: str
     owner: reaper.ProcessId

@@ -34,24 +34,28 @@ one's output may be its input."""
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """What the file says of the run that a step belongs to: how many records are sent and how long it may take
-    (infinity where the file says it wrongly), the sinks whose rows can be counted (None: not known), whether the
-    pipeline's progress is read from checkpoints, so that batches are seen, whether Spark logs their offsets late, and
-    not of each, whether they are those of DStreams, and a receiver reads the source, whether some sink's own commits
-    can be seen as they are written, which components keep the rows of its sinks, and whether requests can be held of
-    the one that keeps the checkpoint, None if that is not known."""
+    """What the file says of the run that a step belongs to."""
 
     records: float = inf
+    """How many are sent; infinity where the file says it wrongly."""
     timeout_s: float = inf
+    """How long the run may take; infinity where the file says it wrongly."""
     countable: Sequence[str] | None = None
+    """The sinks whose rows can be counted; None: not known."""
     checkpoint: bool = True
+    """The pipeline's progress is read from checkpoints, so batches are seen."""
     late_log: bool = False
+    """Spark logs the offsets of batches late, and not of each."""
     by_time: bool = False
+    """The batches are those of DStreams."""
     receiver: bool = False
+    """A receiver reads the source."""
     sink_logs: Collection[str | None] | None = None
     """The queries of the sinks that commit by renaming a file, None for a sink that names none; None: not known."""
     sinks_in: Collection[str] = ()
+    """The components that keep the rows of the sinks."""
     proxied: bool | None = None
+    """Whether requests to the component that keeps the checkpoint can be held; None: not known."""
 
 
 def most_batches(records: float) -> float:

@@ -30,8 +30,8 @@ READ_PER_S = 1000.0
 
 @contextmanager
 def reading(own: Topic, wanted: Sequence[Wanted], identity: Sequence[str]) -> Iterator[Reading]:
-    """Its columns and rows. Raises UsageError for a record that cannot be read exactly, StackError if the broker does
-    not answer, WaitError if the ends are not reached in time."""
+    """Its columns and rows. Raises UsageError for a record that cannot be read exactly. Raises StackError if the broker
+    does not answer, WaitError if the ends are not reached in time."""
     try:
         ends: Offsets = {TopicPartition(own.topic, number): end for number, end in _ends(own, committed=True).items()}
         deadline = Deadline(READ_S + sum(ends.values()) / READ_PER_S)

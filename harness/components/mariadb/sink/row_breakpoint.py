@@ -1,8 +1,8 @@
 """Stops a sink's writer at one exact row: a trigger in the run's own database that MariaDB fires before each insert.
 
-Each row handed to the table draws a number from a sequence (sequences are not rolled back, so rows of a transaction
-that never commits are counted too) and takes a lock that bears this number. The harness holds the lock of the row
-after the k-th: while its writer waits, k rows have reached the sink. After the fault the lock is released, and the
+Each row handed to the table draws a number from a sequence. A rollback does not undo that, so rows of a transaction
+that never commits are counted too. Then the row takes a lock that bears this number. The harness holds the lock of the
+row after the k-th: while its writer waits, k rows have reached the sink. After the fault the lock is released, and the
 server does with the waiting statement what it does with any whose client is gone.
 
 The row breakpoint adds a row trigger to the sink's table: it changes the system under test and the report says so.

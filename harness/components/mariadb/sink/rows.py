@@ -1,7 +1,7 @@
 """Reads a MariaDB table or query whole and exactly, and takes its fingerprint while it may still change.
 
-One read-only snapshot. The server writes every value as text (UTC, decimals in full, floats as the shortest text of the
-double), so nothing is rounded on the way; a type that has no exact and comparable text is refused by name. Trailing
+One read-only snapshot. The server writes every value as text: UTC, decimals in full, floats as the shortest text of the
+double. So nothing is rounded on the way. A type that has no exact and comparable text is refused by name. Trailing
 blanks of `char(n)` are padding and not data.
 """
 

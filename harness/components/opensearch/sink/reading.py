@@ -2,8 +2,8 @@
 
 A refresh first, then a scroll: one view of every primary shard, a page at a time, in the order in which documents lie
 there. A copy of a shard may be behind, where it is sent segments (`replication.type`). An order by `_id` would take the
-ids of all documents into the server's memory, and passes over one of two documents that two shards hold under one id
-(by `routing`).
+ids of all documents into the server's memory. By `routing` two shards may hold two documents under one id: that order
+passes over one of them.
 """
 
 from __future__ import annotations

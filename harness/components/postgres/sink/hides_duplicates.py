@@ -1,16 +1,17 @@
 """Whether a query that is a sink shows a row of its tables that is there twice. It is tried, on copies that are rolled
 back.
 
-Each table that the query reads and the run has written is shadowed by a temporary one of the same name with the same
-rows and no constraints. Rows of a copy are doubled, all of them and single ones, and the query runs each time. A query
-that returns the same rows whatever is doubled in a table that matters to it folds equal rows. One that shows some
-doubled rows and not others, though it needs them, folds a part: under it a repetition could not be seen, or not every
-one. Rows that make no difference to it prove nothing. Views that it reads are created again over the copies.
+Each table that the query reads and the run has written is shadowed by a temporary table of the same name. The temporary
+table has the same rows and no constraints. Rows of a copy are doubled, all of them and single ones, and the query runs
+each time. A query that returns the same rows whatever is doubled in a table that matters to it folds equal rows. One
+that shows some doubled rows and not others, though it needs them, folds a part: under it a repetition could not be
+seen, or not every one. Rows that make no difference to it prove nothing. Views that it reads are created again over the
+copies.
 
 A row that is written again gets a new number, time or id where the database or the clock gives one. So doubles are
 tried with those too: a query that shows the newest row of each key folds them. What the program itself writes
-differently shows in the rows that the run has left: rows that differ only in columns that the query does not show,
-where all but one of them make no difference to it, are repetitions that it hides.
+differently shows in the rows that the run has left. Some of these differ only in columns that the query does not show.
+If all but one of them make no difference to the query, they are repetitions that it hides.
 """
 
 from __future__ import annotations
@@ -286,8 +287,8 @@ class _Trial:
         return found
 
     def repeated(self, table: Read, view: sql.Identifier, before: tuple[Any, ...], names: Sequence[str]) -> str:
-        """Return a row that the table holds several times, as far as these columns tell rows apart, while the query
-        shows one of them, and another in its place if that is gone; empty if there is none."""
+        """Return a row that the table holds several times, as far as these columns tell rows apart. The query shows one
+        of them, and another in its place if that is gone. Empty if there is no such row."""
         if not names:
             return ""
         copy = sql.Identifier("pg_temp", table.name)

@@ -1,9 +1,9 @@
 """Stops a sink's writer at one exact row: a trigger in the run's own schema that Postgres fires before each insert.
 
-Each row handed to the table draws a number from a sequence (sequences are not rolled back, so rows of a
-transaction that never commits are counted too). The row after the k-th waits for an advisory lock that the harness
-holds; while it waits, k rows have reached the sink and their writer is blocked. After the fault the lock is
-released, and the server does with the waiting statement what it does with any whose client is gone.
+Each row handed to the table draws a number from a sequence. A rollback does not undo that, so rows of a transaction
+that never commits are counted too. The row after the k-th waits for an advisory lock that the harness holds; while it
+waits, k rows have reached the sink and their writer is blocked. After the fault the lock is released, and the server
+does with the waiting statement what it does with any whose client is gone.
 
 The row breakpoint adds a row trigger to the sink's table: it changes the system under test and the report says so.
 """
