@@ -26,7 +26,7 @@ from harness.snapshot import INJECTION, RESTART
 from harness.stacks.processes.stack import ProcessesStack
 from tests.plays import ONCE, Play
 
-SLICES = 5
+BATCHES = 5
 """The run with many rows takes its records in so many batches; the last but one is struck."""
 
 
@@ -68,10 +68,10 @@ def large(rows: int, place: Path) -> Path:
     """Run a program that is right, whose driver is killed when all but one batch of `rows` rows are in the sink."""
     with ProcessesStack(place / "logs") as stack:
         play = Play(place, lambda scenario: run(scenario, stack, reports=place / "reports"))
-        when = {"point": "sink-committed", "batch": SLICES - 2}
+        when = {"point": "sink-committed", "batch": BATCHES - 2}
         return play(
             "payments",
-            *("--once", "--max-records", str(rows // SLICES)),
+            *("--once", "--max-records", str(rows // BATCHES)),
             setup=ONCE,
             input={"records": rows},
             schedule=[{"when": when, "do": "kill driver"}],

@@ -264,7 +264,7 @@ def remembered(read: Callable[[], Offsets | None]) -> Callable[[], Offsets]:
 
 @dataclass(frozen=True)
 class Followed:
-    """Where a pipeline keeps its offsets itself. `offsets`: the next ones that it calls done. `saving`: the statements
+    """Where a pipeline manages its own offsets. `offsets`: the next ones that it calls done. `saving`: the statements
     of open transactions that have written there."""
 
     offsets: Callable[[], Offsets]

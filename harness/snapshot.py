@@ -24,7 +24,7 @@ Offsets = Mapping[int, int]
 
 INJECTION, RESTART, BACK, ENDED = "injection", "restart", "back", "ended-{}"
 OFFSETS = "offsets"
-"""In `Snapshot.writing`, the place where a pipeline that keeps its offsets itself saves them."""
+"""In `Snapshot.writing`, the place where a pipeline that manages its own offsets saves them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +47,15 @@ class QueryState:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """Where everything stood. `position` is what a pipeline that keeps its offsets itself had saved; None with a
+    """Where everything stood. `position` is what a pipeline that manages its own offsets had saved; None with a
     checkpoint. `sent` is how far sends were acknowledged. `writing` has, by sink, the statements of the open
-    transactions that have written into it (`""` stands for writes into the run's schema beside the sinks, `offsets` for
-    those into what the progress query reads). `handed` has by the place of a sink whose rows are counted how many it
-    had been handed, and how many when the batch began, None if that is not known. `alive` names the run's processes
-    that the process table still showed, None if it could not be read. `error` says what could not be read; empty
-    if all could. `left` is `writing` again, of those that were still there when all had been read; None if there was no
-    reading. `late_log`: a JVM of the driver had the thread by which Spark logs offsets beside the batches; None if that
-    could not be read."""
+    transactions that have written into it. There `""` stands for writes into the run's schema beside the sinks,
+    `offsets` for those into what the progress query reads. `handed` is of sinks whose rows are counted, by place. It
+    has how many rows the sink had been handed, and how many when the batch began, None if that is not known. `alive`
+    names the run's processes that the process table still showed, None if it could not be read. `error` says what could
+    not be read; empty if all could. `left` is `writing` again, of those that were still there when all had been read;
+    None if there was no reading. `late_log`: a JVM of the driver had the thread by which Spark logs offsets beside the
+    batches; None if that could not be read."""
 
     step: int
     moment: str
@@ -74,8 +74,8 @@ class Snapshot:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """One batch of one query: the records it took, the attempts that were seen at work on it, and the watermark under
-    which Spark's log says that it ran, in milliseconds; None if that was not seen."""
+    """One batch of one query: the records it took and the attempts that were seen at work on it. `watermark_ms` is the
+    watermark under which Spark's log says that it ran; None if that was not seen."""
 
     batch: int
     ranges: Mapping[int, tuple[int, int]]
@@ -113,7 +113,7 @@ class Query:
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """Where a pipeline that keeps its offsets itself stood: one entry whenever it moved, and one at each launch."""
+    """Where a pipeline that manages its own offsets stood: one entry whenever it moved, and one at each launch."""
 
     attempt: int
     at_s: float

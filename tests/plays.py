@@ -27,7 +27,8 @@ COUNT = {
     "expected": "select 1 as one, count(*) as n from ledger",
     "key": ["one"],
 }
-# All at once, so that a slice has 33 records of each partition: at row 290, in the third slice, one task has committed.
+# All at once, so that an offset range has 33 records of each partition: at row 290, in the third offset range, one task
+# has committed.
 EARLY: dict[str, Any] = {
     "guarantee": "at-most-once",
     "input": {"records": 600, "rate": "20000/s"},

@@ -18,9 +18,9 @@ from tests.scales import Make, batch, benches, injected, injection, progress, up
 
 OPEN: dict[str, Any] = {"writing": {"0": ("insert into t",)}}
 SAVED = progress(2, 2, own=True, batch=None, checkpoint="")
-"""Two slices saved, and nothing more taken. A slice has five records of each of two partitions."""
+"""Two offset ranges saved, and nothing more taken. An offset range has five records of each of two partitions."""
 TAKEN = progress(3, 1, own=True, batch=None, checkpoint="")
-"""One slice saved, and two taken next at once."""
+"""One offset range saved, and two taken next at once."""
 
 
 @pytest.fixture

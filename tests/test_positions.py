@@ -1,4 +1,4 @@
-"""Where a pipeline that keeps its offsets itself stood: each move, and each launch."""
+"""Where a pipeline that manages its own offsets stood: each move, and each launch."""
 
 from __future__ import annotations
 

@@ -281,21 +281,23 @@ def test_a_pipeline_s_own_offsets_stand_in_the_table_of_attempts() -> None:
     first, second = attempt_rows(happened(history, [STEP]), own, COUNTS)
     assert (first.query, first.committed, first.records, first.next) == (
         "the pipeline's own offsets",
-        "slices 0 1",
+        "offset ranges 0 1",
         "40",
         "0/40",
     )
-    assert (second.worked, second.committed, second.records) == ("-", "slice 2", "60")
+    assert (second.worked, second.committed, second.records) == ("-", "offset range 2", "60")
 
 
-def test_slices_have_one_numbering_and_the_program_s_batch_stands_beside_it(tmp_path: Path) -> None:
+def test_offset_ranges_have_one_numbering_and_the_program_s_batch_stands_beside_it(tmp_path: Path) -> None:
     moves = [(1, {}), (1, {0: 20}), (1, {0: 20, 1: 5}), (2, {0: 40, 1: 5}), (2, {0: 100, 1: 9}), (2, {0: 90, 1: 9})]
     positions = tuple(Position(attempt=attempt, at_s=1.0, next=ends) for attempt, ends in moves)
     # What the second attempt found, the first one had saved; nothing is saved by going back.
     assert saved_ranges.saved_ranges(positions) == {1: [0, 1, 2], 2: [3]}
-    assert saved_ranges.saved_at(positions, 1) == "slices 0-2 had been saved"
+    assert saved_ranges.saved_at(positions, 1) == "offset ranges 0-2 had been saved"
     assert saved_ranges.saved_at(positions, 2) == saved_ranges.saved_at(positions, 0) == ""
-    assert saved_ranges.saved_at([positions[0], replace(positions[0], attempt=2)], 1) == "no slice had been saved"
+    assert (
+        saved_ranges.saved_at([positions[0], replace(positions[0], attempt=2)], 1) == "no offset range had been saved"
+    )
     folder = sample.stored(tmp_path, sample.verdict())
     progress = (3.0, ProgressRead(progressed=Progressed(positions=positions)))
     with folder.history.open("a", encoding="utf-8") as out:
@@ -307,9 +309,9 @@ def test_slices_have_one_numbering_and_the_program_s_batch_stands_beside_it(tmp_
     one, other = drawn_twice(folder.path)
     page = one.decode()
     assert one == other
-    assert page.count("3 by the program's own count; slices 0-2 had been saved".replace("'", "&#39;")) == 2
-    assert "4 slices saved; 1 fault" in page and "0 batches" not in page
-    assert "<td>slices 0-2</td>" in page and "<td>slice 3</td>" in page
+    assert page.count("3 by the program's own count; offset ranges 0-2 had been saved".replace("'", "&#39;")) == 2
+    assert "4 offset ranges saved; 1 fault" in page and "0 batches" not in page
+    assert "<td>offset ranges 0-2</td>" in page and "<td>offset range 3</td>" in page
 
 
 def drawn_twice(folder: Path) -> tuple[bytes, bytes]:

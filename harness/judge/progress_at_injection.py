@@ -264,7 +264,7 @@ def _began(query: Query, attempt: int) -> Offsets | None:
 
 
 def _by_hand(snapshot: Snapshot, progressed: Progressed, *, died: bool, ends: bool) -> QueryProgress:
-    """A pipeline that keeps its offsets itself: planned is what it took next, of what was sent by then."""
+    """A pipeline that manages its own offsets: planned is what it took next, of what was sent by then."""
     low = snapshot.position or {}
     before = [p for p in progressed.positions if p.at_s <= snapshot.at_s and p.attempt <= snapshot.attempt]
     # What an earlier attempt saved last is where this one began.

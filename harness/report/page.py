@@ -28,7 +28,7 @@ from harness.report.timeline.counts import Counts
 from harness.report.timeline.curves import curves
 from harness.report.timeline.happened import happened
 from harness.report.timeline.picture import Picture, picture
-from harness.report.timeline.saved_ranges import counted, saved_at
+from harness.report.timeline.saved_ranges import range_count, saved_at
 from harness.report.timeline.tracks import Setting
 from harness.run_folder import command
 from harness.scenario import Impact, StepOutcome, Verdict
@@ -245,7 +245,7 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
         executors=claims.executors(parts.plan),
         servers=claims.servers(parts.plan),
         batches=frozenset(batch for group in case.groups for batch in group.batches),
-        saved=counted(positions) if (positions := _positions(parts)) else "",
+        saved=range_count(positions) if (positions := _positions(parts)) else "",
     )
     return picture(
         run, setting, curves(run, parts.progressed, parts.counts, sink_rows=parts.verdict.counts.get("sink_rows"))
@@ -253,7 +253,7 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
 
 
 def _positions(parts: Parts) -> tuple[Position, ...]:
-    """Return where a pipeline that keeps its own offsets stood; nothing of any other."""
+    """Return where a pipeline that manages its own offsets stood; nothing of any other."""
     return parts.progressed.positions if parts.progressed else ()
 
 
@@ -312,8 +312,8 @@ def _counted(verdict: Verdict, number: int) -> list[str]:
 
 
 def _batch(step: StepOutcome, positions: Sequence[Position]) -> str:
-    """Return its batch; of a pipeline that keeps its own offsets the program's own number, beside the slices of this
-    page."""
+    """Return its batch. A pipeline that manages its own offsets has the program's own number, and the offset ranges of
+    this page."""
     if not positions:
         return "-" if step.batch is None else str(step.batch)
     own = "" if step.batch is None else f"{step.batch} by the program's own count"

@@ -349,7 +349,7 @@ class Live:
             saw = f"the pipeline ended{often} with status 0, and began no query that has a checkpoint"
             raise SetupError(f"{saw}; a query lives only while its program waits\n{tail(ended[-1].log)}")
         slow = "the driver is alive; " if self.supervisor.alive else ""
-        cure = "" if self.observer.unread_s() else "; a pipeline that keeps its offsets itself says `progress`"
+        cure = "" if self.observer.unread_s() else "; a pipeline that manages its own offsets says `progress`"
         if self._mirror is not None:
             cure = f"{cure}; a program that sets {MANAGER} says so in `conf`"
         return Waiting(f"{slow}no checkpoint{cure}")
@@ -374,8 +374,8 @@ class Live:
         return Waiting(f"{self.producer.sent} records sent, none committed")
 
     def _fits(self) -> None:
-        """Raise SetupError for a program that does not wait for its queries, whose queries read something else, or keep
-        a checkpoint that stays for the next run."""
+        """Raise SetupError for a program that does not wait for its queries. Also for one whose queries read something
+        else, or keep a checkpoint that stays for the next run."""
         if (ended := self._clean_ends()) and self.observer.cut_off(ended[0].number):
             saw = "the pipeline ended with status 0 while its query ran, and no batch was committed"
             raise SetupError(f"{saw}. Have the program wait for the query: `awaitTermination()`\n{tail(ended[0].log)}")

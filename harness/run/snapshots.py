@@ -1,8 +1,8 @@
 """Keeps where everything stood when a fault was injected, and what the dead attempt still did after that.
 
-A snapshot never ends a run and never decides anything: it says what could not be read. The first one is
-taken while the victim is dead or frozen and no attempt has been started again; the second, of what a zombie of the
-dead attempt wrote after that, once the next attempt is on its way and before it can have touched anything.
+A snapshot never ends a run and never decides anything: it says what could not be read. The first one is taken while the
+victim is dead or frozen and no attempt has been started again. The second one shows what a zombie of the dead attempt
+wrote after that. It is taken once the next attempt is on its way and before it can have touched anything.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _NO_WRITERS: tuple[list[Writer], list[Writer]] = ([], [])
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What a snapshot reads. `sent`: next offsets as acknowledged; `position`: where a pipeline that keeps its
-    offsets itself stands, None with a checkpoint; `moved`: has that been seen to move since an attempt was launched;
+    """What a snapshot reads. `sent`: next offsets as acknowledged; `position`: where a pipeline that manages its
+    own offsets stands, None with a checkpoint; `moved`: has that been seen to move since an attempt was launched;
     `start_s`: how long a start takes, as far as is known; `saving`: the statements of open transactions that have
     written where such a pipeline saves its offsets; `counted`: the sinks whose rows are counted."""
 
@@ -253,8 +253,8 @@ class Snapshots:
     def _counted(
         self, reading: _Reading, reached: Reached | None, at: Path | None
     ) -> dict[str, tuple[int, int | None]]:
-        """By the place of a sink, how many rows it was handed, and how many when the batch began, without those that an
-        earlier attempt at it was counted with; None if that is not known."""
+        """By the place of a sink, how many rows it was handed, and how many when the batch began (None: not known).
+        Rows that an earlier attempt at the batch was counted with are not in the second number."""
         out = dict[str, tuple[int, int | None]]()
         for each in self._parts.counted:
             rows = reading.at(each.rows.rows, None)

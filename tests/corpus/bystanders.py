@@ -99,8 +99,8 @@ def lost_before_a_checkpoint_was_deleted(run: RunBuilder) -> None:
     2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
 )
 def a_heartbeat_while_the_next_attempt_writes(run: RunBuilder) -> Iterator[str]:
-    """Offsets kept by hand, killed between two slices. By the second look the next attempt has written five rows and
-    saved nothing; of the dead one nobody is left, and a transaction beside the sink was open."""
+    """Offsets kept by hand, killed between two offset ranges. By the second look the next attempt has written five rows
+    and saved nothing; of the dead one nobody is left, and a transaction beside the sink was open."""
     by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15, at_s=3.5))
     run.found(writing={"": ("update heartbeat set at = now()",)}, left={})

@@ -69,7 +69,7 @@ def second_checkpoint_counts_from_zero_again(run: RunBuilder) -> None:
     twin=violated(DUPLICATED, 10, blame(None, point="after row 35", attempt=2), batches=(3,)),
 )
 def every_fault_is_blamed_where_offsets_are_kept_by_hand(run: RunBuilder) -> Iterator[str]:
-    """The pipeline keeps its offsets itself, so no fault names a batch. Two faults struck, and one did it."""
+    """The pipeline manages its own offsets, so no fault names a batch. Two faults struck, and one did it."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
     for point, saved in (("after row 15", 10), ("after row 35", 30)):
         run.injection(None, point=point, position={0: saved}, again=None, holds=saved + 10)

@@ -31,7 +31,7 @@ def accounts(run: RunBuilder) -> None:
     2, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition")
 )
 def a_counter_made_in_advance(run: RunBuilder) -> Iterator[str]:
-    """Killed between two slices. The program makes a counter at zero for each account before it is needed."""
+    """Killed between two offset ranges. The program makes a counter at zero for each account before it is needed."""
     accounts(run)
     by_hand(run, 10, 20, 30, 40, point=TIMED, holds=10)
     run.found(tables=[[*run.rows((0, 10)), MADE]])
@@ -42,7 +42,7 @@ def a_counter_made_in_advance(run: RunBuilder) -> Iterator[str]:
 @adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def rows_made_in_advance(run: RunBuilder) -> Iterator[str]:
     """The table has a row for each payment that is due, and the program fills in the amounts. It was killed between two
-    slices."""
+    offset ranges."""
     by_hand(run, 10, 20, 30, 40, point=TIMED, holds=10)
     due = [(id_, account, "0.00") for id_, account, _ in run.rows((10, 40))]
     run.found(tables=[[*run.rows((0, 10)), *due]])
@@ -86,9 +86,9 @@ def an_update_that_never_came(run: RunBuilder) -> Iterator[str]:
 @adversary(
     2, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition")
 )
-def totals_of_a_hop_with_slices_of_its_own(run: RunBuilder) -> Iterator[str]:
+def totals_of_a_hop_with_ranges_of_its_own(run: RunBuilder) -> Iterator[str]:
     """A second program writes the totals in portions of its own, and has come to thirteen records of twenty. The first
-    one was killed between two slices."""
+    one was killed between two offset ranges."""
     run.sink(TOTALS)
     by_hand(run, 20, 32, 40, point=TIMED, holds=13)
     run.claim(quiet_period_s=5.0)
@@ -97,8 +97,8 @@ def totals_of_a_hop_with_slices_of_its_own(run: RunBuilder) -> Iterator[str]:
 
 
 def struck_twice(run: RunBuilder) -> None:
-    """The slice from 10 to 20 is lost before any fault. Killed between two slices, and again in the next one, of which
-    some is in the sink."""
+    """The offset range from 10 to 20 is lost before any fault. Killed between two offset ranges, and again in the next
+    one, of which some is in the sink."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
     run.batches = []
     run.injection(None, point=TIMED, checkpoint="", position={0: 20}, again=None, tables=[run.rows((0, 10))])
@@ -118,7 +118,7 @@ def struck_again(run: RunBuilder) -> None:
 @adversary(5, violated(Kind.LOST, 10, blame(None, point="after 5.0 s")))
 def a_habit_that_another_snapshot_shows(run: RunBuilder) -> None:
     """Seen alone, the first snapshot is that of a program which saves its offsets before it writes. The second one has
-    rows beyond the saved offsets: it writes first, and had lost the slice before any fault was injected."""
+    rows beyond the saved offsets: it writes first, and had lost the offset range before any fault was injected."""
     struck_twice(run)
 
 
@@ -128,7 +128,7 @@ def a_habit_that_another_snapshot_shows(run: RunBuilder) -> None:
     twin=untested("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
 )
 def a_loss_that_is_acquitted_by_a_habit(run: RunBuilder) -> Iterator[str]:
-    """The same under at-most-once: the lost slice was not in flight."""
+    """The same under at-most-once: the lost offset range was not in flight."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     struck_twice(run)
     yield "the second snapshot has no row beyond the saved offsets"

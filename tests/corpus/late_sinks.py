@@ -64,7 +64,7 @@ IDLE = blame(None, point="failpoint idle")
 )
 def saved_offsets_of_a_late_sink(run: RunBuilder) -> Iterator[str]:
     """The offsets are saved after the rows were handed on, and the sink that is judged gets them later: so the scenario
-    says. Killed between two slices."""
+    says. Killed between two offset ranges."""
     by_hand(run, 20, 30, 40, point="failpoint idle", holds=10)
     run.claim(quiet_period_s=5.0)
     run.calm()
@@ -78,7 +78,7 @@ def saved_offsets_of_a_late_sink(run: RunBuilder) -> Iterator[str]:
     twin=violated(Kind.LOST, 10, IDLE, batches=(), fits=None),
 )
 def saved_offsets_of_a_sink_that_is_late_unsaid(run: RunBuilder) -> Iterator[str]:
-    """The same, and the scenario does not say that rows come late. Nobody took that slice again, and it came."""
+    """The same, and the scenario does not say that rows come late. Nobody took that offset range again, and it came."""
     by_hand(run, 20, 30, 40, point="failpoint idle", holds=10)
     run.calm()
     yield "it never comes"

@@ -1,4 +1,4 @@
-"""Items 3, 4, 9: a pipeline that keeps its offsets itself. They say what it saved, and not what it had in flight."""
+"""Items 3, 4, 9: a pipeline that manages its own offsets. They say what it saved, and not what it had in flight."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ def by_hand(run: RunBuilder, position: int, *moves: int, point: str = ROWS, hold
 
 
 @adversary(4, held("1 repetition"))
-def a_slice_doubled_and_its_like_lost(run: RunBuilder) -> None:
-    """All slices come to the same. One of them doubled and another one lost gives the totals of an honest run."""
+def a_range_doubled_and_its_like_lost(run: RunBuilder) -> None:
+    """All offset ranges come to the same. One of them doubled and another one lost gives the totals of an honest
+    run."""
     counting(run, 5, 5, 5, 5)
     by_hand(run, 10, 20, 30, 40, holds=20)
 
 
 @adversary(9, untested("at-least-once allows it", shown=("1 repetition",)), twin=held("1 loss", "1 repetition"))
-def the_next_slice_is_longer(run: RunBuilder) -> Iterator[str]:
-    """All of the slice in flight was in the sink. The next attempt took it together with what was sent meanwhile, and
-    only that was not there."""
+def the_next_range_is_longer(run: RunBuilder) -> Iterator[str]:
+    """All of the offset range in flight was in the sink. The next attempt took it together with what was sent
+    meanwhile, and only that was not there."""
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE)
     by_hand(run, 10, 40, holds=20)
     yield "somebody was still writing"
@@ -76,8 +77,8 @@ def offsets_saved_before_rows_that_are_written_one_by_one(run: RunBuilder) -> No
     ),
 )
 def offsets_saved_before_rows_in_another_order(run: RunBuilder) -> Iterator[str]:
-    """The program sorts a slice by account before it writes it row by row, and some of them are missing: those that it
-    loses without faults too."""
+    """The program sorts an offset range by account before it writes it row by row, and some of them are missing: those
+    that it loses without faults too."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     by_hand(run, 20, 30, 40, holds=10)
     there = [row for row in run.rows((0, 20)) if row[0] not in {"10", "13", "14", "17", "18"}]
@@ -94,9 +95,9 @@ DOUBLES = replace(TOTALS, expected="select account, sum(cast(amount as double)) 
 @adversary(
     2, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition")
 )
-def doubles_between_two_slices(run: RunBuilder) -> Iterator[str]:
-    """The pipeline keeps its offsets itself, and was killed between two slices. No look tells one sum of doubles from
-    another, and nobody was writing."""
+def doubles_between_two_ranges(run: RunBuilder) -> Iterator[str]:
+    """The pipeline manages its own offsets, and was killed between two offset ranges. No look tells one sum of doubles
+    from another, and nobody was writing."""
     run.sink(DOUBLES, types=[[("account", "text", "text"), ("total", "double precision", "float")]])
     run.batch_sizes(6, 14, 12, 8)
     by_hand(run, 6, 20, 32, 40, holds=6)
@@ -106,8 +107,8 @@ def doubles_between_two_slices(run: RunBuilder) -> Iterator[str]:
 
 @adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss"))
 def a_heartbeat_beside_the_sink(run: RunBuilder) -> Iterator[str]:
-    """Killed between two slices. A connection that has written its heartbeat is idle in transaction: that says nothing
-    of a slice."""
+    """Killed between two offset ranges. A connection that has written its heartbeat is idle in transaction: that says
+    nothing of an offset range."""
     by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     beside = {"": ("update heartbeat set at = now()",)}
     run.found(writing=beside, left=beside)
@@ -117,8 +118,8 @@ def a_heartbeat_beside_the_sink(run: RunBuilder) -> Iterator[str]:
 
 @adversary(2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 repetition"))
 def the_next_attempt_before_it_saves(run: RunBuilder) -> Iterator[str]:
-    """Killed between two slices, and nobody of the dead attempt was left. Before the next one had saved any offsets,
-    half of its first slice was in the sink: it writes from a process that shows nowhere else."""
+    """Killed between two offset ranges, and nobody of the dead attempt was left. Before the next one had saved any
+    offsets, half of its first offset range was in the sink: it writes from a process that shows nowhere else."""
     by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15, at_s=3.5))
     run.edits = {"1-injection": {"alive": []}}
@@ -145,7 +146,7 @@ LATER = blame(None, point="after 9.0 s", attempt=2)
 
 @adversary(5, violated(Kind.LOST, 10, SAVED, batches=()), twin=violated(Kind.LOST, 10, LATER, batches=()))
 def an_attempt_that_saved_nothing(run: RunBuilder) -> Iterator[str]:
-    """Offsets are saved before the sink has the slice, and the first fault lost one. The second one struck an
+    """Offsets are saved before the sink has the offset range, and the first fault lost one. The second one struck an
     attempt that had not moved them: what they call done had long been lost."""
     run.claim(pipeline=replace(run.scenario.pipeline, progress="group"))
     run.injection(None, point="failpoint saved", checkpoint="", position={0: 20}, holds=10, again=None)

@@ -1,4 +1,4 @@
-"""Items 3 and 4: what comes to the same, where no number of a batch says which slice it was."""
+"""Items 3 and 4: what comes to the same, where no number of a batch says which offset range it was."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DUPLICATED, WRONG = Kind.DUPLICATED, Kind.WRONG_AGGREGATE
 
 
 def by_saved_offsets(run: RunBuilder, *sizes: int) -> None:
-    """The pipeline keeps its offsets itself, and was killed in the first slice and in the second."""
+    """The pipeline manages its own offsets, and was killed in the first offset range and in the second."""
     counting(run, *sizes)
     one, two, three, four = run.ends
     run.claim(guarantee=Guarantee.AT_LEAST_ONCE, pipeline=replace(run.scenario.pipeline, progress="group"))
@@ -39,12 +39,12 @@ def by_saved_offsets(run: RunBuilder, *sizes: int) -> None:
         faults=(blame(None, point="failpoint saved", attempt=2),),
     ),
 )
-def slices_of_saved_offsets(run: RunBuilder) -> Iterator[str]:
-    """The struck slice came once, and a later one was lost."""
+def ranges_of_saved_offsets(run: RunBuilder) -> Iterator[str]:
+    """The struck offset range came once, and a later one was lost."""
     by_saved_offsets(run, 2, 5, 3, 8)
     run.tables = [run.rows((0, 14), (20, 36))]
     run.calm()
-    yield "the last one was doubled: the totals are higher by just the struck slice"
+    yield "the last one was doubled: the totals are higher by just the struck offset range"
     run.tables = [run.rows((0, 14), (20, 36), again=[(20, 36)])]
 
 
@@ -55,7 +55,7 @@ AVERAGE = replace(
 
 
 def averaged(run: RunBuilder, *sizes: int) -> None:
-    """Killed before batch 0 wrote, and when batch 1 had. All records of a slice have the same amount."""
+    """Killed before batch 0 wrote, and when batch 1 had. All records of an offset range have the same amount."""
     counting(run, *sizes)
     run.sink(AVERAGE, types=[[*TYPES["totals"], ("mean", "double precision", "float")]])
     amounts = [

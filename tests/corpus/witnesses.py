@@ -196,9 +196,9 @@ def a_sink_behind_a_query_that_is_ahead(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(5, violated(Kind.LOST, 10, blame(None, point="after 25 rows"), fits=None))
-def a_slice_lost_before_the_one_in_flight(run: RunBuilder) -> None:
-    """Offsets kept by hand. The slice that they call done is not in the sink, and half of the next one is: this program
-    writes before it saves, and had lost that slice before the fault."""
+def a_range_lost_before_the_one_in_flight(run: RunBuilder) -> None:
+    """Offsets kept by hand. The offset range that they call done is not in the sink, and half of the next one is: this
+    program writes before it saves, and had lost that offset range before the fault."""
     by_hand(run, 20, 30, 40, point=LATER, holds=20)
     run.found(tables=[run.rows((0, 10), (20, 25))])
     run.tables = [run.rows((0, 10), (20, 40))]
@@ -210,7 +210,7 @@ def a_slice_lost_before_the_one_in_flight(run: RunBuilder) -> None:
     held("1 loss", "1 repetition", kinds={Kind.LOST: 10}, faults=(blame(None, point="after 25 rows"),), fits=None),
     twin=untested("at-most-once allows it", shown=("1 loss",), kinds={LOST: 10}, faults=None, fits=None),
 )
-def a_slice_lost_before_under_at_most_once(run: RunBuilder) -> Iterator[str]:
+def a_range_lost_before_under_at_most_once(run: RunBuilder) -> Iterator[str]:
     """The same, and the loss of what a fault exposed is allowed."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     by_hand(run, 20, 30, 40, point=LATER, holds=20)

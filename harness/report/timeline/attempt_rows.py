@@ -9,7 +9,7 @@ from harness.report.escape import plural, visible
 from harness.report.failure_text import numbers
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.happened import Attempt, Happened
-from harness.report.timeline.saved_ranges import named, saved_ranges
+from harness.report.timeline.saved_ranges import range_numbers, saved_ranges
 from harness.snapshot import Progressed, Query
 
 MOST = 40
@@ -88,7 +88,7 @@ def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None)
         ended=_ended(attempt),
         query="the pipeline's own offsets",
         worked=NOTHING,
-        committed=named(saved_ranges(positions)[attempt.number]),
+        committed=range_numbers(saved_ranges(positions)[attempt.number]),
         records=NOTHING if took is None else f"{took:,}",
         next=_next((partition, (0, end)) for partition, end in saved[-1].next.items()) if saved[-1].next else NOTHING,
     )

@@ -1,7 +1,7 @@
-"""What a pipeline that keeps its own offsets saved, slice by slice.
+"""Which offset ranges a pipeline saved that manages its own offsets.
 
-A slice is what lies between two saved positions. Slices are numbered from 0 over the whole run: the folder has no other
-number for them, and the batch that a failpoint names is the program's own count.
+An offset range lies between two saved positions. Offset ranges are numbered from 0 over the whole run: the folder has
+no other number for them. The batch that a failpoint names is the program's own count.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from harness.snapshot import Position
 
 
 def saved_ranges(positions: Sequence[Position]) -> dict[int, list[int]]:
-    """Return by attempt, the slices that it saved. What an attempt finds at its launch the one before it had saved."""
+    """Return by attempt the offset ranges that it saved. What an attempt finds at its launch the one before it had
+    saved."""
     out: dict[int, list[int]] = {}
     number = 0
     for last, each in zip([None, *positions], positions, strict=False):
@@ -25,20 +26,20 @@ def saved_ranges(positions: Sequence[Position]) -> dict[int, list[int]]:
     return out
 
 
-def named(saved: Sequence[int]) -> str:
-    """`slice 0`, `slices 0-7`, `none`."""
-    return f"{'slice' if len(saved) == 1 else 'slices'} {numbers(saved)}" if saved else "none"
+def range_numbers(saved: Sequence[int]) -> str:
+    """Return `offset range 0`, `offset ranges 0-7` or `none`."""
+    return f"{'offset range' if len(saved) == 1 else 'offset ranges'} {numbers(saved)}" if saved else "none"
 
 
 def saved_at(positions: Sequence[Position], attempt: int) -> str:
-    """Return which slices had been saved when a fault ended an attempt; empty if it did not end."""
+    """Return which offset ranges had been saved when a fault ended an attempt; empty if it did not end."""
     saved = saved_ranges(positions)
     if not attempt or max(saved, default=0) <= attempt:
         return ""
     before = [number for each, own in saved.items() if each <= attempt for number in own]
-    return f"{named(before)} had been saved" if before else "no slice had been saved"
+    return f"{range_numbers(before)} had been saved" if before else "no offset range had been saved"
 
 
-def counted(positions: Sequence[Position]) -> str:
-    """`12 slices saved`."""
-    return f"{plural(sum(map(len, saved_ranges(positions).values())), 'slice')} saved"
+def range_count(positions: Sequence[Position]) -> str:
+    """Return `12 offset ranges saved`."""
+    return f"{plural(sum(map(len, saved_ranges(positions).values())), 'offset range')} saved"

@@ -37,7 +37,7 @@ class Track:
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """What takes part, by plan and verdict: what each step's fault does to the driver, how many executors were asked
-    for, the components of source and sinks (`kafka`, `postgres`), which batches findings name."""
+    for; the components of source and sinks (`kafka`, `postgres`); which batches findings name."""
 
     impacts: Mapping[int, Impact] = field(default_factory=dict)
     executors: int = 1
@@ -45,7 +45,7 @@ class Setting:
     """(component, what it is here: `source`, `sink`)."""
     batches: frozenset[int] = frozenset()
     saved: str = ""
-    """What a pipeline that keeps its own offsets saved, in place of batches."""
+    """What a pipeline that manages its own offsets saved, in place of batches."""
 
 
 def tracks(run: Happened, setting: Setting, scale: Scale) -> Iterator[Track]:

@@ -1,7 +1,7 @@
 """How far a pipeline has got, while it runs.
 
 observer        follows the checkpoints
-positions       where a pipeline that keeps its own offsets stood
+positions       where a pipeline that manages its own offsets stood
 reported        how far the pipeline says it is
 commit_gaps     how often its queries commit
 stall_detector  whether it stalls

@@ -57,7 +57,7 @@ class Rhythm:
                 self._start_s = max(self._start_s, at_s - self._launched[attempt])
 
     def stood(self, position: int, attempt: int, at_s: float) -> None:
-        """A pipeline that keeps its offsets itself was seen to stand at `position`."""
+        """A pipeline that manages its own offsets was seen to stand at `position`."""
         moved, self._position = position != self._position, position
         if moved:
             self.committed("", attempt, at_s)
@@ -80,9 +80,9 @@ class Rhythm:
             return bool(_steady(self._gaps.get(query, {})))
 
     def in_flight(self, states: Iterable[QueryState], *, silent: bool) -> dict[str, int]:
-        """Return by query, the batch that is planned and not committed. Of a query that the present attempt has not
-        touched, only if it reads what another one wrote, and the attempt was not `silent` for too long: it may still
-        come to that batch again."""
+        """Return by query, the batch that is planned and not committed. A query that the present attempt has not
+        touched is left out, unless it reads what another one wrote. Then it may still come to that batch again, if the
+        attempt was not `silent` for too long."""
         out = {}
         for state in states:
             newest = max(state.offsets, default=-1)
