@@ -298,11 +298,11 @@ class KeepsCheckpoints(Protocol):
 
 
 @runtime_checkable
-class StandsFor(Protocol):
+class Substitutes(Protocol):
     """It is a smaller form of another component, and faults on that one do not strike it: `apart` says why, in words
     that follow its name."""
 
-    stands_for: str
+    substitutes: str
     apart: str
 
 

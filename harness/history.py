@@ -275,7 +275,7 @@ class FaultMissed(Event):
 @dataclass(frozen=True, kw_only=True)
 class SinkRead(Event):
     """The sinks were read at a fault, or after an attempt that no step had ended: `rows` in all of them, in the folder
-    `snapshots/<step>-<moment>`. `stood` is where everything stood then; None of a reading of some sinks alone."""
+    `snapshots/<step>-<moment>`. `snapshot` is what was read beside them; None of a reading of some sinks alone."""
 
     what = "sink-read"
     by = By.SINK
@@ -284,7 +284,7 @@ class SinkRead(Event):
     seconds: float
     rows: int
     error: str = ""
-    stood: Snapshot | None = None
+    snapshot: Snapshot | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -526,8 +526,8 @@ def readings(lines: Iterable[Line]) -> dict[tuple[int, str], Snapshot]:
     """Return where everything stood at each reading of the sinks, by step and moment."""
     out: dict[tuple[int, str], Snapshot] = {}
     for event in (line.event for line in lines):
-        if isinstance(event, SinkRead) and event.stood is not None:
-            out[event.step, event.moment] = event.stood
+        if isinstance(event, SinkRead) and event.snapshot is not None:
+            out[event.step, event.moment] = event.snapshot
         elif isinstance(event, SinkNotRead):
             out.pop((event.step, RESTART), None)
     return out

@@ -100,7 +100,7 @@ def _named(lines: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
     if name == "progress":
         (found,) = [each["progressed"] for each in lines if each["what"] == "progress-read"]
     else:
-        (found,) = [each["stood"] for each in lines if f"{each.get('step')}-{each.get('moment')}" == name]
+        (found,) = [each["snapshot"] for each in lines if f"{each.get('step')}-{each.get('moment')}" == name]
     assert isinstance(found, dict)
     return found
 
@@ -216,7 +216,7 @@ class Folder:
             file.write(f"{text(line)}\n")
 
     def _stood(self, snapshot: Snapshot) -> None:
-        self._told(SinkRead(step=snapshot.step, moment=snapshot.moment, seconds=0.1, rows=0, stood=snapshot))
+        self._told(SinkRead(step=snapshot.step, moment=snapshot.moment, seconds=0.1, rows=0, snapshot=snapshot))
 
     def _baseline_run(self, number: int, tables: list[list[Row] | None] | str) -> None:
         """A baseline run: the same without faults, with these rows in its sinks, or the words of its error."""
@@ -361,6 +361,6 @@ def asked(run: Folder | Path) -> Judged:
     """Return what the judge says of a run folder. One that is not written yet is, with a clean baseline run where the
     judge needs some and it has none, as the loop makes it."""
     found = judged(run if isinstance(run, Path) else run.write())
-    if found.wants and isinstance(run, Folder) and not run.baseline_runs:
+    if found.baseline_runs_needed and isinstance(run, Folder) and not run.baseline_runs:
         found = judged(run.write_baseline())
     return found

@@ -183,7 +183,7 @@ def keep(folder: RunFolder, snapshot: Snapshot, *, rows: int) -> Path:
 
 def told(folder: RunFolder, snapshot: Snapshot) -> None:
     """A line of the history: where everything stood."""
-    read = SinkRead(step=snapshot.step, moment=snapshot.moment, seconds=0.1, rows=0, stood=snapshot)
+    read = SinkRead(step=snapshot.step, moment=snapshot.moment, seconds=0.1, rows=0, snapshot=snapshot)
     with folder.history.open("a", encoding="utf-8") as file:
         file.write(written(histories.lines((13.0, read))))
 

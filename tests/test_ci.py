@@ -235,7 +235,7 @@ def test_the_command_that_repeats_a_stored_run_is_the_page_s(tmp_path: Path, sta
     folder = sample.stored(tmp_path, verdict)
     run = json.loads(folder.run_json.read_text())
     command = f"onceproof run scenarios/append.yaml --seed 7 {line}{stack}".strip()
-    asked = {"path": "scenarios/append.yaml", "stack": {"asked": stack}, "command": command}
+    asked = {"path": "scenarios/append.yaml", "stack": {"options": stack}, "command": command}
     folder.run_json.write_text(json.dumps(run | asked))
     shown = render.parts(RunFolder.open(folder.path))
     page = page_of(shown).again[0][0].replace(shown.folder, str(folder.path))

@@ -76,7 +76,7 @@ def test_what_is_no_commit_is_no_gap() -> None:
 def test_a_pipeline_without_a_checkpoint_commits_when_its_position_moves() -> None:
     rhythm = Rhythm()
     for position, at_s in ((0, 1.0), (10, 2.0), (10, 3.0), (20, 4.0), (20, 9.0), (30, 9.5)):
-        rhythm.stood(position, 1, at_s)
+        rhythm.position_read(position, 1, at_s)
     assert (rhythm.gap_s(), rhythm.steady_s()) == (5.5, 5.5)
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.checkers.cells import Row
-from harness.checkers.compare import ALTERED, PAIRS_MAX, ROWS_MAX, Mark, compare, finding, named
+from harness.checkers.compare import ALTERED, PAIRS_MAX, ROWS_MAX, Mark, by_column, compare, finding
 from harness.scenario import Finding, Kind
 from tests.laws import FAULTS, KEYS, ROWS, case, good_rows, marks, oracle
 from tests.limits import examples
@@ -122,10 +122,10 @@ def test_of_rows_equally_unlike_the_first_is_paired_null_first() -> None:
 
 
 def test_cells_are_named_one_to_one() -> None:
-    assert named(("a", "b"), ("1", None)) == {"a": "1", "b": None}
+    assert by_column(("a", "b"), ("1", None)) == {"a": "1", "b": None}
     for row in (("1",), ("1", "2", "3")):
         with pytest.raises(ValueError, match="zip"):
-            named(("a", "b"), row)
+            by_column(("a", "b"), row)
 
 
 def test_the_likest_rows_are_paired() -> None:

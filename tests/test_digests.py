@@ -231,7 +231,7 @@ def test_a_run_that_ended_early_is_run_again_from_its_file(tmp_path: Path) -> No
     """Its stored plan has the mistake still; only a run of what no file says has nothing else than that plan."""
     failed = RunFolder.create(tmp_path, "a", "r1", need_bytes=0)
     run = {"path": "s/a b.yaml", "seed": 7, "command": "onceproof run 's/a b.yaml' --seed 7 --stack containers"}
-    stack = {"asked": "--stack containers"}
+    stack = {"options": "--stack containers"}
     failed.save(0, run={**run, "stack": stack, "outcome": {"error": "`expected` of sink is no query"}})
     with pytest.raises(HarnessError) as refusal:
         opened(failed.path)

@@ -121,7 +121,7 @@ def test_the_source_takes_the_records_and_is_read_back(tmp_path: Path) -> None:
     kind = SOURCES[given.source]
     own = {
         label: Resources(label=label, at=SimpleNamespace(client=lambda: server, prefix="r"))
-        for label in kind.asks(given)
+        for label in kind.requested_parts(given)
     }
     source = kind.open(given, own)
     producer = Producer(make(given, seed=1, root=tmp_path), ledger.Attempts(tmp_path / "attempts.log"), source.sender())

@@ -545,7 +545,7 @@ def test_a_kill_after_which_the_driver_is_not_known_to_have_ended_shows_nothing(
 def test_a_damaged_snapshot_is_a_clear_error(folder: Folder) -> None:
     folder.write()
     change(folder, "1-injection", attempt="x")
-    with pytest.raises(UsageError, match=r"line 1 of .*history\.jsonl is damaged.*stood\.attempt"):
+    with pytest.raises(UsageError, match=r"line 1 of .*history\.jsonl is damaged.*snapshot\.attempt"):
         read_run(folder.path)
     (folder.path / "history.jsonl").write_text("{\n")
     with pytest.raises(UsageError, match=r"line 1 of .*history\.jsonl is damaged"):

@@ -379,7 +379,7 @@ def test_a_query_with_ties_is_an_error_that_no_baseline_run_is_asked_about(folde
     folder.tables = [[(str(i), f"a{i % 4}", "1") for i in range(40)]]
     folder.injections = [Injected(tables=[[]])]
     found = judged(folder.write())
-    assert (found.verdict.word, found.wants) == (Word.ERROR, 0)
+    assert (found.verdict.word, found.baseline_runs_needed) == (Word.ERROR, 0)
     assert (
         "`expected` of postgres payments gives other rows when the ledger is in another order"
         in found.verdict.reasons[0]
@@ -476,7 +476,7 @@ def test_a_stalled_pipeline_violates_if_it_gets_done_without_faults(folder: Fold
     folder.progress, folder.outcome = 30, stall()
     folder.tables, folder.baseline_runs = [payments(folder.records[:30])], []
     found = judged(folder.write())
-    assert (found.verdict.word, found.wants) == (Word.INCONCLUSIVE, 1)
+    assert (found.verdict.word, found.baseline_runs_needed) == (Word.INCONCLUSIVE, 1)
     shutil.rmtree(folder.path)
     calm = replace(folder, progress=None)
     for number in (1, 2, 3):

@@ -75,7 +75,7 @@ class Shelf:
 
     about = About(name="shelf", summary="records lie on shelves", example="", options=Shelves)
 
-    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+    def requested_parts(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         return {"postgres.shelf": {"shelves": given.source_options.get("shelves", 2)}}
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:

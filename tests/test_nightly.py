@@ -385,7 +385,7 @@ def test_run_folders_that_no_night_names_stay(tmp_path: Path) -> None:
         state.add(line(name=f"night {number}", folder=str(folder.path)))
     (tmp_path / "night-5-1-1.jsonl").write_text("damaged\n")
     (tmp_path / "night-4-1-1.jsonl").write_text("torn")
-    Keeper(tmp_path, 1, says=lambda words: None).kept(line())
+    Keeper(tmp_path, 1, print_line=lambda words: None).kept(line())
     assert all(each.path.is_dir() for each in (*own, cut))
     assert not any(each.path.is_dir() for each in nights)
 
@@ -399,7 +399,7 @@ def test_folders_of_earlier_nights_count_against_the_bound_and_those_at_work_sta
     mine = RunFolder.create(tmp_path, "mine", "mine")
     mine.save(0, run={})
     said: list[str] = []
-    Keeper(tmp_path, 150_000, says=said.append).kept(line("unknown", folder=str(mine.path)))
+    Keeper(tmp_path, 150_000, print_line=said.append).kept(line("unknown", folder=str(mine.path)))
     left = {path.parent.parent.name for path in tmp_path.glob("*/*/run.json") if not path.parent.is_symlink()}
     kept = {each.partition("-")[0] for each in left}
     assert {"old", "work", "mine"} <= kept and not {"held", "cut"} <= kept

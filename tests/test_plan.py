@@ -127,7 +127,7 @@ class Stack:
     name = "processes"
 
     def describe(self, components: object) -> dict[str, Any]:
-        return {"stack": "processes", "asked": ""}
+        return {"stack": "processes", "options": ""}
 
 
 def stored(scenario: Scenario, reports: Path) -> RunFolder:

@@ -319,7 +319,7 @@ def test_claim_program_and_the_scenario_s_own_words_are_apart() -> None:
 
 
 def test_the_command_that_repeats_a_run_stands_first_and_says_how_the_others_differ() -> None:
-    run = {"path": "scenarios/a b.yaml", "seed": 7, "stack": {"asked": "--stack containers"}}
+    run = {"path": "scenarios/a b.yaml", "seed": 7, "stack": {"options": "--stack containers"}}
     commands = claims.again("reports/a/1", run, sample.verdict())
     assert [command for command, _ in commands] == [
         "onceproof replay reports/a/1 --stack containers",

@@ -143,7 +143,7 @@ def test_no_violation_without_a_baseline_run(ruled: Callable[[Build], Judged]) -
         run.baseline_runs = []
 
     found = ruled(build)
-    assert (found.verdict.word, found.wants) == (Word.INCONCLUSIVE, 1)
+    assert (found.verdict.word, found.baseline_runs_needed) == (Word.INCONCLUSIVE, 1)
 
 
 def two_sinks(run: RunBuilder, expected: str) -> None:
@@ -418,7 +418,7 @@ def test_at_most_once_allows_no_low_total_without_a_baseline_run(ruled: Callable
         run.baseline_runs = []
 
     found = ruled(build)
-    assert (found.verdict.word, found.wants) == (Word.INCONCLUSIVE, 1)
+    assert (found.verdict.word, found.baseline_runs_needed) == (Word.INCONCLUSIVE, 1)
 
 
 def test_nor_one_that_baseline_runs_differ_in(ruled: Callable[[Build], Judged]) -> None:
@@ -517,7 +517,7 @@ def test_an_error_of_one_sink_keeps_no_baseline_run_from_being_made(ruled: Calla
         two_sinks(run, IN_ANY_ORDER)
         run.baseline_runs = []
 
-    assert ruled(build).wants == 1
+    assert ruled(build).baseline_runs_needed == 1
 
 
 def lived(run: RunBuilder, fault_name: str, **evidence: object) -> None:

@@ -71,7 +71,7 @@ def test_a_baseline_run_lies_in_the_run_and_is_found_in_the_cache(
     kept.mkdir()
     others = cache.folder
     monkeypatch.setattr(cache, "folder", lambda *parts: kept if parts == (baseline_runs.FOLDER,) else others(*parts))
-    monkeypatch.setattr(loop, "judged", lambda folder: replace(judged(folder), wants=1))
+    monkeypatch.setattr(loop, "judged", lambda folder: replace(judged(folder), baseline_runs_needed=1))
     claim = scenario(tmp_path, UPSERT)
     first, second = run_scenario(claim), run_scenario(claim)
     told = [parts(result.folder / "baseline" / "1") for result in (first, second)]

@@ -236,7 +236,7 @@ def stored(path: Path, *, rows: int, committed: int | None, position: dict[int, 
     other = QueryState(checkpoint="a", ours=False, offsets=(0, 1, 2), commits=())
     queries = () if committed is None else (other, query)
     snapshot = Snapshot(step=1, moment="restart", attempt=1, at_s=1.0, queries=queries, position=position)
-    read = SinkRead(step=1, moment="restart", seconds=0.1, rows=rows, stood=snapshot)
+    read = SinkRead(step=1, moment="restart", seconds=0.1, rows=rows, snapshot=snapshot)
     with (folder / "history.jsonl").open("a", encoding="utf-8") as file:
         file.write(f"{text(Line(0, 1.0, read))}\n")
     return folder

@@ -52,11 +52,11 @@ GAVE_UP = said(kind="gave up", idle_s=0.5)
 
 def test_what_was_taken_for_good_and_missed_only_later_is_nobodys_stall(tmp_path: Path) -> None:
     found, baseline_runs = run(tmp_path, said()), [BaselineRun(number=number, gap_s=30.0) for number in (1, 2, 3)]
-    assert stalled(found, INJECTIONS, baseline_runs).stand
+    assert stalled(found, INJECTIONS, baseline_runs).findings
     evidence = Evidence(signalled={"datanode": "back without its 3 blocks"}, struck=False, healed=False)
     felt_by_nobody = StepOutcome(name="lose blocks", point="", batch=1, injected=False, evidence=evidence)
     out = stalled(replace(found, steps=(*found.steps, felt_by_nobody)), INJECTIONS, baseline_runs)
-    assert not out.stand
+    assert not out.findings
     assert "lose blocks took away did not come back" in out.unknown[0]
 
 
@@ -87,15 +87,15 @@ def test_a_declared_interval_says_how_long_is_too_long(tmp_path: Path, interval:
 @pytest.mark.parametrize(
     ("baseline_runs", "decided"),
     [
-        ([], Stall(stand=[replace(BLAMED, faults=())], wants=1)),
-        ([BaselineRun(number=1, gap_s=30.0)], Stall(stand=[replace(BLAMED, faults=())], wants=2)),
+        ([], Stall(findings=[replace(BLAMED, faults=())], baseline_runs_needed=1)),
+        ([BaselineRun(number=1, gap_s=30.0)], Stall(findings=[replace(BLAMED, faults=())], baseline_runs_needed=2)),
         (
             [BaselineRun(number=number, gap_s=30.0) for number in (1, 2)],
-            Stall(stand=[replace(BLAMED, faults=())], wants=3),
+            Stall(findings=[replace(BLAMED, faults=())], baseline_runs_needed=3),
         ),
-        ([BaselineRun(number=number, gap_s=30.0) for number in (1, 2, 3)], Stall(stand=[BLAMED])),
+        ([BaselineRun(number=number, gap_s=30.0) for number in (1, 2, 3)], Stall(findings=[BLAMED])),
         ([BaselineRun(number=1, gap_s=60.0)], Stall(unknown=[WITHOUT_FAULTS.format(60)])),
-        ([BaselineRun(number=1, error="boom")], Stall(unknown=[ONCE], wants=2)),
+        ([BaselineRun(number=1, error="boom")], Stall(unknown=[ONCE], baseline_runs_needed=2)),
         ([BaselineRun(number=number, error="boom") for number in (1, 2)], Stall(error=[FAILED])),
         (
             [BaselineRun(number=1, open=True)],
@@ -115,13 +115,13 @@ def test_a_stall_beyond_the_declared_interval_is_blamed_once_three_baseline_runs
         (
             said(),
             BaselineRun(number=1, gap_s=30.0),
-            Stall(unknown=[f"{WORDS}; only 1 of 3 baseline runs were made"], wants=2),
+            Stall(unknown=[f"{WORDS}; only 1 of 3 baseline runs were made"], baseline_runs_needed=2),
         ),
         (said(), BaselineRun(number=1, gap_s=91.0 / 3), Stall(unknown=[WITHOUT_FAULTS.format("30.3333")])),
         (said(), BaselineRun(number=1, gap_s=100.0), Stall(unknown=[WITHOUT_FAULTS.format(100)])),
         (said(), BaselineRun(number=1, open=True), Stall(unknown=[OPEN])),
-        (said(), BaselineRun(number=1, error="boom"), Stall(unknown=[ONCE], wants=2)),
-        (GAVE_UP, BaselineRun(number=1, error="boom"), Stall(unknown=[ONCE], wants=2)),
+        (said(), BaselineRun(number=1, error="boom"), Stall(unknown=[ONCE], baseline_runs_needed=2)),
+        (GAVE_UP, BaselineRun(number=1, error="boom"), Stall(unknown=[ONCE], baseline_runs_needed=2)),
     ],
 )
 def test_a_baseline_run_says_what_it_needs_without_faults(
@@ -141,7 +141,7 @@ AGAIN = f"{WORDS}; without faults it failed in 1 of 3 baseline runs: boom"
 @pytest.mark.parametrize(
     ("baseline_runs", "decided"),
     [
-        ([CALM, CALM, CALM], Stall(stand=[BLAMED])),
+        ([CALM, CALM, CALM], Stall(findings=[BLAMED])),
         ([DEAD, DEAD, DEAD], Stall(error=[FAILED])),
         ([DEAD, ALSO], Stall(error=[FAILED])),
         ([BaselineRun(number=1, open=True), DEAD, BaselineRun(number=3, open=True)], Stall(unknown=[AGAIN])),
@@ -150,7 +150,7 @@ AGAIN = f"{WORDS}; without faults it failed in 1 of 3 baseline runs: boom"
             Stall(unknown=[f"{WORDS}; without faults it failed in 1 of 3 baseline runs too: boom"]),
         ),
         ([CALM, CALM, BaselineRun(number=3, open=True)], Stall(unknown=[OPEN])),
-        ([CALM, CALM], Stall(unknown=[f"{WORDS}; only 2 of 3 baseline runs were made"], wants=3)),
+        ([CALM, CALM], Stall(unknown=[f"{WORDS}; only 2 of 3 baseline runs were made"], baseline_runs_needed=3)),
     ],
 )
 def test_who_gives_up_is_the_faults_victim_if_three_baseline_runs_live(
@@ -163,7 +163,7 @@ CALMS = [CALM, CALM, CALM]
 
 
 def blamed(out: Stall) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    (finding,) = out.stand
+    (finding,) = out.findings
     return finding.faults, finding.fits
 
 
@@ -204,23 +204,23 @@ def test_the_slowest_of_the_baseline_runs_counts(tmp_path: Path) -> None:
     slow = [replace(CALM, gap_s=1.0), replace(CALM, gap_s=91.0 / 3), replace(CALM, gap_s=2.0)]
     assert stalled(run(tmp_path, said()), INJECTIONS, slow) == Stall(unknown=[WITHOUT_FAULTS.format("30.3333")])
     brief = [replace(CALM, gap_s=1.0)] * 3
-    assert stalled(run(tmp_path / "b", said()), INJECTIONS, brief) == Stall(stand=[BLAMED])
+    assert stalled(run(tmp_path / "b", said()), INJECTIONS, brief) == Stall(findings=[BLAMED])
 
 
 def test_without_interval_and_baseline_run_nobody_can_tell_and_one_is_asked_for(tmp_path: Path) -> None:
     why = "no baseline run shows how long it takes without faults: name `pipeline.interval`, or run it again"
-    assert stalled(run(tmp_path, said()), INJECTIONS, []) == Stall(unknown=[f"{WORDS}; {why}"], wants=1)
+    assert stalled(run(tmp_path, said()), INJECTIONS, []) == Stall(unknown=[f"{WORDS}; {why}"], baseline_runs_needed=1)
 
 
 def test_a_program_that_dies_by_itself_is_not_excused_by_its_interval(tmp_path: Path) -> None:
-    assert stalled(run(tmp_path, GAVE_UP, 0.1), INJECTIONS, []).wants == 1
+    assert stalled(run(tmp_path, GAVE_UP, 0.1), INJECTIONS, []).baseline_runs_needed == 1
     dead = stalled(run(tmp_path / "b", GAVE_UP, 120.0), INJECTIONS, [CALM] * 3)
-    assert dead == Stall(stand=[BLAMED])
+    assert dead == Stall(findings=[BLAMED])
 
 
 def test_without_an_injection_no_step_is_blamed(tmp_path: Path) -> None:
     out = stalled(run(tmp_path, said()), (), [BaselineRun(number=1)] * 3)
-    assert out.stand == [replace(BLAMED, faults=())]
+    assert out.findings == [replace(BLAMED, faults=())]
 
 
 @pytest.mark.parametrize(
@@ -230,13 +230,13 @@ def test_a_stall_whose_length_nobody_knows_is_unknown(tmp_path: Path, word: obje
     out = stalled(run(tmp_path, word), INJECTIONS, [BaselineRun(number=1)])
     assert out == Stall(unknown=["it stood still; without faults it went 0 s without a commit"])
     bare = stalled(run(tmp_path / "b", {"idle_s": 5}), INJECTIONS, [BaselineRun(number=1)] * 3)
-    assert bare.stand == [replace(BLAMED, note="")]
+    assert bare.findings == [replace(BLAMED, note="")]
 
 
 def test_two_injections_of_one_attempt_that_nobody_looked_at_may_both_have_done_it(tmp_path: Path) -> None:
     twice = tuple(Injection(number=number, outcome=SECOND) for number in (1, 2))
     out = stalled(run(tmp_path, said()), twice, [BaselineRun(number=number, gap_s=1.0) for number in (1, 2, 3)])
-    assert [(each.faults, each.fits) for each in out.stand] == [((), (LABEL, LABEL))]
+    assert [(each.faults, each.fits) for each in out.findings] == [((), (LABEL, LABEL))]
 
 
 LIVED = replace(INJECTED, name="kill executor", attempt=2, at_s=5.0, evidence=Evidence(signalled={"4711": "SIGKILL"}))
@@ -320,7 +320,7 @@ def test_who_ended_well_where_nobody_starts_it_again_is_nobodys_victim(tmp_path:
     for number, injected in enumerate([(INJECTIONS[0], replace(INJECTIONS[1], outcome=step)), INJECTIONS, ()]):
         out = stalled(run(tmp_path / str(number), ended), injected, CALMS)
         (why,) = out.unknown
-        assert (out.stand, out.wants) == ((), 0)
+        assert (out.findings, out.baseline_runs_needed) == ((), 0)
         assert why.startswith(f"{WORDS}; a program that ends well is not started again there")
     assert stalled(run(tmp_path / "no program", ended), INJECTIONS, [DEAD, ALSO]) == Stall(error=[FAILED])
 
@@ -338,7 +338,7 @@ def test_a_program_of_dstreams_that_was_begun_anew_does_not_stall_over_what_it_m
     )
     assert stalled(made_again, INJECTIONS, [DEAD, ALSO]) == Stall(error=[FAILED])
     gave_up = replace(made_again, outcome={**made_again.outcome, "stalled": GAVE_UP})
-    assert stalled(gave_up, INJECTIONS, CALMS).stand, "it died"
+    assert stalled(gave_up, INJECTIONS, CALMS).findings, "it died"
 
 
 def test_what_was_taken_away_for_good_excuses_only_who_did_nothing_since(tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ def test_what_was_taken_away_for_good_excuses_only_who_did_nothing_since(tmp_pat
     (why,) = stalled(run(tmp_path, GAVE_UP), [first, *lasting], CALMS).unknown
     assert "did not come back" in why and LABEL in why
     survived = [replace(first, outcome=for_good(FIRST)), second]
-    assert stalled(run(tmp_path / "b", GAVE_UP), survived, CALMS) == Stall(stand=[BLAMED]), "it got done more"
+    assert stalled(run(tmp_path / "b", GAVE_UP), survived, CALMS) == Stall(findings=[BLAMED]), "it got done more"
     unstruck = [first, replace(second, outcome=for_good(SECOND, struck=False))]
-    assert stalled(run(tmp_path / "c", GAVE_UP), unstruck, CALMS) == Stall(stand=[BLAMED]), "nobody was connected"
+    assert stalled(run(tmp_path / "c", GAVE_UP), unstruck, CALMS) == Stall(findings=[BLAMED]), "nobody was connected"
     assert stalled(run(tmp_path / "d", GAVE_UP), lasting, [DEAD, ALSO]) == Stall(error=[FAILED])

@@ -64,7 +64,7 @@ def test_check_of_an_error_repeats_the_scenario_and_not_the_plan(
 ) -> None:
     run = json.loads(stored.run_json.read_text())
     command = "onceproof run scenarios/a.yaml --seed 7 --stack containers"
-    told = {"path": "scenarios/a.yaml", "seed": 7, "stack": {"asked": "--stack containers"}, "command": command}
+    told = {"path": "scenarios/a.yaml", "seed": 7, "stack": {"options": "--stack containers"}, "command": command}
     stored.run_json.write_text(json.dumps(run | told))
     digests.write(stored.path)
     monkeypatch.setattr("harness.judge.judged", lambda folder: Judged(error("`expected` is no query")))

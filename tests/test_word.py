@@ -231,14 +231,14 @@ def test_a_step_in_the_sink_s_commit_finds_that_unfinished(committing: tuple[int
     assert reasons(step) == ([] if committing == (2,) else [late])
 
 
-@pytest.mark.parametrize(("status", "asked"), [(None, False), (0, True)])
+@pytest.mark.parametrize(("status", "stop_requested"), [(None, False), (0, True)])
 def test_where_the_driver_lived_or_was_asked_to_end_the_checkpoint_before_counts(
-    status: int | None, asked: bool
+    status: int | None, stop_requested: bool
 ) -> None:
     evidence = Evidence(
         signalled={"7": "what became of it"},
         driver_status=status,
-        asked=asked,
+        stop_requested=stop_requested,
         checkpoint_before={"offsets": (1, 2), "commits": (1,)},
         checkpoint_after={"offsets": (1, 2, 3), "commits": (1, 2)},
     )

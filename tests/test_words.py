@@ -508,7 +508,7 @@ def test_markup_in_a_name_is_only_text() -> None:
 
 
 def test_the_command_that_repeats_it_names_the_stack(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text('{"stack": {"stack": "containers", "asked": "--stack containers"}}')
+    (tmp_path / "run.json").write_text('{"stack": {"stack": "containers", "options": "--stack containers"}}')
     text = words.failure(sample.NAME, sample.verdict(), Path("r/1"), stack_options=summary.stack_options(tmp_path))
     assert text.endswith("again:  onceproof replay r/1 --stack containers")
 

@@ -140,9 +140,9 @@ def finding(case: Case, mark: Mark) -> Finding:
     return Finding(
         kind=mark.kind,
         sink=case.sink,
-        key=named(case.key or case.columns, mark.key),
-        expected=tuple(named(case.columns, row) for row in mark.expected[:ROWS_MAX]),
-        found=tuple(named(case.columns, row) for row in mark.found[:ROWS_MAX]),
+        key=by_column(case.key or case.columns, mark.key),
+        expected=tuple(by_column(case.columns, row) for row in mark.expected[:ROWS_MAX]),
+        found=tuple(by_column(case.columns, row) for row in mark.found[:ROWS_MAX]),
         copies=mark.copies,
         note=mark.note,
         position=case.position,
@@ -150,7 +150,7 @@ def finding(case: Case, mark: Mark) -> Finding:
     )
 
 
-def named(columns: Sequence[str], row: Row) -> dict[str, Cell]:
+def by_column(columns: Sequence[str], row: Row) -> dict[str, Cell]:
     """Return cells by column. Raises ValueError if there are more of one than of the other."""
     return dict(zip(columns, row, strict=True))
 

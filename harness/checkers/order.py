@@ -15,7 +15,7 @@ from decimal import Decimal
 from itertools import groupby
 
 from harness.checkers.cells import ENDLESS, Cell, Row
-from harness.checkers.compare import ROWS_MAX, named
+from harness.checkers.compare import ROWS_MAX, by_column
 from harness.scenario import Finding, Kind, Order
 
 Sortable = tuple[Decimal, str]
@@ -56,8 +56,8 @@ def misordered(case: OrderCase) -> Iterator[Finding]:
             yield Finding(
                 kind=Kind.MISORDERED,
                 sink=case.sink,
-                key=named(case.order.per, per),
-                found=tuple(named(case.columns, row) for row in shown),
+                key=by_column(case.order.per, per),
+                found=tuple(by_column(case.columns, row) for row in shown),
                 copies=len(late),
                 note=f"{case.order.follows} falls when sorted by {case.order.by}",
                 position=case.position,

@@ -40,7 +40,7 @@ class Section(NamedTuple):
 
 SECTIONS = (
     Section(COMPONENTS, "by their placeholders, `setup`, sinks and sources"),
-    Section(SOURCES, "under `input`", lambda kind: components(kind.asks(Input()))),
+    Section(SOURCES, "under `input`", lambda kind: components(kind.requested_parts(Input()))),
     Section(WORKLOADS, "under `input`"),
     Section(SINKS, "under `sink`", lambda kind: [kind.component] if kind.component else ()),
     Section(TRIGGERS, "under `when`, one a step; some take `batch: N` and `query: NAME` beside it"),

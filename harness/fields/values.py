@@ -93,7 +93,7 @@ def typed(read: Callable[[Any], Any], wanted: str, **schema: Any) -> Typed:
 
 def worded(words: str) -> PydanticCustomError:
     """Return an error with these words. They go in as context, so that braces in them stay braces."""
-    return PydanticCustomError("asked", "{words}", {"words": words})
+    return PydanticCustomError("refused", "{words}", {"words": words})
 
 
 def refusal(wanted: str, value: object, hint: str = "") -> PydanticCustomError:

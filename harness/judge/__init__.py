@@ -51,7 +51,7 @@ class Judged:
     """A verdict, and how many baseline runs in all it needs: more than there are, or 0."""
 
     verdict: Verdict
-    wants: int = 0
+    baseline_runs_needed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class Facts:
     @cached_property
     def violating(self) -> list[Finding]:
         """The findings that break the guarantee; none where the input is not known, or the run failed."""
-        stalled = () if self.stall.wants else self.stall.stand
+        stalled = () if self.stall.baseline_runs_needed else self.stall.findings
         return [] if self.own_errors else [*stalled, *self.after_baseline.violating]
 
     @property
@@ -144,7 +144,7 @@ def judged(folder: Path) -> Judged:
         late=declared(run),
     )
     needed = [] if facts.own_errors else [each.finding for each in findings if each.needs_baseline]
-    return Judged(_verdict(facts), max(facts.stall.wants, baseline.wanted(needed)))
+    return Judged(_verdict(facts), max(facts.stall.baseline_runs_needed, baseline.wanted(needed)))
 
 
 def _read(folder: Path) -> tuple[Run, Producer]:
@@ -163,8 +163,8 @@ def _verdict(facts: Facts) -> Verdict:
     mismatch = [amiss] if amiss and found is run.scenario.verdict.word else []
     left = [each.finding for each in facts.findings if each.finding.position in facts.strange]
     shown = (
-        *facts.stall.stand,
-        *facts.after_baseline.stand,
+        *facts.stall.findings,
+        *facts.after_baseline.confirmed,
         *facts.producer.recovered,
         *facts.after_baseline.doubtful,
         *left,
@@ -207,7 +207,7 @@ def _reasons(facts: Facts) -> words.Reasons:
         *filter(None, (hidden(sink, run.scenario.guarantee) for sink in sinks)),
     ]
     noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
-    unready = [each.note for each in stall.stand if stall.wants]
+    unready = [each.note for each in stall.findings if stall.baseline_runs_needed]
     moved = bool(run.outcome.get("grew") or run.outcome.get("unsettled"))
     return words.Reasons(
         error=[

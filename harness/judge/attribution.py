@@ -69,10 +69,10 @@ def _caused(
 
 @dataclass(kw_only=True)
 class AfterBaseline:
-    """The findings held against the baseline runs: those that stand, those of them that break the guarantee, those that
-    may be there without faults; and reasons."""
+    """The findings compared with the baseline runs: those that are confirmed, those of them that break the guarantee,
+    those that may be there without faults; and reasons."""
 
-    stand: list[Finding] = field(default_factory=list)
+    confirmed: list[Finding] = field(default_factory=list)
     violating: list[Finding] = field(default_factory=list)
     doubtful: list[Finding] = field(default_factory=list)
     inconclusive: list[str] = field(default_factory=list)
@@ -82,23 +82,23 @@ class AfterBaseline:
 
 def against(baseline: Baseline, findings: Sequence[Attributed]) -> AfterBaseline:
     """Return the findings held against the baseline runs."""
-    out, ambiguous, unasked = AfterBaseline(), 0, 0
+    out, ambiguous, uncompared = AfterBaseline(), 0, 0
     for each in findings:
         if each.needs_baseline and each.shown is Shown.NONE:
-            unasked += 1
+            uncompared += 1
             out.doubtful.append(each.finding)
         elif each.violating and each.shown is Shown.DIFFERS:
             out.doubtful.append(each.finding)
         else:
-            out.stand.append(each.finding)
+            out.confirmed.append(each.finding)
             out.violating += [each.finding] if each.violating else []
             ambiguous += each.violating is None
-    if unasked and baseline.failed:
+    if uncompared and baseline.failed:
         out.error.append(f"the pipeline does not work without faults either: {baseline.failed}")
-    elif unasked:
+    elif uncompared:
         made = f"none of {len(baseline.runs)} baseline runs got done" if baseline.runs else "no baseline run was made"
-        out.inconclusive.append(f"{unasked} findings may be there without faults too: {made}")
-    if differing := len(out.doubtful) - unasked:
+        out.inconclusive.append(f"{uncompared} findings may be there without faults too: {made}")
+    if differing := len(out.doubtful) - uncompared:
         out.inconclusive.append(f"not deterministic without faults: baseline runs differ in {differing} findings")
     if ambiguous:
         out.inconclusive.append(f"{ambiguous} findings may hide what the guarantee forbids, or be what it allows")
@@ -108,7 +108,7 @@ def against(baseline: Baseline, findings: Sequence[Attributed]) -> AfterBaseline
 
 
 def _also_without_faults(out: AfterBaseline) -> None:
-    also = [finding for finding in out.stand if finding.without_faults]
+    also = [finding for finding in out.confirmed if finding.without_faults]
     if wrong := [finding for finding in also if finding.kind in MISFITS]:
         words = f"expected rows and pipeline do not fit: {len(wrong)} rows are {wrong[0].kind} in every baseline run"
         out.error.append(f"{words}. Mend the expected rows, or the pipeline")

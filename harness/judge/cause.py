@@ -26,7 +26,7 @@ from harness.checkers.wrong_total import decimal
 from harness.judge.exposure import WRITING, WRITTEN, Exposed
 from harness.judge.mismatch import between_ends
 from harness.judge.readings.scale import Scale
-from harness.judge.readings.sink_state import RowsByKey, held, named_by, same, whole
+from harness.judge.readings.sink_state import RowsByKey, held, row_key_places, same, whole
 from harness.scenario import Finding, Harm, Kind
 
 PARTS_MAX = 4
@@ -59,7 +59,7 @@ class Causes:
 
     def key(self, finding: Finding) -> Key:
         """Return the key that identifies the sink's rows."""
-        return tuple(finding.key.values()) if named_by(self.scale.case) else ()
+        return tuple(finding.key.values()) if row_key_places(self.scale.case) else ()
 
     def explained(self, finding: Finding) -> list[Explained]:
         """Return each way in which steps explain a finding, of the fewest steps that do."""
@@ -199,7 +199,7 @@ class Causes:
         surplus = self.end[key] - self.right[key]
         part = self.rows(Cut(only=step.again))[key]
         if not self.scale.case.aggregate and surplus and surplus <= part:
-            return all(_saw(step, key, row) for row in surplus) or not self._readable(step)
+            return all(_copies(step, key, row) for row in surplus) or not self._readable(step)
         if surplus and surplus == part and self.scale.case.aggregate and not self.right[key] - self.end[key]:
             return True
         if any(self._gives(Cut(again=(ranges,)), key) for ranges in parts(step.again)):
@@ -218,7 +218,7 @@ class Causes:
         missing = self.right[key] - self.end[key]
         if not self.scale.case.aggregate and missing and not self.end[key] - self.right[key]:
             part = self.rows(Cut(only=step.missing))[key]
-            return set(missing) <= set(part) and not any(_saw(step, key, row) for row in missing)
+            return set(missing) <= set(part) and not any(_copies(step, key, row) for row in missing)
         if any(self._gives(Cut(without=ranges), key) for ranges in parts(step.missing)):
             return True
         if not self.scale.case.aggregate:
@@ -293,7 +293,7 @@ def parts(ranges: OffsetRanges) -> Iterator[OffsetRanges]:
         yield from combinations(ranges, count)
 
 
-def _saw(step: Exposed, key: Key, row: Row) -> int:
+def _copies(step: Exposed, key: Key, row: Row) -> int:
     """Return how many copies of a row were there when the fault was injected, or before the next attempt."""
     states = (state for state in (step.at, step.last) if state is not None)
     return max(sum(state.rows[key][mark] for mark in state.of([row])[key]) for state in states)

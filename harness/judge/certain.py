@@ -16,7 +16,7 @@ from harness.checkers.cells import Row
 from harness.checkers.compare import Key
 from harness.checkers.wrong_total import EXACT, decimal, single
 from harness.judge.readings.scale import Scale
-from harness.judge.readings.sink_state import RowsByKey, named_by, whole
+from harness.judge.readings.sink_state import RowsByKey, row_key_places, whole
 from harness.scenario import Finding, Harm, Kind
 
 ROWS = (Kind.LOST, Kind.DUPLICATED, Kind.CORRUPTED, Kind.UNEXPECTED, Kind.WRONG_AGGREGATE)
@@ -61,7 +61,7 @@ class _Rows:
     def classified(self, finding: Finding) -> Finding:
         """Return the finding, with whether it may hide another harm. Of a row that several records give, the surplus is
         only the sum of what happened to each of them."""
-        key = tuple(finding.key.values()) if named_by(self.scale.case) else ()
+        key = tuple(finding.key.values()) if row_key_places(self.scale.case) else ()
         right, end = self.right[key], self.end[key]
         if finding.kind is Kind.LOST:
             return replace(finding, vague=self.scale.allows is Harm.LOSS and any(end[row] for row in right - end))

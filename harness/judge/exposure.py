@@ -403,7 +403,7 @@ class _Struck:
             if not why and not _differs(scale, Cut(again=(ranges,))):
                 note = "reprocessing cannot change these expected rows"
         words = "reprocessing" if harm is Harm.REPETITION else "loss"
-        described = "; ".join(filter(None, (f"{words} of {self._named(ranges)}", note)))
+        described = "; ".join(filter(None, (f"{words} of {self._records(ranges)}", note)))
         yield Exposure(
             step=self.injection.number,
             position=scale.position,
@@ -426,7 +426,7 @@ class _Struck:
             return False
         return Counter(rows) <= dropped_since(self.scale, self.injection, self.until)
 
-    def _named(self, ranges: OffsetRanges) -> str:
+    def _records(self, ranges: OffsetRanges) -> str:
         if self.progress.batch is not None:
             return f"batch {self.progress.batch}"
         last = covers(self.saved_unwritten, ranges)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from harness.checkers.compare import key_of, named
+from harness.checkers.compare import by_column, key_of
 from harness.checkers.origin import Options, attribute, explanations, together
 from harness.errors import UsageError
 from harness.judge.cause import Causes, Explained, Repaired, repaired
@@ -169,13 +169,13 @@ def _explained(out: Compared, scale: Scale) -> None:
 
 def _finding(scale: Scale, seen: Repaired) -> Finding:
     case, key = scale.case, seen.key
-    rows = tuple(named(case.columns, row) for row in case.expected if key_of(row, case.key_places()) == key)
+    rows = tuple(by_column(case.columns, row) for row in case.expected if key_of(row, case.key_places()) == key)
     then, now = ("there", "gone") if seen.kind is Kind.DUPLICATED else ("missing", "there")
     return Finding(
         kind=seen.kind,
         sink=case.sink,
         position=case.position,
-        key=named(case.key or case.columns, key),
+        key=by_column(case.key or case.columns, key),
         expected=rows,
         copies=seen.copies,
         note=f"{then} {seen.reading.injection.read_at}, and {now} in the end",

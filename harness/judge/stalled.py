@@ -29,13 +29,13 @@ NO_SCHEDULER = "a program that ends well is not started again there; what anothe
 
 @dataclass(frozen=True, kw_only=True)
 class Stall:
-    """What is said of a stall. `stand` is the finding, if it is one; `wants` counts the baseline runs that it needs in
-    all; `gone`: a fault took away for good what every pipeline needs."""
+    """What is said of a stall. `findings` is its finding, if it is one; `baseline_runs_needed` counts the baseline runs
+    that it needs in all; `gone`: a fault took away for good what every pipeline needs."""
 
-    stand: Sequence[Finding] = ()
+    findings: Sequence[Finding] = ()
     unknown: Sequence[str] = ()
     error: Sequence[str] = ()
-    wants: int = 0
+    baseline_runs_needed: int = 0
     gone: bool = False
 
 
@@ -78,14 +78,14 @@ def stalled(run: Run, injections: Sequence[Injection], baseline_runs: Sequence[B
     if baseline_runs and not dead and idle_s <= SLOWER * longest:
         return Stall(unknown=[f"{words}; without faults it went {longest:g} s without a commit"])
     # A program that dies or hangs may do so now and then, with or without faults.
-    wants = len(baseline_runs) + 1 if len(baseline_runs) < BASELINE_RUNS_MAX else 0
-    if wants and declared:
-        return Stall(stand=[finding], wants=wants)
-    if wants:
+    baseline_runs_needed = len(baseline_runs) + 1 if len(baseline_runs) < BASELINE_RUNS_MAX else 0
+    if baseline_runs_needed and declared:
+        return Stall(findings=[finding], baseline_runs_needed=baseline_runs_needed)
+    if baseline_runs_needed:
         why = "no baseline run shows how long it takes without faults: name `pipeline.interval`, or run it again"
         made = f"only {len(baseline_runs)} of {BASELINE_RUNS_MAX} baseline runs were made" if baseline_runs else why
-        return Stall(unknown=[f"{words}; {made}"], wants=wants)
-    return Stall(stand=[blamed])
+        return Stall(unknown=[f"{words}; {made}"], baseline_runs_needed=baseline_runs_needed)
+    return Stall(findings=[blamed])
 
 
 def _anew(progressed: Progressed) -> bool:
@@ -105,8 +105,8 @@ def _failed(words: str, baseline_runs: Sequence[BaselineRun]) -> Stall | None:
     usable = any(baseline_run.usable for baseline_run in baseline_runs)
     if failed and not usable and len(failed) < FAILED_MIN:
         again = f"without faults it failed in {len(failed)} of {len(baseline_runs)} baseline runs"
-        wants = len(baseline_runs) + 1 if len(baseline_runs) < BASELINE_RUNS_MAX else 0
-        return Stall(unknown=[f"{words}; {again}: {failed[0].error}"], wants=wants)
+        baseline_runs_needed = len(baseline_runs) + 1 if len(baseline_runs) < BASELINE_RUNS_MAX else 0
+        return Stall(unknown=[f"{words}; {again}: {failed[0].error}"], baseline_runs_needed=baseline_runs_needed)
     if failed and not usable:
         return Stall(error=[f"the pipeline does not work without faults either: {failed[0].error}"])
     if failed:

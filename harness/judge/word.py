@@ -98,7 +98,7 @@ def _missed(step: StepOutcome) -> str:
 
 def misplaced(step: StepOutcome) -> str:
     """Return why the checkpoint did not stand at the crash point of a step; empty if nothing says so."""
-    logs = _stood(step.evidence)
+    logs = _checkpoint_at_fault(step.evidence)
     planned = step.batch in logs.get("offsets", ())
     if step.crash_point in (CrashPoint.BATCH_PLANNING, CrashPoint.BLOCK_RECEIVED) and planned:
         return f"came too late: batch {step.batch} is in the offset log"
@@ -113,10 +113,10 @@ def misplaced(step: StepOutcome) -> str:
     return ""
 
 
-def _stood(evidence: Evidence) -> Mapping[str, tuple[int, ...]]:
+def _checkpoint_at_fault(evidence: Evidence) -> Mapping[str, tuple[int, ...]]:
     """Return the checkpoint as the fault met it: afterwards if the driver was killed, for only such a one leaves it
     alone."""
-    killed = evidence.driver_status is not None and not evidence.asked
+    killed = evidence.driver_status is not None and not evidence.stop_requested
     return evidence.checkpoint_after if killed else evidence.checkpoint_before
 
 

@@ -103,7 +103,7 @@ def nightly(options: NightOptions, *, today: date) -> int:
                 targets=found,
                 failing=options.reports / "failing",
                 today=today,
-                keep=Keeper(options.reports, options.disk, says=_notify).kept,
+                keep=Keeper(options.reports, options.disk, print_line=_notify).kept,
             )
             try:
                 _played(night, stacks)

@@ -48,12 +48,12 @@ def thinned(kept: Sequence[Kept], bound: int) -> list[Kept]:
 
 @dataclass
 class Keeper:
-    """Thins the run folders of the nights under `reports` to `bound` bytes as runs end; those of others stay. `says`
-    tells of each run."""
+    """Thins the run folders of the nights under `reports` to `bound` bytes as runs end; those of others stay.
+    `print_line` gets a line for each run."""
 
     reports: Path
     bound: int
-    says: Callable[[str], None]
+    print_line: Callable[[str], None]
     _began: float = field(default_factory=time)
     _ended: dict[Path, Kept] = field(default_factory=dict)
     _nights: Nights = field(init=False)
@@ -66,7 +66,7 @@ class Keeper:
         words = f" ({', '.join(line.kinds)})" if line.kinds else ""
         again = f", again {line.again}" if line.again else ""
         known = f", {line.known}" if line.known else ""
-        self.says(f"{line.plan}{again}: {line.verdict}{words}{known}: {line.name}")
+        self.print_line(f"{line.plan}{again}: {line.verdict}{words}{known}: {line.name}")
         if line.folder:
             self._take(Path(line.folder).resolve(), line.verdict)
         self._earlier()

@@ -99,8 +99,8 @@ def propose(entry: str, name: str, program: Program) -> Proposal:
     found = [(component.about.name, mark, use) for component, mark in marks for use in _uses(mark, program, name)]
     for _, _, use in found:
         options.take(use)
-    asked = (program.options, *(chain.options for chain in program.chains))
-    saved = list(dict.fromkeys(options[CHECKPOINT] for options in asked if CHECKPOINT in options))
+    options_of = (program.options, *(chain.options for chain in program.chains))
+    saved = list(dict.fromkeys(options[CHECKPOINT] for options in options_of if CHECKPOINT in options))
     for value in saved:
         options.take(Use(f"the option {CHECKPOINT}", value, IN_SCENARIO))
     given = [mark.sets for _, mark, _ in found if mark.sets]

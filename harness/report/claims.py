@@ -218,7 +218,7 @@ def self_tests(verdict: Verdict) -> str:
     return f"{sum(verdict.self_tests.values())} of {len(verdict.self_tests)} ({each})"
 
 
-def says(verdict: Verdict, guarantee: str) -> str:
+def claim(verdict: Verdict, guarantee: str) -> str:
     """Return what the verdict claims, no more."""
     injected = sum(step.injected for step in verdict.steps)
     if verdict.word is Word.HELD:

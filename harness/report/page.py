@@ -122,7 +122,7 @@ class Page:
     self_tests: list[tuple[str, str]]
     baseline_runs: list[BaselineText]
     baseline_summary: str
-    says: str
+    claim: str
     limits: list[str]
     again: list[tuple[str, str]]
     after_change: str
@@ -214,7 +214,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         self_tests=[(name, "found" if found else "MISSED") for name, found in verdict.self_tests.items()],
         baseline_runs=list(parts.baseline_runs),
         baseline_summary=_baseline_summary(len(parts.baseline_runs)),
-        says=claims.says(verdict, case.guarantee),
+        claim=claims.claim(verdict, case.guarantee),
         limits=claims.limits(verdict, parts.run),
         again=claims.again(parts.folder, parts.run, verdict),
         after_change=command.typed(parts.run),
@@ -349,7 +349,7 @@ def _settings(run: Mapping[str, Any], budget: Budget) -> list[SettingsText]:
     changes = claims.mappings(run.get("changes"))
     given = [(str(each.get("name")), f"{each.get('value')} ({each.get('why')})") for each in changes]
     out = [("Versions, seed and program", dictionary(rest)), ("What Onceproof gave to Spark", given)]
-    out += [(title, _named(dictionary(kept[name]))) for name, title in SETTINGS if name in kept]
+    out += [(title, _plain_names(dictionary(kept[name]))) for name, title in SETTINGS if name in kept]
     return [SettingsText(title=title, lines=lines[: budget.settings]) for title, lines in out if lines]
 
 
@@ -366,7 +366,7 @@ PLAIN = {
 """What keys of run.json are called on the page."""
 
 
-def _named(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def _plain_names(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(PLAIN.get(name, name), text) for name, text in lines]
 
 
@@ -380,7 +380,7 @@ def _shown_events(history: Sequence[Line]) -> list[Line]:
 def _event(line: Line) -> EventText:
     event = line.event
     # The page shows the snapshot elsewhere.
-    event = replace(event, stood=None) if isinstance(event, SinkRead) else event
+    event = replace(event, snapshot=None) if isinstance(event, SinkRead) else event
     fields = {name: part for name, part in flat(event).items() if name not in NOT_SHOWN and part is not None}
     return EventText(
         at=f"{line.at_s:.2f}",

@@ -254,7 +254,7 @@ class Live:
     def observe(self, *, committed: int, outstanding: bool) -> None:
         """Pass on to the stall detector how many records the pipeline has committed, and whether there are more."""
         if self.progress.kind != "checkpoint":
-            self.rhythm.stood(committed, self.observer.attempt, self.history.elapsed_s())
+            self.rhythm.position_read(committed, self.observer.attempt, self.history.elapsed_s())
         faults, alive = len(self.schedule.outcomes), self.supervisor.alive
         self.stalls.observe(committed=committed, outstanding=outstanding, faults=faults, alive=alive)
 

@@ -125,7 +125,7 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
     def enough(kept: Sequence[Path]) -> bool:
         nonlocal found
         found = judged(folder.path) if kept else found
-        return len(kept) >= found.wants
+        return len(kept) >= found.baseline_runs_needed
 
     seed = int(folder.read()["run"]["seed"])
     known = progressed(whole(folder.history))

@@ -46,7 +46,7 @@ def planned(scenario: Scenario, workload: Workload, stack: Stack, *, seed: int, 
 def _command(scenario: Scenario, stack: Mapping[str, Any], seed: int, written: Scenario) -> str:
     words = ["onceproof", "run", scenario.path, "--seed", str(seed)]
     line = ["--spark", scenario.pipeline.spark] if scenario.pipeline.spark != written.pipeline.spark else []
-    return shlex.join([*words, *line, *str(stack.get("asked", "")).split()])
+    return shlex.join([*words, *line, *str(stack.get("options", "")).split()])
 
 
 def play(live: Live, workload: Workload) -> None:

@@ -247,7 +247,7 @@ class Snapshots:
         )
         seconds, failures = round(monotonic() - began, 3), "; ".join(reading.failures)
         parts.history.write(
-            SinkRead(step=step, moment=moment, seconds=seconds, rows=sum(kept), error=failures, stood=taken)
+            SinkRead(step=step, moment=moment, seconds=seconds, rows=sum(kept), error=failures, snapshot=taken)
         )
 
     def _counted(

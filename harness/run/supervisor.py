@@ -133,7 +133,7 @@ class Supervisor:
             self.last_error = error or self.last_error
             self._history.write(
                 AttemptEnded(
-                    attempt=driver.number, status=status, scheduled=scheduled, names=named(driver), error=error
+                    attempt=driver.number, status=status, scheduled=scheduled, names=manager_names(driver), error=error
                 )
             )
             if isinstance(self._stack, RestartsDrivers):
@@ -175,7 +175,7 @@ class Supervisor:
             if found is not None:
                 launched(found.number)
                 self.driver = found
-                gap, names = self._gap(), named(found)
+                gap, names = self._gap(), manager_names(found)
                 self._history.write(AttemptStarted(attempt=found.number, log=log.name, names=names, **gap))
                 self._diagnosed(dead)
                 return True
@@ -306,6 +306,6 @@ class Supervisor:
         return [process for process in found if process.alive()]
 
 
-def named(driver: Driver) -> dict[str, str]:
+def manager_names(driver: Driver) -> dict[str, str]:
     """Return how a cluster manager calls that attempt, where there is one."""
     return dict(driver.names()) if isinstance(driver, HasNames) else {}

@@ -12,7 +12,7 @@ SPARK = "--spark"
 def stack_options(run: Mapping[str, Any]) -> str:
     """Return the options that get the run's stack; empty for the default, and if the run does not name it."""
     stack = run.get("stack")
-    return str(stack.get("asked", "")) if isinstance(stack, Mapping) else ""
+    return str(stack.get("options", "")) if isinstance(stack, Mapping) else ""
 
 
 def typed(run: Mapping[str, Any]) -> str:

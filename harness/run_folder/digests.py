@@ -22,7 +22,7 @@ from harness.run_folder import command, store
 from harness.run_folder.store import RunFolder
 
 DIGESTS = "digests.json"
-FORM = 12
+FORM = 13
 PLANNED = ("plan.json", "run.json", "scenario.yaml")
 """What a run can be run again from."""
 FILES = (*PLANNED, "history.jsonl", "verdict.json")

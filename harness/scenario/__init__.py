@@ -261,8 +261,8 @@ class Scenario:
 class Evidence:
     """What proves that a fault happened; fields are empty where they do not apply. `signalled`: what became of each
     victim, a process by its name in snapshots; `driver_status`: exit status (negative: signal) of a driver that it
-    ended; `checkpoint_before` / `_after`: offsets and commits; `rows_seen`: handed to the sink; `asked`: the driver
-    was asked to end and may have finished its batch; `struck`: false where it happened, and no process of the
+    ended; `checkpoint_before` / `_after`: offsets and commits; `rows_seen`: handed to the sink; `stop_requested`: the
+    driver was asked to end and may have finished its batch; `struck`: false where it happened, and no process of the
     pipeline can have been affected; `healed`: what it took away is back; `committed_meanwhile`: the newest batch
     that each query had committed before a server or the network was back, by its checkpoint's name; `disconnected`:
     the components whose servers ended their connections with a driver that was paused."""
@@ -274,7 +274,7 @@ class Evidence:
     rows_seen: int | None = None
     in_flight: str = ""
     note: str = ""
-    asked: bool = False
+    stop_requested: bool = False
     struck: bool = True
     healed: bool = True
     committed_meanwhile: Mapping[str, int] = field(default_factory=dict)

@@ -109,7 +109,7 @@ class Queries(Protocol):
 class MakesPart(Protocol):
     """A kind whose sink is a part of its component by itself, which its target names."""
 
-    def asks(self, sink: Sink) -> Parts:
+    def requested_parts(self, sink: Sink) -> Parts:
         """Return the part that a run needs, by its label, and what is asked of it."""
 
 
@@ -140,7 +140,7 @@ class DropsRows(Protocol):
 class NamesColumns(Protocol):
     """A kind whose columns the scenario can name, each with its type."""
 
-    def named(self, options: Mapping[str, Any]) -> Sequence[Column]:
+    def declared_columns(self, options: Mapping[str, Any]) -> Sequence[Column]:
         """As they are compared; none where only the sink itself knows them."""
 
 

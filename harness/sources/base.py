@@ -127,7 +127,7 @@ class SourceKind(Protocol):
     def about(self) -> About:
         """Who it is."""
 
-    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+    def requested_parts(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """Return the parts that it needs, by label, and what of each."""
 
     def open(self, given: Input, own: Mapping[str, Resources]) -> OpenSource:

@@ -70,7 +70,7 @@ def component_names(scenario: Scenario) -> Collection[str]:
 
 
 def _source(scenario: Scenario) -> Parts:
-    return SOURCES[scenario.input.source].asks(scenario.input)
+    return SOURCES[scenario.input.source].requested_parts(scenario.input)
 
 
 def _made(scenario: Scenario) -> Parts:
@@ -78,7 +78,7 @@ def _made(scenario: Scenario) -> Parts:
     for sink in scenario.sinks:
         kind = SINKS[sink.kind]
         if isinstance(kind, MakesPart):
-            out |= kind.asks(sink)
+            out |= kind.requested_parts(sink)
         elif isinstance(kind, CallsCode):
             label = labelled(kind.component, sink.part)
             out[label] = {**out.get(label, {}), **kind.request(sink, folders(scenario))}

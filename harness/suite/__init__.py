@@ -324,7 +324,7 @@ def replay(folder: Path, options: Options) -> int:
             print(f"{path} is not what it was in the stored run; the plan is the stored one", file=sys.stderr)
     stored = _mapping(parts["run"].get("stack"))
     if (name := stored.get("stack", options.stack)) != options.stack:
-        same = stored.get("asked", f"--stack {name}")
+        same = stored.get("options", f"--stack {name}")
         print(f"the stored run was on {name}, this one is on {options.stack}; the same: {same}", file=sys.stderr)
     return run_all([scenario] * options.repeat, replace(options, seed=seed))
 

@@ -80,7 +80,7 @@ def load(spark: SparkSession, names: list[str]) -> tuple[int, int]:
 
 def wait(gate: Path) -> None:
     """Ask for the file `gate`, and wait until it is there."""
-    gate.with_suffix(".asked").touch()
+    gate.with_suffix(".requested").touch()
     pause = threading.Event()
     for _ in range(int(FINISH_S / PAUSE_S)):
         if gate.exists():

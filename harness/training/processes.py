@@ -101,7 +101,7 @@ def after(stack: Stack, notify: Callable[[str], object]) -> None:
 
 def needed() -> Parts:
     """Return what the training app is given of the components, by label."""
-    return SOURCES[INPUT.source].asks(INPUT)
+    return SOURCES[INPUT.source].requested_parts(INPUT)
 
 
 def label() -> str:
@@ -194,7 +194,7 @@ def drive(launch: Callable[[], Driver], gate: Path, hold: Callable[[], object]) 
     driver = launch()
 
     def seen_everything() -> bool:
-        return gate.with_suffix(".asked").exists() or driver.poll() is not None
+        return gate.with_suffix(".requested").exists() or driver.poll() is not None
 
     wait.until("the training driver to have seen everything", seen_everything, within_s=DRIVER_S)
     hold()

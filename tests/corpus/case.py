@@ -43,7 +43,7 @@ class Right:
     batches: tuple[int, ...] | None = None
     without_faults: bool = False
     shown: tuple[str, ...] | None = None
-    wants: int = 0
+    baseline_runs_needed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Seen:
     batches: tuple[int, ...] = ()
     without_faults: bool = False
     shown: tuple[str, ...] = ()
-    wants: int = 0
+    baseline_runs_needed: int = 0
 
     def misses(self, right: Right) -> dict[str, object]:
         """What is not as it should be; empty if all is."""
@@ -74,7 +74,7 @@ class Seen:
                 "batches",
                 "without_faults",
                 "shown",
-                "wants",
+                "baseline_runs_needed",
             )
         }
         out = {
@@ -135,14 +135,14 @@ def look(run: RunBuilder, written: Path | None = None) -> Seen:
         if (folder / "digests.json").is_file():
             digests.opened(folder)
         told = judged(folder)
-        if told.wants and not run.baseline_runs:
+        if told.baseline_runs_needed and not run.baseline_runs:
             told = judged(run.write_baseline())
     except (HarnessError, UsageError) as refusal:
         return Seen(word=Word.ERROR, reasons=(str(refusal),))
-    return seen(told.verdict, told.wants)
+    return seen(told.verdict, told.baseline_runs_needed)
 
 
-def seen(verdict: Verdict, wants: int) -> Seen:
+def seen(verdict: Verdict, baseline_runs_needed: int) -> Seen:
     """A verdict in the terms of a case."""
     findings = [finding for finding in verdict.findings if finding.kind is not Kind.RECOVERED]
     kinds: dict[Kind, int] = {}
@@ -158,7 +158,7 @@ def seen(verdict: Verdict, wants: int) -> Seen:
         batches=tuple(sorted({batch for finding in findings for batch in finding.batches})),
         without_faults=bool(findings) and all(finding.without_faults for finding in findings),
         shown=tuple(sorted({f"{exposure.step} {exposure.harm}" for exposure in verdict.exposures if not exposure.why})),
-        wants=wants,
+        baseline_runs_needed=baseline_runs_needed,
     )
 
 

@@ -86,7 +86,7 @@ def baseline_runs_that_did_not_get_done(run: RunBuilder) -> Iterator[str]:
         said="also without faults: 10 findings, or others of their kind, show",
         batches=(1,),
         without_faults=True,
-        wants=2,
+        baseline_runs_needed=2,
     ),
     twin=violated(LOST, 10, PLANNED, batches=(1,)),
 )

@@ -38,7 +38,11 @@ def as_slow_without_faults(run: RunBuilder) -> Iterator[str]:
     run.calm_gap_s = 5.0
 
 
-@adversary(8, inconclusive("nothing was committed in the last 91 s; only 1 of 3 baseline run", wants=2), twin=STALLED)
+@adversary(
+    8,
+    inconclusive("nothing was committed in the last 91 s; only 1 of 3 baseline run", baseline_runs_needed=2),
+    twin=STALLED,
+)
 def nothing_to_hold_it_against(run: RunBuilder) -> Iterator[str]:
     """Nobody knows how long this pipeline may go without a commit."""
     stall(run)
@@ -65,7 +69,9 @@ def dies_by_itself_now_and_then(run: RunBuilder) -> Iterator[str]:
 
 
 @adversary(
-    8, inconclusive("it failed in 1 of 1 baseline runs", wants=2), twin=error("does not work without faults either")
+    8,
+    inconclusive("it failed in 1 of 1 baseline runs", baseline_runs_needed=2),
+    twin=error("does not work without faults either"),
 )
 def a_baseline_run_that_did_not_come_up(run: RunBuilder) -> Iterator[str]:
     """On a busy machine its query had not begun in time: that once says nothing of the program."""

@@ -62,7 +62,10 @@ def one_record_of_a_total_is_missing(run: RunBuilder) -> None:
         fits=None,
     ),
     twin=error(
-        "the pipeline does not work without faults either: saw nothing", kinds={Kind.LOST: 10}, fits=None, wants=3
+        "the pipeline does not work without faults either: saw nothing",
+        kinds={Kind.LOST: 10},
+        fits=None,
+        baseline_runs_needed=3,
     ),
     guard=True,
 )

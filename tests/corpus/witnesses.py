@@ -270,7 +270,11 @@ def hangs_two_batches_after_an_executor_died(run: RunBuilder) -> Iterator[str]:
     run.queries = [hung(run, committed=1, planned=2)]
 
 
-@adversary(8, inconclusive("only 1 of 3 baseline runs were made", wants=2), twin=violated(Kind.STALLED, 1, blame(1)))
+@adversary(
+    8,
+    inconclusive("only 1 of 3 baseline runs were made", baseline_runs_needed=2),
+    twin=violated(Kind.STALLED, 1, blame(1)),
+)
 def one_baseline_run_is_no_proof_that_it_never_hangs(run: RunBuilder) -> Iterator[str]:
     """It got done once without faults. A program that hangs by itself in one run of three does that as well."""
     stall(run)

@@ -86,7 +86,7 @@ class RemoteFiles:
     about: About
     component: str
 
-    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+    def requested_parts(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """Return a folder."""
         return {labelled(self.component, "input"): {}}
 

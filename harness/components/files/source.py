@@ -142,7 +142,7 @@ class Files:
 
     receiver = False
 
-    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+    def requested_parts(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """Return a folder."""
         return {LABEL: {}}
 

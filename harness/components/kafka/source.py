@@ -89,7 +89,7 @@ class KafkaTopic:
         options=Parted,
     )
 
-    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+    def requested_parts(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """Return a topic with so many partitions, or several."""
         return {self.label: {"partitions": PARTITIONS, **given.source_options}}
 

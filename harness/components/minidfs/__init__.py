@@ -31,7 +31,7 @@ class MiniDfsComponent(CheckpointInPart):
     bare = ()
     by_placeholder = True
     on_demand = True
-    stands_for = "hdfs"
+    substitutes = "hdfs"
     apart = "runs NameNode and DataNode in one process, which no fault takes apart"
 
     def as_processes(self, host: ProcessHost) -> Started:

@@ -132,7 +132,7 @@ class RecordLogSource:
 
     receiver = True
 
-    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+    def requested_parts(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """Return a log."""
         return {LABEL: {}}
 

@@ -148,7 +148,7 @@ class Socket:
 
     receiver = True
 
-    def asks(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
+    def requested_parts(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """Return a port."""
         return {LABEL: {}}
 

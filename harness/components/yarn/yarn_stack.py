@@ -190,4 +190,4 @@ class YarnStack(ChildProcessesStack):
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Return versions and settings, for run.json. Holds no secret."""
         yarn = {"settings": {**settings.DAEMONS, **settings.QUEUES}}
-        return self._versions(components, {}, asked=f"--stack {self.name}", yarn=yarn)
+        return self._versions(components, {}, options=f"--stack {self.name}", yarn=yarn)

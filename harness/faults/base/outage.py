@@ -77,7 +77,7 @@ class KillServer:
     needs = frozenset({Means.RESTART_COMPONENTS})
     # Nothing moves between the trigger and the kill.
     freezes = True
-    stands_still = True
+    pauses_pipeline = True
     """The pipeline stands still while the server starts."""
     missed_at_once = True
     """Whether its clients lose what they were doing. If not, only a driver's death shows that one was affected."""
@@ -151,14 +151,14 @@ class KillServer:
         """Start it again: other runs may share it. No client writes before its rows are counted on from where they
         stood. Return what its sinks have lost with it, in words; of one that the pipeline writes to while it starts,
         nothing is known."""
-        late = signals.freeze(everyone(run)) if self.stands_still else []
+        late = signals.freeze(everyone(run)) if self.pauses_pipeline else []
         try:
             server.start()
             for counts, rows in handed:
                 if isinstance(counts, Recounts):
                     counts.recount(rows)
             # Beside a daemon that alone was away, its server may have done something all the same.
-            return run.back(reached, self.component) if self.stands_still and not self.daemon else []
+            return run.back(reached, self.component) if self.pauses_pipeline and not self.daemon else []
         finally:
             signals.thaw(late)
 

@@ -25,12 +25,12 @@ def feeding(scale: Scale, found: Sequence[QueryProgress], many: int, at: SinkSta
     # A sink may be late, whether or not the scenario says so: a query that is ahead of it may feed it all the same.
     steps = list(scale.steps(at))
     fit = [progress for progress in found if _agrees(scale, progress, at, steps)]
-    if not fit or any(_stood(progress) != _stood(fit[0]) for progress in fit):
+    if not fit or any(_decisive(progress) != _decisive(fit[0]) for progress in fit):
         return None
     return fit[0] if scale.late or _agrees(scale, fit[0], at, []) else None
 
 
-def _stood(progress: QueryProgress) -> tuple[object, ...]:
+def _decisive(progress: QueryProgress) -> tuple[object, ...]:
     """Return the part of a query's progress that decides what was exposed; two that agree in it are equivalent."""
     return progress.low, progress.high, progress.next, progress.after, progress.other
 

@@ -33,14 +33,14 @@ class SinkState:
         if self.places is None:
             return held(self.case, rows)
         out = RowsByKey()
-        keys = named_by(self.case)
+        keys = row_key_places(self.case)
         for row in rows:
             mark = fingerprint(tuple([row[place] for place in self.places]))
             out.setdefault(key_of(row, keys), Counter())[mark] += 1
         return out
 
 
-def named_by(case: Case) -> tuple[int, ...]:
+def row_key_places(case: Case) -> tuple[int, ...]:
     """Return the columns that name a row while it changes; none for one total that is all key."""
     alone = case.aggregate and not case.payload_places() and len(case.expected) == 1
     return () if alone else case.key_places()
@@ -56,7 +56,7 @@ def held(case: Case, rows: Iterable[Row]) -> RowsByKey:
 def whole(case: Case, rows: Iterable[Row]) -> RowsByKey:
     """Return the same with all cells, floating point numbers too."""
     out = RowsByKey()
-    places = named_by(case)
+    places = row_key_places(case)
     for row in rows:
         out.setdefault(key_of(row, places), Counter())[row] += 1
     return out
@@ -77,7 +77,7 @@ def blind(case: Case) -> bool:
 def _sums(case: Case) -> list[int]:
     """Return the columns of a total that hang on the order of what went into it: they differ where nothing else
     does."""
-    return [place for place, rounds in enumerate(case.rounds) if rounds and place not in named_by(case)]
+    return [place for place, rounds in enumerate(case.rounds) if rounds and place not in row_key_places(case)]
 
 
 def sink_state(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> SinkState | None:
@@ -112,7 +112,7 @@ def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[st
     """Return rows of (key cells, fingerprint); the fingerprint is of the row in the sink's own order of columns.
     Nothing can be said of rows that are all key, nor of totals of floating point numbers. The same holds for a sink
     with columns that `expected` has not."""
-    known = [case.columns[place] for place in named_by(case)]
+    known = [case.columns[place] for place in row_key_places(case)]
     if _sums(case):
         return None
     if sorted(names) != sorted(case.columns) or sorted(here[:-1]) != sorted(known):

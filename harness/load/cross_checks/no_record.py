@@ -71,11 +71,11 @@ def fits(sink: Section, expected: Sequence[Column]) -> None:
     """Add why `expected` cannot be compared with its sink, as far as the file names the sink's columns."""
     noun = build.sink(sink)
     kind = SINKS[noun.kind]
-    named = kind.named(noun.options) if isinstance(kind, NamesColumns) else ()
-    if disordered(sink, [column.name for column in expected], [column.name for column in named]):
+    declared = kind.declared_columns(noun.options) if isinstance(kind, NamesColumns) else ()
+    if disordered(sink, [column.name for column in expected], [column.name for column in declared]):
         return
-    for words in schema_mismatch(noun, expected, named or expected, name=sink.path):
-        sink.wrong(f"{words}. Mend `expected`{', `key` or `columns`' if named else ' or `key`'}", "expected")
+    for words in schema_mismatch(noun, expected, declared or expected, name=sink.path):
+        sink.wrong(f"{words}. Mend `expected`{', `key` or `columns`' if declared else ' or `key`'}", "expected")
 
 
 def disordered(sink: Section, expected: Sequence[str], named: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from harness.component import COMPONENTS, FoundByName, StandsFor, needs
+from harness.component import COMPONENTS, FoundByName, Substitutes, needs
 from harness.faults import FAULTS
 from harness.load import build
 from harness.load.with_header import Claim
@@ -33,6 +33,6 @@ def _smaller(struck: str, used: Collection[str]) -> str:
     it has nothing there."""
     for name in used:
         kind = COMPONENTS.all().get(name)
-        if isinstance(kind, StandsFor) and kind.stands_for == struck:
+        if isinstance(kind, Substitutes) and kind.substitutes == struck:
             return f"{name} {kind.apart}: take {struck} in its place, or `do: kill {name}`"
     return ""

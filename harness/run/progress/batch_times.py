@@ -44,7 +44,7 @@ class BatchTimes(Observer):
         super().__init__(root, source.offsets, history, agent_file=agent_file)
 
     def _watched(self, root: Path) -> CheckpointWatch:
-        return CheckpointWatch(root, self._saw, events=self._events, grows=_is_log)
+        return CheckpointWatch(root, self._on_event, events=self._events, grows=_is_log)
 
     def catch_up(self) -> None:
         """Have all of the dead attempt recorded, and what the next one will find."""

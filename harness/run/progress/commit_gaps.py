@@ -56,7 +56,7 @@ class Rhythm:
             elif attempt in self._launched:
                 self._start_s = max(self._start_s, at_s - self._launched[attempt])
 
-    def stood(self, position: int, attempt: int, at_s: float) -> None:
+    def position_read(self, position: int, attempt: int, at_s: float) -> None:
         """A pipeline that manages its own offsets was seen to stand at `position`."""
         moved, self._position = position != self._position, position
         if moved:

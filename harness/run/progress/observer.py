@@ -129,7 +129,7 @@ class Observer:
                 with suppress(StackError):
                     kept.mirror.copy(kept.place)
             with self._one:
-                self._saw(seen, attempt)
+                self._on_event(seen, attempt)
         if (name := self.name(done.folder)) not in self._ids.values() and (made := query_id(done.folder)):
             self._ids[made] = name
         self._stand(done)
@@ -197,7 +197,7 @@ class Observer:
     def _watched_event(self, seen: CheckpointEvent) -> None:
         if seen.folder not in self._reported:
             with self._one:
-                self._saw(seen)
+                self._on_event(seen)
 
     def close(self) -> None:
         """Stop watching, and hold nothing any more."""
@@ -229,7 +229,7 @@ class Observer:
         finally:
             self._hook = None
 
-    def _saw(self, seen: CheckpointEvent, attempt: int = 0) -> None:
+    def _on_event(self, seen: CheckpointEvent, attempt: int = 0) -> None:
         meant = self._ours(seen) if self._for is None else seen.folder.name == self._for
         hook = self._hook if meant else None
         afterwards = hook(seen) if hook is not None else None

@@ -63,7 +63,7 @@ def performed(run: RunContext, step: Step, reached: Reached) -> StepOutcome:
             checkpoint_after=after,
             rows_seen=reached.blocked.rows if reached.blocked else None,
             in_flight=in_flight,
-            asked=step.do.impact is Impact.DRIVER_STOPPED,
+            stop_requested=step.do.impact is Impact.DRIVER_STOPPED,
             struck=struck(done, why, borne_out),
             healed=done.healed,
             committed_meanwhile=done.committed_meanwhile,

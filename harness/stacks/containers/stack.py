@@ -170,7 +170,7 @@ class ContainersStack(StartingStack):
         session = self._up()
         return {
             "stack": self.name,
-            "asked": f"--stack {self.name}",
+            "options": f"--stack {self.name}",
             "session": session.id,
             "reapers_replaced": session.rearmed,
             "engine": self.engine.version,

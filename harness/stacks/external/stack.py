@@ -139,7 +139,7 @@ class ExternalStack(LastingStack):
         session = self._up()
         return {
             "stack": self.name,
-            "asked": self._options(),
+            "options": self._options(),
             "session": session.id,
             "reapers_replaced": session.rearmed,
             "java": self._java.text,

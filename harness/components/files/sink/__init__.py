@@ -84,7 +84,7 @@ class Folder:
         elif columns and (others := [column.name for column in c.parsed(columns) if column.of != "field"]):
             yield Refusal("columns", f"{', '.join(others)}: a line of a file has fields alone: write NAME TYPE")
 
-    def named(self, options: Mapping[str, Any]) -> Sequence[Column]:
+    def declared_columns(self, options: Mapping[str, Any]) -> Sequence[Column]:
         """Return those of JSON: Parquet has its own."""
         return c.compared(str(options.get("columns") or ""))
 

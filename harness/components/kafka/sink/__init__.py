@@ -52,7 +52,7 @@ class OfTopic:
         if unknown:
             yield Refusal("drop_duplicates", f"names no column {', '.join(unknown)}: there are {', '.join(known)}")
 
-    def asks(self, sink: Sink) -> Parts:
+    def requested_parts(self, sink: Sink) -> Parts:
         """Return a topic with so many partitions."""
         return {labelled(self.component, sink.target): {"partitions": sink.options.get("topic_partitions", PARTITIONS)}}
 
@@ -60,7 +60,7 @@ class OfTopic:
         """Return whether records are dropped."""
         return bool(options.get("drop_duplicates"))
 
-    def named(self, options: Mapping[str, Any]) -> Sequence[Column]:
+    def declared_columns(self, options: Mapping[str, Any]) -> Sequence[Column]:
         """A topic has no others."""
         return c.compared(str(options.get("columns", c.DEFAULT)))
 

@@ -15,7 +15,7 @@ class KillDaemon(KillServer):
     """SIGKILL to a daemon of YARN's, which is started again after a while. `component` is its name."""
 
     needs = frozenset({Means.RESTART_DAEMONS})
-    stands_still = False
+    pauses_pipeline = False
     # ApplicationMaster reports to it, and its executors do not: they write on without it.
     missed_at_once = False
 
