@@ -139,7 +139,7 @@ def axe(page: Any) -> list[str]:
     """What axe finds on a page, a line each."""
     source = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
     page.evaluate(source)
-    # Its own look at style sheets asks for them over the network, which the page forbids.
+    # It reads style sheets itself, and asks for them over the network, which the page forbids.
     found = page.evaluate("() => axe.run({preload: false})")
     return [
         f"{each['id']}: {node['target']}: {node['failureSummary']}"

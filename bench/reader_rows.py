@@ -37,7 +37,7 @@ def read_one(folder: Path, namespaces: Namespaces, rows: int) -> None:
     count = timed_read(there, "python")
     began = monotonic()
     mark(sink, own)
-    print(f"{count:,} rows looked at in {monotonic() - began:.2f} s; peak {peak_mb()} MB")
+    print(f"{count:,} rows compared in {monotonic() - began:.2f} s; peak {peak_mb()} MB")
 
 
 def main() -> None:

@@ -146,8 +146,8 @@ def judged(line: Line, kept: Path) -> Line:
         return line
     try:
         found = judge.judged(kept / line.folder)
-        if found.wants:
-            return replace(line, raised=True, said=f"needs baseline run {found.wants}, which was not made")
+        if found.baseline_runs_needed:
+            return replace(line, raised=True, said=f"needs baseline run {found.baseline_runs_needed}, not made")
         return replace(line, **_outcome(found.verdict))
     except HarnessError as failure:
         return replace(line, raised=True, said=str(failure))

@@ -139,7 +139,7 @@ def judged(where: Path) -> list[dict[str, Any]]:
     baseline runs that were not made."""
     lines = []
     for folder in sorted(plan.parent for plan in where.glob("*/*/plan.json") if not plan.parent.is_symlink()):
-        if more := _wants(folder):
+        if more := _baseline_runs_needed(folder):
             print(f"{folder.parent.name}: asks for baseline run {more}, which was not made: not counted")
             continue
         lines.append(again(folder))
@@ -147,9 +147,9 @@ def judged(where: Path) -> list[dict[str, Any]]:
     return lines
 
 
-def _wants(folder: Path) -> int:
+def _baseline_runs_needed(folder: Path) -> int:
     try:
-        return judge.judged(folder).wants
+        return judge.judged(folder).baseline_runs_needed
     except (HarnessError, ValueError):
         return 0
 

@@ -197,7 +197,7 @@ class Stack(Protocol):
         StackError."""
 
     def release(self, own: RunResources, *, keep: bool = False) -> None:
-        """Drop what `provide` made; `keep` leaves it for a human to look at."""
+        """Drop what `provide` made; `keep` leaves it for a human to read."""
 
     def launch(self, own: RunResources, pipeline: Pipeline, *, number: int, log: Path) -> Driver:
         """Start one attempt of the driver. Its placeholders are already filled in."""

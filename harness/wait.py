@@ -141,7 +141,7 @@ def locked(path: Path, *, within_s: float, how: int = fcntl.LOCK_EX) -> Iterator
 
 
 class Waiting:
-    """A falsy value with words: return it from `look` to say what was seen instead."""
+    """A falsy value with words: return it from `condition` to say what was seen instead."""
 
     def __init__(self, words: str) -> None:
         self.words = words

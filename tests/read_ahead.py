@@ -8,7 +8,7 @@ from harness.wait import until
 
 FILES, ROWS = 12, 20_000
 STEADY = 10
-"""So many looks without a change: who reads ahead has stopped, or was never there."""
+"""So many readings without a change: who reads ahead has stopped, or was never there."""
 
 
 def file(number: int) -> pa.Table:

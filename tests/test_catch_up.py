@@ -57,21 +57,21 @@ def live(
 @dataclass
 class Program:
     """What a catch up sees of a program once it has committed all its input. `rows` gives the mark of its sink at a
-    time, `states` where its queries stand; both count looks, not seconds."""
+    time, `states` where its queries stand; both count readings, not seconds."""
 
     rows: Callable[[int], str]
-    states: Callable[[int], list[QueryState]] = lambda look: []
+    states: Callable[[int], list[QueryState]] = lambda reading: []
     stalls: dict[str, Any] = field(default_factory=dict)
     left_s: float = 5.0
     quiet_period_s: float | None = None
-    looks: int = 0
+    readings: int = 0
     asked: int = 0
     now_s: float = 0.0
 
     def catch_up(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> CatchUp:
         def marked(sink: Any, parts: Any) -> str:
-            self.looks += 1
-            return self.rows(self.looks)
+            self.readings += 1
+            return self.rows(self.readings)
 
         def stand() -> list[QueryState]:
             self.asked += 1
@@ -117,15 +117,15 @@ def quieted(program: Program, monkeypatch: pytest.MonkeyPatch, folder: Path) -> 
 
 
 def test_a_sink_that_still_changes_begins_its_time_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = Program(rows=lambda look: str(min(look, 40)))
+    program = Program(rows=lambda reading: str(min(reading, 40)))
     assert quieted(program, monkeypatch, tmp_path) == []
-    assert program.looks > 40
+    assert program.readings > 40
 
 
 def test_a_batch_in_flight_is_waited_for_however_still_the_sink(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    program = Program(rows=lambda look: "", states=lambda asked: hop(committed=asked > 30))
+    program = Program(rows=lambda reading: "", states=lambda asked: hop(committed=asked > 30))
     assert quieted(program, monkeypatch, tmp_path) == []
     assert program.asked > 30
 
@@ -136,26 +136,26 @@ def test_a_batch_that_was_planned_after_the_time_is_not_waited_for(
     def always(asked: int) -> list[QueryState]:
         return [QueryState(checkpoint="hop", ours=False, offsets=(asked,), commits=(asked - 1,))]
 
-    assert quieted(Program(rows=lambda look: "", states=always), monkeypatch, tmp_path) == []
+    assert quieted(Program(rows=lambda reading: "", states=always), monkeypatch, tmp_path) == []
 
 
 def test_without_rest_in_its_time_the_run_is_not_caught_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     still = "not caught up: the sink did not stay unchanged for 0.05 s"
     changing = Program(rows=str, left_s=0.2)
     assert quieted(changing, monkeypatch, tmp_path) == [still]
-    held = Program(rows=lambda look: "", states=lambda asked: hop(committed=False), left_s=0.2)
+    held = Program(rows=lambda reading: "", states=lambda asked: hop(committed=False), left_s=0.2)
     assert quieted(held, monkeypatch, tmp_path) == [f"{still}, and batch 0 of hop was in flight"]
 
 
 def test_a_query_of_a_table_that_comes_late_is_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def late(look: int) -> str:
-        if look < 20:
+    def late(reading: int) -> str:
+        if reading < 20:
             raise UsageError("no such table")
         return "1 row"
 
     program = Program(rows=late)
     assert quieted(program, monkeypatch, tmp_path) == []
-    assert program.looks > 20
+    assert program.readings > 20
 
 
 def kept(folder: Path, **table: Any) -> None:
@@ -163,13 +163,13 @@ def kept(folder: Path, **table: Any) -> None:
 
 
 def test_a_sink_that_is_not_there_yet_is_given_time_to_come(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = Program(rows=lambda look: str(look > 30))
+    program = Program(rows=lambda reading: str(reading > 30))
     waiting = program.catch_up(monkeypatch, tmp_path)
     waiting._caught_up = True
     reads: list[int] = []
 
     def reading(ends: dict[int, int]) -> None:
-        reads.append(program.looks)
+        reads.append(program.readings)
         kept(tmp_path, columns=())
 
     kept(tmp_path, unreadable="no such table")
@@ -188,12 +188,12 @@ def test_windows_that_a_batch_has_yet_to_close_are_given_time_to_come(
     for name, times in (("early", TOLD[:-1]), ("whole", TOLD)):
         run = windowed(tmp_path / name, times)
         run.injected(3, written=True)
-        missing.append(Program(rows=lambda look: "").catch_up(monkeypatch, run.written())._missing())
+        missing.append(Program(rows=lambda reading: "").catch_up(monkeypatch, run.written())._missing())
     assert missing == [True, False]
 
 
 def test_one_that_never_comes_is_no_matter_of_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    waiting = Program(rows=lambda look: "").catch_up(monkeypatch, tmp_path)
+    waiting = Program(rows=lambda reading: "").catch_up(monkeypatch, tmp_path)
     waiting._caught_up = True
     kept(tmp_path, unreadable="no such table")
     waiting._quiet_period({0: 10})
@@ -203,7 +203,7 @@ def test_one_that_never_comes_is_no_matter_of_time(monkeypatch: pytest.MonkeyPat
 def test_what_the_harness_takes_to_judge_is_no_time_of_the_sink(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    program = Program(rows=lambda look: "")
+    program = Program(rows=lambda reading: "")
     waiting = program.catch_up(monkeypatch, tmp_path)
     waiting._caught_up = True
     kept(tmp_path, columns=())
@@ -218,7 +218,7 @@ def test_what_the_harness_takes_to_judge_is_no_time_of_the_sink(
 
 
 def test_who_names_a_time_has_it_whatever_the_program_shows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = Program(rows=lambda look: "", quiet_period_s=0.02)
+    program = Program(rows=lambda reading: "", quiet_period_s=0.02)
     waiting = program.catch_up(monkeypatch, tmp_path)
     assert waiting._quiet_s() == 0.02
     waiting._quiet_period({0: 10})
@@ -323,7 +323,7 @@ def test_a_source_that_grew_after_it_was_read_back_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: dict[int, int], grew: bool
 ) -> None:
     """A send without an answer may be there at last: then the ledger does not know all that was consumed."""
-    made = Program(rows=lambda look: "").catch_up(monkeypatch, tmp_path)
+    made = Program(rows=lambda reading: "").catch_up(monkeypatch, tmp_path)
     running: Any = made._live
     nothing = SimpleNamespace(stop=lambda: None, close=lambda: None, finish=lambda: None, sent=10)
     running.feeder = running.producer = running.attempts = running.snapshots = nothing
@@ -353,19 +353,19 @@ def test_a_catch_up_that_waits_is_ended_with_its_suite(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, waits: str
 ) -> None:
     over = Interrupted("the suite ended")
-    waiting = Program(rows=lambda look: "").catch_up(monkeypatch, tmp_path)
+    waiting = Program(rows=lambda reading: "").catch_up(monkeypatch, tmp_path)
     running: Any = waiting._live
     running.progress.committed = lambda: {0: 0}
     running.healthy, running.observe = lambda: None, lambda committed, outstanding: None
     monkeypatch.setattr(catch_up, "busy", lambda sink, parts: "insert")
     monkeypatch.setattr(catch_up, "pause", pause)
-    look: Callable[[], object] = {
+    read: Callable[[], object] = {
         "for the pipeline": lambda: waiting._finish({0: 10}),
         "for the sink": lambda: waiting._unchanged(60.0, Deadline(60.0)),
         "for the server": waiting._server_idle,
     }[waits]
     with ended_by(lambda: over), pytest.raises(Interrupted):
-        look()
+        read()
 
 
 def test_records_that_nobody_commits_are_counted_and_said_to_stall() -> None:

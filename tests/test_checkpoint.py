@@ -204,7 +204,7 @@ def test_a_checkpoint_deleted_and_begun_again_in_the_same_place_starts_from_noth
             commit(batch, 10 * (batch + 1))
         until("three batches", lambda: observer.committed() == {0: 30, 1: 30}, within_s=60.0)
         shutil.rmtree(checkpoint)
-        until("the watch to look", lambda: not observer._watch._seen, within_s=60.0)
+        until("the watch to read", lambda: not observer._watch._seen, within_s=60.0)
         write(checkpoint / "sources" / "0", 0, 'v1\n{"orders":{"0":0,"1":0}}')
         commit(0, 5)
         until("the first batch again", lambda: observer.committed() == {0: 5, 1: 5}, within_s=60.0)
@@ -384,7 +384,7 @@ def test_two_sources_of_one_checkpoint_are_no_second_checkpoint_and_a_second_one
     queries.commit("c", 0, 5)
     assert len(observer.queries()) == 1
     shutil.rmtree(folder)
-    until("the watch to look", lambda: not observer._watch._seen, within_s=60.0)
+    until("the watch to read", lambda: not observer._watch._seen, within_s=60.0)
     observer.attempt = 2
     begin()
     until("the second", lambda: len(observer.queries()) == 2, within_s=60.0)

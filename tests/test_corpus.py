@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpus import CASES, EVERY
-from tests.corpus.case import Adversary, Right, look
+from tests.corpus.case import Adversary, Right, judged_as
 
 pytestmark = pytest.mark.usefixtures("asked_once")
 
@@ -23,14 +23,14 @@ def ids(case: Adversary) -> str:
 
 @pytest.mark.parametrize("case", EVERY, ids=ids)
 def test_a_case_has_its_one_right_verdict_and_reason(case: Adversary, tmp_path: Path) -> None:
-    assert look(case.case(tmp_path / "run")).misses(case.right) == {}, case.title
+    assert judged_as(case.case(tmp_path / "run")).misses(case.right) == {}, case.title
 
 
 @pytest.mark.parametrize("case", TWINS, ids=ids)
 def test_its_twin_has_another(case: Adversary, tmp_path: Path) -> None:
     twin, (fact,) = case.other(tmp_path / "run")
     assert case.twin is not None
-    assert look(twin).misses(case.twin) == {}, f"{case.title} But: {fact}"
+    assert judged_as(twin).misses(case.twin) == {}, f"{case.title} But: {fact}"
 
 
 def told(right: Right) -> tuple[object, ...]:

@@ -126,7 +126,7 @@ def test_every_kind_that_was_cut_is_named_under_a_weaker_guarantee(
     folder.claim(guarantee=Guarantee.AT_MOST_ONCE)
     rows = payments(folder.records)
     folder.tables = [[*rows[4:], *rows[10:14]]]
-    words = "too many findings in postgres payments to look at each under at-most-once: duplicated (4), lost (4)"
+    words = "too many findings in postgres payments to compare each under at-most-once: duplicated (4), lost (4)"
     assert words in judge(folder).reasons
     other = Folder(folder.path.parent / "other", scenario=folder.scenario, tables=[[*rows[3:], *rows[10:13]]])
     assert not any("too many" in reason for reason in judge(other).reasons)

@@ -90,12 +90,12 @@ class Sender:
 
 
 def fed(total: int, **more: Any) -> tuple[Sender, list[int]]:
-    """A feeder whose pipeline plans, at each look, all that was sent; what had been sent at each look."""
+    """A feeder whose pipeline plans, at each reading, all that was sent; what had been sent at each reading."""
     sender: Any = Sender(total)
-    looks: list[int] = []
+    readings: list[int] = []
 
     def planned() -> dict[int, int]:
-        looks.append(sender.sent)
+        readings.append(sender.sent)
         return {0: sender.sent}
 
     feeder = Feeder(sender, Progress("checkpoint", planned, planned, lambda: None), History(None), **more)
@@ -103,7 +103,7 @@ def fed(total: int, **more: Any) -> tuple[Sender, list[int]]:
     until("all to be sent", lambda: feeder.done, within_s=60.0)
     feeder.stop()
     feeder.healthy()
-    return sender, looks
+    return sender, readings
 
 
 def test_a_rate_is_not_made_up_for_while_nobody_was_there_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,10 +135,10 @@ def test_portions_follow_the_seed() -> None:
 
 
 def test_what_the_sizes_leave_is_sent_by_itself_when_all_before_it_is_planned() -> None:
-    """Each look comes when all that was sent before it is planned."""
-    sender, looks = fed(61, rate_per_s=None, sizes=portions(60, 3))
+    """Each reading comes when all that was sent before it is planned."""
+    sender, readings = fed(61, rate_per_s=None, sizes=portions(60, 3))
     assert tuple(sender.calls) == (*portions(60, 3), 1)
-    assert looks[-1] == 60
+    assert readings[-1] == 60
 
 
 @given(total=TOTALS, seed=st.integers(), steps=st.lists(st.none() | st.integers(0, 30), max_size=4))
@@ -153,15 +153,15 @@ def test_there_is_a_portion_for_each_batch_that_a_step_names(total: int, seed: i
 def waits(kind: str, *, finished: bool = False, most: int = 60, sizes: tuple[int, ...] = (10, 20, 30)) -> list[int]:
     """How many portions are out each time that the feeder waits for a pipeline whose batches take `most` records."""
     sender: Any = Sender(sum(sizes))
-    looks: list[int] = []
+    readings: list[int] = []
     found = 0
 
     def planned() -> dict[int, int]:
         nonlocal found
-        # It is looked at once before a portion is sent.
-        if looks.count(len(sender.calls)) > 2:
+        # It is read once before a portion is sent.
+        if readings.count(len(sender.calls)) > 2:
             found = min(sender.sent, found + most)
-        looks.append(len(sender.calls))
+        readings.append(len(sender.calls))
         return {0: found}
 
     progress = Progress(kind, planned, planned, lambda: None)
@@ -169,7 +169,7 @@ def waits(kind: str, *, finished: bool = False, most: int = 60, sizes: tuple[int
     feeder.start()
     until("all to be sent", lambda: feeder.done, within_s=60.0)
     feeder.stop()
-    return [out for out in range(1, len(sizes)) if looks.count(out) > 2]
+    return [out for out in range(1, len(sizes)) if readings.count(out) > 2]
 
 
 @pytest.mark.parametrize("most", [60, 7])
@@ -270,9 +270,9 @@ def test_a_workload_that_gives_fewer_records_than_it_said_is_an_error() -> None:
 
 
 def test_exact_sizes_are_sent_as_they_stand_whatever_the_rate() -> None:
-    sender, looks = fed(100, rate_per_s=1.0, exact=(10, 60), patience=Patience(1.0))
+    sender, readings = fed(100, rate_per_s=1.0, exact=(10, 60), patience=Patience(1.0))
     assert sender.calls == [10, 60, 30]
-    assert looks[:4] == [0, 10, 10, 70], "before and after each"
+    assert readings[:4] == [0, 10, 10, 70], "before and after each"
 
 
 def test_an_exact_portion_waits_until_all_before_it_is_planned() -> None:

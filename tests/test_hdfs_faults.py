@@ -45,14 +45,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(killing, "DIES_WITHIN_S", 0.3)
 
 
-def world(server: Hdfs, *, dies_at_look: int, status: int = 1) -> Any:
-    """A run whose driver is seen dead at that look, and at later ones, with that exit status; never at 0."""
-    looks = iter(range(1, 10_000))
+def world(server: Hdfs, *, dies_at_check: int, status: int = 1) -> Any:
+    """A run whose driver is seen dead at that check, and at later ones, with that exit status; never at 0."""
+    checks = iter(range(1, 10_000))
     return SimpleNamespace(
         stack=SimpleNamespace(servers={"hdfs": server}),
         supervisor=SimpleNamespace(
             driver=SimpleNamespace(number=1),
-            ended=lambda number: 0 < dies_at_look <= next(looks),
+            ended=lambda number: 0 < dies_at_check <= next(checks),
             ending=lambda number, within_s: status,
         ),
         snapshot=lambda reached: None,
@@ -66,9 +66,9 @@ def step(kind: str, **options: Any) -> Step:
     return Step(when=WHEN, do=Fault(kind=kind, impact=Impact.NONE, options=options))
 
 
-@pytest.mark.parametrize(("dies_at_look", "struck"), [(1, True), (3, True), (0, False)])
-def test_lost_blocks_do_not_come_back_and_strike_a_driver_that_dies(dies_at_look: int, struck: bool) -> None:
-    run = world(Hdfs(), dies_at_look=dies_at_look)
+@pytest.mark.parametrize(("dies_at_check", "struck"), [(1, True), (3, True), (0, False)])
+def test_lost_blocks_do_not_come_back_and_strike_a_driver_that_dies(dies_at_check: int, struck: bool) -> None:
+    run = world(Hdfs(), dies_at_check=dies_at_check)
     done = lose_blocks.KIND.inject(run, step("lose blocks"), Reached(batch=3))
     assert (not done.why, done.healed) == (struck, False)
 
@@ -84,7 +84,7 @@ def test_lost_blocks_do_not_come_back_and_strike_a_driver_that_dies(dies_at_look
 def test_a_driver_that_lives_feels_it_if_it_has_just_planned_what_is_gone(
     point: CrashPoint, parts: dict[str, None], struck: bool
 ) -> None:
-    run = world(Hdfs(), dies_at_look=0)
+    run = world(Hdfs(), dies_at_check=0)
     run.own.parts = parts
     planned = replace(step("lose blocks"), when=replace(WHEN, point=point))
     assert (lose_blocks.KIND.inject(run, planned, Reached(batch=3)).why == "") is struck
@@ -92,7 +92,7 @@ def test_a_driver_that_lives_feels_it_if_it_has_just_planned_what_is_gone(
 
 def test_a_program_that_ended_well_did_not_die_of_safe_mode() -> None:
     for status, struck in ((0, False), (1, True)):
-        run = world(Hdfs(), dies_at_look=1, status=status)
+        run = world(Hdfs(), dies_at_check=1, status=status)
         done = enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), Reached(batch=3))
         assert (not done.why) is struck, status
 
@@ -100,7 +100,7 @@ def test_a_program_that_ended_well_did_not_die_of_safe_mode() -> None:
 @pytest.mark.parametrize("fault", [lose_blocks, enter_safe_mode])
 def test_a_request_that_was_held_goes_on_into_what_was_done_to_hdfs(fault: Any) -> None:
     server, seen = Hdfs(), list[tuple[int, bool]]()
-    run = world(server, dies_at_look=1)
+    run = world(server, dies_at_check=1)
     run.release = lambda reached: seen.append((server.left, server.safe))
     fault.KIND.inject(run, step("any", for_s=0.01), Reached(batch=3))
     assert seen == [(0, False) if fault is lose_blocks else (3, True)]
@@ -110,7 +110,7 @@ def test_with_its_node_a_driver_dies_before_the_blocks_go(monkeypatch: pytest.Mo
     done: list[str] = []
     killed = Injection(signalled={"driver": "gone after SIGKILL"}, driver_status=-9, proof=Proof.AFTER)
     server = Hdfs()
-    run = world(server, dies_at_look=1)
+    run = world(server, dies_at_check=1)
     run.snapshot = lambda reached: done.append("snapshot")
 
     def lose() -> None:
@@ -143,24 +143,24 @@ def test_where_no_block_of_the_run_lies_no_process_is_struck(monkeypatch: pytest
     monkeypatch.setattr(killing, "kill_driver", nothing)
     server = Hdfs(blocks=0)
     monkeypatch.setattr(server, "lose_blocks", nothing)
-    done = fault.KIND.inject(world(server, dies_at_look=0), step(fault.KIND.about.name), Reached(batch=3))
+    done = fault.KIND.inject(world(server, dies_at_check=0), step(fault.KIND.about.name), Reached(batch=3))
     assert not done.signalled
     assert evidence.missed("100 records", True, done)
     assert done.note == "no block of this run lay there"
 
 
-@pytest.mark.parametrize(("dies_at_look", "struck"), [(1, True), (3, True), (0, False)])
-def test_a_driver_that_dies_of_safe_mode_needs_some_time(dies_at_look: int, struck: bool) -> None:
+@pytest.mark.parametrize(("dies_at_check", "struck"), [(1, True), (3, True), (0, False)])
+def test_a_driver_that_dies_of_safe_mode_needs_some_time(dies_at_check: int, struck: bool) -> None:
     server = Hdfs()
     done = enter_safe_mode.KIND.inject(
-        world(server, dies_at_look=dies_at_look), step("enter safe mode", for_s=0.01), Reached(batch=3)
+        world(server, dies_at_check=dies_at_check), step("enter safe mode", for_s=0.01), Reached(batch=3)
     )
     assert (not done.why, server.safe) == (struck, False)
 
 
 def test_safe_mode_is_left_however_its_time_ends() -> None:
     server = Hdfs()
-    run = world(server, dies_at_look=0)
+    run = world(server, dies_at_check=0)
 
     def interrupted(seconds: float) -> None:
         raise KeyboardInterrupt
@@ -181,7 +181,7 @@ def test_safe_mode_is_left_though_nobody_says_that_it_was_entered(monkeypatch: p
             raise StackError("asked the NameNode for safe mode on; saw Operational")
 
     monkeypatch.setattr(server, "safe_mode", unsure)
-    run = world(server, dies_at_look=0)
+    run = world(server, dies_at_check=0)
     run.release = lambda reached: going_on.append(server.safe)
     with pytest.raises(StackError, match="safe mode on"):
         enter_safe_mode.KIND.inject(run, step("enter safe mode", for_s=0.01), Reached(batch=3))

@@ -173,7 +173,7 @@ def words(node: ast.expr) -> bool:
 
 
 def reads(node: ast.AST, texts: set[str]) -> bool:
-    """Return whether it looks for words of ours in a text: how it begins or ends, or in one of the `texts`."""
+    """Return whether it searches for words of ours in a text: how it begins or ends, or in one of the `texts`."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.attr in ("startswith", "endswith") and any(map(words, node.args))
     if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], ast.In | ast.NotIn):

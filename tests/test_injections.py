@@ -361,7 +361,7 @@ NOTHING = QueryState(checkpoint="checkpoint")
         ((replace(STATE, checkpoint="other"),), False),
         ((), False),
     ],
-    ids=["as it was", "a zombie went on", "a commit less", "a batch less", "none at all", "another", "nobody looked"],
+    ids=["as it was", "a zombie went on", "a commit less", "a batch less", "none at all", "another", "not read"],
 )
 def test_a_second_look_that_shows_less_is_one_at_the_next_attempt(late: tuple[QueryState, ...], wiped: bool) -> None:
     first, second = (injection(*states).at for states in ((STATE,), late))
@@ -603,7 +603,7 @@ def test_who_does_not_stand_still_while_the_snapshot_is_taken(folder: Folder, na
 
 
 @pytest.mark.parametrize(
-    ("changes", "looked"),
+    ("changes", "restart_read"),
     [
         ({}, False),
         ({"writing": {"t": ["idle in transaction"]}, "left": None}, True),
@@ -614,10 +614,10 @@ def test_who_does_not_stand_still_while_the_snapshot_is_taken(folder: Folder, na
     ],
 )
 def test_of_offsets_kept_by_hand_a_second_look_counts_while_somebody_may_write(
-    folder: Folder, changes: dict[str, Any], looked: bool
+    folder: Folder, changes: dict[str, Any], restart_read: bool
 ) -> None:
     folder.injections = [Injected(position={0: 10}), Injected(position={0: 10}, moment=RESTART)]
     folder.write()
     change(folder, "1-injection", **{"alive": [], "writing": {}, "left": {}} | changes)
     (found,) = read_injections(read_run(folder.path))
-    assert (found.restart is not None) is looked
+    assert (found.restart is not None) is restart_read

@@ -15,7 +15,7 @@ from harness.errors import UsageError
 from harness.scenario import Kind, Word
 from harness.scenario.watermark import Watermark
 from harness.snapshot import Query
-from tests.corpus.case import error, held, inconclusive, look, untested, violated
+from tests.corpus.case import error, held, inconclusive, judged_as, untested, violated
 from tests.corpus.run_builder import CHECKPOINT, blame
 from tests.folders import judge
 from tests.limits import examples
@@ -207,7 +207,7 @@ def test_another_watermark_after_a_fault_is_a_finding_that_baseline_runs_decide(
         for each, other in enumerate(calm, 1):
             if other:
                 run.edit(f"baseline/{each}/progress", lambda said: raised(said, 4))
-        assert look(run, path).misses(replace(right, shown=None)) == {}, calm
+        assert judged_as(run, path).misses(replace(right, shown=None)) == {}, calm
 
 
 def raised(said: dict[str, Any], batch: int) -> None:
@@ -262,7 +262,7 @@ def test_a_record_that_no_batch_took_is_lost_and_its_window_not_open(tmp_path: P
     lacking = [row for row in run.rows_ if row[0] != "0"]
     run.rows_ = [("0", "4", run.row(0, (1, 2, 4, 5))[2]), *lacking]
     run.calm_rows = []
-    assert look(run, run.written()).word is not Word.HELD
+    assert judged_as(run, run.written()).word is not Word.HELD
 
 
 def unseen(path: Path) -> WindowRun:

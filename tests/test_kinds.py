@@ -220,8 +220,8 @@ def test_a_component_names_its_package_where_it_is_missing(name: str, monkeypatc
 
 
 def test_no_component_with_an_extra_is_left_out() -> None:
-    looks = {kind.about.name: kind.machine_checks for kind in COMPONENTS if isinstance(kind, NeedsOfMachine)}
-    extras = {name for name, each in looks.items() if any("onceproof[" in check.cure for check in each)}
+    checks = {kind.about.name: kind.machine_checks for kind in COMPONENTS if isinstance(kind, NeedsOfMachine)}
+    extras = {name for name, each in checks.items() if any("onceproof[" in check.cure for check in each)}
     assert extras == PACKAGES.keys() - {"postgres"}
 
 

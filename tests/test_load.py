@@ -353,15 +353,13 @@ def test_find_passes_over_a_folder_that_is_gone_and_names_one_that_is_shut(
         answer["inner"] = OSError(number, os.strerror(number), str(tmp_path / "inner"))
         assert find([tmp_path]) == [tmp_path / "a.yaml"]
     answer["inner"] = OSError(errno.EACCES, "Permission denied", str(tmp_path / "inner"))
-    with pytest.raises(
-        UsageError, match=r"asked for the scenarios in .*/inner cannot be looked into: Permission denied"
-    ):
+    with pytest.raises(UsageError, match=r"asked for the scenarios in .*/inner cannot be read: Permission denied"):
         find([tmp_path])
 
 
 def test_find_names_a_path_that_cannot_be_looked_at(tmp_path: Path) -> None:
     name = "a" * 300
-    with pytest.raises(UsageError, match=r"asked for the scenario .*a{300} cannot be looked at: File name too long\."):
+    with pytest.raises(UsageError, match=r"asked for the scenario .*a{300} cannot be read: File name too long\."):
         find([tmp_path / name])
 
 

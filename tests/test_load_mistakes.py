@@ -202,7 +202,7 @@ CASES = [
             "sink: {console: true}\n"
         ),
         [
-            "2:11: pipeline names 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', which cannot be looked at: File name too long"
+            "2:11: pipeline names 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', which cannot be read: File name too long"
         ],
     ),
     Case(

@@ -210,7 +210,7 @@ def test_a_line_that_a_killed_suite_tore_is_cut_off_before_the_next(tmp_path: Pa
     runs = [Run(scenario="a", verdict=sample.held())]
     trend.append(path, runs, 0)
     kept = path.read_bytes()
-    # More than is looked at once.
+    # More than is read at once.
     for torn in (kept[:-1], b"x" * (2 * lines.BLOCK + 5)):
         path.write_bytes(kept + torn)
         trend.append(path, runs, 0)

@@ -40,16 +40,16 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(killing, "DIES_WITHIN_S", 0.3)
 
 
-def world(*, connected: bool, died: bool = False, dies_at_look: int = 1, status: int = 1) -> Any:
+def world(*, connected: bool, died: bool = False, dies_at_check: int = 1, status: int = 1) -> Any:
     """A run with one process and a server that comes back."""
     server = SimpleNamespace(port=1, stop=lambda: None, start=lambda: None)
-    driver, looks = SimpleNamespace(number=1), iter(range(1, 10_000))
+    driver, checks = SimpleNamespace(number=1), iter(range(1, 10_000))
     return SimpleNamespace(
         stack=SimpleNamespace(servers={"postgres": server}, executors=lambda own: []),
         own={},
         supervisor=SimpleNamespace(
             driver=driver,
-            ended=lambda number: died and next(looks) >= dies_at_look,
+            ended=lambda number: died and next(checks) >= dies_at_check,
             ending=lambda number, within_s: status,
         ),
         counted=(),
@@ -167,7 +167,7 @@ def test_of_a_server_that_keeps_the_checkpoint_alone_only_a_death_counts(
 
 def test_a_driver_whose_query_has_failed_is_given_the_time_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outage, "everyone", lambda run: [Process(connected=False)])
-    run = world(connected=False, died=True, dies_at_look=4)
+    run = world(connected=False, died=True, dies_at_check=4)
     assert not outage.KillServer("postgres").inject(run, STEP, Reached(batch=3)).why
 
 

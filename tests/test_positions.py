@@ -21,7 +21,7 @@ class Table:
     now: dict[int, int] = field(default_factory=dict)
     broken: bool = False
 
-    def look(self) -> dict[int, int]:
+    def read(self) -> dict[int, int]:
         if self.broken:
             raise SetupError("asked the pipeline's progress query; saw nonsense")
         return dict(self.now)
@@ -41,7 +41,7 @@ class Followed:
 @pytest.fixture
 def followed() -> Iterator[Followed]:
     table = Table()
-    made = Positions(table.look, History(None))
+    made = Positions(table.read, History(None))
     yield Followed(table, made)
     made.close()
 

@@ -1,4 +1,4 @@
-"""What is looked at before the first record: `expected`, its fit, and rows that an earlier run left."""
+"""What is checked before the first record: `expected`, its fit, and rows that an earlier run left."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def table(*names: str, rows: list[Row] | None = None, missing: str = "") -> Sink
     return SinkTable(**about, columns=columns, rows=rows or [], unreadable=missing, absent=bool(missing))
 
 
-def look(
+def check(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     *,
@@ -67,28 +67,28 @@ NONE_YET = table(missing="the database has none of that name")
 def test_a_table_made_in_setup_may_hold_totals_at_zero(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Row]
 ) -> None:
-    look(tmp_path, monkeypatch, new=table("id", "amount", rows=rows), expected=TOTALS)
+    check(tmp_path, monkeypatch, new=table("id", "amount", rows=rows), expected=TOTALS)
 
 
 def test_a_table_that_the_pipeline_makes_is_not_there_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert look(tmp_path, monkeypatch, new=NONE_YET) == set()
+    assert check(tmp_path, monkeypatch, new=NONE_YET) == set()
 
 
-def test_a_table_that_is_there_needs_no_second_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert look(tmp_path, monkeypatch, new=table("id", "amount")) == {0}
+def test_a_table_that_is_there_needs_no_second_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(tmp_path, monkeypatch, new=table("id", "amount")) == {0}
 
 
 def test_a_query_that_is_wrong_whatever_the_pipeline_makes_is_told_before_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wrong(sink: Sink, parts: Any) -> None:
-        raise UsageError('asked Postgres to look at the sink select amuont; it said: column "amuont" does not exist')
+        raise UsageError('asked Postgres to read the sink select amuont; it said: column "amuont" does not exist')
 
     monkeypatch.setattr(preflight, "columns", wrong)
     # One that is not there yet is not asked for a second time.
-    assert look(tmp_path, monkeypatch, new=NONE_YET) == set()
+    assert check(tmp_path, monkeypatch, new=NONE_YET) == set()
     with pytest.raises(SetupError, match='column "amuont" does not exist'):
-        look(tmp_path, monkeypatch, new=replace(NONE_YET, absent=False))
+        check(tmp_path, monkeypatch, new=replace(NONE_YET, absent=False))
 
 
 @pytest.mark.parametrize("kind", ["mariadb", "opensearch", "files"])
@@ -101,7 +101,7 @@ def test_what_setup_makes_is_told_before_the_run_and_files_are_not(
     monkeypatch.setattr(preflight, "columns", wrong)
     there = replace(NONE_YET, absent=False)
     with nullcontext() if kind == "files" else pytest.raises(SetupError, match="has a field id that"):
-        assert look(tmp_path, monkeypatch, new=there, kind=f"{kind}: kept") == set()
+        assert check(tmp_path, monkeypatch, new=there, kind=f"{kind}: kept") == set()
 
 
 def test_a_query_by_a_function_that_the_pipeline_may_make_passes(
@@ -111,7 +111,7 @@ def test_a_query_by_a_function_that_the_pipeline_may_make_passes(
         raise Unmade("function of_the_pipeline() does not exist")
 
     monkeypatch.setattr(preflight, "columns", unmade)
-    assert look(tmp_path, monkeypatch, new=replace(NONE_YET, absent=False)) == set()
+    assert check(tmp_path, monkeypatch, new=replace(NONE_YET, absent=False)) == set()
 
 
 class Open:
@@ -140,10 +140,10 @@ class Open:
         yield Reading((), parts(), lambda: False)
 
 
-def first(folder: Path, monkeypatch: pytest.MonkeyPatch, found: Open | None, *looked: int) -> list[tuple[str, str]]:
+def first(folder: Path, monkeypatch: pytest.MonkeyPatch, found: Open | None, *compared: int) -> list[tuple[str, str]]:
     monkeypatch.setattr(preflight, "opened", lambda sink, parts: found)
     own: Any = SimpleNamespace(parts={})
-    return list(preflight.first(scenario(folder, PLAIN), own, looked))
+    return list(preflight.first(scenario(folder, PLAIN), own, compared))
 
 
 def test_a_sink_that_is_not_there_after_the_first_batch_is_named_and_no_error(
@@ -205,7 +205,7 @@ class Late:
         self.workload = make(self.scenario.input, seed=1, root=folder)
         self.says: list[tuple[SinkColumn, ...] | Exception | None] = [None for _ in queries]
         self.asked: list[int] = []
-        self.looked: set[int] = set()
+        self.compared: set[int] = set()
         monkeypatch.setattr(preflight, "columns", self.columns)
 
     def columns(self, sink: Sink, parts: Any) -> tuple[SinkColumn, ...] | None:
@@ -216,22 +216,22 @@ class Late:
             raise said
         return said
 
-    def look(self) -> list[int]:
-        """Look once; the places that were asked for."""
+    def check(self) -> list[int]:
+        """Check once; the places that were asked for."""
         self.asked.clear()
         own: Any = SimpleNamespace(parts={})
-        preflight.late(self.scenario, self.workload, own, self.looked)
+        preflight.late(self.scenario, self.workload, own, self.compared)
         return list(self.asked)
 
 
 def test_a_sink_is_looked_at_once_when_it_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     late = Late(tmp_path, monkeypatch, PLAIN, None, PLAIN)
-    assert late.look() == [0, 2]
+    assert late.check() == [0, 2]
     late.says[2] = table("id", "amount").columns
-    assert (late.look(), late.looked) == ([0, 2], {2})
+    assert (late.check(), late.compared) == ([0, 2], {2})
     late.says[0] = table("amount", "id").columns
-    assert (late.look(), late.looked) == ([0], {0, 2})
-    assert late.look() == []
+    assert (late.check(), late.compared) == ([0], {0, 2})
+    assert late.check() == []
 
 
 def test_a_sink_that_does_not_fit_is_told_when_it_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +242,7 @@ def test_a_sink_that_does_not_fit_is_told_when_it_appears(tmp_path: Path, monkey
         r"postgres public\.kept \(sink 2\): column amount is DECIMAL\(18,2\) in `expected` and numeric\(12,1\) in the"
     )
     with pytest.raises(SetupError, match=said + r" sink.*\. Mend `expected`, `key`, or the table in `setup`"):
-        late.look()
+        late.check()
 
 
 def test_a_sink_that_cannot_be_compared_at_all_is_told_when_it_appears(
@@ -251,18 +251,18 @@ def test_a_sink_that_cannot_be_compared_at_all_is_told_when_it_appears(
     late = Late(tmp_path, monkeypatch, PLAIN)
     late.says[0] = UsageError("the sink has a column x of type point, which cannot be compared exactly")
     with pytest.raises(SetupError, match="of type point, which cannot be compared exactly"):
-        late.look()
+        late.check()
 
 
-def test_a_server_that_does_not_answer_is_asked_again_at_the_next_look(
+def test_a_server_that_does_not_answer_is_asked_again_at_the_next_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = Late(tmp_path, monkeypatch, PLAIN, PLAIN)
     late.says[0] = StackError("it raised ConnectionError: refused")
     late.says[1] = table("id", "amount").columns
-    assert (late.look(), late.looked) == ([0, 1], {1})
+    assert (late.check(), late.compared) == ([0, 1], {1})
     late.says[0] = table("amount", "id").columns
-    assert (late.look(), late.looked) == ([0], {0, 1})
+    assert (late.check(), late.compared) == ([0], {0, 1})
 
 
 def test_a_console_is_not_looked_at(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_console_is_not_looked_at(tmp_path: Path) -> None:
 def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = table("id", "amount", rows=[("1", "5"), ("2", "6"), ("2", "6")])
     with pytest.raises(SetupError, match=r"saw 3 rows in public\.kept before the first record .* without a schema"):
-        look(tmp_path, monkeypatch, new=held)
+        check(tmp_path, monkeypatch, new=held)
 
 
 @pytest.mark.parametrize(
@@ -298,9 +298,9 @@ def test_rows_that_setup_left_there_are_refused(tmp_path: Path, monkeypatch: pyt
 def test_rows_that_setup_puts_there_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: str, held: SinkTable, left: int
 ) -> None:
-    said = rf"saw {left} rows in public\.kept before the first record .* or fill no rows in"
+    said = rf"saw {left} rows in public\.kept before the first record .* or insert no row"
     with pytest.raises(SetupError, match=said):
-        look(tmp_path, monkeypatch, new=held, expected=expected)
+        check(tmp_path, monkeypatch, new=held, expected=expected)
 
 
 @pytest.mark.parametrize(("count", "refused"), [("0", False), ("57", True)])
@@ -311,18 +311,18 @@ def test_a_total_has_a_row_of_no_record_too(
     held = table("amount", "id", rows=[(count, "1")])
     if refused:
         with pytest.raises(SetupError, match="saw 1 rows"):
-            look(tmp_path, monkeypatch, new=held, expected=TOTAL)
+            check(tmp_path, monkeypatch, new=held, expected=TOTAL)
     else:
-        look(tmp_path, monkeypatch, new=held, expected=TOTAL)
+        check(tmp_path, monkeypatch, new=held, expected=TOTAL)
 
 
 def test_columns_that_do_not_fit_are_told_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SetupError, match=r"`expected` has columns id, amount; the sink has id, note\. Mend `expected`"):
-        look(tmp_path, monkeypatch, new=table("id", "note"))
+        check(tmp_path, monkeypatch, new=table("id", "note"))
 
 
 def test_a_query_that_cannot_run_is_told_even_if_the_table_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(UsageError, match=r"(?s)nowhere.*columns of `ledger`: id, "):
-        look(tmp_path, monkeypatch, new=NONE_YET, expected="select nowhere as id from ledger")
+        check(tmp_path, monkeypatch, new=NONE_YET, expected="select nowhere as id from ledger")

@@ -106,7 +106,7 @@ def run_namespace(own: Own, label: str = "python") -> RunNamespace:
 
 
 def hurried(own: Own, *, within_s: float) -> Own:
-    """The same with less time for each reading: its module was looked at in peace."""
+    """The same with less time for each reading: its module was read in peace."""
     at = run_namespace(own)
     code = {key: replace(each, within_s=within_s) for key, each in at.code.items()}
     return {"python": replace(own["python"], at=replace(at, code=code))}
@@ -454,10 +454,10 @@ def lives(pid: int) -> bool:
 def test_what_it_has_started_is_killed_with_it(world: World, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pids = world.folder / "pids"
 
-    def started(what: str, look: Callable[[], bool], **more: Any) -> bool:
+    def started(what: str, condition: Callable[[], bool], **more: Any) -> bool:
         """The time for it begins when they are there."""
-        until(what, lambda: look() or (pids.exists() and pids.read_text()), within_s=PROCESS_S)
-        return until(what, look, **more)
+        until(what, lambda: condition() or (pids.exists() and pids.read_text()), within_s=PROCESS_S)
+        return until(what, condition, **more)
 
     monkeypatch.setattr(calls, "until", started)
     own = world.says(

@@ -192,7 +192,7 @@ def test_a_commit_is_copied_with_its_plan_and_what_its_source_took(server: Local
     copied = mirrored(server, tmp_path)
 
     def between(place: str) -> None:
-        # Both appear after the look at the commits has begun.
+        # Both appear after the reading of the commits has begun.
         if place == "offsets":
             server.before = lambda place: None
             put(server.path / "sources" / "0" / "0", b"v1\nfirst")
@@ -231,9 +231,9 @@ def test_the_listing_is_the_servers_and_a_silent_one_gives_none(watched: Watched
     observer, folder = watched.observer, watched.seen[0].folder
     assert observer.listing(folder) == {"offsets": (0,), "commits": (), "begun": (0,)}
     watched.server.away.set()
-    for look in (observer.listing, observer.settled, observer.states):
+    for method in (observer.listing, observer.settled, observer.states):
         with pytest.raises(StackError):
-            look()
+            method()
     # A restart goes on all the same, and so does the run.
     observer.catch_up()
     observer.healthy()
@@ -254,17 +254,17 @@ def test_a_listing_is_settled_once_nothing_is_on_its_way(server: LocalRemote) ->
     put(server.path / "offsets" / "0", PLAN % 5)
     hidden = server.path / "commits" / ".0.some.tmp"
     put(hidden)
-    looks = 0
+    listings = 0
 
     def on_its_way(place: str) -> None:
-        nonlocal looks
-        looks += place == "commits"
-        if looks == 2 and hidden.exists():
+        nonlocal listings
+        listings += place == "commits"
+        if listings == 2 and hidden.exists():
             hidden.rename(hidden.with_name("0"))
 
     server.before = on_its_way
     assert remote.settled(server, "") == {"offsets": (0,), "commits": (0,), "begun": ()}
-    assert looks == 3
+    assert listings == 3
 
 
 def test_a_file_that_cannot_be_read_is_named_and_holds_nobody_up(server: LocalRemote, tmp_path: Path) -> None:

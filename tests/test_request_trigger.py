@@ -56,7 +56,7 @@ class Requests:
         assert part is Part.DELETE
         found: list[HeldRequest] = []
 
-        def look() -> HeldRequest | None:
+        def held() -> HeldRequest | None:
             here = [each for each in self.world.observer.listing().get("commits", ()) if wanted("", each)]
             if here and not found:
                 self.met.append(Held(early=len(self.met) < self.early))
@@ -64,7 +64,7 @@ class Requests:
                 found.append(request(here[0], self.met[-1]))
             return found[0] if found else None
 
-        yield look
+        yield held
 
 
 def request(batch: int, held: Any) -> HeldRequest:

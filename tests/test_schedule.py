@@ -229,7 +229,7 @@ def test_whoever_was_killed_is_named_as_a_snapshot_names_the_living(
 def test_a_second_step_waits_until_the_new_driver_is_at_work(tmp_path: Path, after_s: float) -> None:
     soon = trigger("elapsed", 0.01)
     with world(tmp_path) as w:
-        # Neither life is over before anybody has looked.
+        # Neither life is over before its state was read.
         held = [at(CrashPoint.BATCH_PLANNED, batch) for batch in (0, 1)]
         outcomes = w.play(step(soon, "kill driver"), step(soon, "kill driver"), held=held, after_s=after_s)
         assert [o.injected for o in outcomes] == [True, True]

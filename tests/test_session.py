@@ -1,7 +1,7 @@
 """Sessions and their reaper: whatever becomes of the harness, nothing that it started lives on.
 
 The mock harness is a real process that starts trees of shells and sleepers: children, grandchildren, a double fork
-into a session of its own, a child that threw its environment away. A leak is looked for by command line, not by the
+into a session of its own, a child that threw its environment away. A leak is found by command line, not by the
 code under test.
 """
 
@@ -233,7 +233,7 @@ def test_a_dead_reaper_is_replaced_and_the_new_one_works(tmp_path: Path, mocks: 
         return [seen.id.pid for seen in rows if reaper.__file__.encode() in _command(seen.id.pid)]
 
     assert wait.until("a second reaper", reapers, within_s=60.0)
-    # The new one takes its first look at the process table when the harness dies, ready or not.
+    # The new one reads the process table first when the harness dies, ready or not.
     mock.kill()
     gone(mock.token, within_s=60.0)
 

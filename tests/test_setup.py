@@ -146,7 +146,7 @@ class TestCache:
         monkeypatch.delenv("XDG_CACHE_HOME")
         assert cache.root() == Path("/home/me/.cache/onceproof")
 
-    def test_only_its_user_may_look(self, empty: Path) -> None:
+    def test_only_its_user_may_read(self, empty: Path) -> None:
         made = cache.folder("a", "b")
         assert made == empty / "cache" / "a" / "b"
         assert [stat.S_IMODE(path.stat().st_mode) for path in (made, made.parent, made.parent.parent)] == [0o700] * 3

@@ -187,7 +187,7 @@ def test_a_command_that_comes_as_it_goes_down_has_a_stack_of_its_own(
     with contextlib.ExitStack() as owner:
         owner.enter_context(locked(place / shared.OWNER, within_s=1))
         found = told(place, spark={"worker": [1, 1]})
-        if gone:  # between the look and the lock
+        if gone:  # between the check and the lock
             monkeypatch.setattr(shared, "usable", lambda notify: found)
             (place / shared.FOUND).unlink()
         else:
@@ -221,7 +221,7 @@ def test_of_two_that_come_up_at_once_the_slower_one_is_told_of_the_other(
     with locked(place / shared.OWNER, within_s=1):
         told(place, components={"kafka": {}})
         log.write_text("from the faster one\n")
-        # As it looked before the other one had its lock.
+        # As it was before the other one had its lock.
         monkeypatch.setattr(shared, "held", lambda path: False)
         monkeypatch.setattr(shared, "there", lambda: None)
         monkeypatch.setattr(shared_owner, "_up_already", lambda components: components)
@@ -396,7 +396,7 @@ def said_last(folder: Path) -> str:
 
 @pytest.mark.stack
 def test_it_ends_by_itself_when_nobody_uses_it(place: Path) -> None:
-    # Three seconds of it are over soon where the machine is busy: in use until it was looked at.
+    # Three seconds of it are over soon where the machine is busy: in use until it was checked.
     with locked(place / shared.USERS, within_s=1, how=fcntl.LOCK_SH):
         command("up", str(ONE), "--idle", "0.05")
         found = shared.there()

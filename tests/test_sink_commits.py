@@ -180,7 +180,7 @@ def test_a_query_that_feeds_no_sink_with_such_a_log_is_refused(
 ) -> None:
     trigger = replace(at(CrashPoint.SINK_COMMITTING, 3), query=asked)
     words = [each.words for each in TRIGGERS["point"].refusals(trigger, Planned(sink_logs=logs))]
-    assert ["no sink here has a commit log" in each for each in words] == [True] * refused
+    assert ["no sink here commits by renaming a file into a commit log" in each for each in words] == [True] * refused
 
 
 @pytest.mark.parametrize(
@@ -219,11 +219,11 @@ def test_a_kill_leaves_the_temporary_file_and_no_commit(tmp_path: Path) -> None:
 def test_a_commit_that_was_done_when_the_driver_stood_still_is_missed_and_the_next_batch_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks: list[SinkCommit] = []
+    commits: list[SinkCommit] = []
 
     def late(commit: SinkCommit) -> bool:
-        looks.append(commit)
-        if len(looks) == 1:
+        commits.append(commit)
+        if len(commits) == 1:
             return False
         return commit.temporary.exists() and not commit.final.exists()
 

@@ -154,7 +154,7 @@ def blaming(*numbers: int) -> Verdict:
     )
 
 
-def looks(*surplus: int, done: tuple[int, ...] = (10, 20, 30)) -> tuple[Ahead, ...]:
+def states_ahead(*surplus: int, done: tuple[int, ...] = (10, 20, 30)) -> tuple[Ahead, ...]:
     return tuple(Ahead(surplus=(0, rows), step=number, done=done[number - 1]) for number, rows in enumerate(surplus, 1))
 
 
@@ -165,21 +165,21 @@ ONLY = "steps {} are blamed, and only {} did repetition"
 @pytest.mark.parametrize(
     ("blamed", "ahead", "said"),
     [
-        ((1,), looks(9, 9, 9), ""),
-        ((2,), looks(0, 9, 9), ""),
-        ((2, 3), looks(0, 9, 18), ""),
-        ((2,), looks(0, 9, 18), NONE.format([3])),
-        ((1,), looks(0, 9, 9), ONLY.format([1], [2])),
-        ((2, 3), looks(0, 9, 9), ONLY.format([2, 3], [2])),
+        ((1,), states_ahead(9, 9, 9), ""),
+        ((2,), states_ahead(0, 9, 9), ""),
+        ((2, 3), states_ahead(0, 9, 18), ""),
+        ((2,), states_ahead(0, 9, 18), NONE.format([3])),
+        ((1,), states_ahead(0, 9, 9), ONLY.format([1], [2])),
+        ((2, 3), states_ahead(0, 9, 9), ONLY.format([2, 3], [2])),
         # The second attempt died before it had written anything again.
-        ((2,), looks(9, 9, 9, done=(10, 10, 20)), ""),
-        ((3,), looks(9, 9, 9, done=(10, 10, 20)), ONLY.format([3], [1, 2])),
+        ((2,), states_ahead(9, 9, 9, done=(10, 10, 20)), ""),
+        ((3,), states_ahead(9, 9, 9, done=(10, 10, 20)), ONLY.format([3], [1, 2])),
         # Nobody died of the second step: its rows show before the next restart.
-        ((2,), (looks(0)[0], looks(0, 0, 9)[2]), ""),
-        ((3,), (looks(0)[0], looks(0, 0, 9)[2]), ""),
-        ((1,), (looks(0)[0], looks(0, 0, 9)[2]), ONLY.format([1], [2, 3])),
+        ((2,), (states_ahead(0)[0], states_ahead(0, 0, 9)[2]), ""),
+        ((3,), (states_ahead(0)[0], states_ahead(0, 0, 9)[2]), ""),
+        ((1,), (states_ahead(0)[0], states_ahead(0, 0, 9)[2]), ONLY.format([1], [2, 3])),
         # Only exposed: a step may be a candidate.
-        ((2,), looks(0, 0, 0), ""),
+        ((2,), states_ahead(0, 0, 0), ""),
     ],
 )
 def test_the_fault_that_is_blamed_is_the_one_that_the_snapshots_show(
@@ -189,7 +189,7 @@ def test_the_fault_that_is_blamed_is_the_one_that_the_snapshots_show(
 
 
 def test_a_loss_is_a_sink_that_falls_behind_what_is_committed() -> None:
-    seen = Seen(verdict=blaming(1), ahead=looks(-9, -9, -20))
+    seen = Seen(verdict=blaming(1), ahead=states_ahead(-9, -9, -20))
     assert truth.harmed(Harm.LOSS, seen) == [{1}, {3}]
     assert truth.harmed(Harm.REPETITION, seen) == []
 

@@ -74,7 +74,7 @@ def own(stack: ProcessesStack, request: pytest.FixtureRequest) -> Iterator[RunRe
 
 
 def ours(name: str) -> list[psutil.Process]:
-    """The processes of a session, looked for without the code under test: by environment, command line or folder."""
+    """The processes of a session, found without the code under test: by environment, command line or folder."""
     found = []
     for process in psutil.process_iter():
         try:

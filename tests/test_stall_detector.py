@@ -22,14 +22,14 @@ class Clock:
         return self.at_s
 
 
-def looked(
+def detected(
     *steps: tuple[float, int],
     outstanding: bool = True,
     faults: tuple[int, ...] = (),
     dead: tuple[int, ...] = (),
     **more: Any,
 ) -> dict[str, Any] | None:
-    """What is said after looks at `steps`: (seconds since the one before, records committed); no driver was alive at
+    """What is said after readings at `steps`: (seconds since the one before, records committed); no driver was alive at
     the `dead` ones."""
     clock = Clock()
     stalls = StallDetector(now=clock, **more)
@@ -43,48 +43,48 @@ def looked(
 def test_a_minute_without_a_commit_is_a_stall() -> None:
     words = "nothing was committed in the last 61 s; the longest time without a commit before was 5 s"
     stall = {"kind": "idle", "idle_s": 61.0, "longest_gap_s": 5.0, "interval_s": None, "words": words}
-    assert looked((5, 10), (2, 20), (61, 20)) == stall
-    assert looked((5, 10), (2, 20), (60, 20)) is None
+    assert detected((5, 10), (2, 20), (61, 20)) == stall
+    assert detected((5, 10), (2, 20), (60, 20)) is None
 
 
 def test_a_pipeline_with_slow_batches_is_given_three_of_them() -> None:
-    assert looked((50, 10), (40, 20), (150, 20)) is None
-    assert looked((50, 10), (40, 20), (151, 20)) is not None
+    assert detected((50, 10), (40, 20), (150, 20)) is None
+    assert detected((50, 10), (40, 20), (151, 20)) is not None
 
 
 def test_the_slowest_query_of_the_program_counts() -> None:
-    assert looked((5, 10), (150, 10), longest_s=lambda: 50.0) is None
-    stall = looked((5, 10), (151, 10), longest_s=lambda: 50.0)
+    assert detected((5, 10), (150, 10), longest_s=lambda: 50.0) is None
+    stall = detected((5, 10), (151, 10), longest_s=lambda: 50.0)
     assert stall is not None and stall["longest_gap_s"] == 50.0
 
 
 def test_a_declared_interval_counts_three_times_too() -> None:
-    assert looked((5, 10), (360, 10), interval_s=120.0) is None
-    stall = looked((5, 10), (361, 10), interval_s=120.0)
+    assert detected((5, 10), (360, 10), interval_s=120.0) is None
+    stall = detected((5, 10), (361, 10), interval_s=120.0)
     assert stall is not None and (stall["interval_s"], stall["idle_s"]) == (120.0, 361.0)
 
 
 def test_time_counts_from_the_last_fault() -> None:
-    assert looked((5, 10), (50, 10), (59, 10), faults=(0, 1, 1)) is None
-    assert looked((5, 10), (50, 10), (61, 10), faults=(0, 1, 1)) is not None
+    assert detected((5, 10), (50, 10), (59, 10), faults=(0, 1, 1)) is None
+    assert detected((5, 10), (50, 10), (61, 10), faults=(0, 1, 1)) is not None
 
 
 def test_the_wait_before_a_restart_does_not_count_and_forgives_nothing() -> None:
-    assert looked((5, 10), (100, 10), (60, 10), dead=(1,)) is None
-    assert looked((5, 10), (30, 10), (100, 10), (31, 10), dead=(2,)) is not None
+    assert detected((5, 10), (100, 10), (60, 10), dead=(1,)) is None
+    assert detected((5, 10), (30, 10), (100, 10), (31, 10), dead=(2,)) is not None
 
 
 def test_a_pipeline_with_nothing_to_do_does_not_stall() -> None:
-    assert looked((5, 10), (300, 10), outstanding=False) is None
+    assert detected((5, 10), (300, 10), outstanding=False) is None
 
 
 def test_one_that_begins_again_moves() -> None:
-    assert looked((5, 10), (50, 4), (59, 4)) is None
+    assert detected((5, 10), (50, 4), (59, 4)) is None
 
 
 def test_it_says_nothing_before_the_first_commit_is_due() -> None:
-    assert looked((60, 0)) is None
-    assert looked((61, 0)) is not None
+    assert detected((60, 0)) is None
+    assert detected((61, 0)) is not None
 
 
 def test_a_program_that_is_restarted_no_more_says_so() -> None:

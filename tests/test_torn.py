@@ -1,5 +1,5 @@
 """Run folders torn at random: `check` of one is an error that names what is torn, and never a verdict; the judge by
-itself, which looks at no digests, may come to a verdict, and never to a traceback.
+itself, which reads no digests, may come to a verdict, and never to a traceback.
 
 `ONCEPROOF_TORN` sets how many folders are torn for `check` (default 300; a fifth as many for the judge), and
 `ONCEPROOF_TORN_SEED` what they are drawn from.

@@ -99,10 +99,10 @@ def test_what_is_not_there_is_no_error() -> None:
         assert folder.read("offsets/0") is None
 
 
-@pytest.mark.parametrize("look", [HdfsFolder.entries, HdfsFolder.read, HdfsFolder.delete])
-def test_a_refusal_is_told_in_the_words_of_the_namenode(look: Callable[[HdfsFolder, str], object]) -> None:
+@pytest.mark.parametrize("call", [HdfsFolder.entries, HdfsFolder.read, HdfsFolder.delete])
+def test_a_refusal_is_told_in_the_words_of_the_namenode(call: Callable[[HdfsFolder, str], object]) -> None:
     with stub(lambda *asked: refusal("SafeModeException")) as folder, pytest.raises(Refused, match="it is so") as said:
-        look(folder, "offsets")
+        call(folder, "offsets")
     assert said.value.kind == "SafeModeException"
 
 

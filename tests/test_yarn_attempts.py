@@ -651,7 +651,7 @@ def without_jars(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_resourcemanager_that_comes_back_leaves_a_nodemanager_still_that_is_held(
     tmp_path: Path, starts: Starts, page: Page
 ) -> None:
-    """Let go, it would start the next attempt while somebody looks at the dead one."""
+    """Let go, it would start the next attempt while the dead one is read."""
     session: Any = SimpleNamespace(id="s-1", folder=tmp_path, spawn=lambda *argv, **more: starts("java"))
     stack, own = YarnStack(tmp_path), cast(RunResources, None)
     java = Java(home=tmp_path, executable=tmp_path / "java", feature=17, text="17")

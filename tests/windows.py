@@ -13,7 +13,7 @@ from harness.run_folder.store import RunFolder
 from harness.scenario import Sink
 from harness.scenario.watermark import OutputMode, Watermark
 from harness.snapshot import Batch, Query
-from tests.corpus.case import Right, look
+from tests.corpus.case import Right, judged_as
 from tests.corpus.run_builder import CHECKPOINT, RunBuilder
 from tests.folders import COLUMNS, SCENARIO, edited, recorded
 
@@ -219,7 +219,7 @@ def windowed(path: Path, times: Sequence[Sequence[int]] = TOLD, holds: Sink = SI
 
 def says(run: WindowRun, right: Right) -> None:
     """The judge says so of it."""
-    missed = look(run, run.written()).misses(right)
+    missed = judged_as(run, run.written()).misses(right)
     assert missed == {}, missed
 
 

@@ -34,7 +34,7 @@ LOST, DOUBLED, FLIPPED, SWAPPED = "lost row", "doubled row", "flipped bit", "swa
 NAMES = (LOST, DOUBLED, FLIPPED, SWAPPED)
 
 TRIES_MAX = 1000
-"""So many rows are looked at for one that a fault can be planted in."""
+"""So many rows are searched for one that a fault can be planted in."""
 
 BAD_MAX = 1000
 PLAIN = re.compile(r"-?\d+(\.\d+)?")

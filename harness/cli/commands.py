@@ -453,7 +453,7 @@ def down(now: bool) -> None:
 @main.command()
 @click.pass_context
 def doctor(ctx: click.Context, /) -> None:
-    """Look at this machine: what the stack needs, what was found, the cure."""
+    """Check this machine: what the stack needs, what was found, the cure."""
     from harness.cli.doctor import check, fit, lines, ready
     from harness.errors import StackError
 

@@ -12,7 +12,7 @@ from harness.scenario import CrashPoint, Fault, Step, Trigger, Victim
 from harness.triggers import TRIGGERS
 from harness.triggers.base import LATE_LOG, Planned, Trait, at_point, has
 
-NO_CHECKPOINT = "no checkpoint to look at: that the offsets were not saved yet is the failpoint's word alone"
+NO_CHECKPOINT = "no checkpoint to read: that the offsets were not saved yet is the failpoint's word alone"
 WHERE = "crash before offset commit needs {path}.batch or {path}.failpoint"
 NEEDS = "crash before offset commit needs {path}.failpoint: "
 BY_TIME = (

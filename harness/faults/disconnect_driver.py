@@ -34,7 +34,7 @@ class DisconnectDriver:
         return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
-        """Take it off the network, look that it is off, and let it work on there; put it back unless it ends before.
+        """Take it off the network, check that it is off, and let it work on there; put it back unless it ends before.
         What was not off from the check at the beginning to the one at the end is left out."""
         hosts = [process for process in run.supervisor.processes() if isinstance(process, Host) and process.cut()]
         try:

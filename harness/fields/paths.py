@@ -28,7 +28,7 @@ def project_root(path: Path) -> Path:
 
 
 def code_folders(scenario: Path, entry: str, root: Path) -> tuple[Path, ...]:
-    """Return where the user's own code is looked for: beside the scenario, beside its program, in the project's
+    """Return where the user's own code is searched for: beside the scenario, beside its program, in the project's
     root."""
     program = [] if not entry or "{" in entry else [(root / entry).parent]
     found = [scenario.parent, *program, root]
@@ -37,12 +37,12 @@ def code_folders(scenario: Path, entry: str, root: Path) -> tuple[Path, ...]:
 
 def scenario_files(folder: Path) -> list[Path]:
     """Return every `*.yaml` and `*.yml` in a folder at any depth, in order of name; links to nowhere among them. Raises
-    UsageError for a folder that cannot be looked into: scenarios in it would be passed over in silence."""
+    UsageError for a folder that cannot be read: scenarios in it would be passed over in silence."""
 
     def refused(failure: OSError) -> None:
         # One that was removed meanwhile holds no scenarios; of a process that ended, /proc says ESRCH.
         if not isinstance(failure, FileNotFoundError | NotADirectoryError | ProcessLookupError):
-            saw = f"{failure.filename} cannot be looked into: {failure.strerror}"
+            saw = f"{failure.filename} cannot be read: {failure.strerror}"
             raise UsageError(f"asked for the scenarios in {folder}; {saw}. Mend that, or name another folder")
 
     walk = os.walk(folder, onerror=refused)
@@ -51,13 +51,13 @@ def scenario_files(folder: Path) -> list[Path]:
 
 def find(paths: Sequence[Path]) -> list[Path]:
     """Return the scenario files among `paths`: a file is itself, a folder is what `scenario_files` gives; none twice.
-    Raises UsageError for a path that is not there or cannot be looked at, and for a folder without scenarios."""
+    Raises UsageError for a path that is not there or cannot be read, and for a folder without scenarios."""
     found: dict[Path, None] = {}
     for path in paths:
         try:
             found.update(dict.fromkeys(_inside(path) if path.is_dir() else [_alone(path)]))
         except OSError as failure:
-            saw = f"{failure.filename or path} cannot be looked at: {failure.strerror}"
+            saw = f"{failure.filename or path} cannot be read: {failure.strerror}"
             raise UsageError(f"asked for the scenario {path}; {saw}. Mend that, or name another") from failure
     return list(found)
 
@@ -96,7 +96,7 @@ def missing(name: str, root: Path) -> str:
             return f"{name!r} leads out of {root}: name its absolute path" if away and path.is_relative_to(root) else ""
         return f"names {name!r}, and {'that is a folder' if path.is_dir() else f'there is no such file in {root}'}"
     except OSError as failure:
-        return f"names {name[:60]!r}, which cannot be looked at: {failure.strerror}"
+        return f"names {name[:60]!r}, which cannot be read: {failure.strerror}"
 
 
 def package_folder(package: str) -> Path | None:

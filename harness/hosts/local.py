@@ -141,7 +141,7 @@ def processes(ids: Iterable[reaper.ProcessId]) -> list[LocalProcess]:
             process = psutil.Process(each.pid)
         except psutil.NoSuchProcess:
             continue
-        # The pid may have been given out again before psutil looked.
+        # The pid may have been given out again before psutil read it.
         if reaper.identify(each.pid) == each:
             found.append(LocalProcess(process))
     return found
@@ -177,7 +177,7 @@ class Socket(NamedTuple):
 
 
 def _sockets(pid: int) -> Iterator[Socket]:
-    """Yield those of the network that the process itself is in, which psutil does not look at. Raises OSError."""
+    """Yield those of the network that the process itself is in, which psutil does not read. Raises OSError."""
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             _, here, there, state, *rest = line.split()

@@ -22,7 +22,7 @@ def send(processes: Iterable[Process], what: signal.Signals) -> list[Process]:
 
 
 def freeze(processes: Iterable[Process]) -> list[Process]:
-    """SIGSTOP, in order; returns once none of them moves, so that what is looked at next stays as it is. A thread that
+    """SIGSTOP, in order; returns once none of them moves, so that what is read next stays as it is. A thread that
     is in a system call finishes it first, such as a file's rename: for a second that is waited for."""
     sent = send(processes, signal.SIGSTOP)
     _settle(lambda: any(map(moves, sent)), within_s=STILL_WITHIN_S)

@@ -273,7 +273,7 @@ def hidden(examined: Examined, guarantee: Guarantee) -> str:
     cut = [f"{kind} ({count})" for kind, count in sorted(examined.counts.kinds.items()) if count > FINDINGS_MAX]
     if guarantee is Guarantee.EXACTLY_ONCE or not cut:
         return ""
-    return f"too many findings in {examined.name} to look at each under {guarantee}: {', '.join(cut)}"
+    return f"too many findings in {examined.name} to compare each under {guarantee}: {', '.join(cut)}"
 
 
 def _certain(mark: Mark, out: Examined, comparison: Comparison) -> bool:

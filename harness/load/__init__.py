@@ -36,7 +36,7 @@ def load(path: Path, *, queries: bool = False) -> Scenario:
     """Return the scenario in the file at `path`. Raises ScenarioError with every mistake in it and in its pipeline's
     header. With `queries` its SQL is tried too, over no record: DuckDB is loaded for that.
 
-    Its `path` is `path` as given; pipeline and replayed file are looked for from `project_root(path)`."""
+    Its `path` is `path` as given; pipeline and replayed file are searched for from `project_root(path)`."""
     file, mistakes = str(path), list[Mistake]()
     top = parsed(path, file=file, mistakes=mistakes)
     if top is None:

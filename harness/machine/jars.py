@@ -1,7 +1,7 @@
 """The jars that the components ask for, a broker's own and connectors for Spark: fetched once, checked at every start.
 
 Fetched by the Ivy inside the pyspark wheel, with settings and a cache of our own: a local Maven repository is never
-looked at, because a POM that some build left there without its jar breaks the resolution. After that no network and
+read, because a POM that some build left there without its jar breaks the resolution. After that no network and
 no JVM is needed. `jars.sha256` beside this file pins what each jar must be.
 
     python -m harness.machine.jars            fetch what is missing and print the folders
@@ -309,7 +309,7 @@ def _ivy(jars: JarFolder, into: Path, found: java.Java) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=FETCH_S, check=False)
     except subprocess.TimeoutExpired as error:
-        raise StackError(f"fetching {_names(jars)} took over {FETCH_S:g} s; look at the network, run again") from error
+        raise StackError(f"fetching {_names(jars)} took over {FETCH_S:g} s; check the network, run again") from error
     if done.returncode != 0 or not any(into.glob("*.jar")):
         raise StackError(
             f"cannot fetch {_names(jars)} from Maven Central: {_complaint(done.stdout + done.stderr)}; "

@@ -23,7 +23,7 @@ HARMLESS = (Word.HELD.value, Word.UNTESTED.value)
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """A run folder that is there: its bytes, and whether it is of a run that has to be looked at."""
+    """A run folder that is there: its bytes, and whether it is of a run that has to be examined."""
 
     folder: str
     size: int

@@ -191,7 +191,7 @@ def _set_up(sinks: Sequence[tuple[str, Mark]], table: Table, program: Program) -
 
 
 def _columns(sinks: Sequence[tuple[str, Mark]], table: Table) -> Iterator[str]:
-    """Yield what has to be looked at in the expected rows."""
+    """Yield what has to be checked in the expected rows."""
     known = [each.name for each in _workload()]
     strange = [each for each in table.columns if each not in known]
     if strange:

@@ -1,4 +1,4 @@
-"""Makes any text safe to look at: what cannot be seen, or turns the line around, is shown as an escape.
+"""Makes any text safe to show: what cannot be seen, or turns the line around, is shown as an escape.
 
 Used for every piece of data that reaches a terminal, a log or a page. HTML's own escaping is not done here.
 """

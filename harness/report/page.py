@@ -340,7 +340,7 @@ HIDDEN = frozenset({"scenario", "stage", "changes"})
 
 
 def _settings(run: Mapping[str, Any], budget: Budget) -> list[SettingsText]:
-    """`run.json`, divided into what is looked for together."""
+    """`run.json`, divided into what is read together."""
     apart = {name for name, _ in SETTINGS}
     rest = {name: part for name, part in run.items() if name not in HIDDEN | apart}
     # The steps stand above, with their evidence.

@@ -56,7 +56,7 @@ ENDS_AT_ONCE = 2
 UNREAD_S = 60.0
 """How long a query may be the program's newest one, while none of them reads the run's source."""
 LATE_S = 1.0
-"""How often a sink that is not there yet is looked for."""
+"""How often the harness checks for a sink that is not there yet."""
 
 
 class Live:

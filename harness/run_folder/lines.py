@@ -38,7 +38,7 @@ def whole(path: Path) -> bytes:
 
 
 def _cut(file: IO[bytes]) -> None:
-    """Cut off what comes after the last line end, which is looked for from the end."""
+    """Cut off what comes after the last line end, which is searched for from the end."""
     size = at = file.seek(0, os.SEEK_END)
     while at:
         begin = max(0, at - BLOCK)

@@ -1,6 +1,6 @@
 """Takes secrets out of texts by their value, whatever dress they wear.
 
-A secret is looked for plain and as JSON, URL, HTML, hex and base64 write it; in base64 also inside a longer text
+A secret is searched for plain and as JSON, URL, HTML, hex and base64 write it; in base64 also inside a longer text
 (`user:password` of a header), where its letters depend on how far in it begins. Files are rewritten in
 bounded memory. A leaf: it imports nothing of ours.
 """

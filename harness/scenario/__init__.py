@@ -374,7 +374,7 @@ class Attribution:
     """What steps did, by their numbers from 1. `causes` has for findings that break the guarantee their kind, and the
     steps that caused them together or of which one did; no step where none is known. `unknown` are the steps of which
     the evidence does not tell what they exposed in some sink; `idle` says of others why they exposed nothing. `cut`:
-    there are more findings than were looked at. `labels` is what findings call the steps."""
+    there are more findings than were compared. `labels` is what findings call the steps."""
 
     causes: tuple[tuple[Kind, tuple[int, ...]], ...] = ()
     unknown: tuple[int, ...] = ()

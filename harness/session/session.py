@@ -111,7 +111,7 @@ class Session:
         self._lock = threading.RLock()
         self._closed = False
         self._owner = os.getpid()
-        # A session is made whole before a sweep may look at it.
+        # A session is made whole before a sweep may read it.
         with wait.locked(self.root / ".lock", within_s=60.0):
             dead = claim(self.root)
             self.folder.mkdir(mode=self.root.stat().st_mode & 0o777)

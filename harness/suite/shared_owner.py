@@ -161,7 +161,7 @@ def end(*, now: bool) -> bool:
 
 
 def _taken(path: Path, door: contextlib.ExitStack, *, within_s: float = MOMENT_S) -> bool:
-    """Hold a lock until `door` closes; False if others hold it. A process that only looks at it holds it for a
+    """Hold a lock until `door` closes; False if others hold it. A process that only checks it holds it for a
     moment."""
     try:
         door.enter_context(locked(path, within_s=within_s))

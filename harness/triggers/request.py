@@ -49,7 +49,7 @@ class Request:
             yield Refusal(self.about.name, words)
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
-        """The proxy holds the request, so there is time to look."""
+        """The proxy holds the request, so there is time to read the state."""
         when = step.when
         if run.requests is None:
             raise WaitError(f"{when} never came: no proxy sees the requests of the checkpoint")

@@ -53,7 +53,7 @@ def an_executor_of_nobody_knows_which_query(run: RunBuilder) -> Iterator[str]:
 
 
 def wiped(run: RunBuilder, *, point: str = "sink-committed", holds: int = 20) -> None:
-    """Killed in batch 1. The program deletes its checkpoint when it starts, and had done so when the second look was
+    """Killed in batch 1. The program deletes its checkpoint when it starts, and had done so when the second reading was
     taken."""
     run.injection(1, point=point, holds=holds, again=None)
     gone = (QueryState(checkpoint="checkpoint"),)
@@ -85,7 +85,7 @@ def a_checkpoint_that_the_program_deletes_when_it_starts(run: RunBuilder) -> Ite
 )
 def lost_before_a_checkpoint_was_deleted(run: RunBuilder) -> None:
     """At-most-once; the rest of batch 1 was in flight. Two records of batch 0, which was committed, had never been
-    there: no fault exposed them. The second look shows a checkpoint without a batch, for the next attempt had
+    there: no fault exposed them. The second reading shows a checkpoint without a batch, for the next attempt had
     begun."""
     run.claim(guarantee=Guarantee.AT_MOST_ONCE)
     wiped(run, point=HALF, holds=15)
@@ -99,8 +99,8 @@ def lost_before_a_checkpoint_was_deleted(run: RunBuilder) -> None:
     2, untested("step 1 (`kill driver`) does not count for postgres payments:"), twin=held("1 loss", "1 repetition")
 )
 def a_heartbeat_while_the_next_attempt_writes(run: RunBuilder) -> Iterator[str]:
-    """Offsets kept by hand, killed between two offset ranges. By the second look the next attempt has written five rows
-    and saved nothing; of the dead one nobody is left, and a transaction beside the sink was open."""
+    """Offsets kept by hand, killed between two offset ranges. By the second reading the next attempt has written five
+    rows and saved nothing; of the dead one nobody is left, and a transaction beside the sink was open."""
     by_hand(run, 10, 20, 30, 40, point="failpoint idle", holds=10)
     run.moments.append(replace(run.moments[0], moment=RESTART, holds=15, at_s=3.5))
     run.found(writing={"": ("update heartbeat set at = now()",)}, left={})
@@ -165,8 +165,8 @@ def two_baseline_runs_failed_and_one_did_not_get_done(run: RunBuilder) -> Iterat
 
 @adversary(5, violated(Kind.WRONG_AGGREGATE, 4, blame(point="batch-planned", of="checkpoint")))
 def sums_of_doubles_that_are_wrong_in_the_end(run: RunBuilder) -> None:
-    """The checkpoint was lost, and the next attempt began beyond batch 1: its records are in no total. A look does not
-    show floating point numbers, and in the end the totals are wrong: nobody wrote that batch."""
+    """The checkpoint was lost, and the next attempt began beyond batch 1: its records are in no total. A reading does
+    not show floating point numbers, and in the end the totals are wrong: nobody wrote that batch."""
     double = "select account, sum(amount)::double as total from ledger group by account"
     run.sink(
         replace(TOTALS, expected=double), types=[[("account", "text", "text"), ("total", "double precision", "float")]]

@@ -127,7 +127,7 @@ def adversary(
     return made
 
 
-def look(run: RunBuilder, written: Path | None = None) -> Seen:
+def judged_as(run: RunBuilder, written: Path | None = None) -> Seen:
     """What the judge says of a run, with a clean baseline run where it needs one and the run has none. A folder that it
     refuses to judge is an error, in its words. `written` is its folder, if it has been written."""
     folder = written or run.write()

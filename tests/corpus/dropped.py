@@ -66,7 +66,7 @@ def what_was_dropped_was_another_record(run: RunBuilder) -> Iterator[str]:
 
 @adversary(14, NOT_SHOWN, twin=held("1 repetition"))
 def nobody_knows_what_had_been_dropped(run: RunBuilder) -> Iterator[str]:
-    """The look at the injection kept nothing of what the reader dropped: the batch may have come twice before the
+    """The reading at the injection kept nothing of what the reader dropped: the batch may have come twice before the
     fault."""
     batch = run.rows(BATCH)
     reader(run, before=[], after=batch)
@@ -93,7 +93,7 @@ def it_came_after_another_fault(run: RunBuilder) -> Iterator[str]:
 
 @adversary(14, NOT_SHOWN, twin=held("1 repetition", "2 repetition"))
 def nobody_looked_between_two_faults(run: RunBuilder) -> Iterator[str]:
-    """The batch came again after the first fault or after the second one: the look at the second kept nothing."""
+    """The batch came again after the first fault or after the second one: the reading at the second kept nothing."""
     batch = run.rows(BATCH)
     read_twice(run, before=batch)
     del run.dropped[AT_THE_NEXT]

@@ -144,7 +144,7 @@ def untested_because_the_step_missed(run: RunBuilder) -> Iterator[str]:
     untested("step 1 (`kill driver`) does not count for postgres payments:"),
     twin=untested("nothing was in flight", as_expected=True),
 )
-def untested_because_nobody_could_look(run: RunBuilder) -> Iterator[str]:
+def untested_because_the_sink_was_not_read(run: RunBuilder) -> Iterator[str]:
     """The sink could not be read when the fault was injected: that nothing was exposed nobody knows."""
     run.claim(verdict=Expected(word=Word.UNTESTED))
     run.injection(None, point="batch-committed", planned=2, committed=2, again=2)

@@ -96,8 +96,8 @@ DOUBLES = replace(TOTALS, expected="select account, sum(cast(amount as double)) 
     2, untested("step 1 (`kill driver`) does not count for postgres totals:"), twin=held("1 loss", "1 repetition")
 )
 def doubles_between_two_ranges(run: RunBuilder) -> Iterator[str]:
-    """The pipeline manages its own offsets, and was killed between two offset ranges. No look tells one sum of doubles
-    from another, and nobody was writing."""
+    """The pipeline manages its own offsets, and was killed between two offset ranges. No reading tells one sum of
+    doubles from another, and nobody was writing."""
     run.sink(DOUBLES, types=[[("account", "text", "text"), ("total", "double precision", "float")]])
     run.batch_sizes(6, 14, 12, 8)
     by_hand(run, 6, 20, 32, 40, holds=6)

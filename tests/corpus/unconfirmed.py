@@ -1,4 +1,5 @@
-"""Items 2, 5 and 9: what a look at the sink leaves out, what comes again in part, and what no baseline run confirms."""
+"""Items 2, 5 and 9: what a reading of the sink leaves out, what comes again in part, and what no baseline run
+confirms."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def _install(npm: Path, home: Path, session: Session, log: Path) -> None:
             status = process.wait(INSTALL_S)
         except subprocess.TimeoutExpired as error:
             session.end(process)
-            raise StackError(f"fetching Azurite took over {INSTALL_S:g} s; look at the network, run again") from error
+            raise StackError(f"fetching Azurite took over {INSTALL_S:g} s; check the network, run again") from error
         if status != 0 or not (temporary / MAIN).is_file():
             words = f"cannot fetch azurite {VERSION} by npm; run again with a network"
             raise StackError(f"{words}. {log} ends:\n{tail(log)}")

@@ -1,6 +1,6 @@
 """Files of records dropped into a folder on a server, as Spark's file source reads them there.
 
-A file whose writing got no answer may be there: it is looked for as soon as the server answers again. Until then no
+A file whose writing got no answer may be there: it is searched for as soon as the server answers again. Until then no
 reader knows, and nothing is sent again. One that was not answered in time may still come: it is unknown until it is
 there."""
 

@@ -152,7 +152,7 @@ def records(consumer: Any, ends: Offsets, deadline: Deadline) -> Iterator[list[A
         if deadline.over():
             wanted = {_name(tp): end for tp, end in ends.items()}
             waited = f"waited {deadline.seconds:g} s for topics to be read up to {wanted}"
-            raise WaitError(f"{waited}; last saw positions {behind}. Give it more time, or look at the broker's log")
+            raise WaitError(f"{waited}; last saw positions {behind}. Give it more time, or read the broker's log")
         for tp, found in consumer.poll(timeout_ms=min(POLL_MS, left_ms(deadline)), max_records=BATCH).items():
             rows.extend(record for record in found if record.offset < ends[tp])
         if len(rows) >= BATCH:

@@ -194,7 +194,7 @@ def places(trace: TracebackType | None, folders: list[str]) -> Iterator[str]:
 
 
 def theirs(name: str, folders: list[str]) -> str:
-    """Return a file of the user's own code, as seen from where it was looked for; empty for one that is none."""
+    """Return a file of the user's own code, as seen from where it was searched for; empty for one that is none."""
     path = Path(name)
     home = next((folder for folder in folders if path.is_relative_to(folder)), None)
     return "" if home is None or "site-packages" in path.parts else str(path.relative_to(home))

@@ -44,7 +44,7 @@ class NothingThere(UsageError):
 
 @dataclass(frozen=True, kw_only=True)
 class Called:
-    """Which code: `target` is `module:function`, looked for in `folders`. `options` are the scenario's, `within_s` is
+    """Which code: `target` is `module:function`, searched for in `folders`. `options` are the scenario's, `within_s` is
     how long one call may take."""
 
     target: str

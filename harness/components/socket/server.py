@@ -112,7 +112,7 @@ class LineServer:
         while not self._closed.is_set():
             with contextlib.suppress(TimeoutError):
                 found, _ = self._listener.accept()
-                # The kernel's limit: Python's own would also have it wait where it only looks (`open`).
+                # The kernel's limit: Python's own would also have it wait where it only reads (`open`).
                 found.setblocking(True)
                 found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", READ_S, 0))
                 with self._lock:

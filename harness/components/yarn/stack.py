@@ -16,7 +16,7 @@ from harness.stacks.addresses import Where
 
 class OnYarn:
     """Its processes are one machine's, on one network; of a program that ended well YARN starts no other attempt. The
-    NodeManager is held still while a dead attempt is looked at, so there is one run at a time."""
+    NodeManager is held still while the harness reads a dead attempt's state, so there is one run at a time."""
 
     about = About(
         name="yarn",

@@ -1,6 +1,6 @@
 """What runs the stack `yarn`: ResourceManager and NodeManager, and drivers that are submitted to them.
 
-YARN starts a driver again by its own policy, so attempts are watched, not started. The harness looks at a dead attempt
+YARN starts a driver again by its own policy, so attempts are watched, not started. The harness examines a dead attempt
 holds NodeManager still meanwhile: it would start the next one.
 """
 

@@ -33,7 +33,7 @@ class Proof(Enum):
     """The one at the trigger, and rows of a sink went with it, so nothing else has to be in flight."""
     IN_PROGRESS = auto()
     """The one after the fault has the batch planned and not committed, wherever the trigger stood; with no checkpoint
-    to look at, the trigger's own word counts."""
+    to compare, the trigger's own word counts."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -90,7 +90,7 @@ def kill_driver(
     targets = [*own, *(signals.family(run.stack.executors(run.own)) if executors and own else [])]
     scheduled(run, driver, targets)
     done = replace(kill(run, reached, targets, driver=own), proof=proof)
-    # The JVM has the end of its program: it stands still until all was looked at.
+    # The JVM has the end of its program: it stands still until all was read.
     return replace(done, later=True) if victim is Victim.PYTHON else killed(run, driver, done)
 
 
@@ -120,7 +120,7 @@ def scheduled(run: RunContext, driver: Driver | None, targets: Sequence[Process]
 def kill(run: RunContext, reached: Reached, targets: Sequence[Process], *, driver: Sequence[Process] = ()) -> Injection:
     """SIGKILL all at once. The evidence tells the targets that are the `driver`'s from those of executors. It has each
     under its own name: the judge asks the snapshot whether that one is still alive."""
-    # A JVM that lives on must not commit what the dead one had in flight before that was looked at.
+    # A JVM that lives on must not commit what the dead one had in flight before that was read.
     jvms = run.supervisor.processes(Victim.JVM)
     reached.frozen += signals.freeze([each for each in jvms if each not in targets] if targets else [])
     # All are frozen before the first dies, so that none can act on the death of another.

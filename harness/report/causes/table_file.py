@@ -51,7 +51,7 @@ def table_file(groups: Sequence[Group], *, baseline_runs: bool = True) -> str:
 
 
 def safe(text: str) -> str:
-    """Return a cell that no spreadsheet calculates: blanks and full-width signs are looked through."""
+    """Return a cell that no spreadsheet calculates: blanks and full-width signs are skipped."""
     shown = visible(text, LONGEST)
     first = unicodedata.normalize("NFKC", shown.lstrip())[:1]
     return f"'{shown}" if first in FORMULA and first else shown

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 PART = 100_000
-"""Records that are looked at together."""
+"""Records that are counted together."""
 
 
 class Counts:

@@ -27,7 +27,7 @@ SHIPPED = ("spark.submit.pyFiles", "spark.files", "spark.archives", "spark.jars"
 PY_FILES = "--py-files"
 INSTALLED = ("site-packages", "dist-packages")
 MOST = 5_000
-"""So many files of an inherited PYTHONPATH are looked at: one that leads to a whole disk must not hold up a run."""
+"""So many files of an inherited PYTHONPATH are read: one that leads to a whole disk must not hold up a run."""
 NAMED = "named: "
 """So that a file that the scenario names never stands for one of that name in the program's folder."""
 SESSION = re.compile(

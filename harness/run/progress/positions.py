@@ -27,17 +27,17 @@ class Positions:
         self.failure: BaseException | None = None
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to read."""
         self._thread.start()
 
     def close(self) -> None:
-        """Look no more; returns when the thread is gone."""
+        """Read no more; returns when the thread is gone."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(10.0)
 
     def healthy(self) -> None:
-        """Raise HarnessError if looking failed: from then on nothing was kept."""
+        """Raise HarnessError if reading failed: from then on nothing was kept."""
         if isinstance(self.failure, HarnessError):
             raise self.failure
         if self.failure is not None:

@@ -12,7 +12,7 @@ SLOWER = 3.0
 
 
 class StallDetector:
-    """Looked at again and again while records are on their way. `longest_s` gives the longest time that a query went
+    """Read again and again while records are on their way. `longest_s` gives the longest time that a query went
     without a commit, whatever it reads; `now` is a clock in seconds."""
 
     def __init__(

@@ -78,7 +78,7 @@ class SessionStack(ABC):
         return {name: dict(self.servers[name].describe()) for name in sorted(set(names) & set(self.servers))}
 
     def _ready(self) -> None:
-        """Look, before anything is started, whether it may be. Raises StackError and HarnessError."""
+        """Check, before anything is started, whether it may be. Raises StackError and HarnessError."""
         if self._session is not None:
             raise StackError("this stack is up already; take it down first")
         self.logs.mkdir(parents=True, exist_ok=True)

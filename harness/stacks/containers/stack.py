@@ -82,7 +82,7 @@ class ContainersStack(StartingStack):
         self.spark = containers.SparkContainers(self.engine, self._defaults, logs=self.logs, executors=self._executors)
 
     def _local(self) -> None:
-        """Faults look at processes, and pipelines at folders: both must be this machine's."""
+        """Faults read processes, and pipelines read folders: both must be this machine's."""
         if not all(container.visible() for container in self.spark.workers):
             raise StackError(
                 "needs an engine whose processes this machine shows and lets us signal. The one that answers runs "

@@ -49,7 +49,7 @@ class ExternalStack(LastingStack):
         self._lacks(needs)
 
     def up(self) -> None:
-        """Look that each answers. Raises StackError with the first that does not."""
+        """Check that each answers. Raises StackError with the first that does not."""
         self._ready()
         self._java = java.find()
         self._jars = agent.resolve(self._java)
@@ -80,7 +80,7 @@ class ExternalStack(LastingStack):
         return (self.where.shared_dir or self._up().folder) / RUNS
 
     def _spark(self) -> None:
-        """Look that its master answers. Raises StackError."""
+        """Check that its master answers. Raises StackError."""
         try:
             with socket.create_connection((self._host, self._port), timeout=ANSWER_S) as connection:
                 # The address from which the master sees this machine connect, unless the user has named one.

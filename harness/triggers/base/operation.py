@@ -40,7 +40,7 @@ class HoldsOperation(ABC):
             yield Refusal(self.about.name, "never comes: no checkpoint of Structured Streaming is written")
 
     def wait(self, run: RunContext, step: Step, *, later: int, freeze: bool) -> Reached:
-        """The thread is held, so there is time to look."""
+        """The thread is held, so there is time to read the state."""
         when = step.when
 
         def held(lowest: int) -> Reached:

@@ -1,4 +1,4 @@
-"""How a batch is met whose thread is held in Spark, or on its way to a server: there is time to look."""
+"""How a batch is met whose thread is held in Spark, or on its way to a server: there is time to read the state."""
 
 from __future__ import annotations
 

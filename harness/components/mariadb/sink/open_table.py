@@ -60,7 +60,7 @@ class OpenTable:
     def is_table(self) -> bool:
         """Return whether it is there, and no view."""
         query = "select 1 from information_schema.tables where table_schema = database() and table_name = %s"
-        with rows.snapshot(self.own, f"look for the table {self.target}") as connection, connection.cursor() as cursor:
+        with rows.snapshot(self.own, f"find the table {self.target}") as connection, connection.cursor() as cursor:
             cursor.execute(f"{query} and table_type = 'BASE TABLE'", (self.target,))
             return cursor.fetchone() is not None
 

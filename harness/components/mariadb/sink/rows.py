@@ -72,7 +72,7 @@ def _parts(cursor: Any, families: list[str], target: str) -> Iterator[list[Row]]
 def columns(own: Database, target: str) -> tuple[SinkColumn, ...]:
     """Return the columns of a table or query, without its rows. Raises Missing if it is not there, and as `reading`
     does."""
-    with snapshot(own, f"look at the sink {short(target)}") as connection:
+    with snapshot(own, f"read the sink {short(target)}") as connection:
         return _columns(connection, target)
 
 
@@ -81,7 +81,7 @@ def mark(own: Database, target: str) -> str:
 
     A table that is not there yet has a fingerprint too. Raises as `reading` does otherwise."""
     try:
-        with snapshot(own, f"look at the sink {short(target)}") as connection:
+        with snapshot(own, f"read the sink {short(target)}") as connection:
             cells = [f"coalesce(hex({column_types.cell(each)}), '-')" for each in _columns(connection, target)]
             digest = f"cast(conv(left(md5(concat_ws(' ', {', '.join(cells)})), 15), 16, 10) as unsigned)"
             with connection.cursor() as cursor:

@@ -169,7 +169,7 @@ def _newer(trial: _Trial, table: Read, shadow: sql.Identifier, names: Sequence[s
     row = trial.rewritten(table, names)
     view = trial.narrowed(shadow, [place for place, name in enumerate(names) if name not in row.filled])
     before = trial.mark(view)
-    # A query that looks at the clock hides one of the two, and not what comes again.
+    # A query that reads the clock hides one of the two, and not what comes again.
     if (
         row.new
         and (example := trial.missed(table, view, before, row.later))

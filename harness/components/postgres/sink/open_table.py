@@ -56,7 +56,7 @@ class OpenTable:
     def is_table(self) -> bool:
         """Return whether it is there, and no view."""
         query = "select 1 from pg_tables where schemaname = %s and tablename = %s"
-        with rows.snapshot(self.dsn, f"look for the table {self.target}") as connection, connection.cursor() as cursor:
+        with rows.snapshot(self.dsn, f"find the table {self.target}") as connection, connection.cursor() as cursor:
             cursor.execute(query, (self.schema, self.target))
             return cursor.fetchone() is not None
 

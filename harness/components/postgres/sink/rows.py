@@ -97,7 +97,7 @@ def _parts(cursor: Any, families: list[str]) -> Iterator[list[Row]]:
 def columns(dsn: str, target: str) -> tuple[SinkColumn, ...]:
     """Return the columns of a table or query, without its rows. Raises Missing if it is not there, and as `reading`
     does."""
-    with snapshot(dsn, f"look at the sink {short(target)}") as connection:
+    with snapshot(dsn, f"read the sink {short(target)}") as connection:
         return _columns(connection, source_of(connection, target), target, dsn)
 
 
@@ -105,7 +105,7 @@ def mark(dsn: str, target: str) -> str:
     """Return a fingerprint that changes when the rows do: their count and the sum of their hashes, made in the server.
 
     A table that is not there yet has a fingerprint too. Raises as `reading` does otherwise."""
-    with snapshot(dsn, f"look at the sink {short(target)}") as connection:
+    with snapshot(dsn, f"read the sink {short(target)}") as connection:
         try:
             source = source_of(connection, target)
         except UsageError:

@@ -38,7 +38,7 @@ class OpenReader:
 
     @contextmanager
     def reading(self, *, wait_ms: int = 0) -> Iterator[Reading]:
-        """What one call gave, whole before any of it is looked at. Raises Missing where it gave not even a schema,
+        """What one call gave, whole before any of it is read. Raises Missing where it gave not even a schema,
         UsageError for what cannot be compared, StackError where the code raises, dies or is late."""
         with self._stream() as rows, self._named.reading(rows, "") as found:
             yield found

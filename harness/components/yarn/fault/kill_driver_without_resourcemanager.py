@@ -32,7 +32,7 @@ class KillDriverWithoutResourceManager(KillDaemon):
         )
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
-        """Kill the one and then the other, look at what is left, bring ResourceManager back."""
+        """Kill the one and then the other, read what is left, bring ResourceManager back."""
         server, driver = self.server(run), run.supervisor.processes()
         if not isinstance(server, Restartable) or not driver:
             return Injection(signalled={})
