@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -151,12 +154,16 @@ def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> N
 def list_(paths: tuple[Path, ...]) -> None:
     """Show scenarios: file, steps, what is expected, name."""
     from harness.load import load_all
+    from harness.report.table import aligned
 
     scenarios = load_all(found(paths or (Path("scenarios"),)))
-    rows = [(s.path, _steps(s), str(s.verdict), s.name) for s in scenarios]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
-        click.echo("  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]]))
+    for line in aligned([(s.path, _steps(s), str(s.verdict), s.name) for s in scenarios], columns()):
+        click.echo(line)
+
+
+def columns() -> int:
+    """Return how wide the terminal is that stdout is; 0 where it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
 def _steps(scenario: Scenario) -> str:
@@ -458,6 +465,6 @@ def doctor(ctx: click.Context, /) -> None:
     from harness.errors import StackError
 
     requirements = check()
-    for line in (*lines(requirements), ready(requirements)):
+    for line in (*lines(requirements, columns()), *wrap(ready(requirements), columns() or sys.maxsize)):
         click.echo(line)
     ctx.exit(0 if fit(requirements) else StackError.exit_code)

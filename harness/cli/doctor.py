@@ -24,6 +24,7 @@ from harness.fields.own_kinds import load_own_kinds
 from harness.load.models import REGISTRIES
 from harness.machine import agent, cache, class_data, jars, java, spark_versions
 from harness.machine.jars import spark_home
+from harness.report.table import aligned
 
 GIB = 1024**3
 DISK_GIB = 2.0
@@ -53,16 +54,15 @@ def fit(requirements: Sequence[Requirement]) -> bool:
     return all(each.ok or each.optional for each in requirements)
 
 
-def lines(requirements: Sequence[Requirement]) -> list[str]:
-    """Return the requirements as plain text, a cure below each that is not met."""
-    width = max((len(each.name) for each in requirements), default=0)
-    out = []
+def lines(requirements: Sequence[Requirement], columns: int = 0) -> list[str]:
+    """Return the requirements as plain text, for a terminal of so many columns; 0 for a log. What is not met has what is
+    wanted, and the cure."""
+    rows = []
     for each in requirements:
-        mark = "ok  " if each.ok else "none" if each.optional else "FAIL"
-        out.append(f"{mark}  {each.name:<{width}}  {each.found}  (wanted: {each.wanted})")
-        if not each.ok:
-            out.append(f"      {'':<{width}}  {'if you want it' if each.optional else 'cure'}: {each.cure}")
-    return out
+        mark = "ok" if each.ok else "none" if each.optional else "FAIL"
+        cure = f"{'if you want it' if each.optional else 'cure'}: {each.cure}"
+        rows.append((mark, each.name, each.found if each.ok else f"{each.found} (wanted: {each.wanted}); {cure}"))
+    return aligned(rows, columns)
 
 
 def ready(requirements: Sequence[Requirement]) -> str:
