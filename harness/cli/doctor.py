@@ -55,8 +55,8 @@ def fit(requirements: Sequence[Requirement]) -> bool:
 
 
 def lines(requirements: Sequence[Requirement], columns: int = 0) -> list[str]:
-    """Return the requirements as plain text, for a terminal of so many columns; 0 for a log. What is not met has what is
-    wanted, and the cure."""
+    """Return the requirements as plain text, for a terminal of so many columns; 0 for a log. What is not met has what
+    is wanted, and the cure."""
     rows = []
     for each in requirements:
         mark = "ok" if each.ok else "none" if each.optional else "FAIL"

@@ -47,8 +47,8 @@ def text(runs: Sequence[Run]) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], columns: int = 0) -> list[str]:
-    """Return the rows in aligned columns. A terminal has so many `columns`: the last cell is wrapped at words. It begins
-    another line where less than half of the line is left. With 0 nothing is wrapped, as in a log."""
+    """Return the rows in aligned columns. A terminal has so many `columns`: the last cell is wrapped at words. Where
+    less than half of the line is left, it begins another line. With 0 nothing is wrapped, as in a log."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     begin = sum(widths) + 2 * len(widths)
     out = []
