@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from harness.checkpoint import Offsets
 from harness.errors import StackError, UsageError
-from harness.fields.hints import seen
 from harness.kinds import About, Registry
 from harness.resources import Resources, component_of
 
@@ -178,11 +176,6 @@ class ReadsSetUp(Protocol):
     def no_set_up(self, text: str) -> str:
         """Return why it does nothing with the text, in words that follow the text's key; empty if nothing shows before.
         What is in it for placeholders are other words than in a run."""
-
-
-def no_sql(text: str) -> str:
-    """Return the same for a server of SQL, whose statements each begin with a word."""
-    return "" if re.search("[A-Za-z]", text) else f"must be SQL, not {seen(text)}"
 
 
 @dataclass(frozen=True, kw_only=True)

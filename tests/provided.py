@@ -35,7 +35,7 @@ S = TypeVar("S", bound=Ends)
 
 def at(dsn: str = "", *, label: str = "postgres", schema: str = "", shared: bool = False) -> Resources:
     """A part of Postgres at an address."""
-    return Resources(label=label, at=Schema(dsn=dsn, schema=schema), shared=shared)
+    return Resources(label=label, at=Schema(dsn=dsn, name=schema), shared=shared)
 
 
 @contextmanager
@@ -67,10 +67,10 @@ def dsn(own: Mapping[str, Resources] | RunResources, label: str = "postgres") ->
     return found.dsn
 
 
-def schema(own: RunResources, label: str = "postgres") -> str:
+def schema(own: RunResources, label: str = "postgres") -> Schema:
     """The run's schema there."""
     found: Schema = own.part(label).at
-    return found.schema
+    return found
 
 
 def topic(own: RunResources) -> Topic:

@@ -89,7 +89,7 @@ def count(own: RunResources) -> int:
 def test_a_writer_stands_after_exactly_k_rows_and_what_stays_after_its_death_is_postgres_answer(
     own: RunResources, write: Callable[[Any], None], rows: int, seen_while_held: int, seen_after_death: int
 ) -> None:
-    row_breakpoint = RowBreakpoint(dsn(own), schema(own), "sink")
+    row_breakpoint = RowBreakpoint(schema(own), "sink")
     assert (row_breakpoint.rows(), row_breakpoint.blocked()) == (0, None)
     row_breakpoint.block_after(rows)
     writer = psycopg2.connect(dsn(own))
@@ -126,7 +126,7 @@ def gone(own: RunResources, backend: int) -> bool:
 
 
 def test_rows_of_a_transaction_that_never_commits_are_counted(own: RunResources) -> None:
-    row_breakpoint = RowBreakpoint(dsn(own), schema(own), "sink")
+    row_breakpoint = RowBreakpoint(schema(own), "sink")
     writer = psycopg2.connect(dsn(own))
     with writer.cursor() as cursor:
         cursor.execute("insert into sink values (1, 'a'), (2, 'b')")
@@ -138,7 +138,7 @@ def test_rows_of_a_transaction_that_never_commits_are_counted(own: RunResources)
 
 
 def test_it_can_be_armed_again_after_letting_go(own: RunResources) -> None:
-    row_breakpoint = RowBreakpoint(dsn(own), schema(own), "sink")
+    row_breakpoint = RowBreakpoint(schema(own), "sink")
     for round_ in range(2):
         row_breakpoint.block_after(row_breakpoint.rows())
         writer = psycopg2.connect(dsn(own))
@@ -159,7 +159,7 @@ def test_it_can_be_armed_again_after_letting_go(own: RunResources) -> None:
 def test_it_counts_on_after_the_server_was_killed(own: RunResources, stack: Stack) -> None:
     server = stack.servers["postgres"]
     assert isinstance(server, Postgres)
-    row_breakpoint = RowBreakpoint(dsn(own), schema(own), "sink")
+    row_breakpoint = RowBreakpoint(schema(own), "sink")
     for write in (one_transaction, autocommit):
         before = row_breakpoint.rows()
         writer = psycopg2.connect(dsn(own))
@@ -194,7 +194,7 @@ def test_the_rows_of_the_sink_that_is_named_count_and_no_others(own: RunResource
         cursor.execute("create table other (id int, word text)")
         connection.commit()
     observer = Observer(tmp_path, reader("topic"), History(None))
-    first, other = (RowBreakpoint(dsn(own), schema(own), name) for name in ("sink", "other"))
+    first, other = (RowBreakpoint(schema(own), name) for name in ("sink", "other"))
     run = context(own, observer, first)
     run.counted = [*run.counted, CountedSink(place=1, name="other", feeds=None, rows=other)]
     step = Step(when=trigger("rows", 2, sink="other"), do=fault("crash mid-sink"))
@@ -272,7 +272,7 @@ def test_before_the_first_row_is_before_the_first_of_all(
 ) -> None:
     observer, row_breakpoint = (
         Observer(tmp_path, reader("topic"), History(None)),
-        RowBreakpoint(dsn(own), schema(own), "sink"),
+        RowBreakpoint(schema(own), "sink"),
     )
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=batch)
     step = Step(when=when, do=fault("crash mid-sink"))
@@ -303,7 +303,7 @@ def test_before_the_first_row_is_before_the_first_of_all(
 def test_before_the_first_row_of_a_batch_counts_from_the_commit_before_it(own: RunResources, tmp_path: Path) -> None:
     observer, row_breakpoint = (
         Observer(tmp_path, reader("topic"), History(None)),
-        RowBreakpoint(dsn(own), schema(own), "sink"),
+        RowBreakpoint(schema(own), "sink"),
     )
     written, when = Written(tmp_path / "c"), trigger("rows", 0, batch=1)
     step = Step(when=when, do=fault("crash mid-sink"))

@@ -579,7 +579,7 @@ def test_reading_takes_one_moment_and_leaves_nothing_open(own: Own) -> None:
 
 @pytest.mark.stack
 def test_a_query_without_end_is_stopped(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.components.postgres.sink.rows.STATEMENT_MS", 200)
+    monkeypatch.setattr("harness.components.postgres.sink.open_table.STATEMENT_MS", 200)
     endless = "select count(*) as n from generate_series(1, 100000000000)"
     assert "took longer than 0.2 s" in read(sink(endless), own).unreadable
     with pytest.raises(UsageError, match="took longer"):

@@ -103,7 +103,7 @@ def test_an_open_transaction_without_a_server_s_process_is_kept(
     tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of Kafka, or a prepared one."""
-    open_one = Writer(backend=None, table=1, schema="out", statement="transaction of producer 7 in partition 0")
+    open_one = Writer(backend=None, table=1, statement="transaction of producer 7 in partition 0")
     monkeypatch.setattr(snapshots, "opened", lambda sink, own: Written([open_one]))
     with world(tmp_path, snapshots=True) as w:
         w.play(step(HERE, "kill driver"), held=[HERE])
@@ -154,7 +154,7 @@ HELD = Reached(0, step=1, blocked=BlockedWriter(backend=7, client=None, rows=0),
 def test_a_writer_that_is_held_before_the_first_row_of_one_sink_has_written_into_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    writer = Writer(backend=7, table=1, schema="s", statement="insert")
+    writer = Writer(backend=7, table=1, statement="insert")
     monkeypatch.setattr(snapshots, "opened", lambda sink, own: Written([writer]))
     taken = two_sinks({0: 40, 1: 1})
     handed = taken._counted(snapshots._Reading(), HELD, Path("a"))

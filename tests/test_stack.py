@@ -101,8 +101,8 @@ def test_a_run_is_given_a_topic_schemas_and_addresses(stack: ProcessesStack, own
         with psycopg2.connect(dsn(own, label)) as connection, connection.cursor() as cursor:
             cursor.execute("create table seen (n int)")
             cursor.execute("select current_schema(), current_database()")
-            assert cursor.fetchone() == (schema(own), DATABASES[label])
-        assert f"currentSchema={schema(own)}" in own.placeholders()[f"{label}.jdbc"]
+            assert cursor.fetchone() == (schema(own).name, DATABASES[label])
+        assert f"currentSchema={schema(own).name}" in own.placeholders()[f"{label}.jdbc"]
     asked = {**os.environ, **own.environment}
     psql = "import psycopg2; c = psycopg2.connect('').cursor(); c.execute('select count(*) from seen')"
     assert subprocess.run([sys.executable, "-c", psql], env=asked, check=False).returncode == 0

@@ -13,13 +13,13 @@ import psycopg2
 import pytest
 
 from harness.components.postgres.process import Postgres
-from harness.components.postgres.sink import rows
-from harness.components.postgres.sink.writers import writing
+from harness.components.postgres.sink.open_table import OpenTable
 from harness.errors import StackError
 from harness.scenario import Sink
 from harness.session.session import Session
 from harness.sinks.base import statements
 from harness.sinks.reading import keep, read
+from harness.sinks.sql import table as sql
 from harness.sinks.table import fingerprint, load
 from tests.provided import at
 
@@ -61,9 +61,13 @@ def writer(dsn: str) -> Iterator[Any]:
         connection.rollback()
 
 
+def table(dsn: str, target: str) -> OpenTable:
+    return OpenTable(at(dsn).at, target, (), "postgres", shared=False)
+
+
 def told(dsn: str, target: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The statements of who has written into the sink, and into the run's schema."""
-    theirs, ours = writing(dsn, target, wait_ms=300)
+    theirs, ours = table(dsn, target).writing(wait_ms=300)
     return statements(theirs), statements(ours)
 
 
@@ -157,7 +161,7 @@ def test_a_long_statement_is_shortened(dsn: str) -> None:
 def test_a_database_that_is_down_is_an_error_of_the_stack(tmp_path: Path) -> None:
     nowhere = "host=127.0.0.1 port=1 user=x"
     with pytest.raises(StackError):
-        writing(nowhere, PAYMENTS.target, wait_ms=300)
+        table(nowhere, PAYMENTS.target).writing(wait_ms=300)
     with pytest.raises(StackError):
         keep(tmp_path, 0, PAYMENTS, {"postgres": at(nowhere)}, rows_max=10, wait_ms=300)
     assert not (tmp_path / "sink").exists()
@@ -166,7 +170,7 @@ def test_a_database_that_is_down_is_an_error_of_the_stack(tmp_path: Path) -> Non
 def test_up_to_the_bound_a_sink_is_kept_whole_and_beyond_it_as_fingerprints(
     dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "FETCH_ROWS", 7)
+    monkeypatch.setattr(sql, "FETCH_ROWS", 7)
     with writer(dsn) as cursor:
         cursor.execute("insert into payments select n, 'row ' || n from generate_series(1, 50) n")
         cursor.connection.commit()

@@ -47,7 +47,6 @@ class Writer:
 
     backend: int | None
     table: int
-    schema: str
     statement: str
 
 

@@ -6,8 +6,6 @@ container     one in a container
 address       one that is there already
 database      asks a server, by its address
 run_database  a run's own databases
-setup         runs a scenario's SQL before the pipeline starts
-offsets       where a pipeline stands that keeps its offsets in a table
 sink          a table or a query, read back
 """
 
@@ -24,7 +22,6 @@ from harness.component import (
     Server,
     Started,
     installed,
-    no_sql,
     pip_install,
     server_check,
 )
@@ -32,6 +29,7 @@ from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
 from harness.resources import Resources
+from harness.sinks.sql.server import SqlServer
 
 if TYPE_CHECKING:
     from harness.hosts.engine import Engine
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 INSTALL = pip_install("mariadb")
 
 
-class MariaDB:
+class MariaDB(SqlServer):
     """One server."""
 
     about = About(
@@ -93,21 +91,12 @@ class MariaDB:
 
         return MariaDBThere(text, ours=True)
 
-    def set_up(self, own: Resources, text: str) -> None:
-        """Run SQL."""
-        from harness.components.mariadb.setup import set_up
-
-        set_up(own, text)
-
-    def no_set_up(self, text: str) -> str:
-        """It is SQL."""
-        return no_sql(text)
-
     def followed(self, own: Resources, query: str) -> Followed:
         """Return a table of the pipeline's."""
-        from harness.components.mariadb.offsets import followed
+        from harness.components.mariadb.sink.open_table import OpenTable
+        from harness.sinks.sql.offsets import followed
 
-        return followed(own.at, query)
+        return followed(OpenTable(own.at, query, (), own.label, own.shared))
 
 
 def _client() -> str:

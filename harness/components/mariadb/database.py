@@ -34,13 +34,12 @@ class Server:
     user: str
     password: str = field(repr=False)
 
-    def connect(self, database: str | None = None, *, name: str = OURS, cursor: type[Any] | None = None) -> Any:
+    def connect(self, database: str | None = None, *, name: str = OURS) -> Any:
         """Return a connection that commits each statement, as UTC. Raises pymysql.Error."""
         return pymysql.connect(
             host=self.host, port=self.port, user=self.user, password=self.password, database=database,
             connect_timeout=ANSWER_S, autocommit=True, program_name=name, charset="utf8mb4",
             client_flag=CLIENT.MULTI_STATEMENTS, init_command="set time_zone = '+00:00'",
-            cursorclass=cursor or pymysql.cursors.Cursor,
         )  # fmt: skip
 
     def dsn(self, database: str) -> str:

@@ -7,20 +7,48 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.components.mariadb.database import Server
+import pymysql
+from pymysql.constants import ER
+
+from harness.components.mariadb.database import OURS, Server, words
 from harness.resources import Resources, labelled
+from harness.sinks.sql.part import SqlPart
+
+TOOK_TOO_LONG = 1969
 
 
 @dataclass(frozen=True, kw_only=True)
-class Database:
+class Database(SqlPart):
     """How the harness finds it."""
 
+    title = "MariaDB"
+    error = pymysql.Error
+    limit = "set max_statement_time = {seconds}"
     server: Server
     name: str
 
-    def connect(self, **more: Any) -> Any:
-        """Return a connection to it. Raises pymysql.Error."""
-        return self.server.connect(self.name, **more)
+    def connect(self, name: str = OURS) -> Any:
+        """Return a connection that commits each statement. Raises pymysql.Error."""
+        return self.server.connect(self.name, name=name)
+
+    def run(self, text: str) -> None:
+        """Statement by statement: in MariaDB each that makes a table commits."""
+        with contextlib.closing(self.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(text)
+            while cursor.nextset():
+                pass
+
+    def words(self, failure: BaseException) -> str:
+        """Return them without their number."""
+        return words(failure)
+
+    def waited(self, failure: BaseException) -> bool:
+        """Return whether it was for a lock, or for longer than `max_statement_time`."""
+        return isinstance(failure, pymysql.Error) and failure.args[:1] in ((ER.LOCK_WAIT_TIMEOUT,), (TOOK_TOO_LONG,))
+
+    def lost(self, connection: Any) -> bool:
+        """Return whether it is closed."""
+        return not connection.open
 
 
 class Provides:

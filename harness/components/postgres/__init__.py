@@ -5,8 +5,6 @@ container   one in a container
 address     one that is there already
 run_schema  a run's own schemas
 database    asks a server, by its address
-setup       runs a scenario's SQL before the pipeline starts
-offsets     where a pipeline stands that keeps its offsets in a table
 sink        a table or a query, read back
 """
 
@@ -14,18 +12,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.component import Addressed, Boxed, Followed, MachineCheck, Mark, Server, Started, no_sql
+from harness.component import Addressed, Boxed, Followed, MachineCheck, Mark, Server, Started
 from harness.fields.shape import Shape
 from harness.hosts.images import Image
 from harness.kinds import About
 from harness.resources import Resources
+from harness.sinks.sql.server import SqlServer
 
 if TYPE_CHECKING:
     from harness.hosts.engine import Engine
     from harness.hosts.processes import ProcessHost
 
 
-class Postgres:
+class Postgres(SqlServer):
     """One server."""
 
     about = About(
@@ -74,21 +73,12 @@ class Postgres:
 
         return PostgresThere(text, alone=False)
 
-    def set_up(self, own: Resources, text: str) -> None:
-        """Run SQL."""
-        from harness.components.postgres.setup import set_up
-
-        set_up(own, text)
-
-    def no_set_up(self, text: str) -> str:
-        """It is SQL."""
-        return no_sql(text)
-
     def followed(self, own: Resources, query: str) -> Followed:
         """Return a table of the pipeline's."""
-        from harness.components.postgres.offsets import followed
+        from harness.components.postgres.sink.open_table import OpenTable
+        from harness.sinks.sql.offsets import followed
 
-        return followed(own.at, query)
+        return followed(OpenTable(own.at, query, (), own.label, own.shared))
 
 
 def _version() -> str:

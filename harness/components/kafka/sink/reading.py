@@ -85,7 +85,6 @@ def writing(own: Topic) -> list[Writer]:
         Writer(
             backend=None,
             table=crc32(f"{own.topic} {partition}".encode()),
-            schema=own.topic,
             statement=f"transaction of producer {producer} in partition {partition} from offset {offset}",
         )
         for partition, producer, offset in found

@@ -1,16 +1,13 @@
 """The sink `mariadb`: a table or a query, in a database that the run was given.
 
-open_table        one of them, in a run
-rows              reads it whole and exactly, fingerprints it
-column_types      what its columns keep, by the server's description of a result
-writers           who has written into it and not committed, who is at work
-row_breakpoint    counts its rows, and holds their writer
+open_table      one of them, in a run
+column_types    what its columns keep, by the server's description of a result
+row_breakpoint  counts its rows, and holds their writer
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -18,10 +15,10 @@ from harness.components.mariadb.sink.start import Upsert
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.resources import Resources, labelled, part
-from harness.scenario import Sink
 from harness.sinks.any_table import AnySqlTable
-from harness.sinks.base import OpenSink
+
+if TYPE_CHECKING:
+    from harness.sinks.sql.table import SqlTable
 
 
 def by_query(name: str, query: str) -> str:
@@ -36,24 +33,21 @@ class Place(Shape):
 
 
 class MariaDB(AnySqlTable):
-    """Read by the harness itself, in one read-only transaction."""
+    """Read by its client."""
 
-    about = About(
+    def _table(self) -> type[SqlTable]:
+        # Scenario files are read without a client of any server.
+        from harness.components.mariadb.sink.open_table import OpenTable
+
+        return OpenTable
+
+
+KIND = MariaDB(
+    about=About(
         name="mariadb",
         summary="a table or a query in MariaDB",
         example="{mariadb: payments, expected: select id from ledger, key: [id]}",
         options=Place,
-    )
-    component = "mariadb"
-    start = Upsert()
-
-    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
-        """Raises NotGiven for a database that the run was not given."""
-        there = part(own, labelled(self.component, sink.part))
-        # Scenario files are read without a client of any server.
-        from harness.components.mariadb.sink.open_table import OpenTable
-
-        return OpenTable(there.at, sink.target, sink.key, there.label)
-
-
-KIND = MariaDB()
+    ),
+    start=Upsert(),
+)

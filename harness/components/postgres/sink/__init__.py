@@ -1,17 +1,14 @@
 """The sink `postgres`: a table or a query, in a database that the run was given.
 
 open_table        one of them, in a run
-rows              reads it whole and exactly, fingerprints it, says who is at work
 column_types      what its columns keep, modifiers and all
 hides_duplicates  tries whether a query hides a doubled row
-writers           who has written into it and not committed
 row_breakpoint    counts its rows, and holds their writer
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -19,10 +16,10 @@ from harness.components.postgres.sink.start import Upsert
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About
-from harness.resources import Resources, labelled, part
-from harness.scenario import Sink
 from harness.sinks.any_table import AnySqlTable
-from harness.sinks.base import OpenSink
+
+if TYPE_CHECKING:
+    from harness.sinks.sql.table import SqlTable
 
 
 def by_query(name: str, query: str) -> str:
@@ -40,24 +37,21 @@ class Place(Shape):
 
 
 class Postgres(AnySqlTable):
-    """Read by the harness itself, in one read-only transaction."""
+    """Read by its client."""
 
-    about = About(
+    def _table(self) -> type[SqlTable]:
+        # Scenario files are read without a client of any server.
+        from harness.components.postgres.sink.open_table import OpenTable
+
+        return OpenTable
+
+
+KIND = Postgres(
+    about=About(
         name="postgres",
         summary="a table or a query in Postgres",
         example="{postgres: payments, expected: select id from ledger, key: [id]}",
         options=Place,
-    )
-    component = "postgres"
-    start = Upsert()
-
-    def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
-        """Raises NotGiven for a database that the run was not given."""
-        there = part(own, labelled(self.component, sink.part))
-        # Scenario files are read without a client of any server.
-        from harness.components.postgres.sink.open_table import OpenTable
-
-        return OpenTable(there.at.dsn, sink.target, sink.key, there.label, there.shared, there.at.schema)
-
-
-KIND = Postgres()
+    ),
+    start=Upsert(),
+)

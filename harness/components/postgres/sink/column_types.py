@@ -13,8 +13,9 @@ from typing import Any
 import psycopg2
 from psycopg2 import sql
 
+from harness.components.postgres.run_schema import connected
+
 VIEW = "onceproof_view"
-CONNECT_S = 10
 STATEMENT_MS = 20_000
 
 _SHAPE = """
@@ -35,7 +36,7 @@ Shape = list[tuple[int, str]]
 @contextmanager
 def scratch(dsn: str, *, statement_ms: int = STATEMENT_MS) -> Iterator[Any]:
     """A cursor whose transaction is rolled back, whatever was done in it. Raises psycopg2.Error."""
-    with closing(psycopg2.connect(dsn, connect_timeout=CONNECT_S, application_name="onceproof sink")) as connection:
+    with closing(connected(dsn, "onceproof sink")) as connection:
         with connection.cursor() as cursor:
             cursor.execute(f"set local statement_timeout = {statement_ms}")
             yield cursor
@@ -55,6 +56,12 @@ def of_query(dsn: str, source: sql.Composable, *, columns: int) -> Shape:
             return of_relation(cursor, as_view(cursor, source, columns=columns))
     except psycopg2.Error:
         return []
+
+
+def bracketed(query: str) -> sql.Composable:
+    """Return a query in brackets."""
+    # The line break ends a comment that would otherwise eat the bracket.
+    return sql.SQL("(") + sql.SQL(query.rstrip().rstrip(";")) + sql.SQL("\n)")
 
 
 def as_view(cursor: Any, source: sql.Composable, *, columns: int, name: str = VIEW) -> int:

@@ -23,7 +23,7 @@ from typing import Any
 import psycopg2
 from psycopg2 import sql
 
-from harness.components.postgres.sink import column_types, rows
+from harness.components.postgres.sink import column_types
 from harness.fields import values as v
 from harness.sinks.table import SinkTable
 from harness.wait import Deadline
@@ -188,7 +188,7 @@ def _newer(trial: _Trial, table: Read, shadow: sql.Identifier, names: Sequence[s
 def _query(cursor: Any, target: str) -> sql.Composable | None:
     """Return the query in brackets that a target is, or that a view by its name is; None for a table."""
     if v.is_query(target):
-        return rows.bracketed(target)
+        return column_types.bracketed(target)
     oid = column_types.relation(cursor, target)
     cursor.execute(_KIND, (oid,))
     found = cursor.fetchone()

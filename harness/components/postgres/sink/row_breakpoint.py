@@ -1,24 +1,13 @@
-"""Stops a sink's writer at one exact row: a trigger in the run's own schema that Postgres fires before each insert.
-
-Each row handed to the table draws a number from a sequence. A rollback does not undo that, so rows of a transaction
-that never commits are counted too. The row after the k-th waits for an advisory lock that the harness holds; while it
-waits, k rows have reached the sink and their writer is blocked. After the fault the lock is released, and the server
-does with the waiting statement what it does with any whose client is gone.
-
-The row breakpoint adds a row trigger to the sink's table: it changes the system under test and the report says so.
-"""
+"""How Postgres stops a sink's writer at one row: the row after the k-th waits for an advisory lock."""
 
 from __future__ import annotations
 
-import threading
-from typing import Any
 from zlib import crc32
 
-import psycopg2
 from psycopg2 import sql
 
 from harness.context import BlockedWriter
-from harness.errors import StackError
+from harness.sinks.sql.row_breakpoint import SqlRowBreakpoint
 
 LOCK = 0x6F6E6365  # one advisory lock per table: (LOCK, hash of its name)
 
@@ -37,17 +26,17 @@ create trigger onceproof_row_breakpoint before insert on {schema}.{table}
 """
 
 
-class RowBreakpoint:
-    """The row trigger on one table of one run. Thread-safe; close() releases every writer."""
+class RowBreakpoint(SqlRowBreakpoint):
+    """One table's."""
 
-    def __init__(self, dsn: str, schema: str, table: str) -> None:
-        # Other tables of the schema may be counted too.
+    def _connect(self) -> None:
+        super()._connect()
+        self._locked = False
+
+    def _install(self, table: str) -> None:
+        schema = self._own.name
         rows, hold, function = (f"onceproof_{name}_{crc32(table.encode()):x}" for name in ("rows", "hold", "stop"))
         self._rows, self._hold = f'"{schema}".{rows}', f'"{schema}".{hold}'
-        self._lock = threading.Lock()
-        self._dsn = dsn
-        self._killed = False
-        self._connect()
         self._slot = self._ask("select hashtext(%s)", f"{schema} {table}")
         parts: dict[str, sql.Composable] = {
             "schema": sql.Identifier(schema),
@@ -59,40 +48,12 @@ class RowBreakpoint:
             "lock": sql.Literal(LOCK),
             "slot": sql.Literal(self._slot),
         }
-        with self._lock, self._connection.cursor() as cursor:
+        with self._connection.cursor() as cursor:
             cursor.execute(sql.SQL(INSTALL).format(**parts))
 
-    def _connect(self) -> None:
-        self._connection = psycopg2.connect(self._dsn, application_name="onceproof row breakpoint")
-        self._connection.autocommit = True
-        self._locked = False
-
-    def _ask(self, query: str, *arguments: object) -> int:
-        row = self._row(query, *arguments)
+    def _ask(self, query: str, *values: object) -> int:
+        row = self._row(query, *values)
         return int(row[0]) if row else 0
-
-    def _row(self, query: str, *arguments: object) -> Any:
-        """Return the first one; None if there is none. Raises StackError for what the server refuses, or when it does
-        not answer."""
-        try:
-            with self._lock:
-                try:
-                    return self._answer(query, arguments)
-                except (psycopg2.OperationalError, psycopg2.InterfaceError):
-                    if not self._connection.closed:
-                        raise
-                    # The server was killed and is back; a client that waited at the row breakpoint is gone.
-                    self._connect()
-                    self._killed = True
-                    return self._answer(query, arguments)
-        except psycopg2.Error as failure:
-            saw = str(failure).strip()
-            raise StackError(f"asked Postgres how many rows the sink was handed; saw {saw}") from failure
-
-    def _answer(self, query: str, arguments: tuple[object, ...]) -> Any:
-        with self._connection.cursor() as cursor:
-            cursor.execute(query, arguments)
-            return cursor.fetchone()
 
     def rows(self) -> int:
         """Return how many rows the table has been handed so far, committed or not."""
@@ -133,7 +94,3 @@ class RowBreakpoint:
         self._ask("select setval(%s, -1)", self._hold)
         self._ask("select 1 from (select pg_advisory_unlock_all()) as unlocked")
         self._locked = False
-
-    def close(self) -> None:
-        """Release every writer and disconnect. The schema's end takes the trigger with it."""
-        self._connection.close()
