@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 
 from harness.kinds import About
-from harness.workloads.base import Column, Generated, GeneratedKind, LogLines, log_time
+from harness.workloads.base import Column, Generated, LogKind, log_time, matched
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 METHODS = ("GET", "GET", "GET", "GET", "POST", "PUT", "DELETE")
@@ -22,25 +22,18 @@ _HEAD = r"^(\S+) - (\S+) \[([^ \]]+) \+0000\] "
 _REQUEST = r'"(\S+) (\S+) HTTP/1\.1" (\d{3}) (\d+) '
 _TAIL = r'"([^"]*)" "([^"]*)" (\S+) (\S+)$'
 
-
-def _part(name: str, pattern: str, group: int, kind: str = "VARCHAR") -> Column:
-    # Three patterns, because DuckDB takes no group beyond the ninth.
-    part = f"regexp_extract(value, '{pattern}', {group})"
-    return Column(name, kind, part if kind == "VARCHAR" else f"cast({part} as {kind})")
-
-
 COLUMNS = (
-    _part("request", _TAIL, 4),
-    _part("host", _HEAD, 1),
-    _part("account", _HEAD, 2),
+    matched("request", _TAIL, 4),
+    matched("host", _HEAD, 1),
+    matched("account", _HEAD, 2),
     Column("event_time", "TIMESTAMP", f"strptime(regexp_extract(value, '{_HEAD}', 3), '%d/%b/%Y:%H:%M:%S')"),
-    _part("method", _REQUEST, 1),
-    _part("path", _REQUEST, 2),
-    _part("status", _REQUEST, 3, "INTEGER"),
-    _part("bytes", _REQUEST, 4, "BIGINT"),
-    _part("referer", _TAIL, 1),
-    _part("agent", _TAIL, 2),
-    _part("level", _TAIL, 3),
+    matched("method", _REQUEST, 1),
+    matched("path", _REQUEST, 2),
+    matched("status", _REQUEST, 3, "INTEGER"),
+    matched("bytes", _REQUEST, 4, "BIGINT"),
+    matched("referer", _TAIL, 1),
+    matched("agent", _TAIL, 2),
+    matched("level", _TAIL, 3),
 )
 
 
@@ -62,19 +55,13 @@ def _stamp(rng: Random, seq: int) -> str:
     return f"{moment.day:02d}/{MONTHS[moment.month - 1]}/{moment:%Y:%H:%M:%S}"
 
 
-class Kind(GeneratedKind):
-    """Drawn from the seed."""
-
-    about = About(
+KIND = LogKind(
+    About(
         name="access_logs",
         summary="lines of a web server in the combined log format, keyed by account",
         example="{workload: access_logs, records: 600}",
         options=Generated,
-    )
-
-    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> LogLines:
-        """Drawn from the seed."""
-        return LogLines(self.about.name, COLUMNS, _line, count=count, keys=keys, skew=skew, seed=seed)
-
-
-KIND = Kind()
+    ),
+    COLUMNS,
+    _line,
+)

@@ -162,6 +162,25 @@ class LogLines:
             yield Record(seq, account.encode(), self.line(rng, seq, account).encode())
 
 
+@dataclass(frozen=True)
+class LogKind(GeneratedKind):
+    """A kind of log, drawn from the seed."""
+
+    about: About
+    columns: tuple[Column, ...]
+    line: Callable[[Random, int, str], str]
+
+    def generate(self, count: int, *, keys: int, skew: float, seed: int) -> LogLines:
+        """Drawn from the seed."""
+        return LogLines(self.about.name, self.columns, self.line, count=count, keys=keys, skew=skew, seed=seed)
+
+
+def matched(name: str, pattern: str, group: int, kind: str = "VARCHAR") -> Column:
+    """Return a column that is a group of a pattern of the line. DuckDB takes no group beyond the ninth."""
+    found = f"regexp_extract(value, '{pattern}', {group})"
+    return Column(name, kind, found if kind == "VARCHAR" else f"cast({found} as {kind})")
+
+
 def log_time(rng: Random, seq: int) -> datetime:
     """It rises by about 250 ms a line, with some lines late."""
     late_s = rng.uniform(0, LOG_LATE_S) if rng.randrange(20) == 0 else 0.0
