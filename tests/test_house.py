@@ -39,8 +39,6 @@ WIDE_CLASSES = {
     "scenario/__init__.py Scenario",
     "scenario/__init__.py Exposure",
     "sinks/starts/__init__.py Parts",
-    "sinks/table.py SinkTable",
-    "sinks/table.py _About",
 }
 # Hard for readers whose first language is not English. The list grows.
 BANNED = (

@@ -43,22 +43,18 @@ class SinkColumn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SinkTable:
-    """The canonical rows of one sink. `unreadable` says why there are none; empty if it could be read; `absent` that it
-    was not there yet. `form` is `whole`, or `fingerprints`: then the last column is the `fingerprint` of a row, the
-    others are the sink's key.
+class _Described:
+    """What is said of the rows of one sink. `unreadable` says why there are none; empty if it could be read; `absent`
+    that it was not there yet. `form` is `whole`, or `fingerprints`: then the last column is the `fingerprint` of a row,
+    the others are the sink's key.
 
     `unique`: it is a table that lets no two rows have one key. `folds`: it is a query under which a doubled row does
     not show, as tried on a copy of the rows; None if that was not or could not be tried. `folding` says it in words.
-    `version` is what a sink that keeps versions calls the one that was read, `note` what limits what its rows say.
-    `dropped` are the rows that its reader has left out as repetitions; None where it drops none, or they were not kept
-    them."""
+    `version` is what a sink that keeps versions calls the one that was read, `note` what limits what its rows say."""
 
     name: str
     kind: str
     target: str
-    columns: tuple[SinkColumn, ...] = ()
-    rows: list[Row] = field(default_factory=list, repr=False)
     unreadable: str = ""
     absent: bool = False
     form: str = WHOLE
@@ -67,32 +63,30 @@ class SinkTable:
     folding: str = ""
     version: str = ""
     note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkTable(_Described):
+    """The canonical rows of one sink. `dropped` are the rows that its reader has left out as repetitions; None where it
+    drops none, or they were not kept them."""
+
+    columns: tuple[SinkColumn, ...] = ()
+    rows: list[Row] = field(default_factory=list, repr=False)
     dropped: list[Row] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _About(_Described):
+    """`sink/<i>.json`, with how many rows there are and were dropped."""
+
+    columns: tuple[SinkColumn, ...]
+    rows: int
+    dropped: int | None = None
 
 
 def fingerprint(row: Row) -> str:
     """Return what stands for a canonical row, its columns in the sink's order: blake2b of 16 bytes, in hex."""
     return blake2b(json.dumps(row).encode(), digest_size=16).hexdigest()
-
-
-@dataclass(frozen=True, kw_only=True)
-class _About:
-    """`sink/<i>.json`."""
-
-    name: str
-    kind: str
-    target: str
-    columns: tuple[SinkColumn, ...]
-    rows: int
-    unreadable: str = ""
-    absent: bool = False
-    form: str = WHOLE
-    unique: bool = False
-    folds: bool | None = None
-    folding: str = ""
-    version: str = ""
-    note: str = ""
-    dropped: int | None = None
 
 
 def save(folder: Path, index: int, table: SinkTable) -> None:
