@@ -6,13 +6,14 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from harness.components.kafka.sink.start import SparkSink
+from harness.components.kafka.sink import Kafka
 from harness.components.python.sink.start import TYPES
 from harness.errors import UsageError
 from harness.load import load, load_all
@@ -69,7 +70,7 @@ def test_each_program_has_its_options_in_its_arguments(tmp_path: Path, sink: str
 def test_what_there_is_not_is_told_with_what_there_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: str, shape: str, said: str
 ) -> None:
-    monkeypatch.setattr(SparkSink, "shapes", {"map-only": SHAPES["map-only"]})
+    monkeypatch.setattr(Kafka, "start", replace(Kafka.start, shapes={"map-only": SHAPES["map-only"]}))
     with pytest.raises(UsageError) as failure:
         scaffold("first", sink, shape, tmp_path)
     assert str(failure.value).startswith(said)

@@ -13,7 +13,7 @@ from harness.kinds import About, Refusals
 from harness.resources import Resources, labelled, part
 from harness.scenario import Sink
 from harness.sinks.base import OpenSink
-from harness.sinks.starts import Start
+from harness.sinks.starts.shapes import Start
 
 if TYPE_CHECKING:
     from harness.sinks.sql.table import SqlTable

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from harness.sinks.starts.shapes import PipelineShape
+    from harness.sinks.starts.shapes import Start
 
 TEXT, NUMBER, TIME = "string", "bigint", "timestamp_ntz"
 
@@ -76,21 +76,6 @@ class Parts:
     batch: str = ""
     writer: tuple[str, ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
-
-
-class Start(Protocol):
-    """How a pipeline of the user's begins, for one kind of sink."""
-
-    @property
-    def shapes(self) -> Mapping[str, PipelineShape]:
-        """What can be written into it: `shapes.SHAPES`, or `shapes.APPENDED`."""
-
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """What the scenario finds (`duplicated`), where a few lines cannot make the sink exactly-once."""
-
-    def parts(self, table: Table) -> Parts:
-        """For the rows of `table`."""
 
 
 @runtime_checkable

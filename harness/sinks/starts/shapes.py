@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from harness.sinks.starts import NUMBER, TEXT, TIME, Table
+from harness.sinks.starts import NUMBER, TEXT, TIME, Parts, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,3 +88,14 @@ APPENDED = {
     ),
 }
 """The same for a sink that writes no row over by its key: a window is written by one batch, which closes it."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a pipeline of the user's begins, for one kind of sink: `parts` is what that adds for the rows of a table,
+    `shapes` what can be written into it. `broken` is what the scenario finds (`duplicated`), where a few lines cannot
+    make the sink exactly-once."""
+
+    parts: Callable[[Table], Parts]
+    shapes: Mapping[str, PipelineShape] = field(default_factory=lambda: SHAPES)
+    broken: tuple[str, ...] = ()

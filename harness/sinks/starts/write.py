@@ -11,8 +11,8 @@ from string import Template
 
 from harness.errors import UsageError
 from harness.sinks import SINKS
-from harness.sinks.starts import HasStart, Parts, Start
-from harness.sinks.starts.shapes import SHAPES, PipelineShape
+from harness.sinks.starts import HasStart, Parts
+from harness.sinks.starts.shapes import SHAPES, PipelineShape, Start
 
 WIDTH = 120
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from harness.components.delta.sink.start import Merge
+from harness.components.delta.sink.start import START
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About
@@ -43,7 +43,7 @@ class Delta(AnyTable):
         options=Place,
     )
     component = "delta"
-    start = Merge()
+    start = START
 
     def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
         """Return the table's log. Raises NotGiven for a folder that the run was not given."""

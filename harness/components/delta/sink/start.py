@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
-from harness.sinks.starts.shapes import SHAPES
+from harness.sinks.starts.shapes import Start
 
 BEFORE = '''\
 MAKE = """
@@ -33,21 +33,18 @@ CONF = {
 }
 
 
-class Merge:
+def merge(table: Table) -> Parts:
     """Rows merged by their key."""
+    return Parts(
+        where="a Delta table",
+        options={"--table": f"{{delta.path}}/{table.name}"},
+        examples=f" --table /data/tables/{table.name}",
+        header=('conf: {spark.jars: "{delta.jars}"}',),
+        sink=(f"delta: {table.name}",),
+        conf=CONF,
+        before=BEFORE.format(columns=table.sql({}), key=table.key, hint=table.hint(APPENDED)),
+        batch=BATCH,
+    )
 
-    shapes = SHAPES
-    broken = ()
 
-    def parts(self, table: Table) -> Parts:
-        """Return a MERGE."""
-        return Parts(
-            where="a Delta table",
-            options={"--table": f"{{delta.path}}/{table.name}"},
-            examples=f" --table /data/tables/{table.name}",
-            header=('conf: {spark.jars: "{delta.jars}"}',),
-            sink=(f"delta: {table.name}",),
-            conf=CONF,
-            before=BEFORE.format(columns=table.sql({}), key=table.key, hint=table.hint(APPENDED)),
-            batch=BATCH,
-        )
+START = Start(merge)

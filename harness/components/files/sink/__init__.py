@@ -20,7 +20,7 @@ from pydantic import Field
 
 from harness.checkers.schema_check import Column
 from harness.components.files.sink.listing import Reader
-from harness.components.files.sink.start import Overwrite
+from harness.components.files.sink.start import START
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
@@ -101,7 +101,7 @@ class Files(Folder):
         options=Place,
     )
     component = "files"
-    start = Overwrite()
+    start = START
 
     def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
         """Return the manifest of Spark's file sink. Raises NotGiven for a folder that the run was not given."""

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from harness.components.iceberg.sink.start import Merge
+from harness.components.iceberg.sink.start import START
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About
@@ -49,7 +49,7 @@ class Iceberg(AnyTable):
         options=Place,
     )
     component = "iceberg"
-    start = Merge()
+    start = START
 
     def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
         """Return the table's metadata. Raises NotGiven for a folder that the run was not given."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
-from harness.sinks.starts.shapes import SHAPES
+from harness.sinks.starts.shapes import Start
 
 BEFORE = '''\
 MAKE = """
@@ -32,22 +32,19 @@ CONF = {
 }
 
 
-class Merge:
+def merge(table: Table) -> Parts:
     """Rows merged by their key."""
+    appended = f'with `rows.writeTo("lake.shop.{table.name}").append()`'
+    return Parts(
+        where="an Iceberg table",
+        options={"--warehouse": "{iceberg.path}"},
+        examples=" --warehouse /data/lake",
+        header=('conf: {spark.jars: "{iceberg.jars}"}',),
+        sink=(f"iceberg: shop.{table.name}",),
+        conf=CONF,
+        before=BEFORE.format(table=table.name, columns=table.sql({}), key=table.key, hint=table.hint(appended)),
+        batch=BATCH,
+    )
 
-    shapes = SHAPES
-    broken = ()
 
-    def parts(self, table: Table) -> Parts:
-        """Return a MERGE."""
-        appended = f'with `rows.writeTo("lake.shop.{table.name}").append()`'
-        return Parts(
-            where="an Iceberg table",
-            options={"--warehouse": "{iceberg.path}"},
-            examples=" --warehouse /data/lake",
-            header=('conf: {spark.jars: "{iceberg.jars}"}',),
-            sink=(f"iceberg: shop.{table.name}",),
-            conf=CONF,
-            before=BEFORE.format(table=table.name, columns=table.sql({}), key=table.key, hint=table.hint(appended)),
-            batch=BATCH,
-        )
+START = Start(merge)

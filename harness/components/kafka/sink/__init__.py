@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from harness.checkers.schema_check import Column
-from harness.components.kafka.sink.start import SparkSink
+from harness.components.kafka.sink.start import START
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
@@ -91,7 +91,7 @@ class Kafka(OfTopic):
         options=Place,
     )
     component = "kafka"
-    start = SparkSink()
+    start = START
 
 
 KIND = Kafka()

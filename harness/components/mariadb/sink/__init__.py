@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from harness.components.mariadb.sink.start import Upsert
+from harness.components.mariadb.sink.start import START
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About
@@ -49,5 +49,5 @@ KIND = MariaDB(
         example="{mariadb: payments, expected: select id from ledger, key: [id]}",
         options=Place,
     ),
-    start=Upsert(),
+    start=START,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
-from harness.sinks.starts.shapes import SHAPES
+from harness.sinks.starts.shapes import Start
 
 BEFORE = '''\
 {hint}PUT = """insert into {table} ({columns}) values ({places})
@@ -31,28 +31,25 @@ BATCH = """\
 """
 
 
-class Upsert:
+def upsert(table: Table) -> Parts:
     """Rows under their key, one transaction a partition."""
+    columns = table.sql({"string": "varchar(64)", "timestamp_ntz": "datetime(6)"}, key=" primary key")
+    before = BEFORE.format(
+        hint=table.hint("without the second line and without the primary key"),
+        table=table.name,
+        columns=", ".join(table.columns),
+        places=", ".join(["%s"] * len(table.columns)),
+        update=", ".join(f"{name} = values({name})" for name in table.values),
+    )
+    return Parts(
+        where="MariaDB, at the address in MYSQL_HOST, MYSQL_TCP_PORT and so on",
+        header=(f'setup: {{mariadb: "create table {table.name} ({columns})"}}',),
+        sink=(f"mariadb: {table.name}",),
+        library=("import os", "from collections.abc import Iterator"),
+        imports=("import pymysql",),
+        before=before,
+        batch=BATCH,
+    )
 
-    shapes = SHAPES
-    broken = ()
 
-    def parts(self, table: Table) -> Parts:
-        """Return an upsert."""
-        columns = table.sql({"string": "varchar(64)", "timestamp_ntz": "datetime(6)"}, key=" primary key")
-        before = BEFORE.format(
-            hint=table.hint("without the second line and without the primary key"),
-            table=table.name,
-            columns=", ".join(table.columns),
-            places=", ".join(["%s"] * len(table.columns)),
-            update=", ".join(f"{name} = values({name})" for name in table.values),
-        )
-        return Parts(
-            where="MariaDB, at the address in MYSQL_HOST, MYSQL_TCP_PORT and so on",
-            header=(f'setup: {{mariadb: "create table {table.name} ({columns})"}}',),
-            sink=(f"mariadb: {table.name}",),
-            library=("import os", "from collections.abc import Iterator"),
-            imports=("import pymysql",),
-            before=before,
-            batch=BATCH,
-        )
+START = Start(upsert)

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from harness.checkers.schema_check import Column
-from harness.components.opensearch.sink.start import Upsert
+from harness.components.opensearch.sink.start import START
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
@@ -54,7 +54,7 @@ class OpenSearch:
         options=Place,
     )
     component = "opensearch"
-    start = Upsert()
+    start = START
     unread = ""
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.sinks.starts import Parts, Table
-from harness.sinks.starts.shapes import SHAPES
+from harness.sinks.starts.shapes import Start
 
 TYPES = {
     "string": ("type: keyword",),
@@ -39,34 +39,31 @@ BATCH = """\
 """
 
 
-class Upsert:
+def upsert(table: Table) -> Parts:
     """Documents under the key of their row, one request a partition."""
+    fields = (
+        line
+        for name, kind in table.columns.items()
+        for line in (f"          {name}:", *(f"            {word}" for word in TYPES[kind]))
+    )
+    return Parts(
+        where="an index in OpenSearch",
+        header=(
+            "setup:",
+            "  opensearch: |",
+            f"    {table.name}:",
+            "      mappings:",
+            "        dynamic: strict",
+            "        properties:",
+            *fields,
+        ),
+        sink=(f"opensearch: {table.name}", f"columns: {table.sql({})}"),
+        options={"--index": f"{{opensearch.url}}/{{opensearch.prefix}}{table.name}"},
+        examples=f" --index http://localhost:9200/{table.name}",
+        library=("import json", "import urllib.request", "from collections.abc import Iterator"),
+        before=BEFORE.replace("$hint", table.hint('without "_id"', "    ")),
+        batch=BATCH.format(key=table.key),
+    )
 
-    shapes = SHAPES
-    broken = ()
 
-    def parts(self, table: Table) -> Parts:
-        """The key is the document's id."""
-        fields = (
-            line
-            for name, kind in table.columns.items()
-            for line in (f"          {name}:", *(f"            {word}" for word in TYPES[kind]))
-        )
-        return Parts(
-            where="an index in OpenSearch",
-            header=(
-                "setup:",
-                "  opensearch: |",
-                f"    {table.name}:",
-                "      mappings:",
-                "        dynamic: strict",
-                "        properties:",
-                *fields,
-            ),
-            sink=(f"opensearch: {table.name}", f"columns: {table.sql({})}"),
-            options={"--index": f"{{opensearch.url}}/{{opensearch.prefix}}{table.name}"},
-            examples=f" --index http://localhost:9200/{table.name}",
-            library=("import json", "import urllib.request", "from collections.abc import Iterator"),
-            before=BEFORE.replace("$hint", table.hint('without "_id"', "    ")),
-            batch=BATCH.format(key=table.key),
-        )
+START = Start(upsert)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from harness.components.postgres.sink.start import Upsert
+from harness.components.postgres.sink.start import START
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import About
@@ -53,5 +53,5 @@ KIND = Postgres(
         example="{postgres: payments, expected: select id from ledger, key: [id]}",
         options=Place,
     ),
-    start=Upsert(),
+    start=START,
 )

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from harness.components.python.sink.start import Reader
+from harness.components.python.sink.start import START
 from harness.fields import values as v
 from harness.fields.hints import seen
 from harness.fields.shape import Shape
@@ -71,7 +71,7 @@ class Python:
     )
     component = "python"
     unread = ""
-    start = Reader()
+    start = START
 
     def refusals(self, options: Mapping[str, Any]) -> Refusals:
         """Return whether the code is there, `wrong_in` says."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.sinks.starts import NUMBER, TEXT, TIME, Parts, Table
-from harness.sinks.starts.shapes import SHAPES
+from harness.sinks.starts.shapes import Start
 
 TYPES = {TEXT: "text", NUMBER: "integer", TIME: "text", "decimal(18, 2)": "text"}
 ARROW = {
@@ -62,25 +62,22 @@ def {name}(namespace: SimpleNamespace) -> Iterator[pa.Table]:
 '''
 
 
-class Reader:
+def reader(table: Table) -> Parts:
     """Rows over those of the same key, and the function that reads them back."""
+    fields = "".join(f'        ("{name}", {ARROW[kind]}),\n' for name, kind in table.columns.items())
+    made = table.sql(TYPES, key=" primary key")
+    marks = ", ".join("?" * len(table.columns))
+    return Parts(
+        where="a system that a function of your own reads back",
+        options={"--into": f"{{python.path}}/{table.name}.db"},
+        examples=f" --into /data/{table.name}.db",
+        sink=(f"python: read_$name:{table.name}", "view: complete"),
+        library=("import sqlite3",),
+        batch=BATCH.format(hint=table.hint("without the key", "    "), name=table.name, columns=made, marks=marks),
+        beside={
+            "read_$name.py": READER.format(name=table.name, fields=fields, columns=", ".join(table.columns)),
+        },
+    )
 
-    shapes = SHAPES
-    broken = ()
 
-    def parts(self, table: Table) -> Parts:
-        """Return a table of SQLite in the run's folder."""
-        fields = "".join(f'        ("{name}", {ARROW[kind]}),\n' for name, kind in table.columns.items())
-        made = table.sql(TYPES, key=" primary key")
-        marks = ", ".join("?" * len(table.columns))
-        return Parts(
-            where="a system that a function of your own reads back",
-            options={"--into": f"{{python.path}}/{table.name}.db"},
-            examples=f" --into /data/{table.name}.db",
-            sink=(f"python: read_$name:{table.name}", "view: complete"),
-            library=("import sqlite3",),
-            batch=BATCH.format(hint=table.hint("without the key", "    "), name=table.name, columns=made, marks=marks),
-            beside={
-                "read_$name.py": READER.format(name=table.name, fields=fields, columns=", ".join(table.columns)),
-            },
-        )
+START = Start(reader)
