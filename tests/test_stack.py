@@ -21,6 +21,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from harness import wait
 from harness.components.kafka import process as kafka
+from harness.components.kafka.consumer_group import followed
 from harness.errors import StackError
 from harness.faults import FAULTS
 from harness.hosts.local import LocalProcess
@@ -133,7 +134,8 @@ def test_groups_and_offsets_are_told(stack: ProcessesStack, own: RunResources) -
         producer.send(topic(own).topic, b"x", partition=partition)
     producer.close()
     assert broker(stack).topics.end_offsets(topic(own).topic) == {0: 2, 1: 0, 2: 1}
-    assert broker(stack).topics.committed(topic(own).group, topic(own).topic) == {}
+    group = followed(topic(own))
+    assert group.offsets() == {}
     consumer = KafkaConsumer(
         bootstrap_servers=topic(own).bootstrap, group_id=topic(own).group, auto_offset_reset="earliest"
     )
@@ -143,7 +145,8 @@ def test_groups_and_offsets_are_told(stack: ProcessesStack, own: RunResources) -
     )
     consumer.commit()
     consumer.close()
-    assert broker(stack).topics.committed(topic(own).group, topic(own).topic) == {0: 2}
+    assert group.offsets() == {0: 2}
+    group.close()
 
 
 def sockets(process: psutil.Process) -> list[Any]:

@@ -128,14 +128,6 @@ class Topics:
             if each.current_transaction_start_offset >= 0
         )
 
-    def committed(self, group: str, topic: str) -> dict[int, int]:
-        """Return partition -> the offset that `group` committed; partitions without a commit are left out.
-
-        Raises WaitError when the group's coordinator does not come up."""
-        seen = wait.until(f"the coordinator of {group}", lambda: self._commits(group), within_s=ANSWER_S)
-        assert isinstance(seen, tuple)
-        return {place.partition: commit.offset for place, commit in seen[0].items() if place.topic == topic}
-
     def delete_group(self, group: str, *, sure: bool = False) -> None:
         """Forget a consumer group; silent if there is none. Unless it must be `sure`, silent as well while a member is
         counted in: one that was killed is, until its session times out. Raises StackError if it stays."""
@@ -188,15 +180,3 @@ class Topics:
         except KafkaError as error:
             return wait.Waiting(f"{type(error).__name__}: {error}")
         return True if led == partitions else wait.Waiting(f"{led} of {partitions} partitions with a leader")
-
-    def _commits(self, group: str) -> tuple[dict[TopicPartition, Any]] | wait.Waiting:
-        """Return the commits in a tuple, because none at all is an answer too."""
-        try:
-            return (self._connected().list_group_offsets({group: None}).get(group, {}),)
-        except GroupIdNotFoundError:
-            return ({},)
-        except KafkaError as error:
-            # The first question of a session makes the broker create its offsets topic.
-            if not error.retriable:
-                raise
-            return wait.Waiting(type(error).__name__)

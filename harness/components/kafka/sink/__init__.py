@@ -2,8 +2,7 @@
 
 rows         makes a row of each record
 repeats      drops records that repeat an identity, as a reader of the topic may do
-reading      reads the topic up to its ends, fingerprints it, says who has a transaction open
-open_topic   one of them, in a run
+open_topic   one of them, in a run: reads it up to its ends, fingerprints it, says who has a transaction open
 """
 
 from __future__ import annotations
