@@ -127,7 +127,7 @@ def test_the_source_takes_the_records_and_is_read_back(tmp_path: Path) -> None:
     producer = Producer(make(given, seed=1, root=tmp_path), ledger.Attempts(tmp_path / "attempts.log"), source.sender())
     assert producer.send(given.records) == given.records
     producer.close()
-    assert (producer.acknowledged, producer.unknown, producer.failed) == (19, 1, 0)
+    assert producer.counts == {ledger.State.ACKNOWLEDGED: 19, ledger.State.FAILED: 0, ledger.State.UNKNOWN: 1}
     assert source.ends() == source.read_back(tmp_path / "source.parquet", within_s=1.0) == {0: 20}
     assert pq.read_table(tmp_path / "source.parquet")["seq"].to_pylist() == list(range(20))
     log = tmp_path / "sources" / "0"

@@ -144,11 +144,6 @@ class Feeder:
         """True once every record was sent and answered, one way or another."""
         return self._producer.done
 
-    @property
-    def sent(self) -> int:
-        """Records sent so far."""
-        return self._producer.sent
-
     def healthy(self) -> None:
         """Raise HarnessError if sending failed."""
         if isinstance(self.failure, HarnessError):

@@ -15,38 +15,30 @@ PORTION = 2000
 class Producer:
     """Sends the records of a workload in order, by a sender that is its own to close.
 
-    Counters: `sent` records taken, of which `acknowledged`, `failed` and `unknown`; `total` there are."""
+    Counters: `sent` records taken, `counts` of them by what became of each; `total` there are."""
 
     def __init__(self, workload: Workload, attempts: Attempts, sender: Sender) -> None:
         self._records = workload.records()
         self._attempts = attempts
         self._sender = sender
         self._closed = False
-        self._counts = dict.fromkeys(State, 0)
+        self.counts = dict.fromkeys(State, 0)
         self._reached: dict[int, int] = {}
         self.total = workload.count
 
     @property
     def sent(self) -> int:
         """Records taken, sent and answered one way or another."""
-        return sum(self._counts.values())
+        return sum(self.counts.values())
 
     @property
     def acknowledged(self) -> int:
-        return self._counts[State.ACKNOWLEDGED]
+        return self.counts[State.ACKNOWLEDGED]
 
     @property
     def reached(self) -> Mapping[int, int]:
         """Next offsets by partition, as far as records were acknowledged. Never changes once it was given out."""
         return self._reached
-
-    @property
-    def failed(self) -> int:
-        return self._counts[State.FAILED]
-
-    @property
-    def unknown(self) -> int:
-        return self._counts[State.UNKNOWN]
 
     @property
     def done(self) -> bool:
@@ -79,7 +71,7 @@ class Producer:
         answers = self._sender.send(portion)
         self._attempts.answers(answers)
         for answer in answers:
-            self._counts[answer.state] += 1
+            self.counts[answer.state] += 1
         self._reached = _behind(self._reached, answers)
 
 
