@@ -5,7 +5,9 @@ A label names a part: `kafka`, `postgres`, or `postgres.second` for another part
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,28 @@ class Resources:
         """Return its placeholders by their whole names."""
         whole = {f"{self.label}.{name}": value for name, value in self.placeholders.items()}
         return whole | {name: self.placeholders[name] for name in self.bare}
+
+
+class GivesParts(ABC):
+    """A server that makes each part of a run by itself, and takes it away."""
+
+    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
+        """Make a run's parts, by name what is asked of each. Raises StackError."""
+        return {name: self._give(run_id, name, request) for name, request in parts.items()}
+
+    def drop(self, run_id: str, names: Collection[str]) -> None:
+        """Take those parts away. Raises StackError, once everything was tried."""
+        with contextlib.ExitStack() as steps:
+            for name in names:
+                steps.callback(self._take, run_id, name)
+
+    @abstractmethod
+    def _give(self, run_id: str, name: str, request: Mapping[str, Any]) -> Resources:
+        """Make one part."""
+
+    @abstractmethod
+    def _take(self, run_id: str, name: str) -> None:
+        """Take it away; silent about what is not there."""
 
 
 @dataclass(frozen=True, kw_only=True)

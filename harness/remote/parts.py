@@ -3,13 +3,12 @@ checkpoint."""
 
 from __future__ import annotations
 
-import contextlib
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from harness.remote import RemoteFolder
-from harness.resources import Resources
+from harness.resources import GivesParts, Resources
 
 if TYPE_CHECKING:
     from harness.remote.proxy.commits import Commits
@@ -25,24 +24,17 @@ class PartFolder(RemoteFolder, Protocol):
         """Return a folder in it."""
 
 
-class ProvidesFolders(ABC):
+class ProvidesFolders(GivesParts):
     """What every such server does for a run."""
 
-    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """Return a folder for each part; the part that keeps the checkpoint gives `{checkpoint}` too. Raises
-        StackError."""
-        out: dict[str, Resources] = {}
-        for part, request in parts.items():
-            folder = self._folder(run_id, part)
-            there = {CHECKPOINT: folder.below(CHECKPOINT).url} if request.get(CHECKPOINT) else {}
-            out[part] = self._made(part, folder, there)
-        return out
+    def _give(self, run_id: str, name: str, request: Mapping[str, Any]) -> Resources:
+        """Make a folder; that of the part that keeps the checkpoint gives `{checkpoint}` too."""
+        folder = self._folder(run_id, name)
+        there = {CHECKPOINT: folder.below(CHECKPOINT).url} if request.get(CHECKPOINT) else {}
+        return self._made(name, folder, there)
 
-    def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Delete the folders. Raises StackError, once everything was tried."""
-        with contextlib.ExitStack() as steps:
-            for part in names:
-                steps.callback(self._folder(run_id, part).delete, "")
+    def _take(self, run_id: str, name: str) -> None:
+        self._folder(run_id, name).delete("")
 
     @abstractmethod
     def _folder(self, run_id: str, part: str) -> PartFolder:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.errors import StackError
-from harness.resources import Resources, labelled
+from harness.resources import GivesParts, Resources, labelled
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Folder:
     folder: Path
 
 
-class RunFolders:
+class RunFolders(GivesParts):
     """All of them, in `root`. `component` is whose they are; the folder of a run's plain part is called `plain`, those
     of other parts as they are."""
 
@@ -48,31 +48,27 @@ class RunFolders:
         """There is no version of a folder."""
         return {"settings": {}}
 
-    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """Return a folder for each part. Raises StackError."""
-        return {part: self._made(part, self._place(run_id, part)) for part in parts}
-
     def placeholders(self, folder: Path) -> dict[str, str]:
         """Return those of a part."""
         return {"path": str(folder)}
 
-    def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Remove the folders. A zombie may go on writing there; what it writes goes with the session's folder."""
-        for part in names:
-            place = self._place(run_id, part)
-            shutil.rmtree(place, ignore_errors=True)
-            with contextlib.suppress(OSError):  # not empty: it has others
-                place.parent.rmdir()
+    def _take(self, run_id: str, name: str) -> None:
+        """A zombie may go on writing there; what it writes goes with the session's folder."""
+        place = self._place(run_id, name)
+        shutil.rmtree(place, ignore_errors=True)
+        with contextlib.suppress(OSError):  # not empty: it has others
+            place.parent.rmdir()
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _made(self, part: str, folder: Path) -> Resources:
+    def _give(self, run_id: str, name: str, request: Mapping[str, Any]) -> Resources:
+        folder = self._place(run_id, name)
         try:
             folder.mkdir(parents=True)
         except OSError as refused:
             raise StackError(f"asked for the folder {folder}; {refused.strerror}") from refused
-        label = labelled(self._component, part)
+        label = labelled(self._component, name)
         return Resources(label=label, at=Folder(folder), placeholders=self.placeholders(folder))
 
     def _place(self, run_id: str, part: str) -> Path:

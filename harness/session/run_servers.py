@@ -3,11 +3,11 @@ are gone when the harness is, however it ends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from harness.errors import StackError
-from harness.resources import Resources, labelled
+from harness.resources import GivesParts, Resources, labelled
 
 
 class RunServer(Protocol):
@@ -24,7 +24,7 @@ class RunServer(Protocol):
         """End it, with every connection. Safe to call twice."""
 
 
-class RunServers:
+class RunServers(GivesParts):
     """All of one component, made by `open`, which may raise OSError."""
 
     def __init__(self, component: str, open: Callable[[], RunServer]) -> None:
@@ -44,22 +44,16 @@ class RunServers:
         """It is of the harness's own version."""
         return {"settings": {}}
 
-    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """Return a server for each part. Raises StackError."""
-        return {name: self._made(run_id, name) for name in parts}
-
-    def drop(self, run_id: str, names: Collection[str]) -> None:
-        """End those servers."""
-        for name in names:
-            if (run_id, name) in self._parts:
-                self._parts.pop((run_id, name)).close()
+    def _take(self, run_id: str, name: str) -> None:
+        if (run_id, name) in self._parts:
+            self._parts.pop((run_id, name)).close()
 
     def close(self) -> None:
         """End all that are left."""
         while self._parts:
             self._parts.popitem()[1].close()
 
-    def _made(self, run_id: str, name: str) -> Resources:
+    def _give(self, run_id: str, name: str, request: Mapping[str, Any]) -> Resources:
         label = labelled(self._component, name)
         try:
             server = self._open()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 from harness.components.kafka.access import Address, variables
 from harness.components.kafka.topics import Topics
 from harness.errors import StackError, WaitError
-from harness.resources import Resources, labelled
+from harness.resources import GivesParts, Resources, labelled
 from harness.wait import Waiting, until
 
 
@@ -84,7 +83,7 @@ class Topic:
         return self.places.topics if self.last is None or self.last.made else self.places.topics[:-1]
 
 
-class Provides:
+class Provides(GivesParts):
     """What every broker does for a run. `inside` is the address that the pipeline's processes are given; `shared` says
     that it is the user's: what cannot be dropped there is an error. `component` is what its parts are called
     after, and `bare` the placeholders that stand without that; `secrets` are redacted."""
@@ -96,9 +95,9 @@ class Provides:
     bare: tuple[str, ...] = ("topic", "topics", "group")
     secrets: tuple[str, ...] = ()
 
-    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """Return a topic for each part, with so many `partitions`; `topics` of them. Raises StackError."""
-        return {name: self._made(run_id, name, **request) for name, request in parts.items()}
+    def _give(self, run_id: str, name: str, request: Mapping[str, Any]) -> Resources:
+        """Make a topic with so many `partitions`; `topics` of them."""
+        return self._made(run_id, name, **request)
 
     def _made(
         self, run_id: str, name: str, *, partitions: int = 1, topics: int = 1, created_at: int | None = None
@@ -124,13 +123,13 @@ class Provides:
             shared=self.shared,
         )  # fmt: skip
 
-    def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Delete the topics and forget the groups. Raises StackError, once everything was tried."""
-        with contextlib.ExitStack() as steps:
-            for name in names:
-                topic = called(run_id, name)
-                steps.callback(self.topics.delete_group, topic, sure=self.shared)
-                steps.callback(self.topics.delete, topic, sure=self.shared)
+    def _take(self, run_id: str, name: str) -> None:
+        """Delete the topics and forget the group."""
+        topic = called(run_id, name)
+        try:
+            self.topics.delete(topic, sure=self.shared)
+        finally:
+            self.topics.delete_group(topic, sure=self.shared)
 
 
 def called(run_id: str, name: str) -> str:

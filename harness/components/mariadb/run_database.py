@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import pymysql
 from pymysql.constants import ER
 
 from harness.components.mariadb.database import OURS, Server, words
-from harness.resources import Resources, labelled
+from harness.resources import GivesParts, Resources, labelled
 from harness.sinks.sql.part import SqlPart
 
 TOOK_TOO_LONG = 1969
@@ -33,7 +33,7 @@ class Database(SqlPart):
 
     def run(self, text: str) -> None:
         """Statement by statement: in MariaDB each that makes a table commits."""
-        with contextlib.closing(self.connect()) as connection, connection.cursor() as cursor:
+        with closing(self.connect()) as connection, connection.cursor() as cursor:
             cursor.execute(text)
             while cursor.nextset():
                 pass
@@ -51,7 +51,7 @@ class Database(SqlPart):
         return not connection.open
 
 
-class Provides:
+class Provides(GivesParts):
     """What every server does for a run. `inside` is the same server as the pipeline's processes reach it; `shared` says
     that it has other users."""
 
@@ -59,27 +59,25 @@ class Provides:
     inside: Server
     shared = False
 
-    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """Return a database for each part. Raises StackError."""
-        return {part: self._made(part, called(run_id, part)) for part in parts}
-
-    def _made(self, part: str, name: str) -> Resources:
-        self.server.make(name)
+    def _give(self, run_id: str, name: str, request: Mapping[str, Any]) -> Resources:
+        database = called(run_id, name)
+        self.server.make(database)
         return Resources(
-            label=labelled("mariadb", part),
-            at=Database(server=self.server, name=name),
-            placeholders={"dsn": self.inside.dsn(name), "jdbc": self.inside.jdbc(name), "database": name},
-            bare=() if part else ("database",),
-            environment=self.inside.environment(name) if not part else {},
+            label=labelled("mariadb", name),
+            at=Database(server=self.server, name=database),
+            placeholders={
+                "dsn": self.inside.dsn(database),
+                "jdbc": self.inside.jdbc(database),
+                "database": database,
+            },
+            bare=() if name else ("database",),
+            environment=self.inside.environment(database) if not name else {},
             secrets=(self.server.password,),
             shared=self.shared,
         )
 
-    def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Drop the databases. Raises StackError, once everything was tried."""
-        with contextlib.ExitStack() as steps:
-            for part in names:
-                steps.callback(self.server.drop, called(run_id, part))
+    def _take(self, run_id: str, name: str) -> None:
+        self.server.drop(called(run_id, name))
 
 
 def called(run_id: str, part: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.components.opensearch.server import Refused, Server
 from harness.errors import StackError
-from harness.resources import Resources, labelled
+from harness.resources import GivesParts, Resources, labelled
 
 ABSENT = "index_not_found_exception"
 
@@ -27,7 +27,7 @@ class Indexes:
         return f"{self.prefix}{index}"
 
 
-class Provides:
+class Provides(GivesParts):
     """What every server does for a run. `inside` is the same server as the pipeline's processes reach it; `shared` says
     that it has other users."""
 
@@ -35,24 +35,19 @@ class Provides:
     inside: Server
     shared = False
 
-    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """Return a prefix for each part; there is nothing to make."""
-        return {part: self._made(part, prefix(run_id, part)) for part in parts}
-
-    def _made(self, part: str, prefix: str) -> Resources:
+    def _give(self, run_id: str, name: str, request: Mapping[str, Any]) -> Resources:
+        """There is nothing to make."""
+        begins = prefix(run_id, name)
         return Resources(
-            label=labelled("opensearch", part),
-            at=Indexes(server=self.server, prefix=prefix),
-            placeholders={"url": self.inside.whole, "prefix": prefix},
+            label=labelled("opensearch", name),
+            at=Indexes(server=self.server, prefix=begins),
+            placeholders={"url": self.inside.whole, "prefix": begins},
             secrets=(self.server.password,) if self.server.password else (),
             shared=self.shared,
         )
 
-    def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Delete the indexes. Raises StackError, once everything was tried."""
-        with contextlib.ExitStack() as steps:
-            for part in names:
-                steps.callback(drop, self.server, prefix(run_id, part))
+    def _take(self, run_id: str, name: str) -> None:
+        drop(self.server, prefix(run_id, name))
 
 
 def drop(server: Server, prefix: str) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import psycopg2
 
 from harness.components.postgres.database import Databases
-from harness.resources import Resources, labelled
+from harness.resources import GivesParts, Resources, labelled
 from harness.sinks.sql.part import SqlPart
 
 CONNECT_S = 10
@@ -51,7 +50,7 @@ class Schema(SqlPart):
         return bool(connection.closed)
 
 
-class Provides:
+class Provides(GivesParts):
     """What every server does for a run. `inside` is the same server as the pipeline's processes reach it; `shared` says
     that it has other users."""
 
@@ -59,11 +58,8 @@ class Provides:
     inside: Databases
     shared = False
 
-    def provide(self, run_id: str, parts: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Resources]:
-        """Return a schema for each part. Raises StackError."""
-        return {name: self._made(name, called(run_id)) for name in parts}
-
-    def _made(self, name: str, schema: str) -> Resources:
+    def _give(self, run_id: str, name: str, request: Mapping[str, Any]) -> Resources:
+        schema = called(run_id)
         self.databases.create_schema(name, schema)
         return Resources(
             label=labelled("postgres", name),
@@ -79,11 +75,8 @@ class Provides:
             shared=self.shared,
         )
 
-    def drop(self, run_id: str, names: Collection[str]) -> None:
-        """Drop the schemas. Raises StackError, once everything was tried."""
-        with contextlib.ExitStack() as steps:
-            for name in names:
-                steps.callback(self.databases.drop_schema, name, called(run_id))
+    def _take(self, run_id: str, name: str) -> None:
+        self.databases.drop_schema(name, called(run_id))
 
 
 def connected(dsn: str, name: str) -> Any:
