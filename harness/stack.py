@@ -32,7 +32,8 @@ class Means(StrEnum):
 
 
 PROMISED_CORES = 64
-"""What a Spark worker of ours promises to executors, or four times those that a pipeline may ask for."""
+"""What a Spark cluster of ours promises to executors. A promise, not a load: a killed driver's share is still counted
+while the next one starts, and each run beside has one."""
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def test_every_jvm_of_the_stack_uses_its_archive(tmp_path: Path) -> None:
 
     with Session() as session:
         broker = Kafka(session, found, resolved, logs=tmp_path, flags=flags(Kind.BROKER))
-        spark = Spark(session, found, logs=tmp_path, executors=1, flags=flags(Kind.DAEMON))
+        spark = Spark(session, found, logs=tmp_path, flags=flags(Kind.DAEMON))
         try:
             broker.start()
             spark.start()

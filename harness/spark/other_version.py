@@ -21,6 +21,7 @@ from harness.scenario import Pipeline
 from harness.session.session import Session
 from harness.spark.driver_process import Machine
 from harness.spark.standalone_processes import SETTINGS, Spark
+from harness.stack import PROMISED_CORES
 
 JARS = "jars"
 """The name of the placeholder in which a component gives the jars that Spark reaches it by (`{delta.jars}`)."""
@@ -69,20 +70,20 @@ class OtherVersion:
         return {
             "version": self.version.release,
             "neighbours": jars.neighbours("spark", self.version),
-            "cores": self.cluster.cores,
+            "cores": PROMISED_CORES,
             "jars": self.machine.jars.digest,
             "flags": {"driver": list(self.machine.flags), "executor": list(self.machine.executor_flags)},
             "settings": dict(SETTINGS),
         }
 
 
-def other_version(name: str, session: Session, java: Java, *, logs: Path, executors: int, tuned: bool) -> OtherVersion:
+def other_version(name: str, session: Session, java: Java, *, logs: Path, tuned: bool) -> OtherVersion:
     """Return the cluster of that Spark version, not started; what it needs is made and fetched. Raises StackError."""
     spark_versions.fits(name, java)
     version = spark_versions.made(name)
     found = agent.resolve(java, version)
     flags = {kind: class_data.flags(kind, java, found, version) if tuned else () for kind in class_data.OF_SPARK}
-    cluster = Spark(session, java, logs=logs, executors=executors, flags=flags[Kind.DAEMON], version=version)
+    cluster = Spark(session, java, logs=logs, flags=flags[Kind.DAEMON], version=version)
     return OtherVersion(version, cluster, machine(cluster, version, java, found, flags))
 
 

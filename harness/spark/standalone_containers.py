@@ -62,11 +62,8 @@ class ContainerDefaults:
 class SparkContainers:
     """A master and two workers."""
 
-    def __init__(self, engine: Engine, defaults: ContainerDefaults, *, logs: Path, executors: int) -> None:
+    def __init__(self, engine: Engine, defaults: ContainerDefaults, *, logs: Path) -> None:
         self._engine, self._defaults, self._logs = engine, defaults, logs
-        # A promise, not a load: a killed driver's share is still counted while the next one starts, and each run beside
-        # has one.
-        self.cores = max(PROMISED_CORES, 4 * executors)
         self.master = f"spark://master:{MASTER}"
         self.containers: list[Container] = []
         self.workers: list[Container] = []
@@ -80,7 +77,7 @@ class SparkContainers:
         page = f"http://{self._engine.host}:{master.port(MASTER_PAGE)}/json/"
         master.ready(lambda: _page(page), within_s=START_S)
         (self._logs / "executors").mkdir(exist_ok=True)
-        each = self.cores // len(WORKERS)
+        each = PROMISED_CORES // len(WORKERS)
         size = ["--cores", str(each), "--memory", f"{each}g", "--work-dir", str(self._logs / "executors")]
         for name in WORKERS:
             self.workers.append(Container(self._engine, self._daemon(name, [*size, self.master])))

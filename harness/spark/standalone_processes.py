@@ -49,7 +49,6 @@ class Spark:
         java: Java,
         *,
         logs: Path,
-        executors: int = 2,
         flags: Sequence[str] = (),
         version: SparkVersion | None = None,
     ) -> None:
@@ -64,9 +63,6 @@ class Spark:
         self.folder = session.folder / self.name
         # Two masters may give two applications the same id.
         self._work = logs / "executors" / version.name if version else logs / "executors"
-        # A promise, not a load: a killed driver's share is still counted while the next one starts, and each run beside
-        # has one.
-        self.cores = max(PROMISED_CORES, 4 * executors)
 
     @property
     def master(self) -> str:
@@ -79,7 +75,7 @@ class Spark:
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         master, log = self._daemon("master", MASTER, [])
         service.ready(f"{self.name}-master", master, log, self._ports["master"].open, within_s=START_S)
-        work = ["--work-dir", str(self._work), "--cores", str(self.cores), "--memory", f"{self.cores}g"]
+        work = ["--work-dir", str(self._work), "--cores", str(PROMISED_CORES), "--memory", f"{PROMISED_CORES}g"]
         worker, log = self._daemon("worker", WORKER, [*work, self.master])
         service.ready(f"{self.name}-worker", worker, log, self._registered, within_s=START_S)
 

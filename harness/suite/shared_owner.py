@@ -214,7 +214,6 @@ def described(stack: ProcessesStack) -> shared.There:
         spark={
             "master": spark.master,
             "home": str(spark.home),
-            "cores": spark.cores,
             "worker": spark.worker,
             "variables": spark.variables(),
         },

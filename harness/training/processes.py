@@ -117,7 +117,7 @@ def _run(into: Path, found: java.Java, resolved: jars.Jars, version: SparkVersio
     with Session() as session:
         host = ProcessHost(session=session, logs=logs, java=found, jars=resolved, flags=flags)
         broker: Started = able(label(), AsProcesses, "does not run as child processes").as_processes(host)
-        spark = Spark(session, found, logs=logs, executors=1, flags=flags[Kind.DAEMON], version=version)
+        spark = Spark(session, found, logs=logs, flags=flags[Kind.DAEMON], version=version)
         try:
             broker.start()
             if version:

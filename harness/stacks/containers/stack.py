@@ -31,7 +31,7 @@ from harness.spark import driver_process as local_driver
 from harness.spark import standalone_containers as containers
 from harness.spark import standalone_processes as spark
 from harness.spark.settings import inherited
-from harness.stack import Change, Driver, Process
+from harness.stack import PROMISED_CORES, Change, Driver, Process
 from harness.stacks.base import RUNS, StartingStack
 from harness.stacks.provision import Provision
 
@@ -43,9 +43,8 @@ class ContainersStack(StartingStack):
     name = "containers"
     training = "harness.training.containers"
 
-    def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2) -> None:
+    def __init__(self, logs: Path, *, needs: Collection[str] = ()) -> None:
         super().__init__(logs, needs=needs)
-        self._executors = executors
         self._drivers: dict[str, list[driver.ContainerDriver]] = {}
         """By run."""
         self._launching: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -79,7 +78,7 @@ class ContainersStack(StartingStack):
         (session.folder / RUNS).mkdir()
         self.class_archives = class_data.of_image(self.engine.identity(containers.IMAGE.name), self._jars)
         self._defaults = _defaults(session, self._jars, self.class_archives)
-        self.spark = containers.SparkContainers(self.engine, self._defaults, logs=self.logs, executors=self._executors)
+        self.spark = containers.SparkContainers(self.engine, self._defaults, logs=self.logs)
 
     def _local(self) -> None:
         """Faults read processes, and pipelines read folders: both must be this machine's."""
@@ -182,7 +181,7 @@ class ContainersStack(StartingStack):
             **self._described(components),
             "spark": {
                 **jars.installed_spark(components),
-                "cores": self.spark.cores,
+                "cores": PROMISED_CORES,
                 "workers": len(containers.WORKERS),
             },
             "flags": {

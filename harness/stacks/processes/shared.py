@@ -156,7 +156,6 @@ class SharedSpark:
     session: str
     master: str
     home: Path
-    cores: int
     worker: reaper.ProcessId
     given: Mapping[str, str]
 
@@ -202,9 +201,7 @@ class SharedStack(LastingStack, ProcessesStack):
         self.join()
         spark = self._found.spark
         worker = reaper.ProcessId(*spark["worker"])
-        self.spark = SharedSpark(
-            self._found.session, spark["master"], Path(spark["home"]), spark["cores"], worker, spark["variables"]
-        )
+        self.spark = SharedSpark(self._found.session, spark["master"], Path(spark["home"]), worker, spark["variables"])
         self.spark.check()
         self.servers |= self._add(self._needs)
 

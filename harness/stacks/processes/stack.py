@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import StackError
 from harness.hosts.local import LocalProcess, carrying, processes
@@ -19,66 +19,38 @@ from harness.spark import driver_process
 from harness.spark import standalone_processes as standalone
 from harness.spark.other_version import OtherVersion, other_version
 from harness.spark.settings import OF_SESSION, inherited
-from harness.stack import Change, Driver
+from harness.stack import PROMISED_CORES, Change, Driver
 from harness.stacks.base import RUNS
 from harness.stacks.base.child_processes import ChildProcessesStack
 from harness.stacks.provision import Provision
 
-
-class Cluster(Protocol):
-    """The master and the worker that its drivers use."""
-
-    @property
-    def master(self) -> str:
-        """`spark://host:port`."""
-
-    @property
-    def home(self) -> Path:
-        """The Spark that it runs."""
-
-    @property
-    def cores(self) -> int:
-        """What the worker may promise."""
-
-    @property
-    def worker(self) -> reaper.ProcessId | None:
-        """The worker's process; None where it does not run."""
-
-    def executors(self, *marks: str) -> list[reaper.ProcessId]:
-        """Return the executors whose environment holds each of the marks (`NAME=value`), oldest first."""
-
-    def variables(self) -> Mapping[str, str]:
-        """Return what executors inherit from the worker."""
-
-    def check(self) -> None:
-        """Raise StackError if one of them is dead."""
-
-    def close(self) -> None:
-        """Give back what is ours."""
+if TYPE_CHECKING:
+    from harness.stacks.processes.shared import SharedSpark
 
 
 class ProcessesStack(ChildProcessesStack):
     """One of each component, each on its own ports. `logs` is where they write, `needs` are those that come up with it.
 
-    `executors` is how many a pipeline may ask for. Without `tuned` drivers and executors run with a JVM's default
-    flags: slower, the same otherwise; for measurements."""
+    Without `tuned` drivers and executors run with a JVM's default flags: slower, the same otherwise; for
+    measurements."""
 
     name = "processes"
-    spark: Cluster
+    spark: standalone.Spark | SharedSpark
+    """The master and the worker that its drivers use."""
 
-    def __init__(self, logs: Path, *, needs: Collection[str] = (), executors: int = 2, tuned: bool = True) -> None:
+    def __init__(self, logs: Path, *, needs: Collection[str] = (), tuned: bool = True) -> None:
         super().__init__(logs, needs=needs, tuned=tuned)
-        self._executors = executors
         self._others: dict[str, OtherVersion] = {}
         """Those that were needed, also one that never came up: it may have ports to give back."""
         self._inheriting: dict[str, tuple[int, reaper.ProcessId | None]] = {}
         """By run, the newest attempt of a program of DStreams, and its driver."""
 
     def _runs_drivers(self, session: Session) -> standalone.Spark:
-        self.spark = daemons = self._spark(session)
+        flags = self._flags[class_data.Kind.DAEMON]
+        self.spark = daemons = standalone.Spark(session, self._java, logs=self.logs, flags=flags)
         return daemons
 
-    def _kept(self) -> list[Cluster]:
+    def _kept(self) -> list[standalone.Spark | SharedSpark]:
         return [*([self.spark] if hasattr(self, "spark") else []), *(each.cluster for each in self._others.values())]
 
     def _forget(self) -> None:
@@ -100,7 +72,6 @@ class ProcessesStack(ChildProcessesStack):
                         self._up(),
                         self._java,
                         logs=self.logs,
-                        executors=self._executors,
                         tuned=self._tuned,
                     )
                     self._others[name].start()
@@ -181,12 +152,4 @@ class ProcessesStack(ChildProcessesStack):
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Return versions and settings, for run.json. Holds no secret."""
-        spark = {
-            "cores": self.spark.cores,
-            "settings": dict(standalone.SETTINGS),
-        }
-        return self._versions(components, spark)
-
-    def _spark(self, session: Session) -> standalone.Spark:
-        flags = self._flags[class_data.Kind.DAEMON]
-        return standalone.Spark(session, self._java, logs=self.logs, executors=self._executors, flags=flags)
+        return self._versions(components, {"cores": PROMISED_CORES, "settings": dict(standalone.SETTINGS)})
