@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from harness.components.azure import blob, process
-from harness.components.azure.blob import EMULATED, Blob, BlobService, emulator
+from harness.components.azure.blob import EMULATED, BlobService, emulator
 from harness.components.azure.process import Azurite
-from harness.components.azure.run_prefix import CONTAINER, RunPrefix
+from harness.components.azure.run_prefix import CONTAINER, EMULATOR
 from harness.errors import StackError
 from harness.hosts.ports import LOOPBACK
 from harness.machine import java
 from harness.remote import Entry
+from harness.remote.objects import Object, ObjectFolder
 from harness.session.reaper import MARKER
 from harness.session.session import Session
 from tests.provided import running
@@ -27,15 +28,16 @@ class Held(BlobService):
 
     names = ("r1/plain/checkpoint", "r1/plain/checkpoint/offsets", "r1/plain/checkpoint/offsets/0")
 
-    def listed(self, container: str, prefix: str, *, deep: bool) -> Iterator[Blob]:
+    def listed(self, container: str, prefix: str, *, deep: bool) -> Iterator[Object]:
         """As the service cuts names at the next `/`."""
         below = [name.removeprefix(prefix) for name in self.names if name.startswith(prefix)]
         cut = [name if deep or "/" not in name else f"{name.partition('/')[0]}/" for name in below]
-        return iter([Blob(f"{prefix}{name}", 2, "tag") for name in dict.fromkeys(cut)])
+        return iter([Object(f"{prefix}{name}", 2, "tag") for name in dict.fromkeys(cut)])
 
 
 def test_a_blob_that_marks_a_folder_is_that_folder() -> None:
-    prefix = RunPrefix(service=Held(EMULATED, LOOPBACK), prefix="r1/plain/")
+    store = Held(EMULATED, LOOPBACK)
+    prefix = ObjectFolder(store=store, bucket=CONTAINER, root=EMULATOR, prefix="r1/plain/")
     assert prefix.entries("") == [Entry("checkpoint", folder=True)]
     assert prefix.entries("checkpoint") == [Entry("offsets", folder=True)]
     assert prefix.entries("checkpoint/offsets") == [Entry("0", size=2, stamp="tag")]
@@ -88,7 +90,7 @@ def test_npm_runs_no_script_and_is_the_sessions(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.prove
 def test_what_is_put_is_there_until_its_run_ends(tmp_path: Path) -> None:
     with Session() as session, running(Azurite(session, java.find(), logs=tmp_path)) as made:
-        prefix: RunPrefix = made.provide("r1", {"": {}})[""].at
+        prefix: ObjectFolder = made.provide("r1", {"": {}})[""].at
         prefix.write("offsets/.0.a b.tmp", b"v1")
         assert prefix.read("offsets/.0.a b.tmp") == b"v1"
         assert prefix.entries("") == [Entry("offsets", folder=True)]

@@ -21,13 +21,14 @@ from click.testing import CliRunner
 from harness.cli import main
 from harness.components.azure import KIND as AZURE
 from harness.components.azure.address import AzureThere
-from harness.components.azure.blob import BlobService, Refused, emulator
-from harness.components.azure.run_prefix import RunPrefix
+from harness.components.azure.blob import BlobService, emulator
 from harness.components.azure.shared_key import Account, authorization, signed_text
 from harness.errors import StackError, UsageError
 from harness.load import load
 from harness.machine import jars, java
 from harness.remote import Entry
+from harness.remote.http import Refused
+from harness.remote.objects import ObjectFolder
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline
 from harness.spark import driver_process
@@ -180,7 +181,7 @@ def test_what_is_put_is_listed_read_and_gone_with_its_run(
     account.there |= {"others": None, "others/x": b"theirs", "onceproof-r11/plain/x": b"another run's"}
     before = dict(account.there)
     given = there.provide("r1", {"": {"checkpoint": True}, "input": {}})
-    prefix: RunPrefix = given[""].at
+    prefix: ObjectFolder = given[""].at
     commits = ("checkpoint/commits/.0.a b.tmp", "checkpoint/commits/0")
     for place in ("checkpoint/offsets/0", *commits, "n/1", "n/2", "n/3", "n/4"):
         prefix.write(place, place.encode())

@@ -10,10 +10,10 @@ from harness.component import COMPONENTS, KeepsCheckpoints
 from harness.components.hdfs.address import HdfsThere
 from harness.components.hdfs.folder import HdfsFolder
 from harness.components.hdfs.process import Hdfs
-from harness.components.hdfs.webhdfs import Refused
 from harness.errors import StackError, UsageError
 from harness.machine import java
 from harness.remote import Gone
+from harness.remote.http import Refused
 from harness.session.session import Session
 from tests.provided import running
 

@@ -21,11 +21,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.components.azure import requests as azure
-from harness.components.s3 import requests as s3
+from harness.components.azure.blob import BlobService
+from harness.components.s3.server import Server
 from harness.errors import StackError
 from harness.remote.proxy import exchange
-from harness.remote.proxy.commits import Commits, HeldRequest, Name, Operation, Part, named
+from harness.remote.proxy.commits import Commits, Dialect, HeldRequest, Name, Operation, Part, named
 from harness.remote.proxy.connection import Connection
 from harness.remote.proxy.exchange import Exchange, State
 from harness.remote.proxy.framing import Framing, Head, Piece
@@ -33,6 +33,7 @@ from harness.remote.proxy.server import Proxy
 from harness.wait import until
 
 WITHIN_S = 20.0
+S3, AZURE = Server.dialect, BlobService.dialect
 TOKEN = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1, max_size=12)
 VALUE = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30).map(str.strip)
 BODY = st.binary(max_size=300)
@@ -180,7 +181,7 @@ class Store(BaseHTTPRequestHandler):
         self.connection.settimeout(self.idle_s)
 
     def do_PUT(self) -> None:
-        if source := self.headers.get(s3.SOURCE):
+        if source := self.headers.get(S3.copy_source):
             self.kept[self.path] = self.kept[f"/{source}"]
         elif self.headers.get("Transfer-Encoding") == "chunked":
             body = b""
@@ -229,7 +230,7 @@ class Stage:
 
     def commits(self) -> Commits:
         """Of the checkpoint `c`."""
-        return Commits(proxy=self.proxy, reads=s3.operation, prefix="b/c/")
+        return Commits(proxy=self.proxy, reads=S3.operation, prefix="b/c/")
 
 
 class Threads(ThreadingHTTPServer):
@@ -265,7 +266,7 @@ def stage() -> Iterator[Stage]:
 def said(
     client: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None, source: str = ""
 ) -> tuple[int, bytes]:
-    client.request(method, path, body=body, headers={s3.SOURCE: source} if source else {})
+    client.request(method, path, body=body, headers={S3.copy_source: source} if source else {})
     with client.getresponse() as answer:
         return answer.status, answer.read()
 
@@ -597,30 +598,30 @@ def test_what_a_key_says(key: str, name: Name | None) -> None:
 @pytest.mark.parametrize(
     ("reads", "method", "target", "headers", "operation"),
     [
-        (s3, "PUT", "/b/r/commits/3", {}, Operation(Part.PUT, "b/r/commits/3")),
-        (s3, "PUT", "/b/r/.3.a%20b.tmp?x-id=PutObject", {}, Operation(Part.PUT, "b/r/.3.a b.tmp")),
+        (S3, "PUT", "/b/r/commits/3", {}, Operation(Part.PUT, "b/r/commits/3")),
+        (S3, "PUT", "/b/r/.3.a%20b.tmp?x-id=PutObject", {}, Operation(Part.PUT, "b/r/.3.a b.tmp")),
         (
-            s3, "PUT", "/b/r/3", {"x-amz-copy-source": "/b/r%2F.3.tmp?versionId=1"},
+            S3, "PUT", "/b/r/3", {"x-amz-copy-source": "/b/r%2F.3.tmp?versionId=1"},
             Operation(Part.COPY, "b/r/3", "b/r/.3.tmp"),
         ),
-        (s3, "DELETE", "/b/r/.3.tmp", {}, Operation(Part.DELETE, "b/r/.3.tmp")),
-        (s3, "PUT", "/b/r/3?partNumber=1&uploadId=x", {}, None),
-        (s3, "POST", "/b?delete", {}, None),
-        (s3, "HEAD", "/b/r/3", {}, None),
-        (azure, "PUT", "/a/c/r/3?timeout=90", {}, Operation(Part.PUT, "a/c/r/3")),
+        (S3, "DELETE", "/b/r/.3.tmp", {}, Operation(Part.DELETE, "b/r/.3.tmp")),
+        (S3, "PUT", "/b/r/3?partNumber=1&uploadId=x", {}, None),
+        (S3, "POST", "/b?delete", {}, None),
+        (S3, "HEAD", "/b/r/3", {}, None),
+        (AZURE, "PUT", "/a/c/r/3?timeout=90", {}, Operation(Part.PUT, "a/c/r/3")),
         (
-            azure, "PUT", "/a/c/r/3?timeout=90", {"x-ms-copy-source": "http://127.0.0.1:10000/a/c/r/.3.x%20y.tmp"},
+            AZURE, "PUT", "/a/c/r/3?timeout=90", {"x-ms-copy-source": "http://127.0.0.1:10000/a/c/r/.3.x%20y.tmp"},
             Operation(Part.COPY, "a/c/r/3", "a/c/r/.3.x y.tmp"),
         ),
-        (azure, "DELETE", "/a/c/r/.3.tmp", {}, Operation(Part.DELETE, "a/c/r/.3.tmp")),
-        (azure, "PUT", "/a/c/r/3?comp=metadata&timeout=90", {}, None),
-        (azure, "GET", "/a/c?restype=container&comp=list", {}, None),
+        (AZURE, "DELETE", "/a/c/r/.3.tmp", {}, Operation(Part.DELETE, "a/c/r/.3.tmp")),
+        (AZURE, "PUT", "/a/c/r/3?comp=metadata&timeout=90", {}, None),
+        (AZURE, "GET", "/a/c?restype=container&comp=list", {}, None),
     ],
 )  # fmt: skip
 def test_what_a_request_asks_for(
-    reads: object, method: str, target: str, headers: dict[str, str], operation: Operation | None
+    reads: Dialect, method: str, target: str, headers: dict[str, str], operation: Operation | None
 ) -> None:
-    assert reads.operation(Exchange(method, target, headers)) == operation  # type: ignore[attr-defined]
+    assert reads.operation(Exchange(method, target, headers)) == operation
 
 
 BUSY = """

@@ -13,13 +13,15 @@ import pytest
 from harness.checkpoint import listing
 from harness.components.s3.address import S3There
 from harness.components.s3.process import BUCKET, S3Server
-from harness.components.s3.run_prefix import RunPrefix, prefix
-from harness.components.s3.server import Entry, Refused, Server
+from harness.components.s3.run_prefix import prefix
+from harness.components.s3.server import Server
 from harness.components.s3.signature import Keys, Request, query, signed
 from harness.errors import StackError, UsageError
 from harness.machine import jars, java
 from harness.remote import checkpoint as remote
+from harness.remote.http import Refused
 from harness.remote.mirror import Mirror
+from harness.remote.objects import Object, ObjectFolder
 from harness.resources import RunResources
 from harness.scenario import Pipeline
 from harness.session.session import Session
@@ -136,7 +138,7 @@ def test_a_listing_is_read_to_its_end(told: tuple[Server, type[Told]]) -> None:
     first = "/mine?encoding-type=url&list-type=2&prefix=a%2F"
     second = "/mine?continuation-token=t%3D&encoding-type=url&list-type=2&prefix=a%2F"
     kind.answers = {first: (200, listed("a/%C3%BC+1", token="t=")), second: (200, listed("a/2"))}
-    assert list(server.listed("mine", "a/")) == [Entry("a/ü 1", 3, "e", "now"), Entry("a/2", 3, "e", "now")]
+    assert list(server.listed("mine", "a/")) == [Object("a/ü 1", 3, "e now"), Object("a/2", 3, "e now")]
 
 
 def test_what_a_server_refuses_and_what_it_cannot_are_told_apart(told: tuple[Server, type[Told]]) -> None:
@@ -207,8 +209,8 @@ def own(server: S3Server, request: pytest.FixtureRequest) -> Iterator[Own]:
         yield made
 
 
-def run_prefix(own: Own) -> RunPrefix:
-    found: RunPrefix = own["s3"].at
+def run_prefix(own: Own) -> ObjectFolder:
+    found: ObjectFolder = own["s3"].at
     return found
 
 

@@ -15,8 +15,9 @@ import pytest
 from harness.components.hadoop.settings import site
 from harness.components.hdfs.address import HdfsThere
 from harness.components.hdfs.folder import HdfsFolder
-from harness.components.hdfs.webhdfs import Refused, WebHdfs
+from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
+from harness.remote.http import Refused
 
 Answer = tuple[int, Any] | None
 LISTING = {

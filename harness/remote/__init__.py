@@ -3,6 +3,7 @@
 mirror      a local copy
 checkpoint  what its listing says of a checkpoint of Spark's, straight from the server
 parts       the folders that servers give to the parts of a run
+objects     such a folder in an object store
 http        asks a server over HTTP
 """
 

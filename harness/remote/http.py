@@ -27,6 +27,15 @@ class NoAnswer(Exception):
     """The server gave none; its words are the system's."""
 
 
+class Refused(StackError):
+    """The server says that what was asked is wrong, or not for who asked. `status` is HTTP's, `kind` the server's word
+    for it, such as `NoSuchBucket`."""
+
+    def __init__(self, words: str, status: int, kind: str) -> None:
+        super().__init__(words)
+        self.status, self.kind = status, kind
+
+
 @dataclass(frozen=True)
 class Http:
     """One server, at a host and port, which has `answer_s` for each answer. Several threads may ask at once."""
@@ -92,14 +101,18 @@ def _once(
         return Answer(found.status, {name.lower(): value for name, value in found.getheaders()}, found.read())
 
 
+def see(log: str) -> str:
+    """Return words that name the log of a server of ours; empty where it is none."""
+    return f". See {log}" if log else ""
+
+
 def tree(data: bytes, server: str, *, log: str) -> ElementTree.Element:
     """Return what `server` has answered in XML, without its namespace, which not every server names. Raises StackError,
     which names the server's `log`, if it is one of ours."""
     try:
         found = ElementTree.fromstring(data)
     except ElementTree.ParseError as failure:
-        see = f". See {log}" if log else ""
-        raise StackError(f"asked {server}; its answer is no XML: {failure}{see}") from failure
+        raise StackError(f"asked {server}; its answer is no XML: {failure}{see(log)}") from failure
     for each in found.iter():
         each.tag = each.tag.rpartition("}")[2]
     return found

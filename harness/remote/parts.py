@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from harness.remote import RemoteFolder
@@ -25,13 +27,18 @@ class PartFolder(RemoteFolder, Protocol):
 
 
 class ProvidesFolders(GivesParts):
-    """What every such server does for a run."""
+    """What every such server does for a run; `shared` says that it has other users, `scratch` is for copies."""
+
+    shared = False
+    scratch: Path | None = None
 
     def _give(self, run_id: str, name: str, request: Mapping[str, Any]) -> Resources:
         """Make a folder; that of the part that keeps the checkpoint gives `{checkpoint}` too."""
         folder = self._folder(run_id, name)
         there = {CHECKPOINT: folder.below(CHECKPOINT).url} if request.get(CHECKPOINT) else {}
-        return self._made(name, folder, there)
+        made = self._made(name, folder)
+        placeholders = {**made.placeholders, **there}
+        return replace(made, placeholders=placeholders, bare=tuple(there), shared=self.shared)
 
     def _take(self, run_id: str, name: str) -> None:
         self._folder(run_id, name).delete("")
@@ -41,9 +48,8 @@ class ProvidesFolders(GivesParts):
         """Return that of a part, which need not be there yet."""
 
     @abstractmethod
-    def _made(self, part: str, folder: Any, there: Mapping[str, str]) -> Resources:
-        """Make a part's folder, as `_folder` gives it; `there` are the bare placeholders of the checkpoint, if any.
-        Raises StackError."""
+    def _made(self, part: str, folder: Any) -> Resources:
+        """Make a part's folder, as `_folder` gives it. Raises StackError."""
 
 
 class CheckpointInPart:

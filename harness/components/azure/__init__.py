@@ -7,7 +7,6 @@ address     a container of an account that is there already
 blob        asks either
 shared_key  signs what is asked
 run_prefix  a run's own blobs, and Spark's settings for them
-requests    what a request that the proxy sees asks for
 source      blobs of records put below a prefix
 sink        blobs that the pipeline writes, read back
 """

@@ -13,11 +13,13 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from harness.components.azure.blob import CONFLICT, NO_CONTAINER, TLS, BlobService, Refused
-from harness.components.azure.run_prefix import Provides, RunPrefix
+from harness.components.azure.blob import CONFLICT, NO_CONTAINER, TLS, BlobService
+from harness.components.azure.run_prefix import Provides
 from harness.components.azure.shared_key import KEY, Account
 from harness.errors import UsageError
 from harness.fields.logins import login
+from harness.remote.http import Refused
+from harness.remote.objects import ObjectFolder
 
 MUST_BE = (
     "--at azure=… must be a container's address as https://ACCOUNT:KEY@ACCOUNT.blob.core.windows.net/CONTAINER, a / of "
@@ -102,10 +104,10 @@ class AzureThere(Provides):
         scheme = "abfs" if self._hierarchical else "wasb"
         return f"{scheme}{'s' if self.service.secure else ''}://{self.container}@{self._host}"
 
-    def _folder(self, run_id: str, part: str) -> RunPrefix:
-        return RunPrefix(
-            service=self.service,
-            container=self.container,
+    def _folder(self, run_id: str, part: str) -> ObjectFolder:
+        return ObjectFolder(
+            store=self.service,
+            bucket=self.container,
             root=self._root,
             prefix=f"{_folder(run_id)}/{part or 'plain'}/",
         )

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import cached_property
-from typing import NamedTuple
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
 
 from harness.components.azure.shared_key import Account, authorization, signed_text
 from harness.errors import StackError
 from harness.hosts.ports import LOOPBACK
-from harness.remote.http import Answer, Http, NoAnswer, tree
+from harness.remote.http import Answer, Http, NoAnswer, Refused, see, tree
+from harness.remote.objects import Object, refusal
+from harness.remote.proxy.commits import Dialect
 
 # The emulator's own, which its makers publish: no secret.
 EMULATED = Account(
@@ -27,27 +27,9 @@ PORT = 10000
 LOG = "logs/azure.log"
 VERSION = "2019-12-12"
 TLS = 443
-GONE, CONFLICT, OWN_FAULT = 404, 409, 500
-"""From `OWN_FAULT` on it is the service that failed, and not who asked."""
+GONE, CONFLICT = 404, 409
 NO_CONTAINER = "ContainerNotFound"
 HIERARCHICAL = "x-ms-is-hns-enabled"
-
-
-class Refused(StackError):
-    """The service says that what was asked is wrong, or not for who asked. `status` is HTTP's, `kind` its word for it,
-    such as `AuthenticationFailed`."""
-
-    def __init__(self, words: str, status: int, kind: str) -> None:
-        super().__init__(words)
-        self.status, self.kind = status, kind
-
-
-class Blob(NamedTuple):
-    """A blob as a listing names it, or, with a `/` at its end, what the names of some go on with."""
-
-    name: str
-    size: int
-    tag: str
 
 
 @dataclass(frozen=True)
@@ -62,6 +44,7 @@ class BlobService:
     in_path: bool = False
     what: str = "Azure Storage"
     log: str = ""
+    dialect = Dialect(silent=frozenset({"timeout"}), copy_source="x-ms-copy-source")
 
     @cached_property
     def _http(self) -> Http:
@@ -78,8 +61,13 @@ class BlobService:
         return f"{'https' if self.secure else 'http'}://{self.host}{port}{self._root}"
 
     @property
+    def above(self) -> str:
+        """What the path of a request has before the container."""
+        return f"{self.account.name}/" if self.in_path else ""
+
+    @property
     def _root(self) -> str:
-        return f"/{self.account.name}" if self.in_path else ""
+        return f"/{self.above}".rstrip("/")
 
     def hierarchical(self) -> bool:
         """Return whether the account has a hierarchical namespace. Raises StackError."""
@@ -98,14 +86,14 @@ class BlobService:
         """Silent about one that is there. Raises StackError."""
         self._ask(f"make the container {container}", "PUT", f"/{container}", {"restype": "container"}, also=CONFLICT)
 
-    def listed(self, container: str, prefix: str, *, deep: bool) -> Iterator[Blob]:
+    def listed(self, container: str, prefix: str, *, deep: bool) -> Iterator[Object]:
         """Yield the blobs whose names begin so; not `deep`: up to the next `/`. Of an account with a hierarchical
         namespace a deep listing names folders too, as blobs. Raises StackError."""
         query = {"restype": "container", "comp": "list", "prefix": prefix, **({} if deep else {"delimiter": "/"})}
         while True:
             page = self._tree(self._ask(f"list {container}/{prefix}", "GET", f"/{container}", query))
             yield from map(_blob, page.iter("Blob"))
-            yield from (Blob(each.findtext("Name") or "", 0, "") for each in page.iter("BlobPrefix"))
+            yield from (Object(each.findtext("Name") or "", 0, "") for each in page.iter("BlobPrefix"))
             marker = page.findtext("NextMarker") or ""
             if not marker:
                 return
@@ -152,31 +140,15 @@ class BlobService:
         try:
             answer = self._http.ask(method, whole, headers, body if method == "PUT" else None)
         except NoAnswer as failure:
-            raise StackError(f"{request}; saw {failure}{self._see}") from failure
+            raise StackError(f"{request}; saw {failure}{see(self.log)}") from failure
         if answer.status >= 300:
-            refused = self._refusal(request, answer)
+            refused = refusal(request, answer, log=self.log)
             if answer.status != also or (isinstance(refused, Refused) and refused.kind == NO_CONTAINER):
                 raise refused
         return answer
 
-    def _refusal(self, request: str, answer: Answer) -> StackError:
-        kind, words = answer.headers.get("x-ms-error-code", ""), ""
-        with suppress(StackError):
-            found = self._tree(answer)
-            kind = kind or found.findtext("Code") or ""
-            # What comes after the first line is the number of the request, and the time.
-            words = next(iter((found.findtext("Message") or "").splitlines()), "")
-        refusal = f"status {answer.status}, {' '.join(filter(None, (kind, words)))}".rstrip(", ")
-        if answer.status >= OWN_FAULT:
-            return StackError(f"{request}; it could not: {refusal}{self._see}")
-        return Refused(f"{request}; it said: {refusal}", answer.status, kind)
-
     def _tree(self, answer: Answer) -> ElementTree.Element:
         return tree(answer.data, f"{self.what} at {self.url}", log=self.log)
-
-    @property
-    def _see(self) -> str:
-        return f". See {self.log}" if self.log else ""
 
 
 def emulator(port: int = PORT) -> BlobService:
@@ -188,9 +160,9 @@ def _path(container: str, name: str) -> str:
     return f"/{container}/{quote(name)}"
 
 
-def _blob(found: ElementTree.Element) -> Blob:
+def _blob(found: ElementTree.Element) -> Object:
     properties = found.find("Properties")
     size, tag = (
         (properties.findtext(name) or "" for name in ("Content-Length", "Etag")) if properties is not None else ("", "")
     )
-    return Blob(found.findtext("Name") or "", int(size or 0), tag)
+    return Object(found.findtext("Name") or "", int(size or 0), tag)

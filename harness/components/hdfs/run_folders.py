@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 from harness.components.hdfs.folder import HdfsFolder
 from harness.components.hdfs.webhdfs import WebHdfs
 from harness.errors import StackError
@@ -14,26 +11,21 @@ from harness.resources import Resources, labelled
 
 class Provides(ProvidesFolders):
     """What every file system does for a run. `name` is that of its component; `files` is how the harness asks it,
-    `scheme` how a pipeline reaches it; `root` is the folder in it that holds the runs' folders, `scratch` one of the
-    harness's own for copies."""
+    `scheme` how a pipeline reaches it; `root` is the folder in it that holds the runs' folders."""
 
     name = "hdfs"
     files: WebHdfs
     scheme: str
     root = "/onceproof"
-    scratch: Path | None = None
-    shared = False
 
     def close(self) -> None:
         """Close the connections to it."""
         self.files.close()
 
-    def _made(self, part: str, folder: HdfsFolder, there: Mapping[str, str]) -> Resources:
+    def _made(self, part: str, folder: HdfsFolder) -> Resources:
         folder.make()
-        placeholders = {"url": folder.scheme, "path": folder.url, **there}
-        return Resources(
-            label=labelled(self.name, part), at=folder, placeholders=placeholders, bare=tuple(there), shared=self.shared
-        )
+        placeholders = {"url": folder.scheme, "path": folder.url}
+        return Resources(label=labelled(self.name, part), at=folder, placeholders=placeholders)
 
     def _folder(self, run_id: str, part: str) -> HdfsFolder:
         path = f"{self.root}/{run_id}/{part or 'files'}"

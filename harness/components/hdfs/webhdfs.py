@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from harness.errors import StackError
 from harness.remote import Gone
-from harness.remote.http import Answer, Http, NoAnswer
+from harness.remote.http import Answer, Http, NoAnswer, Refused
 
 ANSWER_S = 60.0
 USUAL_PORT = 80
@@ -23,14 +23,6 @@ BLOCK = re.compile(rb"^[0-9]+\. \S+:(blk_[0-9]+)_", re.MULTILINE)
 CURE = "write the address at which the NameNode answers over HTTP (port 9870, unless its settings say another one)"
 OPERATIONAL = "Operational"
 """What the NameNode calls itself out of its safe mode."""
-
-
-class Refused(StackError):
-    """The file system says no. `kind` is its word for it, such as `SafeModeException`."""
-
-    def __init__(self, words: str, kind: str) -> None:
-        super().__init__(words)
-        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -88,9 +80,9 @@ class WebHdfs:
         answer = self._request(self.address, "GET", f"/fsck?{query}")
         return {name.decode() for name in BLOCK.findall(_good(f"asked the NameNode for the blocks of {path}", answer))}
 
-    def create(self, path: str, data: bytes, *, overwrite: bool = True) -> None:
+    def create(self, path: str, data: bytes) -> None:
         """Write a file, which others see at once, and grow. Raises StackError."""
-        self._by_datanode("PUT", "CREATE", path, data, overwrite=str(overwrite).lower())
+        self._by_datanode("PUT", "CREATE", path, data, overwrite="true")
 
     def jmx(self, name: str) -> Any:
         """Return what the NameNode says of itself under the name `NameNodeInfo`, say; None if nothing. Raises
@@ -141,4 +133,4 @@ def _good(request: str, answer: Answer) -> bytes:
         kind, words = str(refusal["exception"]), " ".join(str(refusal["message"]).split())[:300]
     except (ValueError, LookupError, TypeError):
         kind, words = "", f"status {answer.status}"
-    raise Refused(f"{request}; it said: {words}", kind)
+    raise Refused(f"{request}; it said: {words}", answer.status, kind)

@@ -5,7 +5,6 @@ address     one that is there already
 server      asks a server, by its address
 signature   signs what is asked
 run_prefix  a run's own objects, and Spark's settings for them
-requests    what a request that a proxy sees asks for
 source      objects of records put below a prefix
 sink        objects that the pipeline writes, read back
 fault       ends it

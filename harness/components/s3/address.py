@@ -11,6 +11,7 @@ from harness.components.s3.server import Server
 from harness.components.s3.signature import Keys
 from harness.errors import UsageError
 from harness.fields.logins import login
+from harness.remote.http import Refused
 from harness.remote.proxy.proxies import Proxies
 
 REGION = "AWS_REGION"
@@ -46,8 +47,12 @@ class S3There(Provides):
         return f"{self.server.whole}/{self.bucket}"
 
     def describe(self) -> Mapping[str, Any]:
-        """Return where it is: no server of S3 says its version. Raises StackError if it does not answer."""
-        next(iter(self.server.listed(self.bucket, "onceproof/")), None)
+        """Return where it is: no server of S3 says its version. Raises UsageError for what it refuses, and StackError
+        if it does not answer."""
+        try:
+            next(iter(self.server.listed(self.bucket, "onceproof/")), None)
+        except Refused as refused:
+            raise UsageError(str(refused)) from refused
         return {"at": self.plain}
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness import wait
 from harness.components.s3.run_prefix import Provides
-from harness.components.s3.server import Refused, Server
+from harness.components.s3.server import Server
 from harness.components.s3.signature import Keys
 from harness.errors import StackError
 from harness.hosts import service
@@ -21,6 +21,7 @@ from harness.hosts.ports import LOOPBACK, Port
 from harness.hosts.server_process import ServerProcess
 from harness.machine import jars
 from harness.machine.java import Java
+from harness.remote.http import Refused
 from harness.remote.proxy.proxies import Proxies
 from harness.session.session import Session
 

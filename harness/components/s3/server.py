@@ -7,37 +7,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import NamedTuple
 from urllib.parse import unquote_plus
 from xml.etree import ElementTree
 
 from harness.components.s3.signature import Keys, Request, query, quoted, signed
-from harness.errors import StackError, UsageError
-from harness.remote.http import Answer, Http, NoAnswer, tree
+from harness.errors import StackError
+from harness.remote.http import Answer, Http, NoAnswer, Refused, tree
+from harness.remote.objects import Object, refusal
+from harness.remote.proxy.commits import Dialect
 
 LOG = "logs/s3.log"
 CURE = "write the address of an S3 server (https://ACCESS_KEY:SECRET@host:port/bucket)"
 GONE = 404
-OWN_FAULT = 500
-"""From here on it is the server that failed, and not who asked."""
-
-
-class Refused(UsageError):
-    """The server says that what was asked is wrong. `status` is HTTP's, `kind` its word for it, such as
-    `NoSuchBucket`."""
-
-    def __init__(self, words: str, status: int, kind: str) -> None:
-        super().__init__(words)
-        self.status, self.kind = status, kind
-
-
-class Entry(NamedTuple):
-    """An object as a listing names it; `tag` is its ETag, `changed` its time in ISO 8601."""
-
-    key: str
-    size: int
-    tag: str
-    changed: str
 
 
 @dataclass(frozen=True)
@@ -48,6 +29,8 @@ class Server:
     port: int
     keys: Keys
     secure: bool = False
+    dialect = Dialect(silent=frozenset({"x-id"}), copy_source="x-amz-copy-source")
+    above = ""
 
     @cached_property
     def _http(self) -> Http:
@@ -81,7 +64,7 @@ class Server:
             if refused.kind != "BucketAlreadyOwnedByYou":
                 raise
 
-    def listed(self, bucket: str, prefix: str, *, deep: bool = True) -> Iterator[Entry]:
+    def listed(self, bucket: str, prefix: str, *, deep: bool = True) -> Iterator[Object]:
         """Yield the objects whose keys begin so, by key. Not `deep`: those whose keys go on without a `/`, and, with
         one at the end, what the other ones go on with up to there. Raises Refused, StackError."""
         parameters = {
@@ -94,9 +77,9 @@ class Server:
             request = Request("GET", _path(bucket), query(parameters))
             page = self._xml(f"list {bucket}/{prefix}", request, "ListBucketResult")
             coded = page.findtext("EncodingType") == "url"
-            yield from (_entry(each, coded=coded) for each in page.iter("Contents"))
+            yield from (_object(each, coded=coded) for each in page.iter("Contents"))
             folders = [each.findtext("Prefix") or "" for each in page.iter("CommonPrefixes")]
-            yield from (Entry(unquote_plus(key) if coded else key, 0, "", "") for key in folders)
+            yield from (Object(unquote_plus(key) if coded else key, 0, "") for key in folders)
             if page.findtext("IsTruncated") != "true":
                 return
             parameters["continuation-token"] = page.findtext("NextContinuationToken") or ""
@@ -126,7 +109,7 @@ class Server:
         """Return an answer in XML of that kind. Raises as `_ask` does, and StackError for that of another server."""
         data = self._ask(what, request).data
         with suppress(StackError):
-            found = _tree(data)
+            found = tree(data, "S3", log=LOG)
             if found.tag == kind:
                 return found
         saw = " ".join(data[:60].decode("utf-8", "replace").split())
@@ -143,7 +126,7 @@ class Server:
         except NoAnswer as failure:
             raise StackError(f"{question}; saw {failure}. See {LOG}") from failure
         if answer.status >= 300:
-            raise _refusal(question, answer)
+            raise refusal(question, answer, log=LOG)
         return answer
 
 
@@ -151,24 +134,8 @@ def _path(bucket: str, key: str = "") -> str:
     return f"/{quoted(bucket)}/{quoted(key, safe='/')}" if key else f"/{quoted(bucket)}"
 
 
-def _tree(data: bytes) -> ElementTree.Element:
-    return tree(data, "S3", log=LOG)
-
-
-def _entry(found: ElementTree.Element, *, coded: bool) -> Entry:
+def _object(found: ElementTree.Element, *, coded: bool) -> Object:
     key = found.findtext("Key") or ""
     tag = (found.findtext("ETag") or "").strip('"')
     changed = found.findtext("LastModified") or ""
-    return Entry(unquote_plus(key) if coded else key, int(found.findtext("Size") or 0), tag, changed)
-
-
-def _refusal(question: str, answer: Answer) -> Exception:
-    try:
-        error = _tree(answer.data)
-        kind, words = error.findtext("Code") or "", " ".join((error.findtext("Message") or "").split())
-    except StackError:
-        kind, words = "", " ".join(answer.data.decode("utf-8", "replace").split())[:200]
-    text = f"status {answer.status}, {' '.join(dict.fromkeys(filter(None, (kind, words))))}".rstrip(", ")
-    if answer.status >= OWN_FAULT:
-        return StackError(f"{question}; it could not: {text}. See {LOG}")
-    return Refused(f"{question}; it said: {text}", answer.status, kind)
+    return Object(unquote_plus(key) if coded else key, int(found.findtext("Size") or 0), f"{tag} {changed}")

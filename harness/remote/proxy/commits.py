@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from harness.remote.proxy.exchange import Exchange, Held, State
 from harness.remote.proxy.server import Proxy
@@ -42,11 +42,10 @@ class Operation(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
     """A store's own words for what is asked of one object: the `silent` parameters change nothing of it, the header
-    `copy_source` has the address that is copied, and `path_of` its path."""
+    `copy_source` has the address that is copied, or its path."""
 
     silent: frozenset[str]
     copy_source: str
-    path_of: Callable[[str], str]
 
     def operation(self, exchange: Exchange) -> Operation | None:
         """None for a part of a larger upload, and for all that puts, copies or deletes no whole object by itself."""
@@ -61,7 +60,7 @@ class Dialect:
         source = exchange.headers.get(self.copy_source)
         if source is None:
             return Operation(Part.PUT, key)
-        return Operation(Part.COPY, key, _key(self.path_of(source)))
+        return Operation(Part.COPY, key, _key(urlsplit(source).path))
 
 
 def _key(path: str) -> str:
