@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from harness.components.files.remote_source import RemoteCut, RemoteFiles
-from harness.kinds import About
+from harness.components.files.remote_source import RemoteFiles
 
-KIND = RemoteFiles(
-    About(
-        name="azure",
-        summary="blobs of records put into Azure's blob storage, below {azure.input.path}",
-        example="{source: azure, records_per_file: 20}",
-        options=RemoteCut,
-    ),
-    component="azure",
-)
+KIND = RemoteFiles("azure", "blobs of records put into Azure's blob storage, below {azure.input.path}")

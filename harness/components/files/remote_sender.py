@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import http.client
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from harness.components.files.dropped import Dropped, FileSender
+from harness.components.files.dropped import FileSender
 from harness.errors import StackError, WaitError
-from harness.remote import RemoteFolder
 from harness.run_folder.ledger import State
 from harness.wait import Waiting, until
+
+if TYPE_CHECKING:
+    from harness.components.files.remote_source import RemoteOpenFolder
 
 BACK_S = 60.0
 """How long a server that gave no answer is asked whether the file is there."""
 
 
-class Remote(Protocol):
-    """The folder of a run, on its server."""
-
-    dropped: Dropped
-    per_file: int
-    remote: RemoteFolder | None
-    doubtful: set[int]
-
-    def there(self, number: int) -> bytes | None:
-        """Return a file as it is there; None if it is not. Raises StackError."""
-
-
 class RemoteSender(FileSender):
     """Each file is whole at once."""
 
-    def __init__(self, into: Remote) -> None:
+    def __init__(self, into: RemoteOpenFolder) -> None:
         super().__init__(into.dropped, into.per_file)
         self._open = into
 

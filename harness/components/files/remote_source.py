@@ -83,8 +83,14 @@ class RemoteOpenFolder(OpenFolder):
 class RemoteFiles:
     """A kind of source: files in a folder that a component keeps."""
 
-    about: About
     component: str
+    summary: str
+
+    @property
+    def about(self) -> About:
+        """Who it is."""
+        example = f"{{source: {self.component}, records_per_file: 20}}"
+        return About(name=self.component, summary=self.summary, example=example, options=RemoteCut)
 
     def requested_parts(self, given: Input) -> Mapping[str, Mapping[str, Any]]:
         """Return a folder."""

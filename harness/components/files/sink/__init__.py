@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from harness.checkers.schema_check import Column
 from harness.components.files.sink.listing import Reader
@@ -63,10 +63,17 @@ class How(Shape):
     ]
 
 
-class Place(How):
-    """Which folder, and how it is read."""
+def place(component: str) -> type[How]:
+    """Return the model of a folder that this component keeps."""
+    named = Annotated[v.Label, Field(description=f"the name of a folder below {{{component}.path}}")]
+    fields: Any = {component: (named, ...)}
+    return create_model("Place", __base__=How, __doc__="Which folder, and how it is read.", **fields)
 
-    files: Annotated[v.Label, Field(description="the name of a folder below {files.path}")]
+
+def about(component: str, summary: str) -> About:
+    """Return the description of a sink of files in this component."""
+    example = f"{{{component}: payments, reader: manifest, expected: select id from ledger, key: [id]}}"
+    return About(name=component, summary=summary, example=example, options=place(component))
 
 
 class Folder:
@@ -94,13 +101,10 @@ class Files(Folder):
 
     It does not count rows: a file shows none before it is whole, so no writer can be held at one."""
 
-    about = About(
-        name="files",
-        summary="a folder of Parquet files or of JSON lines, as listed or by the manifest of Spark's file sink",
-        example="{files: payments, reader: manifest, expected: select id from ledger, key: [id]}",
-        options=Place,
-    )
     component = "files"
+    about = about(
+        component, "a folder of Parquet files or of JSON lines, as listed or by the manifest of Spark's file sink"
+    )
     start = START
 
     def commit_log(self, sink: Sink, own: Mapping[str, Resources]) -> CommitLog:
@@ -120,8 +124,8 @@ class Files(Folder):
 class RemoteFiles(Folder):
     """The same in a folder that a component keeps on its server."""
 
-    def __init__(self, about: About, component: str) -> None:
-        self.about, self.component = about, component
+    def __init__(self, component: str, summary: str) -> None:
+        self.about, self.component = about(component, summary), component
 
     def open(self, sink: Sink, own: Mapping[str, Resources]) -> OpenSink:
         """Raises NotGiven for a folder that the run was not given."""
