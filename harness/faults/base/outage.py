@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from harness.context import Reached, RowBreakpoint, RunContext
 from harness.errors import StackError
 from harness.faults.base import Injection, Proof, killing, lasting
+from harness.fields.shape import Shape
 from harness.hosts import signals
 from harness.kinds import About, Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
@@ -72,8 +73,11 @@ class KillServer:
     component: str
     daemon: str = ""
     impact: Impact = Impact.NONE
+    name: str = ""
+    summary: str = ""
     example: str = ""
-    """A step, where the usual one shows less."""
+    """What its description has in place of the usual."""
+    options: ClassVar[type[Shape]] = lasting.For
     needs = frozenset({Means.RESTART_COMPONENTS})
     # Nothing moves between the trigger and the kill.
     freezes = True
@@ -89,10 +93,11 @@ class KillServer:
         """Who it is."""
         victim = self.daemon or self.component
         return About(
-            name=f"kill {victim}",
-            summary=f"SIGKILL to the {victim} of the stack, which is started again on its data after a while",
+            name=self.name or f"kill {victim}",
+            summary=self.summary
+            or f"SIGKILL to the {victim} of the stack, which is started again on its data after a while",
             example=self.example or f"{{when: {{rows: 150}}, do: kill {victim}, for: 3s}}",
-            options=lasting.For,
+            options=self.options,
         )
 
     @property

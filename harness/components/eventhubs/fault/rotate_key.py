@@ -15,7 +15,7 @@ from harness.faults.base import lasting
 from harness.faults.base.outage import KillServer, Restartable
 from harness.fields import values as v
 from harness.fields.shape import Shape
-from harness.kinds import About, Refusals
+from harness.kinds import Refusals
 from harness.scenario import Fault, Impact, Step, Trigger
 from harness.triggers.base import Planned
 
@@ -42,15 +42,7 @@ class Rotates(Protocol):
 class RotateKey(KillServer):
     """The program gets no notice: it is refused, whatever it does, until its key counts again."""
 
-    @property
-    def about(self) -> About:
-        """Who it is."""
-        return About(
-            name="rotate key",
-            summary="the program's key for Event Hubs is refused, from a SIGKILL to the broker and its start on",
-            example="{when: {rows: 150}, do: rotate key, back_after: 8s}",
-            options=Until,
-        )
+    options = Until
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
         """At any trigger; the key is back before the run ends."""
@@ -86,4 +78,10 @@ def _back_s(fault: Fault) -> float | None:
     return None if found is None else float(found)
 
 
-KIND = RotateKey("eventhubs", impact=Impact.SERVER_AWAY)
+KIND = RotateKey(
+    "eventhubs",
+    impact=Impact.SERVER_AWAY,
+    name="rotate key",
+    summary="the program's key for Event Hubs is refused, from a SIGKILL to the broker and its start on",
+    example="{when: {rows: 150}, do: rotate key, back_after: 8s}",
+)

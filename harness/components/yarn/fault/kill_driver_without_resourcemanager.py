@@ -10,7 +10,6 @@ from harness.context import Reached, RunContext
 from harness.faults.base import Injection, killing
 from harness.faults.base.outage import Restartable, go_on
 from harness.hosts import signals
-from harness.kinds import About
 from harness.scenario import Impact, Step
 from harness.stack import Means
 
@@ -20,16 +19,6 @@ class KillDriverWithoutResourceManager(KillDaemon):
     application, and starts the next attempt then."""
 
     needs = frozenset({Means.RESTART_DAEMONS, Means.SIGNAL_DRIVER})
-
-    @property
-    def about(self) -> About:
-        """Who it is."""
-        return replace(
-            super().about,
-            name="kill driver without resourcemanager",
-            summary="SIGKILL to YARN's ResourceManager, which comes back after a while, and to the driver before that",
-            example="{when: {point: sink-committed, batch: 3}, do: kill driver without resourcemanager, for: 3s}",
-        )
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Kill the one and then the other, read what is left, bring ResourceManager back."""
@@ -53,4 +42,10 @@ class KillDriverWithoutResourceManager(KillDaemon):
         return replace(done, signalled={self.component: words, **done.signalled}, snapshot_taken=True)
 
 
-KIND = KillDriverWithoutResourceManager("resourcemanager", impact=Impact.DRIVER_KILLED)
+KIND = KillDriverWithoutResourceManager(
+    "resourcemanager",
+    impact=Impact.DRIVER_KILLED,
+    name="kill driver without resourcemanager",
+    summary="SIGKILL to YARN's ResourceManager, which comes back after a while, and to the driver before that",
+    example="{when: {point: sink-committed, batch: 3}, do: kill driver without resourcemanager, for: 3s}",
+)

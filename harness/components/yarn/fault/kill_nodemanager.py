@@ -8,7 +8,6 @@ from dataclasses import replace
 from harness.components.yarn.fault.restart_resourcemanager import KillDaemon
 from harness.context import Reached, RunContext
 from harness.faults.base import Injection, killing
-from harness.kinds import About
 from harness.scenario import Step
 from harness.stack import Driver
 
@@ -20,16 +19,6 @@ class KillNodeManager(KillDaemon):
 
     # The lost driver works on for seconds, without NodeManager: let go, it commits the batch before it is disowned.
     holds_on = True
-
-    @property
-    def about(self) -> About:
-        """Who it is."""
-        return replace(
-            super().about,
-            name="kill nodemanager",
-            summary="SIGKILL to YARN's NodeManager, which comes back without its containers: the attempt is lost",
-            example="{when: {point: batch-planned, batch: 2}, do: kill nodemanager, for: 3s}",
-        )
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """As any daemon, and how the attempt ended that was lost with it."""
@@ -44,4 +33,8 @@ class KillNodeManager(KillDaemon):
         return killing.dies(run, driver, within_s=GIVEN_UP_S)
 
 
-KIND = KillNodeManager("nodemanager")
+KIND = KillNodeManager(
+    "nodemanager",
+    summary="SIGKILL to YARN's NodeManager, which comes back without its containers: the attempt is lost",
+    example="{when: {point: batch-planned, batch: 2}, do: kill nodemanager, for: 3s}",
+)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.context import RunContext
 from harness.faults.base.outage import KillServer
-from harness.kinds import About
 from harness.stack import KeepsDaemons, Means
 
 
@@ -29,18 +28,10 @@ class KillDaemon(KillServer):
         return run.stack.daemons.get(self.component) if isinstance(run.stack, KeepsDaemons) else None
 
 
-class RestartResourceManager(KillDaemon):
-    """Containers go on: only who is started, or has ended meanwhile, waits for it."""
-
-    @property
-    def about(self) -> About:
-        """Who it is."""
-        return replace(
-            super().about,
-            name="restart resourcemanager",
-            summary="SIGKILL to YARN's ResourceManager, which comes back with its applications; containers go on",
-            example="{when: {point: batch-planned, batch: 2}, do: restart resourcemanager, for: 3s}",
-        )
-
-
-KIND = RestartResourceManager("resourcemanager")
+# Containers go on: only who is started, or has ended meanwhile, waits for it.
+KIND = KillDaemon(
+    "resourcemanager",
+    name="restart resourcemanager",
+    summary="SIGKILL to YARN's ResourceManager, which comes back with its applications; containers go on",
+    example="{when: {point: batch-planned, batch: 2}, do: restart resourcemanager, for: 3s}",
+)
