@@ -16,7 +16,7 @@ from typing import Protocol
 from harness.history import History
 from harness.hosts import signals
 from harness.operation import Operation
-from harness.remote.proxy.commits import HeldRequest, Part, Wanted
+from harness.remote.proxy.commits import HeldRequest, Wanted
 from harness.resources import RunResources
 from harness.scenario import COMMITTING, CrashPoint, Victim
 from harness.snapshot import QueryState
@@ -217,7 +217,7 @@ class SinkCommits(Protocol):
 class Commits(Protocol):
     """The requests by which batches are planned and committed on a server: `harness.remote.proxy.commits`."""
 
-    def armed(self, part: Part, wanted: Wanted) -> AbstractContextManager[Callable[[], HeldRequest | None]]:
+    def armed(self, wanted: Wanted) -> AbstractContextManager[Callable[[], HeldRequest | None]]:
         """Hold the first such request; what is given tells which it is, None before."""
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from time import monotonic
+from typing import TypeVar
 
 import pytest
 from hypothesis import given
@@ -25,9 +26,9 @@ from harness.components.azure.blob import BlobService
 from harness.components.s3.server import Server
 from harness.errors import StackError
 from harness.remote.proxy import exchange
-from harness.remote.proxy.commits import Commits, Dialect, HeldRequest, Name, Operation, Part, named
+from harness.remote.proxy.commits import Commits, Dialect, HeldRequest, Name, Operation, named
 from harness.remote.proxy.connection import Connection
-from harness.remote.proxy.exchange import Exchange, State
+from harness.remote.proxy.exchange import Exchange, Held, State
 from harness.remote.proxy.framing import Framing, Head, Piece
 from harness.remote.proxy.server import Proxy
 from harness.wait import until
@@ -230,7 +231,7 @@ class Stage:
 
     def commits(self) -> Commits:
         """Of the checkpoint `c`."""
-        return Commits(proxy=self.proxy, reads=S3.operation, prefix="b/c/")
+        return Commits(proxy=self.proxy, dialect=S3, prefix="b/c/")
 
 
 class Threads(ThreadingHTTPServer):
@@ -410,7 +411,8 @@ def in_thread(ask: Callable[[], object]) -> tuple[threading.Thread, list[object]
     return thread, out
 
 
-TEMPORARY = "/b/c/q/commits/.3.0a-b.tmp"
+TEMPORARY, COMMIT = "/b/c/q/commits/.3.0a-b.tmp", "/b/c/q/commits/3"
+H = TypeVar("H", Held, HeldRequest)
 
 
 def copies(stage: Stage) -> None:
@@ -420,25 +422,42 @@ def copies(stage: Stage) -> None:
     assert said(client, "PUT", "/b/c/q/commits/3", source=TEMPORARY[1:])[0] == 200
 
 
+@dataclass
+class First:
+    """Wants the first request with this method and path."""
+
+    method: str
+    path: str
+
+    def wants(self, exchange: Exchange) -> bool:
+        return (exchange.method, exchange.target) == (self.method, self.path)
+
+
 @contextlib.contextmanager
 def held(
-    stage: Stage, part: Part, ask: Callable[[http.client.HTTPConnection], object], *, batch: int = 3
-) -> Iterator[tuple[HeldRequest, list[object], threading.Thread, http.client.HTTPConnection]]:
+    stage: Stage, ask: Callable[[http.client.HTTPConnection], object]
+) -> Iterator[tuple[Held, list[object], threading.Thread, http.client.HTTPConnection]]:
     """A request that is held, and its answer once there is one."""
+    with stage.proxy.armed(First("PUT", COMMIT)) as hold, asked(stage, ask, lambda: hold.held) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def asked(
+    stage: Stage, ask: Callable[[http.client.HTTPConnection], object], found: Callable[[], H | None]
+) -> Iterator[tuple[H, list[object], threading.Thread, http.client.HTTPConnection]]:
+    """The same of what is `found`."""
     client = stage.client()
-    with stage.commits().armed(part, lambda place, number: (place, number) == ("q", batch)) as found:
-        if part is Part.DELETE:
-            copies(stage)
-        thread, out = in_thread(lambda: ask(client))
-        try:
-            request = until("a request to be held", found, within_s=WITHIN_S)
-            assert request is not None
-            yield request, out, thread, client
-        finally:
-            if (late := found()) is not None:
-                late.let_go(drop=False)
-            thread.join(WITHIN_S)
-            assert not thread.is_alive()
+    thread, out = in_thread(lambda: ask(client))
+    try:
+        request = until("a request to be held", found, within_s=WITHIN_S)
+        assert request is not None
+        yield request, out, thread, client
+    finally:
+        if (late := found()) is not None:
+            late.let_go(drop=False)
+        thread.join(WITHIN_S)
+        assert not thread.is_alive()
 
 
 def deletes(client: http.client.HTTPConnection) -> tuple[int, bytes]:
@@ -450,15 +469,17 @@ def puts(client: http.client.HTTPConnection) -> tuple[int, bytes]:
 
 
 def test_the_deletion_after_a_copy_is_held_and_goes_on(stage: Stage) -> None:
-    with held(stage, Part.DELETE, deletes) as (request, out, thread, _):
-        assert {TEMPORARY, "/b/c/q/commits/3"} == stage.store.kept.keys()
-        assert f"DELETE {TEMPORARY}" not in stage.store.asked
-        assert (request.batch, request.place, request.key) == (3, "q", TEMPORARY[1:])
-        assert "the copy to b/c/q/commits/3 before it had been answered with status 200" in request.description
-        assert "nothing of it had been sent on, and it was held" in request.description
-        request.let_go(drop=False)
-        thread.join(WITHIN_S)
-        assert out == [(204, b"")]
+    with stage.commits().armed(lambda place, number: (place, number) == ("q", 3)) as found:
+        copies(stage)
+        with asked(stage, deletes, found) as (request, out, thread, _):
+            assert {TEMPORARY, COMMIT} == stage.store.kept.keys()
+            assert f"DELETE {TEMPORARY}" not in stage.store.asked
+            assert request.rename[:4] == ("q", 3, TEMPORARY[1:], COMMIT[1:])
+            assert "the copy to b/c/q/commits/3 before it had been answered with status 200" in request.description
+            assert "nothing of it had been sent on, and it was held" in request.description
+            request.let_go(drop=False)
+            thread.join(WITHIN_S)
+            assert out == [(204, b"")]
     assert request.held.state is State.SENT and not request.early
     assert "it was sent on afterwards: let go" in request.description
     assert TEMPORARY not in stage.store.kept
@@ -466,12 +487,11 @@ def test_the_deletion_after_a_copy_is_held_and_goes_on(stage: Stage) -> None:
 
 @pytest.mark.parametrize("body", [b"v1", b"v" * 2_000_000], ids=["with its head", "larger than any buffer"])
 def test_a_request_whose_client_dies_meanwhile_never_reaches_the_store(stage: Stage, body: bytes) -> None:
-    with held(stage, Part.PUT, lambda client: said(client, "PUT", "/b/c/q/commits/3", body)) as (request, _, _, client):
+    with held(stage, lambda client: said(client, "PUT", COMMIT, body)) as (request, _, _, client):
         assert client.sock is not None
         client.sock.shutdown(socket.SHUT_RDWR)
         request.let_go(drop=False)
-        assert request.held.state is State.DROPPED
-        assert "dropped: its client is gone" in request.description
+        assert (request.state, request.why) == (State.DROPPED, "its client is gone")
     asked_later(stage, "/b/c/q/commits/3")
     assert stage.store.asked == ["GET /b/c/q/commits/3"]
     assert stage.store.kept == {}
@@ -489,8 +509,8 @@ client.getresponse()
 def test_that_of_a_process_that_is_killed_is_dropped_though_nobody_says_so(stage: Stage) -> None:
     process = subprocess.Popen([sys.executable, "-c", CLIENT, str(stage.proxy.port)])
     try:
-        with stage.commits().armed(Part.PUT, lambda *_: True) as found:
-            request = until("a request to be held", found, within_s=WITHIN_S)
+        with stage.proxy.armed(First("PUT", COMMIT)) as hold:
+            request = until("a request to be held", lambda: hold.held, within_s=WITHIN_S)
         assert request is not None
         process.send_signal(signal.SIGKILL)
         process.wait(WITHIN_S)
@@ -498,37 +518,36 @@ def test_that_of_a_process_that_is_killed_is_dropped_though_nobody_says_so(stage
     finally:
         process.kill()
         process.wait(WITHIN_S)
-    assert (request.held.state, request.held.why) == (State.DROPPED, "its client is gone")
+    assert (request.state, request.why) == (State.DROPPED, "its client is gone")
     asked_later(stage, "/b/c/q/commits/3")
     assert stage.store.kept == {}
 
 
 def test_that_of_a_dead_driver_is_dropped_even_if_somebody_has_its_socket(stage: Stage) -> None:
-    with held(stage, Part.PUT, puts) as (request, out, thread, _):
+    with held(stage, puts) as (request, out, thread, _):
         request.let_go(drop=True)
         thread.join(WITHIN_S)
         # A body that nobody has read by then makes the end a reset; RemoteDisconnected is one as well.
         assert isinstance(out[0], ConnectionResetError)
-    assert request.held.state is State.DROPPED
+    assert request.state is State.DROPPED
     assert stage.store.kept == {}
 
 
 def test_one_that_nobody_lets_go_goes_on_and_says_so(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "HOLD_S", 0.2)
-    with held(stage, Part.PUT, puts) as (request, out, thread, _):
+    with held(stage, puts) as (request, out, thread, _):
         thread.join(WITHIN_S)
         assert out == [(200, b"")]
-        assert request.early
-        assert "it was not let go in 0.2 s" in request.description
+        assert (request.early, request.why) == (True, "it was not let go in 0.2 s")
 
 
 def test_a_proxy_that_ends_drops_what_it_holds(stage: Stage) -> None:
-    with held(stage, Part.PUT, puts) as (request, out, thread, _):
+    with held(stage, puts) as (request, out, thread, _):
         stage.proxy.close()
         thread.join(WITHIN_S)
         assert isinstance(out[0], Exception)
         request.let_go(drop=False)
-    assert (request.held.state, request.held.why) == (State.DROPPED, "the proxy ended")
+    assert (request.state, request.why) == (State.DROPPED, "the proxy ended")
     assert stage.store.kept == {}
 
 
@@ -541,7 +560,7 @@ def test_a_server_that_closes_the_idle_connection_meanwhile_is_asked_by_another(
         opened.append(monotonic())
         return puts(client)
 
-    with held(stage, Part.PUT, first_something_else) as (request, out, thread, _):
+    with held(stage, first_something_else) as (request, out, thread, _):
         until("the server to be tired of it", lambda: monotonic() - opened[0] > 1.0, within_s=WITHIN_S)
         assert out == []
         request.let_go(drop=False)
@@ -551,7 +570,7 @@ def test_a_server_that_closes_the_idle_connection_meanwhile_is_asked_by_another(
 
 
 def test_others_pass_while_one_is_held(stage: Stage) -> None:
-    with held(stage, Part.PUT, puts) as (request, out, _, _):
+    with held(stage, puts) as (request, out, _, _):
         other = stage.client()
         assert said(other, "PUT", "/b/c/q/commits/4", b"v1")[0] == 200
         assert said(other, "PUT", "/b/c/q/commits/3", b"another")[0] == 200
@@ -561,7 +580,7 @@ def test_others_pass_while_one_is_held(stage: Stage) -> None:
 
 def test_nothing_is_held_that_is_no_part_of_the_commit(stage: Stage) -> None:
     client = stage.client()
-    with stage.commits().armed(Part.DELETE, lambda *_: True) as found:
+    with stage.commits().armed(lambda *_: True) as found:
         # A temporary file that was never copied, one that was copied elsewhere, one whose copy failed.
         said(client, "PUT", "/b/c/commits/.1.x.tmp", b"")
         said(client, "DELETE", "/b/c/commits/.1.x.tmp")
@@ -569,14 +588,12 @@ def test_nothing_is_held_that_is_no_part_of_the_commit(stage: Stage) -> None:
         said(client, "PUT", "/b/c/commits/5", source="b/c/commits/.2.x.tmp")
         said(client, "DELETE", "/b/c/commits/.2.x.tmp")
         said(client, "DELETE", "/b/c/commits/3")
+        # What is renamed in another log, in another checkpoint, or copied in parts.
+        for folder, more in (("c/offsets", ""), ("other/commits", ""), ("c/commits", "?partNumber=1")):
+            said(client, "PUT", f"/b/{folder}/.3.x.tmp", b"")
+            said(client, "PUT", f"/b/{folder}/3{more}", source=f"b/{folder}/.3.x.tmp")
+            said(client, "DELETE", f"/b/{folder}/.3.x.tmp")
         assert found() is None
-    with stage.commits().armed(Part.PUT, lambda *_: True) as found:
-        said(client, "PUT", "/b/c/offsets/3", b"")
-        said(client, "PUT", "/b/c/commits/.3.x.tmp", b"")
-        said(client, "PUT", "/b/other/commits/3", b"")
-        said(client, "PUT", "/b/c/commits/3?partNumber=1", b"")
-        assert found() is None
-    said(client, "PUT", "/b/c/commits/3", b"")
 
 
 @pytest.mark.parametrize(
@@ -598,22 +615,22 @@ def test_what_a_key_says(key: str, name: Name | None) -> None:
 @pytest.mark.parametrize(
     ("reads", "method", "target", "headers", "operation"),
     [
-        (S3, "PUT", "/b/r/commits/3", {}, Operation(Part.PUT, "b/r/commits/3")),
-        (S3, "PUT", "/b/r/.3.a%20b.tmp?x-id=PutObject", {}, Operation(Part.PUT, "b/r/.3.a b.tmp")),
+        (S3, "PUT", "/b/r/commits/3", {}, None),
+        (S3, "DELETE", "/b/r/.3.a%20b.tmp?x-id=DeleteObject", {}, Operation("b/r/.3.a b.tmp")),
         (
             S3, "PUT", "/b/r/3", {"x-amz-copy-source": "/b/r%2F.3.tmp?versionId=1"},
-            Operation(Part.COPY, "b/r/3", "b/r/.3.tmp"),
+            Operation("b/r/3", "b/r/.3.tmp"),
         ),
-        (S3, "DELETE", "/b/r/.3.tmp", {}, Operation(Part.DELETE, "b/r/.3.tmp")),
+        (S3, "DELETE", "/b/r/.3.tmp", {}, Operation("b/r/.3.tmp")),
         (S3, "PUT", "/b/r/3?partNumber=1&uploadId=x", {}, None),
         (S3, "POST", "/b?delete", {}, None),
         (S3, "HEAD", "/b/r/3", {}, None),
-        (AZURE, "PUT", "/a/c/r/3?timeout=90", {}, Operation(Part.PUT, "a/c/r/3")),
+        (AZURE, "PUT", "/a/c/r/3?timeout=90", {}, None),
         (
             AZURE, "PUT", "/a/c/r/3?timeout=90", {"x-ms-copy-source": "http://127.0.0.1:10000/a/c/r/.3.x%20y.tmp"},
-            Operation(Part.COPY, "a/c/r/3", "a/c/r/.3.x y.tmp"),
+            Operation("a/c/r/3", "a/c/r/.3.x y.tmp"),
         ),
-        (AZURE, "DELETE", "/a/c/r/.3.tmp", {}, Operation(Part.DELETE, "a/c/r/.3.tmp")),
+        (AZURE, "DELETE", "/a/c/r/.3.tmp", {}, Operation("a/c/r/.3.tmp")),
         (AZURE, "PUT", "/a/c/r/3?comp=metadata&timeout=90", {}, None),
         (AZURE, "GET", "/a/c?restype=container&comp=list", {}, None),
     ],
@@ -656,11 +673,12 @@ def test_a_proxy_goes_with_its_process(stage: Stage) -> None:
 
 
 def test_a_mistake_of_ours_is_told(stage: Stage) -> None:
-    def wanted(place: str, batch: int) -> bool:
-        raise ValueError("what?")
+    class Wrong:
+        def wants(self, exchange: Exchange) -> bool:
+            raise ValueError("what?")
 
     client = stage.client()
-    with stage.commits().armed(Part.PUT, wanted), pytest.raises((OSError, http.client.HTTPException)):
+    with stage.proxy.armed(Wrong()), pytest.raises((OSError, http.client.HTTPException)):
         puts(client)
     until("it to be told", lambda: stage.proxy._failure, within_s=WITHIN_S)
     with pytest.raises(StackError, match="the proxy to a store failed: ValueError"):

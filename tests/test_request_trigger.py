@@ -15,7 +15,7 @@ from harness.context import Reached
 from harness.errors import ScenarioError
 from harness.faults import FAULTS, fault
 from harness.load import load
-from harness.remote.proxy.commits import HeldRequest, Part, Wanted
+from harness.remote.proxy.commits import HeldRequest, Rename, Wanted
 from harness.remote.proxy.exchange import Exchange, State
 from harness.scenario import CrashPoint, StepOutcome, Trigger
 from harness.stacks.needed_parts import parts, proxied
@@ -52,8 +52,7 @@ class Requests:
     met: list[Held] = field(default_factory=list)
 
     @contextmanager
-    def armed(self, part: Part, wanted: Wanted) -> Iterator[Callable[[], HeldRequest | None]]:
-        assert part is Part.DELETE
+    def armed(self, wanted: Wanted) -> Iterator[Callable[[], HeldRequest | None]]:
         found: list[HeldRequest] = []
 
         def held() -> HeldRequest | None:
@@ -68,10 +67,8 @@ class Requests:
 
 
 def request(batch: int, held: Any) -> HeldRequest:
-    return HeldRequest(
-        part=Part.DELETE, place="", batch=batch, key=f"b/c/commits/.{batch}.x.tmp", held=held,
-        copy=Exchange("PUT", f"/b/c/commits/{batch}", {}, status=202), copied_to=f"b/c/commits/{batch}",
-    )  # fmt: skip
+    key, to = f"b/c/commits/.{batch}.x.tmp", f"b/c/commits/{batch}"
+    return HeldRequest(Rename("", batch, key, to, Exchange("PUT", f"/{to}", {}, status=202)), held)
 
 
 def played(w: World, kind: str = "kill driver", *, early: int = 0, **options: Any) -> tuple[StepOutcome, Requests]:

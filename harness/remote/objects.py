@@ -76,7 +76,7 @@ class ObjectFolder:
         if self.proxy is None:
             return None
         prefix = f"{self.store.above}{self.bucket}/{self.prefix}"
-        return Commits(proxy=self.proxy, reads=self.store.dialect.operation, prefix=prefix)
+        return Commits(proxy=self.proxy, dialect=self.store.dialect, prefix=prefix)
 
     def entries(self, place: str) -> list[Entry]:
         """Return the names in a folder; none where it is not there. An empty object that marks a folder is that

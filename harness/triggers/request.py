@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from enum import StrEnum
 from typing import Annotated
 
 from harness.component import COMPONENTS, ShowsCommits
@@ -10,11 +11,17 @@ from harness.context import Commits, Listing, Reached, RunContext
 from harness.errors import WaitError
 from harness.fields import values as v
 from harness.kinds import About, Refusal, Refusals
-from harness.remote.proxy.commits import HeldRequest, Part
+from harness.remote.proxy.commits import HeldRequest
 from harness.scenario import CrashPoint, Step, Trigger
 from harness.stack import Means
 from harness.triggers.base import LATE_LOG, Planned, Trait, wait_until
 from harness.triggers.base.standing import first
+
+
+class Part(StrEnum):
+    """The request of a rename that is held."""
+
+    DELETE = "delete"
 
 
 class Request:
@@ -26,7 +33,7 @@ class Request:
         summary="a request of the rename to commits/N in an object store is held: delete, of the temporary file that "
         "is copied",
         example="{request: delete, batch: 3}",
-        options=Annotated[Part, v.choice((Part.DELETE,))],
+        options=Annotated[Part, v.choice(Part)],
     )
     traits = frozenset({Trait.HOLDS_REQUESTS})
     needs = frozenset({Means.HOLD_REQUESTS})
@@ -57,7 +64,8 @@ class Request:
 
         def held(lowest: int) -> Reached:
             request = _held(run, requests, when, lowest)
-            return Reached(request.batch, folder=run.own.checkpoint / request.place, request=request, late=True)
+            folder = run.own.checkpoint / request.rename.place
+            return Reached(request.rename.batch, folder=folder, request=request, late=True)
 
         return first(run, held, (when.batch or 0) + later, freeze=freeze)
 
@@ -84,7 +92,7 @@ def _held(run: RunContext, commits: Commits, when: Trigger, lowest: int) -> Held
         return batch >= lowest and when.query in (None, (run.own.checkpoint / place).name)
 
     with ExitStack() as armed:
-        held = armed.enter_context(commits.armed(Part(str(when.value)), wanted))
+        held = armed.enter_context(commits.armed(wanted))
         try:
             wait_until(run, when, lambda: held() is not None)
         except BaseException:
