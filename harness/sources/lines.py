@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from harness.checkpoint import Offsets
+from harness.workloads.base import Record
 
 if TYPE_CHECKING:
     # Scenario files are read without what reads tables.
@@ -47,3 +51,32 @@ def read_back(partition: int, lines: Sequence[Line]) -> pa.RecordBatch:
         for at, line in enumerate(lines)
     ]
     return pa.RecordBatch.from_pylist(rows, schema=SOURCE)
+
+
+class OwnSender:
+    """An open source that is its own sender: the lines of its `server`, each of which is a record, are one
+    partition."""
+
+    server: Any
+
+    def sender(self) -> Self:
+        """Nothing has to be connected."""
+        return self
+
+    def placed(self, record: Record) -> Record:
+        """There is one partition."""
+        return record._replace(partition=0)
+
+    def ends(self) -> Offsets:
+        """Return how many records there are."""
+        return {0: len(self.server)}
+
+    def read_back(self, path: Path, *, within_s: float) -> Offsets:
+        """As they were taken."""
+        from harness.run_folder.ledger import write_source
+
+        write_source(path, [read_back(0, self.server.lines())])
+        return self.ends()
+
+    def close(self) -> None:
+        """The server goes on."""

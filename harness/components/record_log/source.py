@@ -22,8 +22,8 @@ from harness.fields.shape import Shape
 from harness.kinds import About, Refusal, Refusals
 from harness.resources import Resources, part
 from harness.scenario import Input
-from harness.sources.base import OpenSource, Sender
-from harness.sources.lines import NO_LINE, is_line, read_back
+from harness.sources.base import OpenSource
+from harness.sources.lines import NO_LINE, OwnSender, is_line
 from harness.workloads.base import Record
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ class Numbered(Shape):
 
 
 @dataclass(frozen=True)
-class OpenLog:
+class OpenLog(OwnSender):
     """The log of one run; it is its own sender."""
 
-    log: RecordLog
+    server: RecordLog
     offset: str = OFFSET
     inclusive: bool = False
 
@@ -68,10 +68,10 @@ class OpenLog:
             found = found[key]
         number = found + self.inclusive if isinstance(found, int) and not isinstance(found, bool) else -1
         # Records are in the log before a reader can know of them.
-        if not 0 <= number <= len(self.log):
+        if not 0 <= number <= len(self.server):
             last = " of the last record" if self.inclusive else " of the next record"
             request = f"asked for the number{last} at `{self.offset}` of the reader's offset"
-            raise HarnessError(f"{request}; saw {line.strip()[:200]}, and there are {len(self.log)} records")
+            raise HarnessError(f"{request}; saw {line.strip()[:200]}, and there are {len(self.server)} records")
         return {0: number}
 
     def begins(self, checkpoint: Path) -> Offsets:
@@ -80,22 +80,14 @@ class OpenLog:
 
     def numbered(self) -> int:
         """Return how many there are."""
-        return len(self.log)
-
-    def sender(self) -> Sender:
-        """Nothing is connected."""
-        return self
-
-    def placed(self, record: Record) -> Record:
-        """There is one partition."""
-        return record._replace(partition=0)
+        return len(self.server)
 
     def send(self, records: Sequence[Record]) -> list[Answer]:
         """A record that would be no line is refused."""
         from harness.run_folder.ledger import Answer, State
 
         good = [record for record in records if is_line(record.value)]
-        first = self.log.append([record.value for record in good])
+        first = self.server.append([record.value for record in good])
         numbers = {record.seq: first + at for at, record in enumerate(good)}
         return [
             Answer(record.seq, State.ACKNOWLEDGED, 0, numbers[record.seq])
@@ -103,20 +95,6 @@ class OpenLog:
             else Answer(record.seq, State.FAILED, error=NO_LINE)
             for record in records
         ]
-
-    def close(self) -> None:
-        """It goes on being served."""
-
-    def ends(self) -> Offsets:
-        """Return how many there are."""
-        return {0: len(self.log)}
-
-    def read_back(self, path: Path, *, within_s: float) -> Offsets:
-        """As they are served."""
-        from harness.run_folder.ledger import write_source
-
-        write_source(path, [read_back(0, self.log.lines())])
-        return self.ends()
 
 
 class RecordLogSource:

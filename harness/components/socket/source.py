@@ -21,8 +21,8 @@ from harness.fields.shape import Shape
 from harness.kinds import About, Refusals
 from harness.resources import Resources, part
 from harness.scenario import Input
-from harness.sources.base import OpenSource, Sender
-from harness.sources.lines import NO_LINE, is_line, read_back
+from harness.sources.base import OpenSource
+from harness.sources.lines import NO_LINE, OwnSender, is_line
 from harness.workloads.base import Record
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ NO_READER = f"no driver was connected for {READER_S:g} s"
 
 
 @dataclass
-class OpenSocket:
+class OpenSocket(OwnSender):
     """The port of one run; it is its own sender. `begun_s` is when each checkpoint planned its first batch."""
 
     server: LineServer
@@ -98,14 +98,6 @@ class OpenSocket:
             cure = "Begin a new checkpoint with each start, or read a source that can be read again"
             raise HarnessError(f"{words} which lines its batches have. {cure}")
 
-    def sender(self) -> Sender:
-        """Return the server of the lines."""
-        return self
-
-    def placed(self, record: Record) -> Record:
-        """There is one partition."""
-        return record._replace(partition=0)
-
     def send(self, records: Sequence[Record]) -> list[Answer]:
         """To the driver that is connected. A record that would be no line is refused, and so is each that finds no
         driver in time."""
@@ -120,20 +112,6 @@ class OpenSocket:
             else:
                 out.append(Answer(record.seq, State.ACKNOWLEDGED, 0, place))
         return out
-
-    def close(self) -> None:
-        """The connection stays."""
-
-    def ends(self) -> Offsets:
-        """Return how many lines were sent."""
-        return {0: len(self.server)}
-
-    def read_back(self, path: Path, *, within_s: float) -> Offsets:
-        """As they were sent."""
-        from harness.run_folder.ledger import write_source
-
-        write_source(path, [read_back(0, self.server.lines())])
-        return self.ends()
 
 
 class Socket:
