@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import http.client
+import json
+import urllib.request
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from harness.errors import StackError
 
-ANSWER_S = 30.0
+ANSWER_S, PAGE_S = 30.0, 5.0
 CLOSED = (http.client.RemoteDisconnected, ConnectionError, http.client.CannotSendRequest)
 
 
@@ -116,3 +118,18 @@ def tree(data: bytes, server: str, *, log: str) -> ElementTree.Element:
     for each in found.iter():
         each.tag = each.tag.rpartition("}")[2]
     return found
+
+
+def json_page(url: str, body: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Get a page in JSON, or put `body`; no proxy of the user's is asked. Raises OSError (HTTPError for a refusal), and
+    ValueError for what is no JSON."""
+    request = urllib.request.Request(
+        url,
+        data=json.dumps(body).encode() if body else None,
+        method="PUT" if body else "GET",
+        headers={"Accept": "application/json", "Content-Type": "application/json"},
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=PAGE_S) as page:
+        found: dict[str, Any] = json.load(page)
+        return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from harness.hosts.container import JVM, START_S, Container
 from harness.hosts.engine import Engine, Wanted
 from harness.hosts.images import Image
 from harness.machine import spark_versions
+from harness.remote.http import json_page
 from harness.stack import PROMISED_CORES
 
 MASTER, MASTER_PAGE = 7077, 8080
@@ -110,10 +109,7 @@ class SparkContainers:
 
 
 def _page(url: str) -> dict[str, Any] | wait.Waiting:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=5) as page:
-            found: dict[str, Any] = json.load(page)
-            return found
+        return json_page(url)
     except (OSError, ValueError) as error:
         return wait.Waiting(f"the master's page: {error}")

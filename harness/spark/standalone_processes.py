@@ -7,14 +7,11 @@ that our worker is registered and alive.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from harness import wait
 from harness.hosts import service
@@ -23,6 +20,7 @@ from harness.machine import class_data
 from harness.machine.jars import scala_version, spark_home
 from harness.machine.java import Java
 from harness.machine.spark_versions import SparkVersion
+from harness.remote.http import json_page
 from harness.session import reaper
 from harness.session.session import Session
 from harness.stack import PROMISED_CORES
@@ -144,19 +142,13 @@ class Spark:
 
     def _registered(self) -> bool | wait.Waiting:
         try:
-            seen = self._status()
+            seen = json_page(f"http://{self._ports['master-ui']}/json/")
         except (OSError, ValueError) as error:
             return wait.Waiting(f"the master's page: {error}")
         alive = [worker["port"] for worker in seen["workers"] if worker["state"] == "ALIVE"]
         if seen["url"] == self.master and self._ports["worker"].number in alive:
             return True
         return wait.Waiting(f"{seen['url']} with workers alive at {alive}")
-
-    def _status(self) -> dict[str, Any]:
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f"http://{self._ports['master-ui']}/json/", timeout=5) as page:
-            found: dict[str, Any] = json.load(page)
-            return found
 
 
 def executors_under(workers: set[reaper.ProcessId], *marks: str) -> list[reaper.ProcessId]:

@@ -8,17 +8,15 @@ by its tag, among those that ended well.
 
 from __future__ import annotations
 
-import json
 import re
-import urllib.request
 from dataclasses import dataclass
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 
 from harness.errors import StackError
+from harness.remote.http import json_page
 
-ANSWER_S = 5.0
 FINISHED = "FINISHED"
 """The state of an application whose last attempt has reported how it ended, well or not."""
 OVER = (FINISHED, "FAILED", "KILLED")
@@ -93,7 +91,7 @@ class Manager:
             return None
 
     def _request(self, path: str, body: dict[str, str] | None = None) -> dict[str, Any]:
-        return _answer(f"http://{self.address}/ws/v1/cluster{path}", body)
+        return json_page(f"http://{self.address}/ws/v1/cluster{path}", body)
 
 
 @dataclass(frozen=True)
@@ -106,24 +104,10 @@ class Node:
         """Return whether it has no container of that application any more, and begins none. False while it does not
         answer."""
         try:
-            found = _answer(f"http://{self.address}/ws/v1/node/apps/{application}")
+            found = json_page(f"http://{self.address}/ws/v1/node/apps/{application}")
         except HTTPError as failure:
             # One that came back without its containers knows no application either.
             return failure.code == NOT_FOUND
         except (OSError, ValueError):
             return False
         return str(found.get("state")) in EMPTIED
-
-
-def _answer(url: str, body: dict[str, str] | None = None) -> dict[str, Any]:
-    """Get, or put `body`. Raises OSError (HTTPError for a refusal), and ValueError for what is no JSON."""
-    request = urllib.request.Request(
-        url,
-        data=json.dumps(body).encode() if body else None,
-        method="PUT" if body else "GET",
-        headers={"Accept": "application/json", "Content-Type": "application/json"},
-    )
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=ANSWER_S) as page:
-        found: dict[str, Any] = json.load(page)
-        return found
