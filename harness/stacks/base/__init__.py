@@ -13,6 +13,7 @@ from typing import Any, Self
 from harness.component import InSession, Server, Started, component
 from harness.errors import StackError
 from harness.hosts.in_parallel import together
+from harness.machine import jars
 from harness.resources import Parts, RunResources, components
 from harness.session.session import Session, need_space
 from harness.stacks.provision import Made, Provision
@@ -24,6 +25,9 @@ RUNS = "runs"
 class SessionStack(ABC):
     """`logs` is where what is started writes; `needs` are the components that come up with the stack."""
 
+    name: str
+    _jars: jars.Jars
+
     def __init__(self, logs: Path, *, needs: Collection[str] = ()) -> None:
         self.logs = logs.absolute()
         self.servers: dict[str, Server] = {}
@@ -34,9 +38,25 @@ class SessionStack(ABC):
         self._secrets: set[str] = set()
         self._adding = threading.Lock()
 
-    @abstractmethod
     def up(self) -> None:
-        """Come up. Raises StackError, and HarnessError when the disk is full; nothing is left running then."""
+        """Start what every run needs, and the needed components; return when each part answers its own protocol. Raises
+        StackError, and HarnessError when the disk is full; nothing is left running then."""
+        self._ready()
+        self._prepare()
+        self._session = Session()
+        try:
+            self._start(self._session)
+        except BaseException:
+            self.down()
+            raise
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Find what this machine has to have, the jars for one. Raises StackError."""
+
+    @abstractmethod
+    def _start(self, session: Session) -> None:
+        """Start all of it, in this session. Raises StackError."""
 
     @abstractmethod
     def down(self) -> None:
@@ -72,6 +92,23 @@ class SessionStack(ABC):
         if not keep and self._session is not None and own.run_id in self._made:
             self._provision().drop(self._made[own.run_id])
             del self._made[own.run_id]
+
+    def _common(
+        self, components: Collection[str], spark: Mapping[str, Any], *, options: str = "", **machine: Any
+    ) -> dict[str, Any]:
+        """Return versions and settings, for run.json: `spark` is more of Spark, `machine` what it runs on, `options`
+        those of the command line that get this stack. Holds no secret."""
+        session = self._up()
+        return {
+            "stack": self.name,
+            **({"options": options} if options else {}),
+            "session": session.id,
+            "reapers_replaced": session.rearmed,
+            **machine,
+            "jars": self._jars.digest,
+            **self._described(components),
+            "spark": {**jars.installed_spark(components), **spark},
+        }
 
     def _described(self, names: Collection[str]) -> dict[str, Any]:
         """Return what the components say of themselves."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from harness.component import AsProcesses, Started, able
 from harness.hosts.in_parallel import together
 from harness.hosts.processes import ProcessHost
-from harness.machine import agent, class_data, jars, java, spark_versions
+from harness.machine import agent, class_data, java, spark_versions
 from harness.run_folder.redact import redact_folder
 from harness.session.session import Session
 from harness.stacks.base import StartingStack
@@ -38,7 +38,6 @@ class ChildProcessesStack(StartingStack):
     """One of each component, each on its own ports. `logs` is where they write, `needs` are those that come up with it.
     Without `tuned` JVMs run with their default flags."""
 
-    name: str
     training = "harness.training.processes"
 
     def __init__(self, logs: Path, *, needs: Collection[str] = (), tuned: bool = True) -> None:
@@ -46,22 +45,13 @@ class ChildProcessesStack(StartingStack):
         self._tuned = tuned
         self._flags: dict[class_data.Kind, tuple[str, ...]] = {}
 
-    def up(self) -> None:
-        """Start what runs the drivers and what is needed, in parallel; return when each part answers its own protocol.
-        Raises StackError, and HarnessError when the disk is full; nothing is left running then."""
-        self._ready()
+    def _prepare(self) -> None:
         self._java = java.find()
         spark_versions.fits(spark_versions.own(), self._java)
         self._jars = agent.resolve(self._java)
         self._flags = {
             kind: class_data.flags(kind, self._java, self._jars) if self._tuned else () for kind in class_data.Kind
         }
-        self._session = Session()
-        try:
-            self._start(self._session)
-        except BaseException:
-            self.down()
-            raise
 
     def _start(self, session: Session) -> None:
         runs_drivers = self._runs_drivers(session)
@@ -95,17 +85,12 @@ class ChildProcessesStack(StartingStack):
         for part in self._parts():
             part.check()
 
-    def _versions(self, components: Collection[str], spark: dict[str, Any], **more: Any) -> dict[str, Any]:
-        """Return versions and settings, for run.json; `spark` is more of what runs the drivers. Holds no secret."""
-        session = self._up()
+    def _versions(
+        self, components: Collection[str], spark: dict[str, Any], *, options: str = "", **more: Any
+    ) -> dict[str, Any]:
+        """Return the same with the JVM flags; `more` comes before these."""
         return {
-            "stack": self.name,
-            "session": session.id,
-            "reapers_replaced": session.rearmed,
-            "java": self._java.text,
-            "jars": self._jars.digest,
-            **self._described(components),
-            "spark": {**jars.installed_spark(components), **spark},
+            **self._common(components, spark, options=options, java=self._java.text),
             **more,
             "flags": {kind.value: list(flags) for kind, flags in self._flags.items()},
         }

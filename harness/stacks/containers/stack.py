@@ -51,23 +51,17 @@ class ContainersStack(StartingStack):
         """By run."""
         self._released: set[str] = set()
 
-    def up(self) -> None:
-        """Start Spark and what is needed, in parallel; return when each part answers its own protocol. Raises
-        StackError, and HarnessError when the disk is full; nothing is left running then."""
-        self._ready()
+    def _prepare(self) -> None:
         self._jars = _with_agent()
-        self._session = Session()
         # Of an earlier time: not this one's to take down.
         self.__dict__.pop("engine", None)
-        try:
-            self._make(self._session)
-            made = self._made_of(self._needs)
-            together([*(server.start for server in made.values()), self.spark.start])
-            self.servers |= made
-            self._local()
-        except BaseException:
-            self.down()
-            raise
+
+    def _start(self, session: Session) -> None:
+        self._make(session)
+        made = self._made_of(self._needs)
+        together([*(server.start for server in made.values()), self.spark.start])
+        self.servers |= made
+        self._local()
 
     def _make(self, session: Session) -> None:
         self.engine = Engine(session.id)
@@ -166,29 +160,16 @@ class ContainersStack(StartingStack):
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Return versions and settings, for run.json. Holds no secret."""
-        session = self._up()
-        return {
-            "stack": self.name,
-            "options": f"--stack {self.name}",
-            "session": session.id,
-            "reapers_replaced": session.rearmed,
-            "engine": self.engine.version,
-            "images": {
-                image.part: {"name": image.name, "id": self.engine.identity(image.name)}
-                for image in self._images(components)
-            },
-            "jars": self._jars.digest,
-            **self._described(components),
-            "spark": {
-                **jars.installed_spark(components),
-                "cores": PROMISED_CORES,
-                "workers": len(containers.WORKERS),
-            },
-            "flags": {
-                kind.value: [*class_data.fitted(self.class_archives / f"{kind}.jsa")]
-                for kind in class_data.IN_CONTAINERS
-            },
+        images = {
+            image.part: {"name": image.name, "id": self.engine.identity(image.name)}
+            for image in self._images(components)
         }
+        spark = {"cores": PROMISED_CORES, "workers": len(containers.WORKERS)}
+        flags = {
+            kind.value: [*class_data.fitted(self.class_archives / f"{kind}.jsa")] for kind in class_data.IN_CONTAINERS
+        }
+        options, engine = f"--stack {self.name}", self.engine.version
+        return {**self._common(components, spark, options=options, engine=engine, images=images), "flags": flags}
 
     def _images(self, components: Collection[str]) -> list[Image]:
         own = [COMPONENTS[name] for name in sorted(set(components) & set(self.servers))]

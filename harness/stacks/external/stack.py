@@ -19,7 +19,7 @@ from harness.component import Addressed, InSession, Server, component
 from harness.errors import StackError, UsageError
 from harness.hosts.local import LocalProcess, carrying
 from harness.hosts.ports import HOST
-from harness.machine import agent, class_data, jars, java
+from harness.machine import agent, class_data, java
 from harness.machine.jars import spark_home
 from harness.resources import RunResources
 from harness.scenario import Pipeline
@@ -48,18 +48,14 @@ class ExternalStack(LastingStack):
         self._there: dict[str, Addressed] = {name: at(name, address) for name, address in where.at.items()}
         self._lacks(needs)
 
-    def up(self) -> None:
-        """Check that each answers. Raises StackError with the first that does not."""
-        self._ready()
+    def _prepare(self) -> None:
         self._java = java.find()
         self._jars = agent.resolve(self._java)
-        self._session = Session()
-        try:
-            self.servers |= self._add(self._needs)
-            self._spark()
-        except BaseException:
-            self._end()
-            raise
+
+    def _start(self, session: Session) -> None:
+        """Check that each answers. Raises StackError with the first that does not."""
+        self.servers |= self._add(self._needs)
+        self._spark()
 
     def _add(self, names: Collection[str]) -> Mapping[str, Server]:
         self._lacks(names)
@@ -136,17 +132,8 @@ class ExternalStack(LastingStack):
 
     def describe(self, components: Collection[str] = ()) -> dict[str, Any]:
         """Return addresses without secrets, and what was seen there, for run.json."""
-        session = self._up()
-        return {
-            "stack": self.name,
-            "options": self._options(),
-            "session": session.id,
-            "reapers_replaced": session.rearmed,
-            "java": self._java.text,
-            "jars": self._jars.digest,
-            **self._described(components),
-            "spark": {**jars.installed_spark(components), "at": self.where.spark_master, "driver_host": self._ours},
-        }
+        spark = {"at": self.where.spark_master, "driver_host": self._ours}
+        return self._common(components, spark, options=self._options(), java=self._java.text)
 
     def _options(self) -> str:
         """Return the options that get this cluster, without the password (PGPASSWORD)."""
