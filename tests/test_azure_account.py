@@ -31,7 +31,7 @@ from harness.remote.http import Refused
 from harness.remote.objects import ObjectFolder
 from harness.resources import Resources, RunResources
 from harness.scenario import Pipeline
-from harness.spark import driver_process
+from harness.spark import beside, driver_process
 from harness.spark.beside import Users
 from harness.spark.driver_process import SECRETS, Machine, settings
 from harness.stacks import lasting
@@ -377,7 +377,7 @@ def test_jars_of_a_pipeline_come_beside_those_that_executors_fetch(tmp_path: Pat
 
 
 def test_a_value_of_such_a_file_is_read_as_it_was() -> None:
-    assert driver_process._escaped("a\\b\nc=d") == "a\\\\b\\nc=d"
+    assert beside.properties({"k": "a\\b\nc=d"}) == "k=a\\\\b\\nc=d\n"
 
 
 # What is refused, and what is not run

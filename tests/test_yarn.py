@@ -17,12 +17,13 @@ from harness.components.yarn import policy, settings
 from harness.components.yarn.attempt import Output, exit_status
 from harness.components.yarn.containers import ID
 from harness.components.yarn.rest_api import Manager
-from harness.components.yarn.submission import as_elsewhere, properties, quoted
+from harness.components.yarn.submission import as_elsewhere, quoted
 from harness.errors import UsageError
 from harness.faults import fault
 from harness.hosts.ports import LOOPBACK
 from harness.load import load
 from harness.scenario import Restart, Scenario, Step, Victim
+from harness.spark.beside import properties
 from harness.stacks.supported import refuse, unsupported
 from harness.triggers import TRIGGERS
 

@@ -102,3 +102,22 @@ def _joined(name: str, ours: str, given: str) -> str:
         # Of two classes of one name, the user's is loaded.
         return separator.join([given, ours])
     return separator.join([*(_flags(ours.split(), given) if separator == " " else [ours]), given])
+
+
+def properties(settings: Mapping[str, str]) -> str:
+    """As a file of Java properties."""
+    return "".join(f"{_escaped(name, key=True)}={_escaped(value)}\n" for name, value in settings.items())
+
+
+def _escaped(text: str, *, key: bool = False) -> str:
+    signs = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+    if key:
+        signs |= {" ": "\\ ", ":": "\\:", "=": "\\=", "#": "\\#", "!": "\\!"}
+    body = "".join(signs.get(sign, sign) if sign.isascii() else _code(sign) for sign in text)
+    # Spark trims nothing, but Java's reader drops blanks before a value.
+    return f"\\{body}" if body.startswith(" ") and not key else body
+
+
+def _code(sign: str) -> str:
+    units = sign.encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

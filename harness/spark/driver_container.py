@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import failpoint
 from harness.hosts import container
 from harness.hosts.container import Container
 from harness.hosts.engine import Engine
@@ -89,7 +88,7 @@ def variables(
     flags = Users(pipeline=pipeline.conf).driver_flags(fitted(defaults.class_archives / f"{Kind.DRIVER}.jsa"))
     return {
         "SPARK_HOME": str(own.spark_home),
-        "PYTHONPATH": str(package()),
+        "PYTHONPATH": str(driver_process.package()),
         "PYSPARK_PYTHON": "python3",
         "PYSPARK_DRIVER_PYTHON": "python3",
         "SPARK_SUBMIT_OPTS": driver_process.jvm_flags(flags, temporary),
@@ -126,11 +125,6 @@ def settings(
         "spark.driver.host": host,
         "spark.driver.bindAddress": "0.0.0.0",  # its own network: no other process is there
         EXECUTOR_OPTIONS: " ".join(flags),
-        "spark.executorEnv.PYTHONPATH": str(package()),
+        "spark.executorEnv.PYTHONPATH": str(driver_process.package()),
         "spark.local.dir": "/tmp",
     }
-
-
-def package() -> Path:
-    """Return the folder that holds the package `harness`, of which a pipeline may import `failpoint`."""
-    return Path(failpoint.__file__).parent.parent

@@ -155,14 +155,8 @@ def _secrets(own: RunResources, defaults: str) -> Path | None:
         return None
     path = own.folder / SECRETS
     path.touch(mode=0o600)
-    lines = "".join(f"{name}={_escaped(text)}\n" for name, text in own.secret_conf.items())
-    path.write_text(f"{defaults}{lines}", encoding="utf-8", errors=beside.ANY)
+    path.write_text(f"{defaults}{beside.properties(own.secret_conf)}", encoding="utf-8", errors=beside.ANY)
     return path
-
-
-def _escaped(text: str) -> str:
-    """As a file of Java's properties has a value."""
-    return text.replace("\\", "\\\\").replace("\n", "\\n")
 
 
 def _modules(ours: Path) -> str:
@@ -247,3 +241,8 @@ def markers(own: RunResources, number: int) -> Mapping[str, str]:
     reports."""
     names = {RUN: own.run_id, ATTEMPT: str(number), failpoint.FOLDER: str(own.folder / "failpoints")}
     return {**names, AGENT: own.agent} if own.agent else names
+
+
+def package() -> Path:
+    """Return the folder that holds the package `harness`, of which a pipeline may import `failpoint`."""
+    return Path(failpoint.__file__).parent.parent

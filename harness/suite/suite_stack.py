@@ -55,7 +55,7 @@ def stack_of(
     other_versions.provide(work, notify)
     if isinstance(stack, TakesArchives) and isinstance(stack, RunsSparkVersions):
         for name in dict.fromkeys(each for scenario in work for each in other_versions.of_attempts(scenario)):
-            import_module(stack.training).before_version(name, notify)
+            import_module(stack.training).before(notify, name)
     return stack
 
 

@@ -67,19 +67,11 @@ def train(found: java.Java, resolved: jars.Jars, version: SparkVersion | None = 
     return target
 
 
-def before(notify: Callable[[str], object]) -> None:
+def before(notify: Callable[[str], object], name: str = "") -> None:
     """Make the archives for this machine if they are missing, and say so; if they cannot be made, say that it is slower
-    without."""
+    without. `name` is another version of Spark than the installed one (`4.0`)."""
     try:
-        made(notify)
-    except HarnessError as error:
-        notify(WITHOUT.format(error))
-
-
-def before_version(name: str, notify: Callable[[str], object]) -> None:
-    """Do as `before` for another version of Spark than the installed one (`4.0`)."""
-    try:
-        made(notify, spark_versions.made(name, notify))
+        made(notify, spark_versions.made(name, notify) if name else None)
     except HarnessError as error:
         notify(WITHOUT.format(error))
 

@@ -86,7 +86,7 @@ class YarnAttempt:
         found = self._found()
         if found is None:
             failed = self._submission.failed() if self.number == 1 else None
-            return self._never() if failed is None else failed
+            return self._as_yarn_says(self._submission.application) if failed is None else failed
         self._output.follow(self._folders.output(found.application, found.container))
         if found.process.alive():
             return None
@@ -105,15 +105,10 @@ class YarnAttempt:
         try:
             return exit_status(int(self._folders.exit_code(found.application, found.container).read_text()))
         except (OSError, ValueError):
-            pass
-        if not self._due("_requested_s", ASK_S):
-            return None
-        status = self._manager.exit_status(found.application, self.number)
-        return exit_status(status) if status is not None else self._lost(found.application)
+            return self._as_yarn_says(found.application)
 
-    def _never(self) -> int | None:
-        """Return the status of one that is over and was never seen to run."""
-        application = self._submission.application
+    def _as_yarn_says(self, application: str) -> int | None:
+        """Return the status of one that is over, as YARN tells it; None while it does not."""
         if not application or not self._due("_requested_s", ASK_S):
             return None
         status = self._manager.exit_status(application, self.number)

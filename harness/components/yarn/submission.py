@@ -85,7 +85,7 @@ def submit(
     given.touch(mode=0o600)
     ours = {**settings(own, pipeline, yarn, machine), **_variables(own, pipeline)}
     users = beside.read(own, pipeline)
-    given.write_text(f"{users.defaults}{properties(users.merged(ours))}", encoding="utf-8", errors=beside.ANY)
+    given.write_text(f"{users.defaults}{beside.properties(users.merged(ours))}", encoding="utf-8", errors=beside.ANY)
     command = [str(own.spark_home / "bin" / "spark-submit"), "--master", yarn.master, "--deploy-mode", "cluster"]
     command += ["--properties-file", str(given), pipeline.entry, *pipeline.args]
     env = service.environment(
@@ -171,7 +171,7 @@ def _python(own: RunResources) -> dict[str, str]:
 
 def _executors(own: RunResources) -> dict[str, str]:
     """Return what the harness adds to the environment of executors."""
-    return {**_python(own), "PYTHONPATH": str(_package())}
+    return {**_python(own), "PYTHONPATH": str(driver_process.package())}
 
 
 def _master(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
@@ -179,7 +179,7 @@ def _master(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
     return {
         **_python(own),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join([str(Path(pipeline.entry).parent), str(_package())]),
+        "PYTHONPATH": os.pathsep.join([str(Path(pipeline.entry).parent), str(driver_process.package())]),
         "PYTHONUNBUFFERED": "1",
         RUN: own.run_id,
         failpoint.FOLDER: str(own.folder / "failpoints"),
@@ -187,30 +187,6 @@ def _master(own: RunResources, pipeline: Pipeline) -> dict[str, str]:
     }
 
 
-def _package() -> Path:
-    """Return the folder that holds the package `harness`, of which a pipeline may import `failpoint`."""
-    return Path(failpoint.__file__).parent.parent
-
-
 def quoted(value: str) -> str:
     """Return a value that the shell of a container reads as `value`."""
     return SHELL_READS.sub(r"\\\1", value)
-
-
-def properties(settings: Mapping[str, str]) -> str:
-    """As a file of Java properties."""
-    return "".join(f"{_escaped(name, key=True)}={_escaped(value)}\n" for name, value in settings.items())
-
-
-def _escaped(text: str, *, key: bool = False) -> str:
-    signs = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
-    if key:
-        signs |= {" ": "\\ ", ":": "\\:", "=": "\\=", "#": "\\#", "!": "\\!"}
-    body = "".join(signs.get(sign, sign) if sign.isascii() else _code(sign) for sign in text)
-    # Spark trims nothing, but Java's reader drops blanks before a value.
-    return f"\\{body}" if body.startswith(" ") and not key else body
-
-
-def _code(sign: str) -> str:
-    units = sign.encode("utf-16-be")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

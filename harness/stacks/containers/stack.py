@@ -231,6 +231,6 @@ def _defaults(session: Session, found: jars.Jars, made: Path) -> containers.Cont
     # Hadoop asks for the user's name, and an image does not know ours.
     lines = ["root:x:0:0:root:/root:/bin/sh", f"onceproof:x:{uid}:{gid}::/tmp:/bin/sh"]
     passwd.write_text("\n".join(lines[: 1 if uid == 0 else 2]) + "\n")
-    folders = {session.folder / RUNS: True, driver.package() / "harness": False, made: False}
+    folders = {session.folder / RUNS: True, local_driver.package() / "harness": False, made: False}
     folders |= {jar.parent: False for jar in found.spark}
     return containers.ContainerDefaults(user=f"{uid}:{gid}", passwd=passwd, folders=folders, class_archives=made)
