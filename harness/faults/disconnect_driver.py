@@ -5,17 +5,16 @@ from __future__ import annotations
 from harness.context import Reached, RunContext
 from harness.faults.base import Injection, lasting
 from harness.faults.base.outage import committed_by_now
-from harness.kinds import About, Refusals
-from harness.scenario import Fault, Impact, Step, Trigger
+from harness.kinds import About
+from harness.scenario import Impact, Step
 from harness.stack import Host, Means
 from harness.triggers import release
-from harness.triggers.base import Planned
 from harness.wait import Deadline
 
 TICK_S = 0.02
 
 
-class DisconnectDriver:
+class DisconnectDriver(lasting.Lasts):
     """A partition: neither Kafka, nor the executors, nor the sink can be reached."""
 
     about = About(
@@ -28,10 +27,6 @@ class DisconnectDriver:
     needs = frozenset({Means.SIGNAL_DRIVER, Means.CUT_NETWORK})
     # So that it is cut off where the trigger found it.
     freezes = True
-
-    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """At any trigger."""
-        return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Take it off the network, check that it is off, and let it work on there; put it back unless it ends before.

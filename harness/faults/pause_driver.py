@@ -8,16 +8,15 @@ from harness.context import Reached, RunContext
 from harness.faults.base import Injection, lasting
 from harness.faults.base.outage import Connects, Restartable
 from harness.hosts import signals
-from harness.kinds import About, Refusals
-from harness.scenario import Fault, Impact, Step, Trigger
+from harness.kinds import About
+from harness.scenario import Impact, Step
 from harness.stack import Means, Process
-from harness.triggers.base import Planned
 from harness.wait import Deadline, until
 
 STOPPED_WITHIN_S = 20.0
 
 
-class PauseDriver:
+class PauseDriver(lasting.Lasts):
     """No process dies; others may take it for dead."""
 
     about = About(
@@ -30,10 +29,6 @@ class PauseDriver:
     needs = frozenset({Means.SIGNAL_DRIVER})
     # Its JVM is paused anyway.
     freezes = True
-
-    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """At any trigger."""
-        return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Stop it (SIGSTOP), see that it is stopped, let it go on."""

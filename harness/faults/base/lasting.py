@@ -9,7 +9,7 @@ from pydantic import Field
 from harness.fields import values as v
 from harness.fields.shape import Shape
 from harness.kinds import Refusal, Refusals
-from harness.scenario import Fault
+from harness.scenario import Fault, Trigger
 from harness.triggers.base import Planned
 
 SHORTEST_S = 0.1
@@ -27,12 +27,15 @@ def lasts_s(fault: Fault) -> float:
     return float(fault.options["for_s"])
 
 
-def refusals(fault: Fault, planned: Planned) -> Refusals:
-    """The file says how long, and it ends before the run does."""
-    if "for_s" not in fault.options:
-        yield Refusal("for", "is missing: how long it lasts, e.g. 3s")
-    else:
-        yield from bounds("for", lasts_s(fault), planned)
+class Lasts:
+    """A fault that lasts for a while, at any trigger."""
+
+    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
+        """The file says how long, and it ends before the run does."""
+        if "for_s" not in fault.options:
+            yield Refusal("for", "is missing: how long it lasts, e.g. 3s")
+        else:
+            yield from bounds("for", lasts_s(fault), planned)
 
 
 def bounds(key: str, for_s: float, planned: Planned) -> Refusals:

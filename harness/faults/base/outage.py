@@ -13,11 +13,10 @@ from harness.errors import StackError
 from harness.faults.base import Injection, Proof, killing, lasting
 from harness.fields.shape import Shape
 from harness.hosts import signals
-from harness.kinds import About, Refusals
-from harness.scenario import Fault, Impact, Step, Trigger
+from harness.kinds import About
+from harness.scenario import Fault, Impact, Step
 from harness.stack import Driver, Means, Process
 from harness.triggers import release
-from harness.triggers.base import Planned
 
 UNCONNECTED = (
     "no process of the pipeline was connected to it, and no driver died while it was away; "
@@ -66,7 +65,7 @@ class Connects(Protocol):
 
 
 @dataclass(frozen=True)
-class KillServer:
+class KillServer(lasting.Lasts):
     """SIGKILL to the server of a component, or to that one of its processes which the server has as `daemon`. Who
     writes at that moment loses the connection, and does not know what was done."""
 
@@ -113,10 +112,6 @@ class KillServer:
     def died(self, run: RunContext, driver: Driver | None) -> bool:
         """Return whether the attempt has failed that was at work then. Read once the server is back."""
         return killing.failed(run, driver)
-
-    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """At any trigger."""
-        return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Take a snapshot with all processes stopped, kill the server, let them go on without it, bring it back."""

@@ -8,10 +8,9 @@ from harness.context import Reached, RunContext
 from harness.faults.base import Injection, killing, lasting
 from harness.faults.base.outage import everyone, go_on
 from harness.hosts import signals
-from harness.kinds import About, Refusals
-from harness.scenario import Fault, Impact, Step, Trigger
+from harness.kinds import About
+from harness.scenario import Impact, Step
 from harness.stack import Means
-from harness.triggers.base import Planned
 
 NO_CHANGE = "no driver died of it: nothing that was asked for in that time was a change, or it was asked for again"
 
@@ -24,7 +23,7 @@ class HasSafeMode(Protocol):
         """Enter it, or leave it; returns once that is so. Raises StackError."""
 
 
-class EnterSafeMode:
+class EnterSafeMode(lasting.Lasts):
     """Files can be read, and nothing can be written or renamed."""
 
     about = About(
@@ -38,10 +37,6 @@ class EnterSafeMode:
     # Nothing moves between the trigger and the safe mode.
     freezes = True
     components = ("hdfs",)
-
-    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """At any trigger."""
-        return lasting.refusals(fault, planned)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Enter it with all processes stopped, let them go on, leave it."""

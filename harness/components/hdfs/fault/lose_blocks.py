@@ -39,15 +39,18 @@ class LoseBlocks:
         example="{when: {point: sink-committed, batch: 3}, do: lose blocks}",
         options=NoOptions,
     )
-    impact = Impact.NONE
+    impact: Impact = Impact.NONE
     needs = frozenset({Means.RESTART_COMPONENTS})
     # Nothing moves between the trigger and the loss.
     freezes = True
     components = ("hdfs",)
 
     def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """At any trigger, where the sink is not among what is lost."""
-        return of_sink(self.about.name, planned)
+        """At any trigger, where the sink is not among what is lost: its rows would be gone, whichever program wrote
+        them, and a right program would be reported as one that loses them."""
+        if "hdfs" in planned.sinks_in:
+            words = "takes for good what the sink in hdfs holds, whatever the program does: keep the sink elsewhere"
+            yield Refusal("", f"{{path}}: {self.about.name} {words}", whole=True)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Do it with all processes stopped."""
@@ -70,14 +73,6 @@ class LoseBlocks:
             why="" if struck else NO_READER,
             healed=False,
         )
-
-
-def of_sink(name: str, planned: Planned) -> Refusals:
-    """Return rows that were in the sink are gone, whichever program wrote them: a right program would be reported as
-    one that loses them."""
-    if "hdfs" in planned.sinks_in:
-        words = "takes for good what the sink in hdfs holds, whatever the program does: keep the sink elsewhere"
-        yield Refusal("", f"{{path}}: {name} {words}", whole=True)
 
 
 def described(lost: int) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.components.hdfs.fault.lose_blocks import NONE_THERE, HasBlocks, described, of_sink
+from harness.components.hdfs.fault.lose_blocks import NONE_THERE, HasBlocks, LoseBlocks, described
 from harness.context import Reached, RunContext
 from harness.faults.base import Injection, NoOptions, killing
-from harness.kinds import About, Refusals
-from harness.scenario import Fault, Impact, Step, Trigger
+from harness.kinds import About
+from harness.scenario import Impact, Step
 from harness.stack import Means
-from harness.triggers.base import Planned
 
 
-class LoseNode:
+class LoseNode(LoseBlocks):
     """A program that is started again finds the names of what was in HDFS, and can read nothing of it: of its
     checkpoint, if that was there, not even how far it was."""
 
@@ -26,13 +25,6 @@ class LoseNode:
     )
     impact = Impact.DRIVER_KILLED
     needs = frozenset({Means.SIGNAL_DRIVER, Means.SIGNAL_EXECUTORS, Means.RESTART_COMPONENTS})
-    # Nothing moves between the trigger and the kill.
-    freezes = True
-    components = ("hdfs",)
-
-    def refusals(self, fault: Fault, trigger: Trigger | None, planned: Planned) -> Refusals:
-        """At any trigger, where the sink is not among what is lost."""
-        return of_sink(self.about.name, planned)
 
     def inject(self, run: RunContext, step: Step, reached: Reached) -> Injection:
         """Kill the pipeline, take a snapshot, and lose its blocks before it is started again."""
