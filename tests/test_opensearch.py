@@ -19,7 +19,7 @@ from harness.components.opensearch.address import OpenSearchThere
 from harness.components.opensearch.process import OpenSearchServer
 from harness.components.opensearch.run_indexes import Indexes
 from harness.components.opensearch.server import Refused
-from harness.components.opensearch.sink import reading, refresh
+from harness.components.opensearch.sink import open_index, refresh
 from harness.errors import SetupError, StackError, UsageError
 from harness.machine import java
 from harness.run import preflight
@@ -69,6 +69,11 @@ def own(server: OpenSearchServer, request: pytest.FixtureRequest) -> Iterator[Ow
 def at(own: Own) -> Indexes:
     found: Indexes = own["opensearch"].at
     return found
+
+
+def t(own: Own) -> open_index.OpenIndex:
+    """The index `t`."""
+    return open_index.OpenIndex(at(own), "t", parsed("x bigint"), ())
 
 
 def make(own: Own, text: str) -> None:
@@ -159,14 +164,14 @@ def test_any_text_arrives_as_it_is(own: Own, texts: list[str | None]) -> None:
 
 
 def test_more_documents_than_a_page(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "QUERY", {**reading.QUERY, "size": 100})
+    monkeypatch.setattr(open_index, "QUERY", {**open_index.QUERY, "size": 100})
     put(own, [(str(number), "a", "1") for number in range(1001)])
     rows = read(sink("payments", COLUMNS), own).rows
     assert (len(rows), len(set(rows))) == (1001, 1001)
 
 
 def test_documents_of_one_id_on_two_shards_are_both_read(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "QUERY", {**reading.QUERY, "size": 1})
+    monkeypatch.setattr(open_index, "QUERY", {**open_index.QUERY, "size": 1})
     make(own, PAYMENTS)
     for routing in map(str, range(8)):
         ask(own, "PUT", "payments", "/_doc/1", {"id": 1}, routing=routing)
@@ -313,13 +318,13 @@ def test_so_is_one_whose_cluster_refreshes_late(own: Own) -> None:
 def test_a_snapshot_lets_the_index_refresh_itself_first(own: Own) -> None:
     make(own, "t:\n  settings:\n    number_of_shards: 3\n    refresh_interval: 1s\n")
     there = at(own)
-    index = reading.described(there, "t")
+    index = t(own).described()
     sent(own, "t", '{"x": 1}', '{"x": 2}')
-    refresh.by_itself(there.server, index, reading._writes(there, "t", index), within_s=WITHIN_S)
+    refresh.by_itself(there.server, index, t(own)._writes(index), within_s=WITHIN_S)
     assert found(own) == 2
     ask(own, "PUT", "t", "/_settings", {"index": {"refresh_interval": "-1"}})
     sent(own, "t", '{"x": 1}', '{"x": 2}', '{"x": 3}')
-    refresh.by_itself(there.server, index, reading._writes(there, "t", index), within_s=0.2)
+    refresh.by_itself(there.server, index, t(own)._writes(index), within_s=0.2)
     assert found(own) == 2, "it asks for no refresh"
 
 
@@ -335,12 +340,12 @@ def test_a_snapshot_waits_only_for_an_index_that_others_search(own: Own, monkeyp
     monkeypatch.setattr(refresh, "by_itself", noted)
 
     def rows(wait_ms: int) -> int:
-        with reading.reading(there, "t", parsed("x bigint"), (), wait_ms=wait_ms) as told:
+        with t(own).reading(wait_ms=wait_ms) as told:
             return sum(map(len, told.parts))
 
     sent(own, "t", '{"x": 1}', '{"x": 2}')
     assert [rows(0), rows(2000), rows(2000)] == [2, 2, 2] and waits == []
-    index = reading.described(there, "t")
+    index = t(own).described()
     by_itself(there.server, index, {0: 0}, within_s=0.1)
     assert not refresh.searched(there.server, index), "these are ours too"
     assert found(own) == 2
@@ -364,14 +369,14 @@ def test_setup_makes_indexes_and_says_what_it_cannot(own: Own) -> None:
 
 def test_who_searched_before_its_server_was_killed_has_searched(server: OpenSearchServer, own: Own) -> None:
     make(own, "t:")
-    there, index = at(own), reading.described(at(own), "t")
+    there, index = at(own), t(own).described()
     sent(own, "t", '{"x": 1}')
     found(own)
-    assert reading._searched(there, index)
+    assert t(own)._searched(index)
     server.stop()
     server.start()
     assert not refresh.searched(there.server, index), "it counts from nothing again"
-    assert reading._searched(there, index)
+    assert t(own)._searched(index)
 
 
 def test_it_comes_back_with_what_it_acknowledged_after_a_kill(server: OpenSearchServer, own: Own) -> None:

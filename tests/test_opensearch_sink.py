@@ -20,7 +20,7 @@ from harness.components.opensearch.server import whole
 from harness.components.opensearch.sink import KIND
 from harness.components.opensearch.sink.documents import row_of
 from harness.components.opensearch.sink.mapping import Index, columns_of, described, fields_of
-from harness.components.opensearch.sink.reading import _searched
+from harness.components.opensearch.sink.open_index import OpenIndex
 from harness.components.opensearch.sink.refresh import OURS, in_time, soon
 from harness.errors import StackError, UsageError
 from harness.sinks.base import Missing
@@ -311,7 +311,8 @@ def test_a_program_that_has_searched_has_done_so_also_after_its_server_was_kille
     for every, ours in ((3, 3), (5, 3), (0, 0), (2, 2)):
         search = {"query_total": every, "groups": {OURS: {"query_total": ours}}}
         with answering(json.dumps({"_all": {"total": {"search": search}}}).encode()) as url:
-            counted.append(_searched(replace(own, server=OpenSearchThere(url).server), index))
+            there = OpenIndex(replace(own, server=OpenSearchThere(url).server), "t", (), ())
+            counted.append(there._searched(index))
     assert counted == [False, True, True, True]
 
 

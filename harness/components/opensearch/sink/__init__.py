@@ -1,11 +1,10 @@
 """The sink `opensearch`: an index of the run's own.
 
-open_index   one of them, in a run
+open_index   one of them, in a run: reads it whole, fingerprints it, says what its server is at
 mapping      what its mapping keeps, and of which types its fields can be read exactly
 documents    makes a row of each document, or refuses it by its id
 start        how a pipeline of one's own into it begins
 refresh      how soon a search finds what was written, and a wait until it does
-reading      reads the index whole, fingerprints it, says what its server is at
 """
 
 from __future__ import annotations
