@@ -210,9 +210,14 @@ class MayFold(Protocol):
     def server(self) -> str:
         """Where it is, unlike any other kind's: a server may have several sinks."""
 
+    def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
+        """Return the table with `folds` and `folding` filled in. `after` is what `now` said before the pipeline
+        started, of one that `MarksTime`."""
+
+
+@runtime_checkable
+class MarksTime(MayFold, Protocol):
+    """One that is tried on what the run has written."""
+
     def now(self) -> int | None:
         """Return a mark in time: what the run writes comes after it. None if there is no answer."""
-
-    def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
-        """Return the table with `folds` and `folding` filled in; `after` is what `now` said before the pipeline
-        started."""

@@ -17,7 +17,7 @@ from harness.errors import UsageError
 from harness.resources import NotGiven, Resources
 from harness.scenario import Sink
 from harness.sinks import SINKS
-from harness.sinks.base import MayFold, Missing, OpenSink, Reading
+from harness.sinks.base import MarksTime, MayFold, Missing, OpenSink, Reading
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint, save, save_parts
 
 
@@ -137,7 +137,7 @@ def since(sinks: Sequence[Sink], own: Mapping[str, Resources]) -> dict[str, int]
     """Return by server that holds a sink, a mark in time: what the run writes comes after it. Left out: one that does
     not answer."""
     found: list[Any] = [opened(sink, own) for sink in sinks]
-    there: dict[str, MayFold] = {each.server: each for each in found if isinstance(each, MayFold)}
+    there: dict[str, MarksTime] = {each.server: each for each in found if isinstance(each, MarksTime)}
     marks = {server: each.now() for server, each in there.items()}
     return {server: now for server, now in marks.items() if now is not None}
 

@@ -108,10 +108,6 @@ class SqlTable(ABC):
             raise SetupError(f"{saw}. {cure}") from failure
 
     @abstractmethod
-    def now(self) -> int | None:
-        """Return a mark in time, for `tried`."""
-
-    @abstractmethod
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
         """Return the same table with `folds` and `folding` filled in."""
 

@@ -96,10 +96,6 @@ class OpenTopic:
         """Return a transaction that is open in it."""
         return next(iter(statements(self._writers())), "")
 
-    def now(self) -> int | None:
-        """Nothing is tried on copies, so nothing needs it."""
-        return None
-
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
         """A record that repeats an identity never shows: that needs no trial."""
         if table.unreadable or not self.identity:

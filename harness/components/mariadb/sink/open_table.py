@@ -92,10 +92,6 @@ class OpenTable(SqlTable):
     """
     breakpoint = RowBreakpoint
 
-    def now(self) -> int | None:
-        """Nothing is tried on copies, so nothing needs it."""
-        return None
-
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
         """A query, or a view, may hide a doubled row, and that is not tried here: said, so that it is not taken for
         tried."""

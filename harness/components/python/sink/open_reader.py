@@ -64,10 +64,6 @@ class OpenReader:
         """There is no proof of it."""
         return self.own.namespace.name
 
-    def now(self) -> int | None:
-        """Nothing is tried on copies, so nothing needs it."""
-        return None
-
     def tried(self, table: SinkTable, *, after: int | None) -> SinkTable:
         """Return whether the code leaves out rows cannot be tried: the scenario has to say it, and a note says so."""
         if table.unreadable:
