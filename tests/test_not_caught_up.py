@@ -27,12 +27,12 @@ from harness.history import (
     RestartsEnded,
     Sent,
 )
-from harness.report import render
+from harness.report import claims, render
 from harness.report.causes.not_caught_up import NotCaughtUp, not_caught_up, ran
 from harness.report.causes.sentences import MOST_WORDS, words
 from harness.report.ci import run_text
 from harness.report.timeline.counts import Counts
-from harness.scenario import Verdict, Word
+from harness.scenario import Input, Pipeline, Scenario, Verdict, Word
 from harness.snapshot import Batch, Position, Progressed, Query
 from tests import histories
 from tests import sample_runs as sample
@@ -65,7 +65,7 @@ RUN = {
     "spark": {"spark.cores.max": "2"},
     "outcome": {"stateful": [{"checkpoint": "checkpoint", "shuffle_partitions": 200}]},
 }
-PLAN = {"timeout_s": 120.0, "input": {"records": 600}}
+PLAN = Scenario(name="a", pipeline=Pipeline(entry="a.py"), input=Input(records=600), timeout_s=120.0)
 
 
 def said(verdict: Verdict = UNKNOWN, history: Sequence[Line] | None = None, **changes: Any) -> NotCaughtUp | None:
@@ -139,7 +139,7 @@ def test_every_sentence_is_short() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"progressed": None},
+        {"progressed": Progressed()},
         {"progressed": replace(PROGRESSED, caught_up=True)},
         {"verdict": sample.verdict()},
         {"verdict": replace(UNKNOWN, word=Word.UNTESTED)},
@@ -178,7 +178,7 @@ def test_a_restart_that_had_no_executor_says_so_and_gets_more_time_instead_of_fe
 
 
 def test_a_run_that_ended_before_its_time_does_not_blame_it() -> None:
-    told = said(plan=PLAN | {"timeout_s": 600.0}, run={})
+    told = said(plan=replace(PLAN, timeout_s=600.0), run={})
     assert told is not None
     assert not any("time was up" in text for text in told.summary)
     assert told.cures == []
@@ -229,7 +229,7 @@ def test_as_many_partitions_as_cores_are_nothing_to_change() -> None:
 
 @pytest.mark.parametrize("run", [{}, {"outcome": []}, {"outcome": {"stateful": 7}}, {"spark": 3, "outcome": RUN}])
 def test_what_the_folder_does_not_hold_is_not_told(run: dict[str, Any]) -> None:
-    told = said(run=run, plan={}, counts=None, history=[])
+    told = said(run=run, plan=claims.UNPLANNED, counts=None, history=[])
     assert told == NotCaughtUp(summary=[], facts=[], cures=[])
 
 

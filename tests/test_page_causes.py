@@ -30,7 +30,8 @@ WRITTEN = "sink written, batch not committed"
 
 def progressed(*attempts: int, first: dict[int, int] | None = None) -> Progressed:
     batch = Batch(batch=3, ranges={0: (200, 300)}, committed=True, attempts=attempts)
-    return Progressed(queries=(Query(checkpoint="checkpoint", batches=(batch,), first=first or {1: 0}),))
+    queries = (Query(checkpoint="checkpoint", batches=(batch,), first=first or {1: 0}),)
+    return Progressed(queries=queries, end={0: 300})
 
 
 def case(verdict: Verdict, **more: Any) -> Case:
@@ -159,7 +160,7 @@ def test_of_a_batch_the_page_says_which_partitions_the_findings_name() -> None:
     assert facts["Of batch 3's records"] == "partition 0: 99 of 100 records; partition 1: 0 of 50 records"
     assert facts["Fault"] == "fault 1: kill driver at sink-committed of batch 3, attempt 1"
     assert facts["Rows"] == "99 rows too many"
-    for less in ({"counts": None}, {"progressed": None}):
+    for less in ({"counts": None}, {"progressed": Progressed()}):
         (group,) = shown(case(doubled(99), **({"progressed": known, "counts": counts} | less)))
         assert "Of batch 3's records" not in dict(group.facts)
     unnamed = doubled(1, findings=(replace(sample.duplicated(), records=()),))

@@ -37,7 +37,7 @@ from harness.report.page import LogText, Parts
 from harness.report.snapshots import BaselineText, SnapshotText
 from harness.report.summary import Run, error
 from harness.run_folder.store import RunFolder
-from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word, plain
+from harness.scenario import Evidence, Finding, Input, Kind, Pipeline, Scenario, Sink, StepOutcome, Verdict, Word
 from harness.snapshot import Batch, Progressed, Query
 from tests import histories
 from tests import sample_runs as sample
@@ -143,20 +143,13 @@ def parts_with(text: str) -> Parts:
         untried=((text, text),),
         notes=(text,),
     )
-    plan = {
-        "name": text,
-        "why": text,
-        "guarantee": text,
-        "pipeline": {"entry": text, "args": [text]},
-        "sinks": [{"kind": text, "target": text, "expected": text, "key": [text]}],
-        "input": {
-            "workload": text,
-            "source": text,
-            "records": text,
-            "options": {text: text},
-            "source_options": {text: text},
-        },
-    }
+    plan = Scenario(
+        name=text,
+        why=text,
+        pipeline=Pipeline(entry=text, args=(text,)),
+        sinks=(Sink(kind=text, target=text, expected=text, key=(text,)),),
+        input=Input(workload=text, source=text, options={text: text}, source_options={text: text}),
+    )
     run = {
         "scenario": text,
         "run_id": text,
@@ -305,7 +298,7 @@ def test_a_held_page_claims_no_more_than_it_may(tmp_path: Path) -> None:
 
 
 def test_claim_program_and_the_scenario_s_own_words_are_apart() -> None:
-    told = dict(claims.about(plain(sample.scenario())))
+    told = dict(claims.about(sample.scenario()))
     assert told == {
         "Claim": "Every record of the source takes effect in the sink exactly once.",
         "Program": "pipelines/append.py",
@@ -313,9 +306,9 @@ def test_claim_program_and_the_scenario_s_own_words_are_apart() -> None:
         "Fault": "kill driver (sink-committed, batch 3)",
         "The scenario's own words": "The crash point that an append sink cannot survive.",
     }
-    later = dict(claims.about(plain(sample.scenario()), (replace(sample.STEP, batch=4),)))
+    later = dict(claims.about(sample.scenario(), (replace(sample.STEP, batch=4),)))
     assert later["Fault"] == "kill driver (sink-committed, batch 3; struck at batch 4)"
-    assert dict(claims.about(plain(sample.scenario()), (sample.STEP,))) == told
+    assert dict(claims.about(sample.scenario(), (sample.STEP,))) == told
 
 
 def test_the_command_that_repeats_a_run_stands_first_and_says_how_the_others_differ() -> None:

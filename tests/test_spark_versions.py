@@ -24,7 +24,7 @@ from harness.load import dump, load
 from harness.machine import cache, jars, java, spark_versions
 from harness.report import claims
 from harness.resources import Resources, RunResources
-from harness.run.plan import in_its_file, plan
+from harness.run.plan import in_its_file
 from harness.run.run_or_baseline import planned
 from harness.run.supervisor import Supervisor
 from harness.run_folder import command
@@ -402,9 +402,9 @@ class TestAScenario:
     def test_tells_its_versions_on_its_page(self, tmp_path: Path) -> None:
         plain = self.read(tmp_path)
         upgrade = replace(other_versions.on(plain, "3.5"), restart=Restart(spark=OWN))
-        told = {claims.spark(plan(each, seed=1)) for each in (plain, other_versions.on(plain, "3.5"), upgrade)}
+        told = {claims.spark(each) for each in (plain, other_versions.on(plain, "3.5"), upgrade)}
         assert told == {"", "3.5", f"3.5, {OWN} from attempt 2 on"}
-        assert claims.spark(plan(replace(plain, restart=Restart(spark="3.5")), seed=1)) == (
+        assert claims.spark(replace(plain, restart=Restart(spark="3.5"))) == (
             "the installed one, 3.5 from attempt 2 on"
         )
 

@@ -14,10 +14,14 @@ from harness.report import exposures
 from harness.report.causes.sentences import sentences
 from harness.report.escape import plural
 from harness.run_folder import command
-from harness.scenario import Fault, Impact, StepOutcome, Verdict, Word
+from harness.scenario import Guarantee, Input, Pipeline, Scenario, Step, StepOutcome, Verdict, Word
 from harness.stacks.kind import AtAddresses
 from harness.stacks.registry import STACKS
 
+UNPLANNED = Scenario(
+    name="a run without a name", pipeline=Pipeline(entry=""), input=Input(workload="", source=""), timeout_s=0.0
+)
+"""What is known of a run that has no plan."""
 GUARANTEES = {
     "exactly-once": "Every record of the source takes effect in the sink exactly once.",
     "at-least-once": "Every record of the source takes effect in the sink at least once.",
@@ -51,69 +55,55 @@ COUNTS = {
 }
 
 
-def about(plan: Mapping[str, Any], steps: Sequence[StepOutcome] = ()) -> list[tuple[str, str]]:
+def about(plan: Scenario, steps: Sequence[StepOutcome] = ()) -> list[tuple[str, str]]:
     """Return what was tested, a line each: what is claimed of the pipeline, its program, its sinks, the faults, and why
     its author wrote the scenario. Only the first is a claim. `steps` say where a fault struck another batch than
     planned."""
-    guarantee, why = str(plan.get("guarantee", "exactly-once")), str(plan.get("why") or "")
-    sinks = [f"{sink.get('kind', '')} {sink.get('target', '')}" for sink in mappings(plan.get("sinks"))]
-    planned = mappings(plan.get("schedule"))
-    known = [*steps, *[None] * len(planned)]
-    faults = [_step(step, outcome) for step, outcome in zip(planned, known, strict=False)]
+    sinks = [f"{sink.kind} {sink.target}" for sink in plan.sinks]
+    known = [*steps, *[None] * len(plan.schedule)]
+    faults = [_step(step, outcome) for step, outcome in zip(plan.schedule, known, strict=False)]
     out = [
-        ("Claim", GUARANTEES.get(guarantee, f"The pipeline delivers {guarantee}.")),
-        ("Program", str(mapping(plan.get("pipeline")).get("entry") or "")),
+        ("Claim", GUARANTEES[plan.guarantee]),
+        ("Program", plan.pipeline.entry),
         ("Spark", spark(plan)),
         ("Sink" if len(sinks) == 1 else "Sinks", "; ".join(exposures.few(sinks, 6))),
         ("Fault" if len(faults) == 1 else "Faults", "; ".join(exposures.few(faults, 6))),
-        ("The scenario's own words", " ".join(sentences(why)) or why),
+        ("The scenario's own words", " ".join(sentences(plan.why)) or plan.why),
     ]
     return [(name, text) for name, text in out if text]
 
 
-def _step(step: Mapping[str, Any], outcome: StepOutcome | None) -> str:
-    when = mapping(step.get("when"))
-    batch = "" if when.get("batch") is None else f", batch {when.get('batch')}"
-    query = f" of {when.get('query')}" if when.get("query") else ""
-    struck = (
-        "" if outcome is None or outcome.batch in (None, when.get("batch")) else f"; struck at batch {outcome.batch}"
-    )
-    return f"{planned_fault(step)} ({when.get('place', '')}{batch}{query}{struck})"
+def _step(step: Step, outcome: StepOutcome | None) -> str:
+    when = step.when
+    batch = "" if when.batch is None else f", batch {when.batch}"
+    query = f" of {when.query}" if when.query else ""
+    struck = "" if outcome is None or outcome.batch in (None, when.batch) else f"; struck at batch {outcome.batch}"
+    return f"{step.name} ({when.place}{batch}{query}{struck})"
 
 
-def planned_fault(step: Mapping[str, Any]) -> str:
-    """Return the name of a plan's fault, the one that it has in the verdict."""
-    do = mapping(step.get("do"))
-    # Its impact has no part in its name.
-    return str(Fault(kind=str(do.get("kind") or ""), impact=Impact.DRIVER_KILLED, options=mapping(do.get("options"))))
-
-
-def details(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+def details(plan: Scenario) -> list[tuple[str, str]]:
     """Of which program, into which sinks, with which `expected`, fed with what."""
-    pipeline, fed = mapping(plan.get("pipeline")), mapping(plan.get("input"))
-    out = [("Guarantee", str(plan.get("guarantee", "")))]
-    program = [str(pipeline.get("entry") or ""), *map(str, pipeline.get("args") or ())]
-    out.append(("Pipeline", " ".join(part for part in program if part)))
-    for number, sink in enumerate(map(mapping, plan.get("sinks") or ()), start=1):
-        out.append((f"Sink {number}", f"{sink.get('kind', '')}: {sink.get('target', '')}"))
-        out.append((f"Rows expected in sink {number}", str(sink.get("expected") or "")))
-        out.append((f"Key of sink {number}", ", ".join(map(str, sink.get("key") or ()))))
+    pipeline, fed = plan.pipeline, plan.input
+    out = [("Guarantee", str(plan.guarantee)), ("Pipeline", " ".join([pipeline.entry, *pipeline.args]))]
+    for number, sink in enumerate(plan.sinks, start=1):
+        out.append((f"Sink {number}", f"{sink.kind}: {sink.target}"))
+        out.append((f"Rows expected in sink {number}", sink.expected or ""))
+        out.append((f"Key of sink {number}", ", ".join(sink.key)))
     out.append(
         ("What `ledger` is", "the records of the input, with their places in the source: no table of the pipeline's")
     )
-    if fed:
+    if fed.workload:
         words, more = (
-            [f"{name} {value}" for name, value in mapping(fed.get(key)).items()]
-            for key in ("options", "source_options")
+            [f"{name} {value}" for name, value in options.items()] for options in (fed.options, fed.source_options)
         )
-        many = f"{fed.get('records') or 'all its'} records"
-        out.append(("Input", ", ".join([str(fed.get("workload")), *words, many, f"source {fed.get('source')}", *more])))
+        many = f"{fed.records or 'all its'} records"
+        out.append(("Input", ", ".join([fed.workload, *words, many, f"source {fed.source}", *more])))
     return [(name, text) for name, text in out if text]
 
 
-def spark(plan: Mapping[str, Any]) -> str:
+def spark(plan: Scenario) -> str:
     """Return the Spark versions that the plan names for its attempts; empty where they run on the installed one."""
-    first, then = (str(mapping(plan.get(part)).get("spark") or "") for part in ("pipeline", "restart"))
+    first, then = plan.pipeline.spark, plan.restart.spark
     later = f"{then} from attempt 2 on" if then and then != first else ""
     return ", ".join(filter(None, (first or (later and "the installed one"), later)))
 
@@ -128,20 +118,12 @@ def mappings(part: Any) -> list[Mapping[str, Any]]:
     return [mapping(each) for each in part] if isinstance(part, (list, tuple)) else []
 
 
-def executors(plan: Mapping[str, Any]) -> int:
-    """Return how many executors the plan asks for."""
-    count = mapping(plan.get("pipeline")).get("executors", 1)
-    return count if isinstance(count, int) else 1
-
-
-def servers(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+def servers(plan: Scenario) -> list[tuple[str, str]]:
     """Return the components of the source and of the sinks, each once, with its role in the run."""
     roles: dict[str, dict[str, None]] = {}
-    if source := str(mapping(plan.get("input")).get("source") or ""):
-        roles.setdefault(source, {})["source"] = None
-    for sink in mappings(plan.get("sinks")):
-        if kind := str(sink.get("kind") or ""):
-            roles.setdefault(kind, {})["sink"] = None
+    for kind, role in ((plan.input.source, "source"), *((sink.kind, "sink") for sink in plan.sinks)):
+        if kind:
+            roles.setdefault(kind, {})[role] = None
     return [(kind, " and ".join(role)) for kind, role in roles.items()]
 
 
@@ -218,16 +200,15 @@ def self_tests(verdict: Verdict) -> str:
     return f"{sum(verdict.self_tests.values())} of {len(verdict.self_tests)} ({each})"
 
 
-def claim(verdict: Verdict, guarantee: str) -> str:
+def claim(verdict: Verdict, guarantee: Guarantee) -> str:
     """Return what the verdict claims, no more."""
     injected = sum(step.injected for step in verdict.steps)
     if verdict.word is Word.HELD:
         count = verdict.counts.get("records")
         source = f"The source holds {plural(count, 'record')}. " if count is not None else ""
-        shown = SHOWN.get(guarantee, "The sink agrees with the source.")
         return (
             f"What it says: in this one run, on the versions below, {plural(injected, 'fault')} happened at the places "
-            f"and with the evidence above. {source}{shown} The exposures that count are listed above. "
+            f"and with the evidence above. {source}{SHOWN[guarantee]} The exposures that count are listed above. "
             f"The checker found {sum(verdict.self_tests.values())} of {len(verdict.self_tests)} errors planted in "
             "copies of this data. It is not a proof, and says nothing of:"
         )

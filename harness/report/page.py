@@ -31,7 +31,7 @@ from harness.report.timeline.picture import Picture, picture
 from harness.report.timeline.saved_ranges import range_count, saved_at
 from harness.report.timeline.tracks import Setting
 from harness.run_folder import command
-from harness.scenario import Impact, StepOutcome, Verdict
+from harness.scenario import Scenario, StepOutcome, Verdict
 from harness.snapshot import Position, Progressed
 
 # The proof of a step stands with the step.
@@ -145,13 +145,13 @@ class Parts:
     folder: str
     run: Mapping[str, Any]
     verdict: Verdict
-    plan: Mapping[str, Any]
+    plan: Scenario
     scenario_file: str
     history: Sequence[Line]
     logs: Sequence[LogText] = ()
     snapshots: Sequence[SnapshotText] = ()
     baseline_runs: Sequence[BaselineText] = ()
-    progressed: Progressed | None = None
+    progressed: Progressed = field(default_factory=Progressed)
     counts: Counts | None = None
     starved: Mapping[int, int] = field(default_factory=dict)
     """By attempt, how often its log says that Spark had nothing to run it on."""
@@ -159,13 +159,11 @@ class Parts:
 
 def case_of(parts: Parts) -> Case:
     """Return what the verdict's sentences are made from."""
-    steps = claims.mappings(parts.plan.get("schedule"))
-    impacts = [str(claims.mapping(step.get("do")).get("impact", "")) for step in steps]
     return Case(
         verdict=parts.verdict,
         groups=groups(parts.verdict.findings),
-        guarantee=str(parts.plan.get("guarantee", "exactly-once")),
-        impacts={number: Impact(each) for number, each in enumerate(impacts, 1) if each in list(Impact)},
+        guarantee=parts.plan.guarantee,
+        impacts={number: step.do.impact for number, step in enumerate(parts.plan.schedule, 1)},
         labels=labels(parts.verdict.steps),
         progressed=parts.progressed,
         counts=parts.counts,
@@ -180,7 +178,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
     left = open_end(parts)
     steps = _steps(parts)
     return Page(
-        scenario=str(parts.run.get("scenario", parts.plan.get("name", "a run without a name"))),
+        scenario=str(parts.run.get("scenario", parts.plan.name)),
         word=verdict.word.value,
         mark=MARKS[verdict.word],
         meaning=meaning(verdict.word),
@@ -190,7 +188,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         lead=lead,
         because=" ".join(left.summary[:1] if left and left.summary else because),
         not_caught_up=left,
-        figures=claims.figures(verdict, caught_up=left is None, sinks=len(claims.mappings(parts.plan.get("sinks")))),
+        figures=claims.figures(verdict, caught_up=left is None, sinks=len(parts.plan.sinks)),
         reasons=[" ".join(sentences(reason)) for reason in exposures.few(verdict.reasons)],
         notes=[" ".join(sentences(note)) for note in exposures.few(verdict.notes)],
         picture=_picture(parts, case),
@@ -201,7 +199,7 @@ def build(parts: Parts, budget: Budget = FULL) -> Page:
         groups=shown(case, budget),
         explain=claims.explain(parts.folder, case.verdict),
         attempts=attempt_rows(happened(parts.history, verdict.steps), parts.progressed, parts.counts),
-        manages_offsets=bool(_positions(parts)),
+        manages_offsets=bool(parts.progressed.positions),
         points=[
             PointsText(
                 sink=each.sink or "-",
@@ -237,30 +235,25 @@ def open_end(parts: Parts) -> NotCaughtUp | None:
 
 
 def _picture(parts: Parts, case: Case) -> Picture | None:
-    run = happened(parts.history, parts.verdict.steps)
-    if run is None:
+    if not parts.history:
         return None
+    run = happened(parts.history, parts.verdict.steps)
     setting = Setting(
         impacts=case.impacts,
-        executors=claims.executors(parts.plan),
+        executors=parts.plan.pipeline.executors,
         servers=claims.servers(parts.plan),
         batches=frozenset(batch for group in case.groups for batch in group.batches),
-        saved=range_count(positions) if (positions := _positions(parts)) else "",
+        saved=range_count(parts.progressed.positions) if parts.progressed.positions else "",
     )
     return picture(
         run, setting, curves(run, parts.progressed, parts.counts, sink_rows=parts.verdict.counts.get("sink_rows"))
     )
 
 
-def _positions(parts: Parts) -> tuple[Position, ...]:
-    """Return where a pipeline that manages its own offsets stood; nothing of any other."""
-    return parts.progressed.positions if parts.progressed else ()
-
-
 def _steps(parts: Parts) -> list[StepText]:
     seen = {each.step: each for each in parts.snapshots}
     past = happened(parts.history, parts.verdict.steps)
-    lasted = {fault.number: (fault.begin, fault.end) for fault in (past.faults if past else ())}
+    lasted = {fault.number: (fault.begin, fault.end) for fault in past.faults}
     return [
         _step(
             number,
@@ -268,7 +261,7 @@ def _steps(parts: Parts) -> list[StepText]:
             exposures.of_step(parts.verdict, number) + _counted(parts.verdict, number),
             snapshot=seen.get(number, SnapshotText(step=number, lines=[])),
             lasted=lasted.get(number),
-            positions=_positions(parts),
+            positions=parts.progressed.positions,
         )
         for number, step in enumerate(parts.verdict.steps, 1)
     ]

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from harness import __version__, history
 from harness.history import Line
-from harness.report import budget, page, snapshots
+from harness.report import budget, claims, page, snapshots
 from harness.report.causes import table_file
 from harness.report.causes.groups import groups
 from harness.report.escape import tail, visible
@@ -28,7 +28,8 @@ from harness.report.many.seen import Seen
 from harness.report.summary import Run, verdict_of
 from harness.report.timeline.counts import read_counts
 from harness.run_folder import store
-from harness.scenario import Kind, Verdict, Word, plain
+from harness.scenario import Kind, Verdict, Word
+from harness.snapshot import Progressed
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -127,13 +128,13 @@ def parts(found: store.RunFolder) -> page.Parts:
         folder=_place(found.path, stored["run"]),
         run=stored["run"],
         verdict=verdict,
-        plan=plain(store.scenario_of(plan)) if plan else {},
+        plan=store.scenario_of(plan) if plan else claims.UNPLANNED,
         scenario_file=stored.get("scenario", ""),
         history=lines,
         logs=[] if verdict.as_expected else _logs(found, verdict),
         snapshots=snapshots.snapshots(found.path, history.readings(lines)),
         baseline_runs=snapshots.baseline_runs(found.path),
-        progressed=history.progressed(lines),
+        progressed=history.progressed(lines) or Progressed(),
         counts=read_counts(found.source),
         starved=_starved(found) if verdict.word is Word.INCONCLUSIVE else {},
     )

@@ -63,10 +63,10 @@ class Case:
 
     verdict: Verdict
     groups: Sequence[Group]
-    guarantee: str = Guarantee.EXACTLY_ONCE
+    guarantee: Guarantee = Guarantee.EXACTLY_ONCE
     impacts: Mapping[int, Impact] = field(default_factory=dict)
     labels: Mapping[str, int] = field(default_factory=dict)
-    progressed: Progressed | None = None
+    progressed: Progressed = field(default_factory=Progressed)
     counts: Counts | None = None
 
 
@@ -107,10 +107,9 @@ OPEN = {
 
 def _held(case: Case) -> Iterator[str]:
     verdict, count = case.verdict, case.verdict.counts.get("records")
-    often = HELD.get(Guarantee(case.guarantee), "") if case.guarantee in list(Guarantee) else ""
     # Of records that `expected` leaves out no row is.
     which = f"Each row that is expected of the {count:,} records" if count else "Each expected row"
-    yield f"{which} is in its sink {often or 'as claimed'}, in this one run."
+    yield f"{which} is in its sink {HELD[case.guarantee]}, in this one run."
     injected = [number for number, step in enumerate(verdict.steps, 1) if step.injected]
     if injected:
         did = (
@@ -143,7 +142,7 @@ def _violated(case: Case, shown: Sequence[Group]) -> Iterator[str]:
             yield from rest
         if len(mine) > MOST_CAUSES:
             yield f"{plural(len(mine) - MOST_CAUSES, 'more cause')} below."
-    if set(case.verdict.kinds()) == {Kind.DUPLICATED.value} and case.progressed and case.progressed.caught_up:
+    if set(case.verdict.kinds()) == {Kind.DUPLICATED.value} and case.progressed.end and case.progressed.caught_up:
         yield "No row is missing, and none is wrong."
 
 
@@ -271,9 +270,7 @@ def _after(case: Case, group: Group, step: StepOutcome, exposures: Sequence[Expo
 def _query(case: Case, step: StepOutcome) -> Query | None:
     """Return the query that a step struck; None if its checkpoint was made again, so that batches have no one
     meaning."""
-    known = [
-        query for query in (case.progressed.queries if case.progressed else ()) if query.checkpoint == step.checkpoint
-    ]
+    known = [query for query in case.progressed.queries if query.checkpoint == step.checkpoint]
     return known[0] if len(known) == 1 else None
 
 

@@ -21,7 +21,7 @@ from harness.report.timeline.counts import Counts
 from harness.report.timeline.curves import Curve, curves, value
 from harness.report.timeline.happened import Attempt, Happened, Work, happened
 from harness.run_folder import command
-from harness.scenario import Verdict, Word
+from harness.scenario import Scenario, Verdict, Word
 from harness.snapshot import Progressed
 
 MOST = 8
@@ -49,10 +49,10 @@ class Ran:
 
     verdict: Verdict
     run: Mapping[str, Any]
-    plan: Mapping[str, Any]
-    progressed: Progressed | None
+    plan: Scenario
+    progressed: Progressed
     counts: Counts | None
-    past: Happened | None
+    past: Happened
     starved: Mapping[int, int] = field(default_factory=dict)
     """By attempt, how often its log says that Spark had nothing to run it on."""
     planned: int | None = None
@@ -67,18 +67,17 @@ class Ran:
     @property
     def committed(self) -> int:
         """How many records of the source were committed."""
-        return self.counts.before(self.progressed.committed) if self.counts and self.progressed else 0
+        return self.counts.before(self.progressed.committed) if self.counts else 0
 
     @cached_property
     def committed_over_time(self) -> Curve:
         """How many records had been committed when; empty where that is not known."""
-        return curves(self.past, self.progressed, self.counts, sink_rows=None).committed if self.past else ()
+        return curves(self.past, self.progressed, self.counts, sink_rows=None).committed
 
     @property
     def timeout_s(self) -> float:
         """The time that the scenario gave the run."""
-        given = self.plan.get("timeout_s")
-        return float(given) if isinstance(given, (int, float)) else 0.0
+        return self.plan.timeout_s
 
     @property
     def over(self) -> bool:
@@ -89,10 +88,9 @@ class Ran:
 def ran(verdict: Verdict, history: Sequence[Line], **parts: Any) -> Ran:
     """Return what is needed of a run: its verdict, its history, and `run`, `plan`, `progressed`, `counts`."""
     past = happened(history, verdict.steps)
-    times = {phase.name: phase.begin for phase in (past.phases if past else ())}
-    end = past.end if past else 0.0
+    times = {phase.name: phase.begin for phase in past.phases}
     planned = next((line.event.total for line in reversed(history) if isinstance(line.event, Sent)), None)
-    begin, end = times.get("feeding", 0.0), times.get("reading", end)
+    begin, end = times.get("feeding", 0.0), times.get("reading", past.end)
     given_up = [line.event for line in history if isinstance(line.event, RestartsEnded)]
     parts |= {"gave_up": bool(given_up), "ended_well": any(event.well for event in given_up)}
     return Ran(verdict=verdict, past=past, planned=planned, begin=begin, end=end, **parts)
@@ -100,7 +98,7 @@ def ran(verdict: Verdict, history: Sequence[Line], **parts: Any) -> Ran:
 
 def not_caught_up(run: Ran) -> NotCaughtUp | None:
     """Return what is known of a run that did not catch up; None if the run is not inconclusive, or caught up."""
-    if run.verdict.word is not Word.INCONCLUSIVE or run.progressed is None or run.progressed.caught_up:
+    if run.verdict.word is not Word.INCONCLUSIVE or run.progressed.caught_up:
         return None
     slow = [*_restarts(run), *_batches(run), *_shuffles(run)]
     return NotCaughtUp(summary=[*_left(run), *slow], facts=list(_facts(run)), cures=list(_cures(run)))
@@ -121,7 +119,7 @@ def _left(run: Ran) -> Iterator[str]:
     elif run.gave_up:
         yield "The driver died again and again by itself, and the harness no longer restarted it."
         # One that no fault ended: what a cluster manager says of a kill is nothing new.
-        alone = [each for each in (run.past.attempts if run.past else ()) if not each.scheduled]
+        alone = [each for each in run.past.attempts if not each.scheduled]
         yield from (
             f"The error of attempt {a.number}: {visible(a.error, MOST_CHARACTERS)}" for a in alone[-1:] if a.error
         )
@@ -132,10 +130,9 @@ def _left(run: Ran) -> Iterator[str]:
         )
     elif run.over:
         yield f"The time was up: `timeout` gave {run.timeout_s:g} s after the warm-up."
-    sent = run.past.sent[-1][1] if run.past and run.past.sent else None
+    sent = run.past.sent[-1][1] if run.past.sent else None
     if sent is not None and run.planned is not None and sent < run.planned:
-        rate = claims.mapping(run.plan.get("input")).get("rate_per_s")
-        why = "" if rate else ": it sends more as the pipeline plans more"
+        why = "" if run.plan.input.rate_per_s else ": it sends more as the pipeline plans more"
         yield f"The harness had not yet sent {run.planned - sent:,} of {plural(run.planned, 'record')}{why}."
 
 
@@ -155,9 +152,7 @@ def _restarts(run: Ran) -> Iterator[str]:
 
 def _slow(run: Ran) -> Iterator[tuple[int, float, bool]]:
     """Yield each restart that took long: its number, for how long, and whether it committed at last."""
-    for attempt in run.past.attempts if run.past else ():
-        if attempt.number < 2:
-            continue
+    for attempt in (each for each in run.past.attempts if each.number > 1):
         first, last = _first_commit(run, attempt), min(attempt.end or run.end, run.end)
         took = (last if first is None else first) - attempt.begin
         if took >= SHARE * run.timeout_s:
@@ -167,22 +162,20 @@ def _slow(run: Ran) -> Iterator[tuple[int, float, bool]]:
 def _first_commit(run: Ran, attempt: Attempt) -> float | None:
     """When an attempt first committed, in Spark's log or in the pipeline's own offsets. An attempt's first entry is
     where it found these."""
-    works = [work.committed for work in (run.past.works if run.past else ()) if work.attempt == attempt.number]
-    moved = [
-        each.at_s for each in (run.progressed.positions if run.progressed else ()) if each.attempt == attempt.number
-    ]
+    works = [work.committed for work in run.past.works if work.attempt == attempt.number]
+    moved = [each.at_s for each in run.progressed.positions if each.attempt == attempt.number]
     return min((each for each in (*works, *moved[1:]) if each is not None), default=None)
 
 
 def _batches(run: Ran) -> Iterator[str]:
     """Yield how long a batch took, of those that one attempt planned and committed."""
-    works = run.past.works if run.past else ()
+    works = run.past.works
     took = [w.committed - w.planned for w in works if w.planned is not None and w.committed is not None]
     if took:
         of = f"median of {len(took):,}; the longest {max(took):.1f} s"
         yield f"A batch took {median(took):.1f} s from its plan to its commit ({of})."
     for work in [each for each in works if _open(run, each)][:MOST]:
-        of = f" of {visible(work.query, 40)}" if run.past and len(run.past.queries) > 1 else ""
+        of = f" of {visible(work.query, 40)}" if len(run.past.queries) > 1 else ""
         began = work.planned if work.planned is not None else work.in_sink or run.end
         if not took or run.end - began > median(took):
             late = f"{run.end - began:.1f} s after its plan"
@@ -190,7 +183,7 @@ def _batches(run: Ran) -> Iterator[str]:
 
 
 def _open(run: Ran, work: Work) -> bool:
-    last = max((each.number for each in (run.past.attempts if run.past else ())), default=0)
+    last = max((each.number for each in run.past.attempts), default=0)
     began = work.planned if work.planned is not None else work.in_sink
     done = work.committed is not None and work.committed <= run.end
     return work.attempt == last and not done and work.ended is None and began is not None and began < run.end
@@ -218,7 +211,7 @@ def _shuffles(run: Ran) -> Iterator[str]:
 
 
 def _facts(run: Ran) -> Iterator[tuple[str, str]]:
-    if run.counts and run.progressed:
+    if run.counts:
         left = [
             (partition, run.progressed.committed.get(partition, 0), end)
             for partition, end in sorted(run.progressed.end.items())
@@ -253,15 +246,15 @@ def _cures(run: Ran) -> Iterator[str]:
 
 def _sizes(run: Ran) -> Iterator[str]:
     """More time or fewer records, by the pace of the newest attempt where it shows."""
-    records, pace = claims.mapping(run.plan.get("input")).get("records"), _pace(run)
-    needed_s = _needed_s(run, records, pace) if pace and isinstance(records, int) else 0.0
+    records, pace = run.plan.input.records, _pace(run)
+    needed_s = _needed_s(run, records, pace) if pace and records else 0.0
     if pace and needed_s > run.timeout_s:
         yield f"Raise `timeout` (here {run.timeout_s:g} s) to {needed_s:,.0f} s or more."
         own = f"the start of attempt {pace.attempt} included, which committed {pace.per_s:.0f} a second"
         yield f"So long do {records:,} records take, {own}."
     else:
         yield f"Raise `timeout` (here {run.timeout_s:g} s)."
-    if isinstance(records, int):
+    if records:
         done = _in_time(run)
         four = f"four fifths of what was committed in {run.timeout_s:g} s"
         few = f" to {_fewer(done):,}: {four}" if 10 <= done < records else ""
@@ -302,7 +295,7 @@ class Pace:
 
 def _pace(run: Ran) -> Pace | None:
     """Of the newest attempt; None where fewer than three of its commits show."""
-    if run.past is None or not run.past.attempts:
+    if not run.past.attempts:
         return None
     newest = run.past.attempts[-1]
     own = [(seconds, count) for seconds, count in run.committed_over_time if newest.begin <= seconds <= run.end]

@@ -16,10 +16,10 @@ Shares = dict[int, tuple[int, int]]
 """By partition: records that the findings name, and records that the batch took."""
 
 
-def shares(verdict: Verdict, group: Group, progressed: Progressed | None, counts: Counts | None) -> Shares:
+def shares(verdict: Verdict, group: Group, progressed: Progressed, counts: Counts | None) -> Shares:
     """Empty where findings are left out, name no records, or name more than one batch."""
     kept = group.kind not in cut(verdict) and all(finding.records for finding in group.findings)
-    queries = [query for query in (progressed.queries if progressed else ()) if query.ours]
+    queries = [query for query in progressed.queries if query.ours]
     if not kept or len(group.batches) != 1 or len(queries) != 1 or counts is None:
         return {}
     named = {each.partition: each.count for each in group.ranges()}

@@ -1,12 +1,12 @@
 """What a run's plan and history say of it, apart from its verdict: which pipeline, under which test, how long.
 
-Patient: a part that is missing, or of another form, is empty.
+Patient: of a plan that is missing, or of another form, nothing is said.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -16,7 +16,8 @@ from harness import history
 from harness.errors import UsageError
 from harness.report import claims
 from harness.run_folder import store
-from harness.scenario import Known, Scenario, plain
+from harness.scenario import Known, Scenario, Step, plain
+from harness.sinks.names import sink_names
 
 SAME = ("guarantee", "input", "schedule", "together")
 SINK = ("kind", "target", "expected", "key", "order", "part", "folds")
@@ -49,13 +50,25 @@ NOTHING = About()
 
 def planned(scenario: Scenario) -> About:
     """Return what a scenario says, before it has run."""
-    return _about(plain(scenario), tuple(sink.name for sink in scenario.sinks))
+    return About(
+        pipeline=scenario.pipeline.entry,
+        guarantee=scenario.guarantee,
+        expected=scenario.verdict.word,
+        source=scenario.input.source,
+        sinks=sink_names(scenario.sinks),
+        tags=scenario.tags,
+        schedule=tuple(map(_step, scenario.schedule)),
+        test=_test(scenario),
+        known=scenario.known,
+    )
 
 
 def stored(run: Mapping[str, Any], plan: Mapping[str, Any], events: Path, seconds: float) -> About:
     """Return what a run folder says: its run.json, its plan.json, its history and how long it took."""
-    names = tuple(str(sink.get("name") or "") for sink in claims.mappings(plan.get("sinks")))
-    about = _about(claims.mapping(plan.get("scenario")), names)
+    try:
+        about = planned(store.scenario_of(plan.get("scenario") or {}))
+    except UsageError:
+        about = NOTHING
     spark = str(claims.mapping(claims.mapping(run.get("stack")).get("spark")).get("version") or "")
     started = str(run.get("started") or "")
     return replace(about, started=started, phases=phases(events, seconds), spark=spark)
@@ -84,51 +97,23 @@ def phases(events: Path, seconds: float) -> tuple[tuple[str, float], ...]:
     return tuple((name, round(took, 3)) for name, took in out.items())
 
 
-def _about(scenario: Mapping[str, Any], names: Sequence[str]) -> About:
-    if not scenario:
-        return About()
-    pipeline, expected = claims.mapping(scenario.get("pipeline")), claims.mapping(scenario.get("verdict"))
-    sinks = claims.mappings(scenario.get("sinks"))
-    targets = names or tuple(f"{sink.get('kind', '')} {sink.get('target', '')}" for sink in sinks)
-    return About(
-        pipeline=str(pipeline.get("entry") or ""),
-        guarantee=str(scenario.get("guarantee") or ""),
-        expected=str(expected.get("word") or ""),
-        source=str(claims.mapping(scenario.get("input")).get("source") or ""),
-        sinks=tuple(targets),
-        tags=tuple(map(str, scenario.get("tags") or ())),
-        schedule=tuple(map(_step, claims.mappings(scenario.get("schedule")))),
-        test=_test(scenario),
-        known=_known(claims.mapping(scenario.get("known"))),
-    )
+def _step(step: Step) -> tuple[str, str, str]:
+    when = step.when
+    return step.name, when.place or when.kind, "" if when.batch is None else str(when.batch)
 
 
-def _known(stored: Mapping[str, Any]) -> Known | None:
-    issue, until, kinds = stored.get("issue"), stored.get("until"), stored.get("violated")
-    if not (isinstance(issue, str) and isinstance(until, str) and isinstance(kinds, (list, tuple))):
-        return None
-    return Known(issue=issue, until=until, violated=tuple(map(str, kinds)))
-
-
-def _step(step: Mapping[str, Any]) -> tuple[str, str, str]:
-    when = claims.mapping(step.get("when"))
-    batch = when.get("batch")
-    place = str(when.get("place") or when.get("kind") or "")
-    return claims.planned_fault(step), place, "" if batch is None else str(batch)
-
-
-def _test(scenario: Mapping[str, Any]) -> str:
+def _test(scenario: Scenario) -> str:
     """Return the digest of everything but the program that two twins share: guarantee, input, schedule, and sinks with
     what they should hold, asked of programs in one folder."""
-    pipeline = claims.mapping(scenario.get("pipeline"))
-    entry = str(pipeline.get("entry") or "")
+    entry = scenario.pipeline.entry
     if not entry:
         return ""
-    same: dict[str, Any] = {name: scenario.get(name) for name in SAME}
-    same["sinks"] = [{name: sink.get(name) for name in SINK} for sink in claims.mappings(scenario.get("sinks"))]
+    given = plain(scenario)
+    same: dict[str, Any] = {name: given[name] for name in SAME}
+    same["sinks"] = [{name: sink[name] for name in SINK} for sink in given["sinks"]]
     same["folder"] = str(PurePosixPath(entry).parent)
-    same["executors"] = pipeline.get("executors")
-    lines = [claims.mapping(scenario.get(part)).get("spark") for part in ("pipeline", "restart")]
+    same["executors"] = scenario.pipeline.executors
+    lines = [scenario.pipeline.spark, scenario.restart.spark]
     same |= {"lines": lines} if any(lines) else {}
     text = json.dumps(same, sort_keys=True, default=str)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -4,7 +4,7 @@ which attempts worked on them; what `expected` and the sinks hold of it; the fin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,6 @@ class Story:
     more: int = 0
     traced: bool = True
     rows: tuple[Rows, ...] = ()
-    run: Happened | None = field(default=None, repr=False)
 
 
 def collected(folder: RunFolder, text: str) -> Story:
@@ -127,7 +126,6 @@ def collected(folder: RunFolder, text: str) -> Story:
         rows=tuple(
             each for each in rows if each.expected or each.held or each.findings or each.unknown or found.places
         ),
-        run=past,
     )
 
 
@@ -242,7 +240,7 @@ def _having(
 class _Book:
     """The ledger's two halves, asked by place and by number."""
 
-    def __init__(self, folder: RunFolder, run: Run, past: Happened | None) -> None:
+    def __init__(self, folder: RunFolder, run: Run, past: Happened) -> None:
         self._run, self._past = run, past
         self._source = recorded.read_source(run.source) if run.source.is_file() else recorded.SOURCE.empty_table()
         self._attempts = _attempts(folder.attempts)
@@ -304,7 +302,7 @@ class _Book:
 
     def _sent(self, seq: int | None) -> tuple[float | None, float] | None:
         """Between which counts of the producer it was sent: it sends in the order of the numbers."""
-        if seq is None or self._past is None:
+        if seq is None:
             return None
         rank = pc.sum(pc.less_equal(self._attempts["seq"], seq)).as_py() or 0
         before: float | None = None
@@ -321,9 +319,7 @@ class _Book:
                 first, end = batch.ranges.get(partition, (0, 0))
                 if query.ours and first <= offset < end:
                     works = [
-                        work
-                        for work in (self._past.works if self._past else ())
-                        if (work.query, work.batch) == (query.checkpoint, batch.batch)
+                        work for work in self._past.works if (work.query, work.batch) == (query.checkpoint, batch.batch)
                     ]
                     seen = tuple(sorted({*batch.attempts, *(work.attempt for work in works)}))
                     yield Held(

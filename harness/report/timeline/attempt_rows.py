@@ -38,11 +38,9 @@ class AttemptText:
     error: str = ""
 
 
-def attempt_rows(run: Happened | None, progressed: Progressed | None, counts: Counts | None) -> list[AttemptText]:
+def attempt_rows(run: Happened, progressed: Progressed, counts: Counts | None) -> list[AttemptText]:
     """Return a row for each attempt and each query that it worked on."""
-    if run is None:
-        return []
-    queries = {query.checkpoint: query for query in (progressed.queries if progressed else ())}
+    queries = {query.checkpoint: query for query in progressed.queries}
     out = []
     for attempt in run.attempts:
         mine = {work.query for work in run.works if work.attempt == attempt.number}
@@ -73,11 +71,10 @@ def _row(run: Happened, attempt: Attempt, name: str, query: Query | None, counts
     )
 
 
-def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None) -> AttemptText | None:
+def _own(attempt: Attempt, progressed: Progressed, counts: Counts | None) -> AttemptText | None:
     """Return the row of a pipeline that manages its own offsets: no batches are seen, and it committed what it saved.
     None for any other pipeline, and if no position was seen."""
-    positions = progressed.positions if progressed else ()
-    saved = [each for each in positions if each.attempt == attempt.number]
+    saved = [each for each in progressed.positions if each.attempt == attempt.number]
     if not saved:
         return None
     took = None if counts is None else counts.before(saved[-1].next) - counts.before(saved[0].next)
@@ -88,7 +85,7 @@ def _own(attempt: Attempt, progressed: Progressed | None, counts: Counts | None)
         ended=_ended(attempt),
         query="the pipeline's own offsets",
         worked=NOTHING,
-        committed=range_numbers(saved_ranges(positions)[attempt.number]),
+        committed=range_numbers(saved_ranges(progressed.positions)[attempt.number]),
         records=NOTHING if took is None else f"{took:,}",
         next=_next((partition, (0, end)) for partition, end in saved[-1].next.items()) if saved[-1].next else NOTHING,
     )

@@ -30,7 +30,7 @@ class Curves:
     """Whose commits they are."""
 
 
-def curves(run: Happened, progressed: Progressed | None, counts: Counts | None, *, sink_rows: int | None) -> Curves:
+def curves(run: Happened, progressed: Progressed, counts: Counts | None, *, sink_rows: int | None) -> Curves:
     """Return the curves of a run; `sink_rows` is what the sinks held in the end, None if that is not known."""
     committed, by = _committed(run, progressed, counts)
     sent = _rising(run.sent)
@@ -52,8 +52,8 @@ def _rising(curve: Curve) -> list[tuple[float, int]]:
     return out
 
 
-def _committed(run: Happened, progressed: Progressed | None, counts: Counts | None) -> tuple[Curve, str]:
-    if progressed is None or counts is None:
+def _committed(run: Happened, progressed: Progressed, counts: Counts | None) -> tuple[Curve, str]:
+    if counts is None:
         return (), ""
     if progressed.positions:
         curve = [(each.at_s, counts.before(each.next)) for each in progressed.positions]

@@ -82,7 +82,7 @@ class Happened:
     """The run as its history tells it; all times in seconds since it began. `end` is when the sinks had been read, or
     the last that is known; `sent` and `read` are (seconds, how many in all)."""
 
-    end: float
+    end: float = 0.0
     phases: tuple[Phase, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     works: tuple[Work, ...] = ()
@@ -96,10 +96,8 @@ class Happened:
         return tuple(dict.fromkeys(work.query for work in self.works))
 
 
-def happened(history: Sequence[Line], steps: Sequence[StepOutcome]) -> Happened | None:
-    """Return what a history tells; None if it is empty."""
-    if not history:
-        return None
+def happened(history: Sequence[Line], steps: Sequence[StepOutcome]) -> Happened:
+    """Return what a history tells."""
     phases, end = _phases(history)
     attempts = tuple(_attempts(history))
     return Happened(
@@ -120,7 +118,7 @@ def _of(history: Iterable[Line], kind: type[Some]) -> Iterator[tuple[float, Some
 def _phases(history: Sequence[Line]) -> tuple[tuple[Phase, ...], float]:
     """Return the phases up to the judging, which begins when all is over, and when that was."""
     begun = [(at_s, event.name) for at_s, event in _of(history, events.Phase)]
-    end = next((at_s for at_s, name in begun if name == "judging"), max(line.at_s for line in history))
+    end = next((at_s for at_s, name in begun if name == "judging"), max((line.at_s for line in history), default=0.0))
     kept = [each for each in begun if each[0] < end]
     ends = [*(at_s for at_s, _ in kept[1:]), end]
     phases = [Phase(name=name, begin=at_s, end=last) for (at_s, name), last in zip(kept, ends, strict=False)]
