@@ -238,7 +238,7 @@ def test_the_command_that_repeats_a_stored_run_is_the_page_s(tmp_path: Path, sta
     asked = {"path": "scenarios/append.yaml", "stack": {"options": stack}, "command": command}
     folder.run_json.write_text(json.dumps(run | asked))
     shown = render.parts(RunFolder.open(folder.path))
-    page = page_of(shown).again[0][0].replace(shown.folder, str(folder.path))
+    page = page_of(shown)["again"][0][0].replace(shown.folder, str(folder.path))
     stored = Run.read(folder.path)
     assert run_text.command(stored) == page
     assert run_text.failure(stored).splitlines()[-1] == f"again:  {page}"

@@ -181,8 +181,9 @@ def test_seconds_are_divided_by_what_the_history_says(tmp_path: Path) -> None:
     assert about.phases(history, 10.0) == (("warm-up", 3.0), ("feeding", 6.0))
     assert about.phases(tmp_path / "none", 10.0) == ()
     run = replace(seen(), seconds=10.0, about=about.About(phases=about.phases(history, 10.0)))
-    found = durations.durations([replace(seen(), seconds=9.0), run], lambda folder: None, most=1)
-    assert [(took.seconds, took.phases) for took in found.runs] == [("10.0", "warm-up 3, feeding 6")]
+    found = durations.durations([replace(seen(), seconds=9.0), run], most=1)
+    assert [each.seconds for each, _ in found.runs] == [10.0]
+    assert "warm-up 3, feeding 6" in page(Many(seen=[run]))
     assert found.left == 1
     assert {name: seconds for _, name, seconds in found.phases} == {
         "feeding": "6",
@@ -323,9 +324,11 @@ def test_a_cell_says_how_many_places_are_left_out_and_what_came_out_there() -> N
 
 def test_what_does_not_fit_is_counted() -> None:
     shown = build(many_runs(200, lambda n: f"run {n:03}"), lambda folder: None, BARE)
-    assert len(shown.wrong) + shown.wrong_left == 200
-    assert shown.matrix.left == 200 - BARE.rows
-    assert [text for text in shown.left if "runs among the durations" in text] == [
+    assert len(shown["wrong"]) == BARE.listed
+    wrong = f"Left out: {200 - BARE.listed} runs in the list of those that are not as expected."
+    assert wrong in shown["left"]
+    assert shown["matrix"].left == 200 - BARE.rows
+    assert [text for text in shown["left"] if "runs among the durations" in text] == [
         f"Left out: {200 - 1 - BARE.bars} runs among the durations: shorter ones."
     ]
     assert BARE in EVERY

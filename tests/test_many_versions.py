@@ -30,21 +30,21 @@ RUNS = [
 
 
 def table(runs: list[Seen], rows: int = 9) -> Versions:
-    return versions(runs, lambda _: None, rows=rows)
+    return versions(runs, rows=rows)
 
 
 def test_each_scenario_has_a_row_and_each_version_a_column_in_its_order() -> None:
     found = table(RUNS)
     assert found.heads == ["3.5.7", "4.9.0", "4.10.0"]
     assert [(line.name, line.differs) for line in found.lines] == [("upsert", True), ("append", False)]
-    told = [[(came.word, came.kinds, came.wrong) for came in cell] for cell in found.lines[0].cells]
-    assert told == [[], [("violated", "lost", True)], [("held", "", False)]]
+    told = [[(each.word, *each.kinds, each.wrong) for each in cell] for cell in found.lines[0].cells]
+    assert told == [[], [("violated", "lost", True)], [("held", False)]]
     assert (found.differing, found.left) == (1, 0)
 
 
 def test_what_does_not_fit_is_counted() -> None:
     assert (len(table(RUNS, rows=1).lines), table(RUNS, rows=1).left) == (1, 1)
-    left = build(Many(seen=RUNS), lambda _: None, replace(FULL, grid=1)).left
+    left = build(Many(seen=RUNS), lambda _: None, replace(FULL, grid=1))["left"]
     assert "Left out: 1 scenario in the table of versions." in left
 
 

@@ -33,7 +33,7 @@ from harness.report import claims, render, summary
 from harness.report.budget import FULL
 from harness.report.many.page import Many
 from harness.report.many.seen import Seen
-from harness.report.page import LogText, Parts
+from harness.report.page import Parts
 from harness.report.snapshots import BaselineText, SnapshotText
 from harness.report.summary import Run, error
 from harness.run_folder.store import RunFolder
@@ -177,7 +177,7 @@ def parts_with(text: str) -> Parts:
             (2.1, FaultMissed(outcome=step)),
         ),
         progressed=Progressed(queries=(Query(checkpoint=checkpoint, batches=batches),)),
-        logs=[LogText(name=text, lines=[text])],
+        logs=[(text, [text])],
         snapshots=[SnapshotText(step=1, lines=[(text, text, text)])],
         baseline_runs=[BaselineText(name=text, seconds=text, cached=text, caught_up=text)],
     )

@@ -1,4 +1,4 @@
-"""What the page of one run says, as plain texts: `build` turns the parts of a run folder into a `Page`.
+"""What the page of one run says: `build` turns the parts of a run folder into plain texts.
 
 Pure. The template only places these texts; it decides nothing. A `Budget` says how much is shown; what is left out is
 counted.
@@ -10,20 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness import __version__
-from harness.history import By, Line, ProgressRead, Sent, SinkRead, flat
+from harness.history import By, Event, Line, ProgressRead, Sent, SinkRead, flat
 from harness.report import claims, exposures
 from harness.report.budget import FULL, Budget
 from harness.report.causes.groups import cut, groups
 from harness.report.causes.headline import Case, headline, labels
 from harness.report.causes.not_caught_up import NotCaughtUp, not_caught_up, ran
 from harness.report.causes.sentences import listed, sentences
-from harness.report.causes.shown import GroupText, findings_summary, shown
+from harness.report.causes.shown import findings_summary, shown
 from harness.report.escape import dictionary, plural, visible
 from harness.report.failure_text import evidence_lines, meaning
-from harness.report.many.matrix import MARKS
 from harness.report.snapshots import BaselineText, SnapshotText
-from harness.report.timeline.attempt_rows import AttemptText, attempt_rows
+from harness.report.timeline.attempt_rows import attempt_rows
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.curves import curves
 from harness.report.timeline.happened import happened
@@ -43,99 +41,16 @@ class StepText:
     """One step of the schedule: what was struck where, its proof, what it exposed, and what the snapshots held."""
 
     number: int
-    name: str
-    where: str
-    point: str
+    step: StepOutcome
     batch: str
-    attempt: str
-    outcome: str
-    injected: bool
     at: str
     evidence: list[str]
     exposures: list[str]
-    open_rows: list[str]
-    snapshot: list[tuple[str, str, str]]
+    snapshot: SnapshotText
 
 
-@dataclass(frozen=True, kw_only=True)
-class PointsText:
-    """The crash points of one sink."""
-
-    sink: str
-    points_reached: list[str]
-    untried: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class EventText:
-    """One line of the timeline."""
-
-    at: str
-    what: str
-    details: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class SettingsText:
-    """Settings that belong together, as (name, text)."""
-
-    title: str
-    lines: list[tuple[str, str]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogText:
-    """The end of one log."""
-
-    name: str
-    lines: list[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """Every text of the page, in the order in which it is read."""
-
-    scenario: str
-    word: str
-    mark: str
-    meaning: str
-    expected: str
-    agreement: str
-    about: list[tuple[str, str]]
-    lead: str
-    because: str
-    not_caught_up: NotCaughtUp | None
-    figures: list[tuple[str, str]]
-    reasons: list[str]
-    notes: list[str]
-    picture: Picture | None
-    steps: list[StepText]
-    snapshots: list[SnapshotText]
-    findings_summary: str
-    findings_cut: bool
-    groups: list[GroupText]
-    explain: str
-    attempts: list[AttemptText]
-    manages_offsets: bool
-    points: list[PointsText]
-    outcome: list[tuple[str, str]]
-    self_tests: list[tuple[str, str]]
-    baseline_runs: list[BaselineText]
-    baseline_summary: str
-    claim: str
-    limits: list[str]
-    again: list[tuple[str, str]]
-    after_change: str
-    claimed: list[tuple[str, str]]
-    changes: list[str]
-    settings: list[SettingsText]
-    file: list[str]
-    events: list[EventText]
-    events_summary: str
-    logs: list[LogText]
-    run_id: str
-    started: str
-    made_by: str = __version__
+LogText = tuple[str, list[str]]
+"""The name and the last lines of one log."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,62 +85,52 @@ def case_of(parts: Parts) -> Case:
     )
 
 
-def build(parts: Parts, budget: Budget = FULL) -> Page:
-    """Return the page of one run."""
+def build(parts: Parts, budget: Budget = FULL) -> dict[str, Any]:
+    """Return every text of the page of one run, by the name that its template has for it."""
     verdict, case = parts.verdict, case_of(parts)
     events = _shown_events(parts.history)
     lead, *because = headline(case)
     left = open_end(parts)
     steps = _steps(parts)
-    return Page(
-        scenario=str(parts.run.get("scenario", parts.plan.name)),
-        word=verdict.word.value,
-        mark=MARKS[verdict.word],
-        meaning=meaning(verdict.word),
-        expected=verdict.expected,
-        agreement=claims.agreement(verdict),
-        about=claims.about(parts.plan, verdict.steps),
-        lead=lead,
-        because=" ".join(left.summary[:1] if left and left.summary else because),
-        not_caught_up=left,
-        figures=claims.figures(verdict, caught_up=left is None, sinks=len(parts.plan.sinks)),
-        reasons=[" ".join(sentences(reason)) for reason in exposures.few(verdict.reasons)],
-        notes=[" ".join(sentences(note)) for note in exposures.few(verdict.notes)],
-        picture=_picture(parts, case),
-        steps=steps,
-        snapshots=[each for each in parts.snapshots if each.step > len(steps)],
-        findings_summary=findings_summary(case.groups, verdict, budget),
-        findings_cut=bool(cut(verdict)),
-        groups=shown(case, budget),
-        explain=claims.explain(parts.folder, case.verdict),
-        attempts=attempt_rows(happened(parts.history, verdict.steps), parts.progressed, parts.counts),
-        manages_offsets=bool(parts.progressed.positions),
-        points=[
-            PointsText(
-                sink=each.sink or "-",
-                points_reached=exposures.few(each.points_reached),
-                untried=exposures.few(each.untried),
-            )
-            for each in exposures.points(verdict)
-        ],
-        outcome=claims.outcome(verdict),
-        self_tests=[(name, "found" if found else "MISSED") for name, found in verdict.self_tests.items()],
-        baseline_runs=list(parts.baseline_runs),
-        baseline_summary=_baseline_summary(len(parts.baseline_runs)),
-        claim=claims.claim(verdict, case.guarantee),
-        limits=claims.limits(verdict, parts.run),
-        again=claims.again(parts.folder, parts.run, verdict),
-        after_change=command.typed(parts.run),
-        claimed=claims.details(parts.plan),
-        changes=claims.changes(parts.run, parts.history),
-        settings=_settings(parts.run, budget),
-        file=_lines(parts.scenario_file, budget.lines),
-        events=[_event(event) for event in events[: budget.events]],
-        events_summary=_left_out(len(events) - budget.events, len(parts.history)),
-        logs=list(parts.logs),
-        run_id=str(parts.run.get("run_id", "without an id")),
-        started=str(parts.run.get("started", "at an unknown time")),
-    )
+    return {
+        "verdict": verdict,
+        "scenario": parts.run.get("scenario", parts.plan.name),
+        "run_id": parts.run.get("run_id", "without an id"),
+        "started": parts.run.get("started", "at an unknown time"),
+        "meaning": meaning(verdict.word),
+        "agreement": claims.agreement(verdict),
+        "about": claims.about(parts.plan, verdict.steps),
+        "lead": lead,
+        "because": " ".join(left.summary[:1] if left and left.summary else because),
+        "not_caught_up": left,
+        "figures": claims.figures(verdict, caught_up=left is None, sinks=len(parts.plan.sinks)),
+        "reasons": [" ".join(sentences(reason)) for reason in exposures.few(verdict.reasons)],
+        "notes": [" ".join(sentences(note)) for note in exposures.few(verdict.notes)],
+        "picture": _picture(parts, case),
+        "steps": steps,
+        "snapshots": [each for each in parts.snapshots if each.step > len(steps)],
+        "findings_summary": findings_summary(case.groups, verdict, budget),
+        "findings_cut": bool(cut(verdict)),
+        "groups": shown(case, budget),
+        "explain": claims.explain(parts.folder, verdict),
+        "attempts": attempt_rows(happened(parts.history, verdict.steps), parts.progressed, parts.counts),
+        "manages_offsets": bool(parts.progressed.positions),
+        "points": exposures.points(verdict),
+        "outcome": claims.outcome(verdict),
+        "baseline_runs": parts.baseline_runs,
+        "baseline_summary": _baseline_summary(len(parts.baseline_runs)),
+        "claim": claims.claim(verdict, case.guarantee),
+        "limits": claims.limits(verdict, parts.run),
+        "again": claims.again(parts.folder, parts.run, verdict),
+        "after_change": command.typed(parts.run),
+        "claimed": claims.details(parts.plan),
+        "changes": claims.changes(parts.run, parts.history),
+        "settings": _settings(parts.run, budget),
+        "file": _lines(parts.scenario_file, budget.lines),
+        "events": [(line, _details(line.event)) for line in events[: budget.events]],
+        "events_summary": _left_out(len(events) - budget.events, len(parts.history)),
+        "logs": parts.logs,
+    }
 
 
 def open_end(parts: Parts) -> NotCaughtUp | None:
@@ -255,42 +160,17 @@ def _steps(parts: Parts) -> list[StepText]:
     past = happened(parts.history, parts.verdict.steps)
     lasted = {fault.number: (fault.begin, fault.end) for fault in past.faults}
     return [
-        _step(
-            number,
-            step,
-            exposures.of_step(parts.verdict, number) + _counted(parts.verdict, number),
+        StepText(
+            number=number,
+            step=step,
+            batch=_batch(step, parts.progressed.positions),
+            at=_when(step, lasted.get(number)),
+            evidence=evidence_lines(step.evidence) or ["none"],
+            exposures=exposures.of_step(parts.verdict, number) + _counted(parts.verdict, number),
             snapshot=seen.get(number, SnapshotText(step=number, lines=[])),
-            lasted=lasted.get(number),
-            positions=parts.progressed.positions,
         )
         for number, step in enumerate(parts.verdict.steps, 1)
     ]
-
-
-def _step(
-    number: int,
-    step: StepOutcome,
-    own: list[str],
-    *,
-    snapshot: SnapshotText,
-    lasted: tuple[float, float] | None,
-    positions: Sequence[Position],
-) -> StepText:
-    return StepText(
-        number=number,
-        name=step.name,
-        where="Crash point" if step.crash_point is not None else "Trigger",
-        point=step.point or "-",
-        batch=_batch(step, positions),
-        attempt=str(step.attempt or "-"),
-        outcome="✓ injected" if step.injected else "✗ missed",
-        injected=step.injected,
-        at=_when(step, lasted),
-        evidence=evidence_lines(step.evidence) or ["none"],
-        exposures=own,
-        open_rows=snapshot.open_rows,
-        snapshot=snapshot.lines,
-    )
 
 
 def _counted(verdict: Verdict, number: int) -> list[str]:
@@ -332,8 +212,8 @@ SETTINGS = (("stack", "The stack"), ("outcome", "How the run ended"))
 HIDDEN = frozenset({"scenario", "stage", "changes"})
 
 
-def _settings(run: Mapping[str, Any], budget: Budget) -> list[SettingsText]:
-    """`run.json`, divided into what is read together."""
+def _settings(run: Mapping[str, Any], budget: Budget) -> list[tuple[str, list[tuple[str, str]]]]:
+    """`run.json`, divided into what is read together, each under its title."""
     apart = {name for name, _ in SETTINGS}
     rest = {name: part for name, part in run.items() if name not in HIDDEN | apart}
     # The steps stand above, with their evidence.
@@ -343,7 +223,7 @@ def _settings(run: Mapping[str, Any], budget: Budget) -> list[SettingsText]:
     given = [(str(each.get("name")), f"{each.get('value')} ({each.get('why')})") for each in changes]
     out = [("Versions, seed and program", dictionary(rest)), ("What Onceproof gave to Spark", given)]
     out += [(title, _plain_names(dictionary(kept[name]))) for name, title in SETTINGS if name in kept]
-    return [SettingsText(title=title, lines=lines[: budget.settings]) for title, lines in out if lines]
+    return [(title, lines[: budget.settings]) for title, lines in out if lines]
 
 
 PLAIN = {
@@ -370,16 +250,11 @@ def _shown_events(history: Sequence[Line]) -> list[Line]:
     return [line for line in rest if not isinstance(line.event, Sent) or line is last]
 
 
-def _event(line: Line) -> EventText:
-    event = line.event
+def _details(event: Event) -> str:
     # The page shows the snapshot elsewhere.
     event = replace(event, snapshot=None) if isinstance(event, SinkRead) else event
     fields = {name: part for name, part in flat(event).items() if name not in NOT_SHOWN and part is not None}
-    return EventText(
-        at=f"{line.at_s:.2f}",
-        what=str(line.event.what),
-        details=", ".join(f"{name}: {text}" for name, text in dictionary(fields) if text),
-    )
+    return ", ".join(f"{name}: {text}" for name, text in dictionary(fields) if text)
 
 
 def _left_out(more: int, total: int) -> str:

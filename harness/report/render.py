@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,11 @@ from harness.report import budget, claims, page, snapshots
 from harness.report.causes import table_file
 from harness.report.causes.groups import groups
 from harness.report.escape import tail, visible
+from harness.report.exposures import few
 from harness.report.many import page as many_runs
 from harness.report.many import trend
 from harness.report.many.hunted import Hunted
+from harness.report.many.matrix import MARKS
 from harness.report.many.page import Many
 from harness.report.many.seen import Seen
 from harness.report.summary import Run, verdict_of
@@ -64,9 +66,15 @@ def write(folder: Path) -> Path:
 
 def run_page(content: page.Parts) -> str:
     """Return the page as text, of `budget.MOST_BYTES` at most."""
-    for each in budget.EVERY:
-        template = _environment(each.text).get_template("report.html.j2")
-        text = template.render(page=page.build(content, each), table_file=table_file.NAME)
+    texts = ((each.text, {"page": page.build(content, each), "table_file": table_file.NAME}) for each in budget.EVERY)
+    return _fitting("report.html.j2", texts)
+
+
+def _fitting(template: str, texts: Iterable[tuple[int, Mapping[str, Any]]]) -> str:
+    """Return the first page of `budget.MOST_BYTES` at most, or else the last one; `texts` are those of each, and how
+    long one of them is at most."""
+    for longest, each in texts:
+        text = filled(template, longest, **each)
         if len(text.encode()) <= budget.MOST_BYTES:
             break
     return text
@@ -95,28 +103,16 @@ def many_page(folder: Path, many: Many, *, programs: bool = True) -> str:
     """Return the page of many runs as text, of `budget.MOST_BYTES` at most; links are relative to `folder`. `programs`:
     a summary.json lies beside it."""
     links = {seen.folder: link(folder, seen.folder) for seen in many.seen}
-    for shown in many_runs.EVERY:
-        template = _environment(shown.text).get_template("many.html.j2")
-        text = template.render(
-            page=many_runs.build(many, links.get, shown),
-            words=[word.value for word in WORDS],
-            seconds=lambda seconds: f"{seconds:,.0f}",
-            programs=programs,
-        )
-        if len(text.encode()) <= budget.MOST_BYTES:
-            break
-    return text
+    texts = (
+        (each.text, {"page": many_runs.build(many, links.get, each), "words": WORDS, "programs": programs})
+        for each in many_runs.EVERY
+    )
+    return _fitting("many.html.j2", texts)
 
 
-def store_page(**texts: Any) -> str:
-    """Return the list of a store's runs, for `onceproof serve`."""
-    return _environment(LIST_TEXT).get_template("store.html.j2").render(made_by=__version__, **texts)
-
-
-def sweep(target: Path, **texts: Any) -> Path:
-    """Write the page of a sweep and return it. Raises HarnessError when the disk refuses."""
-    store.write(target, _environment(LIST_TEXT).get_template("sweep.html.j2").render(made_by=__version__, **texts))
-    return target
+def filled(template: str, longest: int = LIST_TEXT, **texts: Any) -> str:
+    """Return a page as text. No text in it is longer than `longest`."""
+    return _environment(longest).get_template(template).render(made_by=__version__, **texts)
 
 
 def parts(found: store.RunFolder) -> page.Parts:
@@ -131,7 +127,7 @@ def parts(found: store.RunFolder) -> page.Parts:
         plan=store.scenario_of(plan) if plan else claims.UNPLANNED,
         scenario_file=stored.get("scenario", ""),
         history=lines,
-        logs=[] if verdict.as_expected else _logs(found, verdict),
+        logs=() if verdict.as_expected else _logs(found, verdict),
         snapshots=snapshots.snapshots(found.path, history.readings(lines)),
         baseline_runs=snapshots.baseline_runs(found.path),
         progressed=history.progressed(lines) or Progressed(),
@@ -158,7 +154,7 @@ def _logs(found: store.RunFolder, verdict: Verdict) -> list[page.LogText]:
         return []
     logs = [path for path in found.logs.rglob("*") if path.is_file() and not path.is_symlink()]
     names = sorted((str(path.relative_to(found.path)) for path in logs), key=_last_attempt_first)[:MOST_LOGS]
-    return [page.LogText(name=name, lines=tail(found.path / name)) for name in names]
+    return [(name, tail(found.path / name)) for name in names]
 
 
 def _last_attempt_first(name: str) -> tuple[list[str], list[int], str]:
@@ -189,13 +185,15 @@ def _environment(longest: int) -> Environment:
     # Late, because the harness is imported by many commands that write no page.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    out = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         finalize=partial(_finalize, longest),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
+    out.filters |= {"few": few, "mark": MARKS.__getitem__, "visible": visible}
+    return out
 
 
 def _finalize(longest: int, value: Any) -> Any:

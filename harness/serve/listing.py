@@ -10,35 +10,16 @@ from urllib.parse import quote, urlencode
 
 from harness.errors import HarnessError
 from harness.report import render
-from harness.report.escape import visible
 from harness.report.many import gather
-from harness.report.many.matrix import MARKS
 from harness.report.many.seen import Seen
 from harness.run_folder.store import LATEST
 from harness.scenario import Kind, Word
 from harness.serve.search import KEYS, Query, found
 
 PER_PAGE = 200
-NAME = 120
 PAGES = ("*/index.html", f"*/{LATEST}/index.html")
 WATCHED = ("run.json", "verdict.json", "digests.json")
 Stamp = tuple[tuple[int, int] | None, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One run in the list."""
-
-    mark: str
-    word: str
-    wrong: str
-    scenario: str
-    found: str
-    faults: str
-    tags: str
-    started: str
-    seconds: str
-    link: str | None
 
 
 @dataclass
@@ -71,11 +52,12 @@ class Listing:
         every, damaged = self.runs()
         chosen = found(every, query)
         first = (query.page - 1) * PER_PAGE
-        return render.store_page(
+        return render.filled(
+            "store.html.j2",
             query=query,
-            words=[word.value for word in Word],
-            kinds=[kind.value for kind in Kind],
-            rows=[self._row(seen) for seen in chosen[first : first + PER_PAGE]],
+            words=Word,
+            kinds=Kind,
+            rows=[(seen, render.link(self.root, seen.folder)) for seen in chosen[first : first + PER_PAGE]],
             found=len(chosen),
             every=len(every),
             damaged=damaged[:PER_PAGE],
@@ -83,22 +65,6 @@ class Listing:
             suites=self._suites(),
             newer=_address(query, query.page - 1) if query.page > 1 else None,
             older=_address(query, query.page + 1) if len(chosen) > first + PER_PAGE else None,
-        )
-
-    def _row(self, seen: Seen) -> Row:
-        page = seen.folder / render.PAGE if seen.folder else None
-        link = page is not None and page.is_file() and not page.is_symlink()
-        return Row(
-            mark=MARKS[seen.word],
-            word=seen.word.value,
-            wrong=_aside(seen),
-            scenario=visible(seen.scenario, NAME),
-            found=", ".join(f"{count:,} {kind}" for kind, count in seen.kinds.items()),
-            faults=", ".join(dict.fromkeys(fault for fault, _, _ in seen.steps)),
-            tags=visible(", ".join(seen.about.tags), NAME),
-            started=seen.about.started,
-            seconds=f"{seen.seconds:.1f}",
-            link=self._link(page) if link and page else None,
         )
 
     def _suites(self) -> list[tuple[str, str]]:
@@ -114,13 +80,6 @@ class Listing:
 
     def _link(self, path: Path) -> str:
         return "/" + quote(os.fsencode(path.relative_to(self.root)))
-
-
-def _aside(seen: Seen) -> str:
-    """Return what its word alone does not say."""
-    if seen.wrong:
-        return f"expected {seen.expected}"
-    return f"known: {visible(seen.known, NAME)}" if seen.known and not seen.as_expected else ""
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

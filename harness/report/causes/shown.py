@@ -21,23 +21,13 @@ ROWS = {Kind.LOST: "missing", Kind.DUPLICATED: "too many", Kind.UNEXPECTED: "too
 
 
 @dataclass(frozen=True, kw_only=True)
-class LineText:
-    """One column of the compared rows."""
-
-    mark: str
-    differs: bool
-    column: str
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class FindingText:
     """One finding with its rows side by side."""
 
     title: str
     place: list[str]
     heads: tuple[str, ...]
-    lines: list[LineText]
+    lines: Sequence[Line]
     more: str
 
 
@@ -155,13 +145,9 @@ def finding_text(finding: Finding, case: Case, budget: Budget = FULL) -> Finding
         title=title(finding),
         place=[text for text in (where, finding.note) if text],
         heads=both.heads,
-        lines=[_compared(line) for line in lines],
+        lines=lines,
         more=f"and {' and '.join(more)}; verdict.json has them all" if more else "",
     )
-
-
-def _compared(line: Line) -> LineText:
-    return LineText(mark=line.mark, differs=line.mark != " ", column=line.column, cells=line.cells)
 
 
 def _line(finding: Finding, budget: Budget) -> tuple[str, str, str, str]:

@@ -22,13 +22,11 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class GridLine:
-    """One crash point of one sink. `first`: of its sink's lines; `lines`: how many those are."""
+    """One crash point of one sink."""
 
     sink: str
     point: str
     cells: list[Cell]
-    first: bool
-    lines: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +57,16 @@ def grid(runs: Sequence[Seen], *, rows: int, heads: int) -> Grid:
     faults = [fault for fault, _ in sorted(planned.items(), key=lambda each: (-each[1], each[0]))]
     shown = sorted(points)[:rows]
     lines = [
-        [_cell(found, idle, Struck(sink=sink, point=point, fault=fault)) for fault in faults[:heads]]
+        GridLine(
+            sink=sink,
+            point=point,
+            cells=[_cell(found, idle, Struck(sink=sink, point=point, fault=fault)) for fault in faults[:heads]],
+        )
         for sink, point in shown
     ]
-    own = Counter(sink for sink, _ in shown)
     return Grid(
         heads=faults[:heads],
-        lines=[
-            GridLine(
-                sink=sink,
-                point=point,
-                cells=cells,
-                first=number == 0 or shown[number - 1][0] != sink,
-                lines=own[sink],
-            )
-            for number, ((sink, point), cells) in enumerate(zip(shown, lines, strict=True))
-        ],
+        lines=lines,
         struck=len(found),
         never=len(points) * len(faults) - len(found.keys() | idle.keys()),
         left_lines=len(points) - len(shown),

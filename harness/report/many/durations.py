@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.report.many.matrix import Link
 from harness.report.many.seen import Seen
 
 WIDE = 200
@@ -27,27 +26,16 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Took:
-    """One run."""
-
-    name: str
-    seconds: str
-    parts: list[Part]
-    phases: str
-    link: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Durations:
-    """The longest runs, what the phases took of all of them together, and how many runs are left out."""
+    """The longest runs with their bars, what the phases took of all of them together, and how many are left out."""
 
-    runs: list[Took]
+    runs: list[tuple[Seen, list[Part]]]
     phases: list[tuple[int, str, str]]
     total: str
     left: int
 
 
-def durations(runs: Sequence[Seen], link: Link, *, most: int) -> Durations:
+def durations(runs: Sequence[Seen], *, most: int) -> Durations:
     """Return at most so many runs."""
     ordered = sorted(runs, key=lambda seen: (-seen.seconds, seen.scenario, str(seen.folder)))
     timed = [seen for seen in ordered if seen.seconds > 0]
@@ -59,7 +47,7 @@ def durations(runs: Sequence[Seen], link: Link, *, most: int) -> Durations:
     colours = {name: number for number, name in enumerate(names)}
     longest = timed[0].seconds if timed else 1.0
     return Durations(
-        runs=[_took(seen, colours, longest, link) for seen in timed[:most]],
+        runs=[(seen, _bar(seen, colours, longest)) for seen in timed[:most]],
         phases=[(colours[name], name, f"{totals[name]:,.0f}") for name in names],
         total=f"{sum(seen.seconds for seen in timed):,.0f}",
         left=len(timed) - len(timed[:most]),
@@ -72,12 +60,11 @@ def _parts(seen: Seen) -> list[tuple[str, float]]:
     return [*([(BEFORE_PHASES, rest)] if rest > 0 else []), *phases]
 
 
-def _took(seen: Seen, colours: dict[str, int], longest: float, link: Link) -> Took:
+def _bar(seen: Seen, colours: dict[str, int], longest: float) -> list[Part]:
     parts, at = [], 0.0
     for name, seconds in _parts(seen):
         wide = WIDE * min(seconds, longest) / longest
         if wide >= NARROWEST:
             parts.append(Part(x=round(at, 1), wide=round(wide, 1), colour=colours.get(name, -1)))
         at += wide
-    phases = ", ".join(f"{name} {seconds:.0f}" for name, seconds in seen.about.phases if seconds >= 1)
-    return Took(name=seen.scenario, seconds=f"{seen.seconds:.1f}", parts=parts, phases=phases, link=link(seen.folder))
+    return parts

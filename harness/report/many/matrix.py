@@ -25,7 +25,6 @@ class Entry:
     """Runs of one pipeline under one fault at one place that came to the same. `links` has an address a run, None where
     there is no page; `more` counts the runs of which no link is shown."""
 
-    mark: str
     word: str
     kinds: str
     wrong: str
@@ -163,7 +162,6 @@ def _cell(head: str, own: Sequence[tuple[Seen, str]], link: Link, most: Most) ->
         head=head,
         entries=[
             Entry(
-                mark=MARKS[word],
                 word=word.value,
                 kinds=", ".join(kinds) if word is Word.VIOLATED else "",
                 wrong="" if good else f"not as expected, which was {visible(expected, 60)}",
