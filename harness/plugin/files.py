@@ -16,17 +16,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.errors import ScenarioError
+from harness.plugin import runs
 from harness.plugin.suite import SUITE, NotAsExpected, own_text, short
 
 if TYPE_CHECKING:
-    from harness.report.summary import Run
     from harness.run.loop import Result
     from harness.scenario import Scenario
 
@@ -122,10 +121,9 @@ def _proof(scenario: Scenario) -> Callable[..., None]:
         from harness.report.ci import run_text
         from harness.report.escape import visible
 
-        result = run_scenario(scenario)
-        if result.verdict.as_expected:
+        if run_scenario(scenario).verdict.as_expected:
             return
-        run = _run(scenario, result, request.config)
+        run = runs.done(request.node)[-1]
         if run.known:
             pytest.xfail(f"known: {visible(run.known)}")
         # Also with `--runxfail`, by which pytest runs what is known to fail as any other test.
@@ -139,19 +137,6 @@ def _sweep(scenario: Scenario) -> Callable[..., None]:
         onceproof_sweep(scenario)
 
     return prove
-
-
-def _run(scenario: Scenario, result: Result, config: pytest.Config) -> Run:
-    from harness.report.many import about
-    from harness.report.summary import Run
-
-    chosen = config.stash[SUITE].settings
-    seed = scenario.seed if chosen.seed is None else chosen.seed
-    # One that goes with the session is no place to name to a reader.
-    folder = None if chosen.keep == "none" else short(result.folder)
-    run = Run(scenario=scenario.name, verdict=result.verdict, folder=folder, stack=chosen.stack)
-    of_run = about.read(result.folder, result.seconds) or about.planned(scenario)
-    return replace(run, file=scenario.path, seed=seed, about=of_run)
 
 
 def _register(config: pytest.Config, tag: str) -> None:
