@@ -28,7 +28,7 @@ from harness.history import (
     SinkCommitted,
     SinkMissing,
 )
-from harness.report.summary import Run, error
+from harness.report.summary import Run
 from harness.scenario import StepOutcome, Word
 from harness.suite.progress import LiveDisplay, Plain, Seen, line, progress
 from tests import histories
@@ -122,21 +122,12 @@ def test_why_a_run_is_not_as_expected_is_said_when_it_ends() -> None:
     assert last == f"{' ' * 15}because: driver 1 ended; its log ends: no such table"
 
 
-def test_github_gets_a_group_and_no_annotation_for_what_is_expected() -> None:
+def test_github_gets_a_group() -> None:
     stream = Terminal()
     told(stream, {"GITHUB_ACTIONS": "true"}, held())
     lines = stream.getvalue().splitlines()
     assert lines[0] == "::group::2/18 driver dies after the sink committed"
     assert lines[-1] == "::endgroup::"
-
-
-def test_github_gets_an_annotation_for_what_is_not_expected() -> None:
-    stream = StringIO()
-    told(stream, {"GITHUB_ACTIONS": "true"}, Run(scenario="50% \n::error::x", verdict=error("no Java")))
-    assert stream.getvalue().splitlines()[-2:] == [
-        "::endgroup::",
-        "::error::ERROR, expected held: 50%25 \\n::error::x",
-    ]
 
 
 def test_a_terminal_shows_one_live_line_and_keeps_one_a_scenario() -> None:

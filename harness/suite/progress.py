@@ -7,8 +7,7 @@
     watched.close()
 
 Plain lines are one a phase, death, fault, baseline run and verdict, with the seconds since the run began; below a held,
-what it rests on. Under GitHub Actions each scenario is a folded group, and a verdict that is not as expected an
-annotation.
+what it rests on. Under GitHub Actions each scenario is a folded group.
 """
 
 from __future__ import annotations
@@ -171,16 +170,17 @@ class Pace:
 
 
 class Plain:
-    """Lines for a log. `github` adds its groups and annotations. With `several` runs at once each line says whose it
-    is, and there are no groups."""
+    """Lines for a log, in GitHub's groups where `grouped`. With several runs at once each line says whose it is, and
+    there are no groups."""
 
-    def __init__(self, stream: TextIO, *, github: bool = False, jobs: int = 1) -> None:
-        self._stream, self._github, self._several = stream, github, jobs > 1
+    def __init__(self, stream: TextIO, *, grouped: bool = False, jobs: int = 1) -> None:
+        self._stream, self._several = stream, jobs > 1
+        self._grouped = grouped and not self._several
         self._lock = threading.Lock()
         self._pace = Pace(jobs)
 
     def started(self, scenario: str, *, number: int, total: int, steps: int) -> Listener:
-        began, group = monotonic(), "::group::" if self._github and not self._several else ""
+        began, group = monotonic(), "::group::" if self._grouped else ""
         whose = f"{number}/{total} " if self._several else ""
         self._pace.total = total
         left = f" ({left})" if (left := self._pace.left()) else ""
@@ -197,16 +197,12 @@ class Plain:
         """Nothing to give back."""
 
     def ended(self, number: int, run: Run) -> None:
-        text = headline(run.scenario, run.verdict)
         self._pace.after(run)
-        self._notify(f"[{run.seconds:7.1f} s] {mark(run)} {text}")
+        self._notify(f"[{run.seconds:7.1f} s] {mark(run)} {headline(run.scenario, run.verdict)}")
         for more in _more(run):
             self._notify(f"{' ' * 15}{more}")
-        if self._github:
-            if not self._several:
-                self._notify("::endgroup::")
-            if run.wrong:
-                self._notify(f"::error::{_escaped(text)}")
+        if self._grouped:
+            self._notify("::endgroup::")
 
     def _notify(self, text: str) -> None:
         with self._lock:
@@ -277,7 +273,7 @@ def progress(stream: TextIO | None = None, *, environment: Mapping[str, str] = o
     out = stream or sys.stderr
     github = environment.get("GITHUB_ACTIONS") == "true"
     if github or not out.isatty() or environment.get("TERM") == "dumb":
-        return Plain(out, github=github, jobs=jobs)
+        return Plain(out, grouped=github, jobs=jobs)
     from rich.console import Console
 
     return LiveDisplay(Console(file=out, highlight=False), jobs=jobs)
@@ -286,8 +282,3 @@ def progress(stream: TextIO | None = None, *, environment: Mapping[str, str] = o
 def _more(run: Run) -> list[str]:
     """Return the lines below a run's verdict: what a held rests on, and why any other one is not as expected."""
     return [*(reasons(run.verdict) if run.wrong else ()), *rests(run.verdict)]
-
-
-def _escaped(text: str) -> str:
-    """As GitHub's workflow commands want their data."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
