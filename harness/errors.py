@@ -18,6 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+def one_line(failure: BaseException) -> str:
+    """Return the words of an exception on one line; its class where it has none."""
+    return " ".join(str(failure).split()) or type(failure).__name__
+
+
 class HarnessError(Exception):
     """The harness or its surroundings failed. Common causes: a full disk, a missing permission."""
 

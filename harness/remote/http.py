@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from harness.errors import StackError
+from harness.errors import StackError, one_line
 
 ANSWER_S, PAGE_S = 30.0, 5.0
 CLOSED = (http.client.RemoteDisconnected, ConnectionError, http.client.CannotSendRequest)
@@ -92,7 +92,7 @@ def _answered(
         return _once(connection, method, target, headers, body)
     except (OSError, http.client.HTTPException) as failure:
         connection.close()
-        raise NoAnswer(" ".join(str(failure).split()) or type(failure).__name__) from failure
+        raise NoAnswer(one_line(failure)) from failure
 
 
 def _once(

@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from harness.checkpoint import Offsets
 from harness.context import CheckpointEvent, CountedSink, Reached
-from harness.errors import HarnessError, WaitError
+from harness.errors import HarnessError, WaitError, one_line
 from harness.history import History, SinkNotRead, SinkRead
 from harness.resources import RunResources
 from harness.run.progress.observer import Observer
@@ -344,5 +344,5 @@ class _Reading:
         try:
             return what()
         except (HarnessError, OSError) as failure:
-            self.failures.append(" ".join(str(failure).split()) or repr(failure))
+            self.failures.append(one_line(failure))
             return otherwise

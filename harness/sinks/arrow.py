@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from harness.checkers.cells import Row, canonical_rows
-from harness.errors import StackError, UsageError
+from harness.errors import StackError, UsageError, one_line
 from harness.ledger.families import as_text, family_of
 from harness.run_folder.database import connection
 from harness.sinks.base import Reading
@@ -95,8 +95,7 @@ class Table:
         try:
             yield
         except (*self.failures, OSError, duckdb.Error, pa.ArrowException) as failure:
-            words = " ".join(str(failure).split()) or type(failure).__name__
-            raise StackError(f"asked to read {self.what}; saw {words}") from failure
+            raise StackError(f"asked to read {self.what}; saw {one_line(failure)}") from failure
 
 
 def _renamed(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:

@@ -12,6 +12,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from harness.errors import one_line
 from harness.fields.hints import seen
 
 MADE = "YAML: the name of each index, and below it what it is made with: settings, mappings"
@@ -25,7 +26,7 @@ def made(text: str) -> Mapping[str, Mapping[str, Any] | None]:
         line = f" in its line {failure.problem_mark.line + 1}" if failure.problem_mark else ""
         raise ValueError(f"{failure.problem}{line}") from failure
     except (YAMLError, ValueError, RecursionError) as failure:
-        raise ValueError(" ".join(str(failure).split())) from failure
+        raise ValueError(one_line(failure)) from failure
     if not isinstance(found, dict):
         raise ValueError(seen(found if found is None or isinstance(found, list) else str(found)))
     if wrong := [index for index, body in found.items() if not isinstance(body, dict | None)]:

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import urllib3
 
-from harness.errors import StackError, UsageError
+from harness.errors import StackError, UsageError, one_line
 from harness.sinks.json_values import fields
 
 CONNECT_S = 5.0
@@ -84,10 +84,8 @@ class Server:
             )
             text = answer.data.decode("utf-8")
         except (urllib3.exceptions.HTTPError, UnicodeDecodeError) as failure:
-            words = " ".join(str(failure).split()) or type(failure).__name__
-            raise StackError(
-                f"asked OpenSearch at {self.url} to {what}; saw {words}. See logs/opensearch.log"
-            ) from failure
+            asked = f"asked OpenSearch at {self.url} to {what}"
+            raise StackError(f"{asked}; saw {one_line(failure)}. See logs/opensearch.log") from failure
         if answer.status >= 400:
             raise _refusal(f"asked OpenSearch at {self.url} to {what}", answer.status, text)
         return text

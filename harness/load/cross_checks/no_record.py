@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.checkers.schema_check import Column, schema_mismatch
-from harness.errors import UsageError
+from harness.errors import UsageError, one_line
 from harness.fields.hints import did_you_mean
 from harness.load import build
 from harness.load.cross_checks.readable import unguessed
@@ -110,7 +110,7 @@ def of_nothing(claim: Claim, *, root: Path, where: str, windows: bool = False) -
         workload = make(build.given(given), seed=0, root=root)
     except UsageError as failure:
         if not claim.top.mistakes:
-            owner.wrong(" ".join(str(failure).split()), "input", build.workload(given))
+            owner.wrong(one_line(failure), "input", build.workload(given))
         yield None
         return
     columns = tuple((column.name, column.type, column.expression) for column in workload.columns)
@@ -118,7 +118,7 @@ def of_nothing(claim: Claim, *, root: Path, where: str, windows: bool = False) -
     try:
         made = Ledger(source, where=where)
     except UsageError as failure:
-        of_input(claim, " ".join(str(failure).split()))
+        of_input(claim, one_line(failure))
         yield None
         return
     with made as ledger:

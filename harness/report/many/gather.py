@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from harness.errors import HarnessError, UsageError
+from harness.errors import HarnessError, UsageError, one_line
 from harness.report import claims
 from harness.report.many import trend
 from harness.report.many.seen import Seen
@@ -105,8 +105,7 @@ def whole(path: Path) -> Run:
 
 def why(path: Path, failure: HarnessError) -> str:
     """Return why the run in `path` was not read, on one line, for a place that names it."""
-    words = " ".join(str(failure).split())
-    return words.removeprefix(f"asked for the run in {' '.join(str(path.resolve()).split())}; ")
+    return one_line(failure).removeprefix(f"asked for the run in {' '.join(str(path.resolve()).split())}; ")
 
 
 def run_folders(root: Path) -> list[Path]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from harness.components.files.sink.listing import DataFile
-from harness.errors import StackError, UsageError
+from harness.errors import StackError, UsageError, one_line
 from harness.run_folder.database import connection
 from harness.sinks import arrow
 from harness.sinks.base import Missing, Reading
@@ -121,8 +121,8 @@ def _placed(batch: pa.RecordBatch, file: DataFile, schema: pa.Schema) -> pa.Reco
 
 
 def _torn(name: str, file: DataFile, failure: Exception) -> UsageError:
-    words = " ".join(str(failure).split()) or type(failure).__name__
-    return UsageError(f"asked to read the files of {name}; {file.place} is torn, or cannot be read exactly: {words}")
+    words = f"asked to read the files of {name}; {file.place} is torn, or cannot be read exactly"
+    return UsageError(f"{words}: {one_line(failure)}")
 
 
 def _shown(schema: pa.Schema) -> str:

@@ -24,6 +24,7 @@ import psycopg2
 from psycopg2 import sql
 
 from harness.components.postgres.sink import column_types
+from harness.errors import one_line
 from harness.fields import values as v
 from harness.sinks.table import SinkTable
 from harness.wait import Deadline
@@ -122,11 +123,11 @@ def tried(dsn: str, target: str, table: SinkTable, *, after: int | None) -> Sink
     except NotTried as why:
         folds, words = None, str(why)
     except psycopg2.errors.InsufficientPrivilege as refusal:
-        folds, words = None, f"there is no privilege to try it: {_words(refusal)}"
+        folds, words = None, f"there is no privilege to try it: {one_line(refusal)}"
     except psycopg2.errors.QueryCanceled:
         folds, words = None, f"it took longer than {WITHIN_S:g} s"
     except psycopg2.Error as failure:
-        folds, words = None, f"Postgres said: {_words(failure)}"
+        folds, words = None, f"Postgres said: {one_line(failure)}"
     return replace(table, folds=folds, folding=words)
 
 
@@ -372,7 +373,3 @@ class _Trial:
 
 def _at(place: str) -> sql.Composable:
     return sql.SQL("where ctid = {}::tid").format(sql.Literal(place))
-
-
-def _words(failure: Exception) -> str:
-    return " ".join(str(failure).split())

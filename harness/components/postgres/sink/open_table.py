@@ -18,7 +18,7 @@ from psycopg2.extensions import ISOLATION_LEVEL_REPEATABLE_READ
 from harness.components.postgres.run_schema import Schema, connected
 from harness.components.postgres.sink import column_types, hides_duplicates
 from harness.components.postgres.sink.row_breakpoint import RowBreakpoint
-from harness.errors import StackError, UsageError
+from harness.errors import StackError, UsageError, one_line
 from harness.fields import values as v
 from harness.sinks.base import Missing, Unmade, Writer
 from harness.sinks.sql.table import FETCH_ROWS, SqlTable, short
@@ -139,11 +139,11 @@ class OpenTable(SqlTable):
             saw = f"a transaction that writes locked every reader out for {wait_ms / 1000:g} s"
             raise UsageError(f"asked Postgres to {request}; {saw}") from failure
         except (psycopg2.OperationalError, psycopg2.InterfaceError) as failure:
-            raise StackError(f"asked Postgres to {request}; saw {_words(failure)}. See logs/postgres.log") from failure
+            raise StackError(f"asked Postgres to {request}; saw {one_line(failure)}. See logs/postgres.log") from failure
         except psycopg2.errors.UndefinedTable as failure:
-            raise Missing(f"asked Postgres to {request}; it said: {_words(failure)}. Mend `sink`") from failure
+            raise Missing(f"asked Postgres to {request}; it said: {one_line(failure)}. Mend `sink`") from failure
         except psycopg2.Error as failure:
-            text = f"asked Postgres to {request}; it said: {_words(failure)}. Mend `sink`"
+            text = f"asked Postgres to {request}; it said: {one_line(failure)}. Mend `sink`"
             raise (Unmade(text) if isinstance(failure, UNMADE) else UsageError(text)) from failure
 
     def _source(self, connection: Any) -> sql.Composable:
@@ -236,7 +236,3 @@ def _cell(place: int, column: SinkColumn) -> sql.Composable:
         # As the double it is: the short text of a real is another double.
         return sql.SQL("{}::float8::text").format(name)
     return sql.SQL("{}::text").format(name)
-
-
-def _words(failure: Exception) -> str:
-    return " ".join(str(failure).split()) or type(failure).__name__
