@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Collection, Sequence
+from functools import reduce
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness import __version__
-from harness.cli.error_lines import CarefulGroup, counted
+from harness.cli.error_lines import CarefulGroup
 from harness.cli.ranges import Range
 from harness.cli.stack_name import StackName
 from harness.cli.start_help import StartCommand
@@ -20,6 +21,7 @@ from harness.errors import UsageError
 from harness.fields.own_kinds import load_own_kinds
 from harness.fields.paths import find
 from harness.fields.shards import Shard
+from harness.report.escape import aligned, plural
 from harness.stacks import DEFAULT
 from harness.stacks.addresses import ADDRESS_OPTIONS, AT, where
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 CODES = """Exit codes: 0 all as expected; 1 a guarantee disproved (or a broken twin not caught); 2 usage or an invalid
 file; 3 inconclusive or untested; 4 the stack could not come up or the harness failed; 130 interrupted."""
 PATHS = click.Path(path_type=Path)
+Command = Callable[..., Any]
 
 
 @click.group(
@@ -52,41 +55,47 @@ def know() -> None:
     load_own_kinds([Path.cwd()])
 
 
-def placed(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the options that say where runs are played, and how many at once."""
-    for option in (
-        click.option("--reports", type=PATHS, default=Path("reports"), show_default=True,
-                     help="Where run folders and reports go."),
-        click.option("--jobs", "-j", type=click.IntRange(min=1), default=None,
-                     help="How many runs at once, on one stack.  [default: by cores and memory]"),
-        click.option("--own-stack", is_flag=True, help="Start a stack even where `onceproof up` left one."),
-        click.option("--stack", type=StackName(), default=DEFAULT,
-                     show_default=True, help="Where it runs; `external` is a cluster that is there already."),
-        *(click.option(f"--{name.replace('_', '-')}", metavar=word, multiple=name == AT, help=f"{text}.")
-          for name, (word, text) in ADDRESS_OPTIONS.items()),
-    ):  # fmt: skip
-        command = option(command)
-    return command
+def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return one decorator that adds all these options."""
+
+    def add(command: Command) -> Command:
+        return reduce(lambda done, option: option(done), options, command)
+
+    return add
 
 
-def running(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the options that `run` and `replay` share."""
-    for option in (
-        click.option("--junit", type=PATHS, default=None, metavar="FILE",
-                     help="Write JUnit's XML too, one test case a run."),
-        click.option("--keep", type=click.Choice(["failed", "all", "none"]), default="all", show_default=True,
-                     help="Which run folders stay."),
-        click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True,
-                     help="How often to run each; all must be as expected."),
-        click.option("--skip-unsupported", is_flag=True, help="Leave out, by name, what the stack does not support."),
-        click.option("--verbose", "-v", is_flag=True, help="Tell what is not as expected with its evidence and rows."),
-        placed,
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-SPARK_HELP = "The Spark version, such as 3.5, for scenarios that name none.  [default: the installed one]"
+FILES = click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
+RUN = click.argument("run", type=PATHS)
+SEED = click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
+SPARK = click.option(
+    "--spark",
+    metavar="VERSION",
+    help="The Spark version, such as 3.5, for scenarios that name none.  [default: the installed one]",
+)
+PLACED = together(
+    click.option("--reports", type=PATHS, default=Path("reports"), show_default=True,
+                 help="Where run folders and reports go."),
+    click.option("--jobs", "-j", type=click.IntRange(min=1), default=None,
+                 help="How many runs at once, on one stack.  [default: by cores and memory]"),
+    click.option("--own-stack", is_flag=True, help="Start a stack even where `onceproof up` left one."),
+    click.option("--stack", type=StackName(), default=DEFAULT,
+                 show_default=True, help="Where it runs; `external` is a cluster that is there already."),
+    *(click.option(f"--{name.replace('_', '-')}", metavar=word, multiple=name == AT, help=f"{text}.")
+      for name, (word, text) in ADDRESS_OPTIONS.items()),
+)  # fmt: skip
+"""Where runs are played, and how many at once."""
+RUNNING = together(
+    click.option("--junit", type=PATHS, default=None, metavar="FILE",
+                 help="Write JUnit's XML too, one test case a run."),
+    click.option("--keep", type=click.Choice(["failed", "all", "none"]), default="all", show_default=True,
+                 help="Which run folders stay."),
+    click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True,
+                 help="How often to run each; all must be as expected."),
+    click.option("--skip-unsupported", is_flag=True, help="Leave out, by name, what the stack does not support."),
+    click.option("--verbose", "-v", is_flag=True, help="Tell what is not as expected with its evidence and rows."),
+    PLACED,
+)  # fmt: skip
+"""What `run` and `replay` share."""
 
 
 def spark_version_of(spark: str | None) -> str:
@@ -96,12 +105,12 @@ def spark_version_of(spark: str | None) -> str:
     return "" if spark is None else spark_versions.chosen(spark)
 
 
-def options(*, seed: int | None, **given: Any) -> Options:
+def options(*, spark: str | None = None, **given: Any) -> Options:
     """Return the options of the suite. Raises UsageError if an address of a cluster is missing, or is not used."""
     from harness.suite.options import Options
 
     places = {name: given.pop(name) for name in ADDRESS_OPTIONS}
-    return Options(seed=seed, where=where(given["stack"], places), **given)
+    return Options(spark=spark_version_of(spark), where=where(given["stack"], places), **given)
 
 
 @main.command(cls=StartCommand)
@@ -118,7 +127,7 @@ def new(name: str, sink: str, shape: str) -> None:
 
 
 @main.command()
-@click.argument("program", type=click.Path(path_type=Path))
+@click.argument("program", type=PATHS)
 def init(program: Path) -> None:
     """Propose a scenario for a program that is there, from its source. Nothing is run."""
     from harness.proposal.write import write
@@ -132,7 +141,7 @@ def init(program: Path) -> None:
 
 
 @main.command()
-@click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
+@FILES
 @click.option("--stack", type=StackName(), help="Say also what this stack does not support.")
 @click.option("--spark", metavar="VERSION", help="Say also what this Spark version does not do.")
 def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> None:
@@ -146,7 +155,7 @@ def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> N
     if stack or version:
         refuse(scenarios, stack or DEFAULT)
     missing = [not_run(each.path, lacking) for each in scenarios if (lacking := without_address(each, stack or "", ()))]
-    click.echo("\n".join([f"OK: {counted(len(scenarios), 'scenario')}", *missing]))
+    click.echo("\n".join([f"OK: {plural(len(scenarios), 'scenario')}", *missing]))
 
 
 @main.command(name="list")
@@ -154,7 +163,6 @@ def validate(paths: tuple[Path, ...], stack: str | None, spark: str | None) -> N
 def list_(paths: tuple[Path, ...]) -> None:
     """Show scenarios: file, steps, what is expected, name."""
     from harness.load import load_all
-    from harness.report.table import aligned
 
     scenarios = load_all(found(paths or (Path("scenarios"),)))
     for line in aligned([(s.path, _steps(s), str(s.verdict), s.name) for s in scenarios], columns()):
@@ -167,7 +175,7 @@ def columns() -> int:
 
 
 def _steps(scenario: Scenario) -> str:
-    return "sweep" if scenario.crash_points else counted(len(scenario.schedule), "step")
+    return "sweep" if scenario.crash_points else plural(len(scenario.schedule), "step")
 
 
 @main.command()
@@ -182,13 +190,13 @@ def kinds(markdown: bool) -> None:
 
 
 @main.command()
-@click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
+@FILES
 @click.option("-k", "words", multiple=True, metavar="WORD", help="Only files whose name holds WORD (or another -k).")
-@click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
+@SEED
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts, by the sorted paths of the files.")
 @click.option("--dry-run", is_flag=True, help="Print the plans and touch nothing.")
-@click.option("--spark", metavar="VERSION", help=SPARK_HELP)
-@running
+@SPARK
+@RUNNING
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -197,26 +205,25 @@ def run(
     paths: tuple[Path, ...],
     words: tuple[str, ...],
     shard: str | None,
-    seed: int | None,
     dry_run: bool,
-    spark: str | None,
     **rest: Any,
 ) -> None:
     """Put scenarios to the test: their schedules, or all crash points of those that say so."""
-    files, version = chosen(paths, words, shard), spark_version_of(spark)
+    files = chosen(paths, words, shard)
     if dry_run:
         from harness.load import load_all
         from harness.stacks.other_versions import on
         from harness.stacks.supported import refuse, unsupported
 
-        scenarios, stack = [on(each, version) for each in load_all(files)], rest["stack"]
+        version, stack = spark_version_of(rest["spark"]), rest["stack"]
+        scenarios = [on(each, version) for each in load_all(files)]
         if not rest["skip_unsupported"]:
             refuse(scenarios, stack)
-        show_plans([each for each in scenarios if not unsupported(each, stack)], seed)
+        show_plans([each for each in scenarios if not unsupported(each, stack)], rest["seed"])
         return
     from harness.sweep import command
 
-    ctx.exit(command.run(files, options(seed=seed, spark=version, **rest)))
+    ctx.exit(command.run(files, options(**rest)))
 
 
 def chosen(paths: Sequence[Path], words: Sequence[str], shard: str | None = None) -> list[Path]:
@@ -232,7 +239,7 @@ def chosen(paths: Sequence[Path], words: Sequence[str], shard: str | None = None
         count = len(files)
         files = part.pick(files, lambda file: file)
         if not files:
-            raise UsageError(f"asked for --shard {part} of {counted(count, 'scenario')}; it has none. Use fewer shards")
+            raise UsageError(f"asked for --shard {part} of {plural(count, 'scenario')}; it has none. Use fewer shards")
     load_own_kinds(files)
     return files
 
@@ -246,25 +253,23 @@ def show_plans(scenarios: Sequence[Scenario], seed: int | None) -> None:
 
 
 @main.command()
-@click.argument("paths", nargs=-1, required=True, type=PATHS, metavar="PATH...")
-@click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), help="Instead of each scenario's own.")
+@FILES
+@SEED
 @click.option("--pairs", is_flag=True, help="Crash also the recovery from each crash of the driver.")
 @click.option("--for", "for_", metavar="TIME", help="Begin no run that would not end by then, e.g. 20m.")
 @click.option("--dry-run", is_flag=True, help="Watch the pipeline, print its cells, and crash nothing.")
 @click.option("--shrink", is_flag=True, help="Play violated cells again, smaller for as long as they break.")
 @click.option("--since", default="", metavar="COMMIT", help="Only pipelines of which a file has changed since, by git.")
-@click.option("--spark", metavar="VERSION", help=SPARK_HELP)
+@SPARK
 @click.option("--junit", type=PATHS, default=None, metavar="FILE", help="Write JUnit's XML too, one test case a cell.")
-@placed
+@PLACED
 @click.pass_context
 def sweep(
     ctx: click.Context,
     /,
     *,
     paths: tuple[Path, ...],
-    seed: int | None,
     for_: str | None,
-    spark: str | None,
     pairs: bool,
     dry_run: bool,
     since: str,
@@ -282,7 +287,7 @@ def sweep(
     load_own_kinds(find(paths))
     for_s = inf if for_ is None else seconds(for_)
     chosen = command.SweepOptions(pairs=pairs, for_s=for_s, dry_run=dry_run, since=since, shrink=shrink)
-    ctx.exit(command.sweep(paths, options(seed=seed, spark=spark_version_of(spark), **rest), chosen))
+    ctx.exit(command.sweep(paths, options(**rest), chosen))
 
 
 @main.command()
@@ -353,19 +358,19 @@ def nightly(ctx: click.Context, /, paths: tuple[Path, ...], for_: str, **rest: A
 
 
 @main.command()
-@click.argument("run", type=PATHS)
-@running
+@RUN
+@RUNNING
 @click.pass_context
 def replay(ctx: click.Context, /, run: Path, **rest: Any) -> None:
     """Run the plan of the stored run RUN again."""
     from harness import suite
 
     know()
-    ctx.exit(suite.replay(run, options(seed=None, **rest)))
+    ctx.exit(suite.replay(run, options(**rest)))
 
 
 @main.command()
-@click.argument("run", type=PATHS)
+@RUN
 @click.pass_context
 def check(ctx: click.Context, /, run: Path) -> None:
     """Judge the stored run RUN again, from its folder alone."""
@@ -402,7 +407,7 @@ def serve(reports: Path, port: int) -> None:
 
 
 @main.command()
-@click.argument("run", type=PATHS)
+@RUN
 @click.argument("key")
 def explain(run: Path, key: str) -> None:
     """Tell the story of one record of the stored run RUN: sent when, answered how, in which batches, in which rows.

@@ -24,7 +24,7 @@ from harness.fields.own_kinds import load_own_kinds
 from harness.load.models import REGISTRIES
 from harness.machine import agent, cache, class_data, jars, java, spark_versions
 from harness.machine.jars import spark_home
-from harness.report.table import aligned
+from harness.report.escape import aligned, plural
 
 GIB = 1024**3
 DISK_GIB = 2.0
@@ -163,8 +163,7 @@ class _Unmet(HarnessError):
 
 def _kinds() -> str:
     load_own_kinds([Path.cwd()])
-    counts = [(len(registry.all()), registry.noun) for registry in (COMPONENTS, *REGISTRIES)]
-    return ", ".join(f"{count} {noun}{'s' if count != 1 else ''}" for count, noun in counts)
+    return ", ".join(plural(len(registry.all()), registry.noun) for registry in (COMPONENTS, *REGISTRIES))
 
 
 def _python() -> str:

@@ -12,6 +12,7 @@ import click
 from click.exceptions import Exit
 
 from harness.errors import HarnessError, Interrupted, ScenarioError
+from harness.report.escape import plural
 
 DEBUG = "ONCEPROOF_DEBUG"
 
@@ -45,7 +46,7 @@ def report(failure: HarnessError | Interrupted) -> int:
     annotate(failure)
     if isinstance(failure, ScenarioError):
         count, files = len(failure.mistakes), len({mistake.file for mistake in failure.mistakes})
-        words = f"{failure}\nError: {counted(count, 'mistake')} in {counted(files, 'file')}"
+        words = f"{failure}\nError: {plural(count, 'mistake')} in {plural(files, 'file')}"
     click.echo(guarded(words), err=True)
     return failure.exit_code
 
@@ -83,8 +84,3 @@ def surprised(failure: Exception) -> int:
         where = f"the traceback could not be written ({full.strerror}): set {DEBUG}=1 to see it"
     click.echo(guarded(f"Error: the harness failed, {what}; {where}"), err=True)
     return HarnessError.exit_code
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -6,7 +6,9 @@ Used for every piece of data that reaches a terminal, a log or a page. HTML's ow
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 CELL = 200
@@ -53,6 +55,23 @@ def plural(count: int, noun: str) -> str:
     """`1 row`, `2 rows`, `3 batches`, `2 processes`."""
     ending = "" if count == 1 else "es" if noun.endswith(("ch", "ss")) else "s"
     return f"{count:,} {noun}{ending}"
+
+
+def aligned(rows: Sequence[Sequence[str]], columns: int = 0) -> list[str]:
+    """Return the rows in aligned columns. A terminal has so many `columns`: the last cell is wrapped at words. Where
+    less than half of the line is left, it begins another line. With 0 nothing is wrapped, as in a log."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    begin = sum(widths) + 2 * len(widths)
+    out = []
+    for *cells, last in rows:
+        head = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
+        if columns <= 0 or len(head) + len(last) <= columns:
+            out.append(f"{head}{last}".rstrip())
+        elif begin <= columns // 2:
+            out += wrap(last, columns, initial_indent=head, subsequent_indent=" " * begin)
+        else:
+            out += ["  ".join(cells), *wrap(last, columns, initial_indent="    ", subsequent_indent="    ")]
+    return out
 
 
 def dictionary(value: Any, prefix: str = "") -> list[tuple[str, str]]:

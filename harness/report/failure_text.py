@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.report import exposures
 from harness.report.causes.groups import Group, cut, groups
-from harness.report.escape import cell, plural, visible
+from harness.report.escape import aligned, cell, plural, visible
 from harness.report.row_diff import row_diff
 from harness.scenario import Evidence, Finding, Kind, RecordRef, StepOutcome, Verdict, Word
 
@@ -251,9 +251,7 @@ def rows(finding: Finding) -> list[str]:
     if not both.lines:
         return []
     grid = [(" ", "", *both.heads), *((line.mark, visible(line.column, 60), *line.cells) for line in both.lines)]
-    widths = [max(len(row[column]) for row in grid) for column in range(len(grid[0]))]
-    out = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in grid]
-    return out + ([f"   and {plural(both.more, 'more row')}"] if both.more else [])
+    return aligned(grid) + ([f"   and {plural(both.more, 'more row')}"] if both.more else [])
 
 
 def _last(folder: Path | None, stack_options: str, again: str) -> list[str]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from harness.report.escape import plural, visible
+from harness.report.escape import aligned, plural, visible
 from harness.report.summary import Run
 from harness.scenario import Word
 
@@ -44,23 +43,6 @@ def table(runs: Sequence[Run]) -> Table:
 def text(runs: Sequence[Run]) -> str:
     """For a log: the same cells in aligned columns, and a last line that counts."""
     return "\n".join([*aligned([HEADS, *map(cells, runs)]), tally(runs)])
-
-
-def aligned(rows: Sequence[Sequence[str]], columns: int = 0) -> list[str]:
-    """Return the rows in aligned columns. A terminal has so many `columns`: the last cell is wrapped at words. Where
-    less than half of the line is left, it begins another line. With 0 nothing is wrapped, as in a log."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    begin = sum(widths) + 2 * len(widths)
-    out = []
-    for *cells, last in rows:
-        head = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=True))
-        if columns <= 0 or len(head) + len(last) <= columns:
-            out.append(f"{head}{last}".rstrip())
-        elif begin <= columns // 2:
-            out += wrap(last, columns, initial_indent=head, subsequent_indent=" " * begin)
-        else:
-            out += ["  ".join(cells), *wrap(last, columns, initial_indent="    ", subsequent_indent="    ")]
-    return out
 
 
 def tally(runs: Sequence[Run]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from harness.report.escape import aligned
 from harness.scenario import Expected, Word
 from harness.sweep.cells import FIRST, LATER, Cell
 from harness.sweep.expected import amiss
@@ -76,13 +77,9 @@ def grid(cells: Sequence[Cell], results: Sequence[Result]) -> list[str]:
         if all(len(cells[each].steps) == 1 for each in places.values()):
             marks = (mark(known.get(places[each])) if each in places else "" for each in columns)
             lines.append((point, fault, *marks))
-    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
-    widths[0] = min(widths[0], max(12, WIDTH - 2 * (len(widths) - 1) - sum(widths[1:])))
-    shown = [
-        "  ".join(text[:width].ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-    return [*shown, *_pairs(cells, known)]
+    others = [max(map(len, column)) for column in zip(*(line[1:] for line in lines), strict=True)]
+    left = max(12, WIDTH - sum(2 + width for width in others))
+    return [*aligned([(line[0][:left], *line[1:]) for line in lines]), *_pairs(cells, known)]
 
 
 def _pairs(cells: Sequence[Cell], known: Mapping[int, Result]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from harness.report.escape import plural
 from harness.report.timeline import shapes
 from harness.report.timeline.curves import Curve, Curves
 from harness.report.timeline.happened import Fault, Happened
@@ -74,15 +75,11 @@ def picture(run: Happened, setting: Setting, over_time: Curves) -> Picture:
 def described(run: Happened, saved: str = "") -> str:
     """Return the picture in words, for readers who cannot see it; `saved` replaces the batches."""
     deaths = sum(attempt.end is not None for attempt in run.attempts)
-    batches = saved or _many(len({(work.query, work.batch) for work in run.works}), "batch")
+    batches = saved or plural(len({(work.query, work.batch) for work in run.works}), "batch")
     return (
-        f"{run.end:.1f} seconds: {_many(len(run.attempts), 'attempt')} of the driver, of which {deaths} died; "
-        f"{batches}; {_many(len(run.faults), 'fault')}. The run's history below has it line by line."
+        f"{run.end:.1f} seconds: {plural(len(run.attempts), 'attempt')} of the driver, of which {deaths} died; "
+        f"{batches}; {plural(len(run.faults), 'fault')}. The run's history below has it line by line."
     )
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}{'es' if noun == 'batch' else 's'}"
 
 
 def levels(places: Sequence[float]) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.report.escape import visible
+from harness.report.escape import plural, visible
 from harness.report.timeline import shapes
 from harness.report.timeline.happened import Attempt, Fault, Happened, Work
 from harness.report.timeline.shapes import Mark, Scale, Shape, Way
@@ -105,7 +105,7 @@ def _ended(attempt: Attempt) -> str:
 
 
 def _count(attempts: Sequence[Attempt]) -> str:
-    many = "1 attempt" if len(attempts) == 1 else f"{len(attempts)} attempts"
+    many = plural(len(attempts), "attempt")
     return f"{many}; a cross is a death" if any(each.end is not None for each in attempts) else many
 
 
@@ -120,8 +120,9 @@ def _executors(run: Happened, setting: Setting, scale: Scale) -> Track:
     for fault in injected:
         title = f"fault {fault.number}: {fault.step.name}"
         out.append(Mark(kind="death", sign="cross", x=scale.x(fault.begin), y=MIDDLE, title=title))
-    executors = "1 executor" if setting.executors == 1 else f"{setting.executors} executors"
-    return Track(name="Executors", remark=f"{executors} asked for; dotted: not recorded", shapes=out)
+    return Track(
+        name="Executors", remark=f"{plural(setting.executors, 'executor')} asked for; dotted: not recorded", shapes=out
+    )
 
 
 def _batches(run: Happened, setting: Setting, scale: Scale, query: str, several: str) -> Track:

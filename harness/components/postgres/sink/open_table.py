@@ -139,7 +139,8 @@ class OpenTable(SqlTable):
             saw = f"a transaction that writes locked every reader out for {wait_ms / 1000:g} s"
             raise UsageError(f"asked Postgres to {request}; {saw}") from failure
         except (psycopg2.OperationalError, psycopg2.InterfaceError) as failure:
-            raise StackError(f"asked Postgres to {request}; saw {one_line(failure)}. See logs/postgres.log") from failure
+            words = f"saw {one_line(failure)}. See logs/postgres.log"
+            raise StackError(f"asked Postgres to {request}; {words}") from failure
         except psycopg2.errors.UndefinedTable as failure:
             raise Missing(f"asked Postgres to {request}; it said: {one_line(failure)}. Mend `sink`") from failure
         except psycopg2.Error as failure:
