@@ -456,7 +456,7 @@ ENTRY = json.loads(json.dumps(summary.entry(Run(scenario="a", verdict=sample.hel
         {"reasons": {"a": 1}},
         {"about": {"phases": [["x", "y"]]}},
         {"unstruck": [["one"]]},
-        {"exposures": [{"step": "x"}]},
+        {"struck": [{"sink": "x"}]},
     ],
     ids=lambda change: next(iter(change)),
 )

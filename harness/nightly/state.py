@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +87,7 @@ class State:
             append(path, {"head": asdict(head)})
             return state
         state = cls.read(path, text)
-        there = state.head
-        if (there.seed, there.shard, there.shards, there.digest, there.version) != (
-            head.seed, head.shard, head.shards, head.digest, head.version
-        ):  # fmt: skip
+        if replace(state.head, struck=()) != replace(head, struck=()):
             saw = "seed, shard, stack, version, scenarios, paths as written or programs were others when it began"
             todo = "Write the paths as they were, move the file, or take another --seed"
             raise UsageError(f"asked to go on with the night of {path}; {saw}. {todo}")
@@ -104,7 +100,7 @@ class State:
         """Return what a file holds. Raises UsageError for damage."""
         try:
             parts = [json.loads(line) for line in text.splitlines()]
-            state = cls(path, Head(**{**parts[0]["head"], "struck": _rows(parts[0]["head"]["struck"])}))
+            state = cls(path, noun(Head, parts[0]["head"], "its head"))
             for part in parts[1:]:
                 state._take(part)
         except (UsageError, ValueError, KeyError, TypeError) as failure:
@@ -145,21 +141,10 @@ class State:
             plan, again = part["begun"]
             self.begun[str(plan), int(again)] += 1
         elif "run" in part:
-            self._over(_line(part["run"]))
+            self._over(noun(Line, part["run"], "a run"))
         else:
             self.ended = self.ended or bool(part["ended"])
 
     def _over(self, line: Line) -> None:
         self.lines.append(line)
         self.begun.pop((line.plan, line.again), None)
-
-
-def _line(part: dict[str, Any]) -> Line:
-    rows = {name: _rows(part[name]) for name in ("injected", "struck")}
-    stored = part.get("seen")
-    seen = None if stored is None else noun(Seen, stored, f"the run {part['plan']}")
-    return Line(**{**part, **rows, "kinds": tuple(part["kinds"]), "seen": seen})
-
-
-def _rows(rows: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
-    return tuple(tuple(row) for row in rows)

@@ -6,13 +6,14 @@
                "exposures": [{"step", "sink", "harm", "point", "batch", "note", "why", ...}],
                "points_reached": [crash point], "untried": [crash point], "notes",
                "file", "seed", "exit_code", "known", "unstruck": [[sink, crash point]],
+               "struck", "idle": [{"sink", "point", "fault"}], "drawn", "again", "removed",
                "about": {"started", "pipeline", "guarantee", "expected", "source", "sinks", "tags",
                          "schedule": [[fault, where, batch]], "test", "phases": [[name, seconds]], "known", "spark"}}],
      "exit_code"}
 
 `known` is the issue of a failure that is known, else empty. The last `exit_code` is of these runs. Written again after
-each scenario, so that a suite that is killed leaves what it had. A night's has `"what": "night"`, for each run what the
-page of many runs says of it, and `drawn`, `again` and `removed`.
+each scenario, so that a suite that is killed leaves what it had. A night's has `"what": "night"`, and for each run only
+what the page of many runs says of it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 from harness.report import claims, exposures, failure_text
 from harness.report.many import about as abouts
 from harness.report.many.about import NOTHING, About
+from harness.report.many.seen import Seen
 from harness.run_folder import command, store
 from harness.scenario import Evidence, Finding, Kind, StepOutcome, Verdict, Word, plain
 
@@ -162,27 +164,16 @@ def entry(run: Run) -> dict[str, Any]:
     """Return one run as `summary.json` has it."""
     verdict = run.verdict
     return {
-        "scenario": run.scenario,
-        "expected": verdict.expected,
-        "verdict": verdict.word.value,
-        "as_expected": verdict.as_expected,
-        "findings": verdict.kinds(),
+        **Seen.of(run).entry(str(run.folder or "")),
         "faults": [_fault(step) for step in verdict.steps],
         "seconds": round(run.seconds, 3),
         "self_tests": dict(verdict.self_tests),
-        "reasons": list(verdict.reasons),
-        "stack": run.stack,
-        "folder": str(run.folder) if run.folder else None,
         "exposures": [plain(exposure) for exposure in verdict.exposures],
         "points_reached": exposures.points_reached(verdict),
         "untried": [f"{sink}: {point}" for sink, point in verdict.untried],
         "notes": list(verdict.notes),
-        "file": run.file,
         "seed": run.seed,
         "exit_code": exit_code([run]),
-        "known": run.known,
-        "unstruck": [list(each) for each in verdict.untried],
-        "about": plain(run.about),
     }
 
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.report import claims
 from harness.report.exposures import Struck, struck
 from harness.report.many.about import NOTHING, About
-from harness.report.summary import Run
 from harness.run_folder import store
-from harness.scenario import Exposure, Word, plain
+from harness.scenario import Word, plain
+
+if TYPE_CHECKING:
+    from harness.report.summary import Run
 
 EXPECTED = "expected"
 """In the place of an issue: the pipeline's own scenarios expect it to fail so."""
+
+
+NAMES = {"word": "verdict", "kinds": "findings", "outcomes": "faults"}
+"""What an entry of a summary calls fields of a run otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +43,13 @@ class Seen:
     played it before."""
 
     scenario: str
+    expected: str = ""
     word: Word
     as_expected: bool
-    expected: str = ""
     kinds: Mapping[str, int] = field(default_factory=dict)
     outcomes: tuple[Outcome, ...] = ()
-    reasons: tuple[str, ...] = ()
     seconds: float = 0.0
+    reasons: tuple[str, ...] = ()
     stack: str = ""
     file: str = ""
     folder: Path | None = None
@@ -86,42 +92,16 @@ class Seen:
     def read(cls, entry: Any, where: str) -> Seen:
         """Return an entry of a summary, `where` it stands. Raises UsageError if it is none. An error is never known."""
         stored = claims.mapping(entry)
-        faults = claims.mappings(stored.get("faults"))
-        seen: Seen = store.noun(
-            Seen,
-            {
-                "scenario": stored.get("scenario"),
-                "word": stored.get("verdict"),
-                "as_expected": stored.get("as_expected"),
-                "expected": stored.get("expected") or "",
-                "kinds": stored.get("findings") or {},
-                "outcomes": [{key: each.get(key) for key in ("name", "point", "batch", "injected")} for each in faults],
-                "reasons": stored.get("reasons") or (),
-                "seconds": stored.get("seconds") or 0.0,
-                "stack": stored.get("stack") or "",
-                "file": stored.get("file") or "",
-                "unstruck": stored.get("unstruck") or (),
-                "about": stored.get("about") or {},
-                "known": "" if stored.get("verdict") == Word.ERROR else stored.get("known") or "",
-                "struck": stored.get("struck") or (),
-                "idle": stored.get("idle") or (),
-                **{name: stored.get(name) or False for name in ("drawn", "again", "removed")},
-            },
-            where,
-        )
-        if "exposures" not in stored:
-            return seen
-        exposures: tuple[Exposure, ...] = store.noun(
-            tuple[Exposure, ...], stored.get("exposures") or (), f"{where}, exposures"
-        )
-        counting, idle = struck(exposures, seen.outcomes)
-        return replace(seen, struck=tuple(counting), idle=tuple(idle))
+        there = {name: value for name, value in stored.items() if value is not None}
+        own = {name: there[theirs] for name, theirs in NAMES.items() if theirs in there}
+        own |= {"folder": None} | ({"known": ""} if own.get("word") == Word.ERROR else {})
+        seen: Seen = store.noun(Seen, there | own, where)
+        return seen
 
     def entry(self, folder: str = "") -> dict[str, Any]:
         """As an entry of a summary: `read` gives the same, but for `folder`, which is called `folder` there."""
-        fields = plain(self)
-        renamed = {"verdict": fields.pop("word"), "findings": fields.pop("kinds"), "faults": fields.pop("outcomes")}
-        return {**fields, **renamed, "folder": folder or None}
+        fields = {NAMES.get(name, name): value for name, value in plain(self).items()}
+        return fields | {"folder": folder or None}
 
     @property
     def steps(self) -> list[tuple[str, str, str]]:
