@@ -474,7 +474,7 @@ OTHERWISE = {
         "report/timeline/picture.py", "sinks/table.py",
     },
     "point": {  # the crash point of an event; the trigger that a fault implies
-        "report/many/seen.py", "report/summary.py", "triggers/base/__init__.py",
+        "report/summary.py", "triggers/base/__init__.py",
     },
     "files": {  # of the Python daemon, of a program, of a run folder, of a file system
         "components/hdfs/run_folders.py", "spark/standalone_containers.py",
