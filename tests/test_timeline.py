@@ -37,7 +37,6 @@ from harness.history import (
 )
 from harness.report import claims, render
 from harness.report.budget import MOST_BYTES
-from harness.report.escape import visible
 from harness.report.page import Parts
 from harness.report.timeline import saved_ranges, shapes
 from harness.report.timeline.attempt_rows import attempt_rows
@@ -252,22 +251,21 @@ def test_each_attempt_has_its_batches_and_commits() -> None:
         "40",
         "0/40",
     )
-    assert (second.attempt, second.committed, second.records) == ("2", "1", "60")
+    assert (second.attempt.number, second.committed, second.records) == (2, "1", "60")
     assert (first.how, second.how) == ("-", "0.35 s after the death, 1 process of a dead attempt still alive")
 
 
-def test_what_a_cluster_manager_says_of_an_attempt_stands_in_its_first_row() -> None:
-    more = [batch(2.5, BatchPlanned, 7, query="other"), (9.1, AttemptDiagnosed(attempt=1, words="a" * 2000))]
-    found = happened([*HISTORY, *histories.lines(*more)], [STEP])
-    rows = [(each.attempt, each.diagnostics) for each in attempt_rows(found, PROGRESSED, COUNTS)]
-    assert rows == [("1", visible("a" * 2000, 1000)), ("1", ""), ("2", "")]
-
-
-def test_the_error_that_a_program_ended_with_stands_in_its_first_row() -> None:
-    ended = (9.1, AttemptEnded(attempt=2, status=1, error="KeyError: 'a'"))
-    found = happened([*HISTORY, *histories.lines(batch(2.5, BatchPlanned, 7, query="other"), ended)], [STEP])
-    rows = [(each.attempt, each.error) for each in attempt_rows(found, PROGRESSED, COUNTS)]
-    assert rows == [("1", ""), ("1", ""), ("2", "KeyError: 'a'")]
+def test_the_page_says_once_what_is_known_of_the_end_of_an_attempt_with_two_queries() -> None:
+    diagnosed = (9.1, AttemptDiagnosed(attempt=1, words="a" * 2000))
+    ended = (9.1, AttemptEnded(attempt=2, status=1, error="KeyError: x"))
+    history = [*HISTORY, *histories.lines(batch(2.5, BatchPlanned, 7, query="other"), diagnosed, ended)]
+    verdict = sample.verdict(steps=(STEP,))
+    parts = Parts(folder="a", run={}, verdict=verdict, plan=claims.UNPLANNED, scenario_file="", history=history)
+    assert [each.attempt.number for each in attempt_rows(parts.past, PROGRESSED, COUNTS)] == [1, 1, 2]
+    page = render.run_page(parts)
+    words = '<span class="data">'
+    assert page.count(f"Diagnostics of attempt 1, as the cluster manager has them: {words}{'a' * 1000}… (1,000") == 1
+    assert page.count(f"Attempt 2, ended by no fault: {words}KeyError: x</span>") == 1
 
 
 def test_a_pipeline_s_own_offsets_stand_in_the_table_of_attempts() -> None:

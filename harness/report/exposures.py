@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from harness.report.escape import visible
-from harness.scenario import Exposure, Harm, Verdict, Word
+from harness.scenario import Exposure, Harm, StepOutcome, Verdict, Word
 
 CAME = " (came, and was dropped)"
 MOST = 12
@@ -37,18 +36,6 @@ class Struck:
     sink: str
     point: str
     fault: str
-
-
-class Step(Protocol):
-    """A step as it went, from a verdict or from a summary."""
-
-    @property
-    def name(self) -> str:
-        """The fault."""
-
-    @property
-    def injected(self) -> bool:
-        """Return whether it struck."""
 
 
 def of_step(verdict: Verdict, number: int) -> list[str]:
@@ -111,7 +98,7 @@ def points(verdict: Verdict) -> list[Points]:
     return [Points(sink, counting.get(sink, ()), tuple(names)) for sink, names in untried.items()]
 
 
-def struck(exposures: Iterable[Exposure], steps: Sequence[Step]) -> tuple[list[Struck], list[Struck]]:
+def struck(exposures: Iterable[Exposure], steps: Sequence[StepOutcome]) -> tuple[list[Struck], list[Struck]]:
     """Return the cells of a run, each once: those with something exposed that counts, and the others that were
     struck."""
     found = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from harness.history import By, Event, Line, ProgressRead, Sent, SinkRead, flat
@@ -24,7 +25,7 @@ from harness.report.snapshots import BaselineText, SnapshotText
 from harness.report.timeline.attempt_rows import attempt_rows
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.curves import curves
-from harness.report.timeline.happened import happened
+from harness.report.timeline.happened import Happened, happened
 from harness.report.timeline.picture import Picture, picture
 from harness.report.timeline.saved_ranges import range_count, saved_at
 from harness.report.timeline.tracks import Setting
@@ -71,6 +72,11 @@ class Parts:
     starved: Mapping[int, int] = field(default_factory=dict)
     """By attempt, how often its log says that Spark had nothing to run it on."""
 
+    @cached_property
+    def past(self) -> Happened:
+        """Return what the history says that happened."""
+        return happened(self.history, self.verdict.steps)
+
 
 def case_of(parts: Parts) -> Case:
     """Return what the verdict's sentences are made from."""
@@ -113,7 +119,7 @@ def build(parts: Parts, budget: Budget = FULL) -> dict[str, Any]:
         "findings_cut": bool(cut(verdict)),
         "groups": shown(case, budget),
         "explain": claims.explain(parts.folder, verdict),
-        "attempts": attempt_rows(happened(parts.history, verdict.steps), parts.progressed, parts.counts),
+        "attempts": attempt_rows(parts.past, parts.progressed, parts.counts),
         "manages_offsets": bool(parts.progressed.positions),
         "points": exposures.points(verdict),
         "outcome": claims.outcome(verdict),
@@ -142,7 +148,6 @@ def open_end(parts: Parts) -> NotCaughtUp | None:
 def _picture(parts: Parts, case: Case) -> Picture | None:
     if not parts.history:
         return None
-    run = happened(parts.history, parts.verdict.steps)
     setting = Setting(
         impacts=case.impacts,
         executors=parts.plan.pipeline.executors,
@@ -150,15 +155,13 @@ def _picture(parts: Parts, case: Case) -> Picture | None:
         batches=frozenset(batch for group in case.groups for batch in group.batches),
         saved=range_count(parts.progressed.positions) if parts.progressed.positions else "",
     )
-    return picture(
-        run, setting, curves(run, parts.progressed, parts.counts, sink_rows=parts.verdict.counts.get("sink_rows"))
-    )
+    rows = parts.verdict.counts.get("sink_rows")
+    return picture(parts.past, setting, curves(parts.past, parts.progressed, parts.counts, sink_rows=rows))
 
 
 def _steps(parts: Parts) -> list[StepText]:
     seen = {each.step: each for each in parts.snapshots}
-    past = happened(parts.history, parts.verdict.steps)
-    lasted = {fault.number: (fault.begin, fault.end) for fault in past.faults}
+    lasted = {fault.number: (fault.begin, fault.end) for fault in parts.past.faults}
     return [
         StepText(
             number=number,

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from harness import history
 from harness.checkers.cells import Row
+from harness.checkers.closed_windows import Placed
 from harness.checkers.compare import key_of
 from harness.errors import UsageError
 from harness.judge.read_folder import Run, read_run
@@ -44,18 +45,6 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
-    """What became of a record in one sink with a watermark: its window was written by `batch`, or had ended before it
-    came (`late`), or is not closed (`open`). `unclear`: why it is not known which."""
-
-    sink: str
-    batch: int | None = None
-    late: bool = False
-    open: bool = False
-    unclear: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Record:
     """One record. `sent` are the seconds between which it was counted as sent; what is None is not known."""
 
@@ -68,7 +57,8 @@ class Record:
     answered: Place | None = None
     sent: tuple[float | None, float] | None = None
     batches: tuple[Held, ...] = ()
-    windows: tuple[Window, ...] = ()
+    windows: tuple[tuple[str, Placed | str], ...] = ()
+    """By sink with a watermark, what became of it there, or why that is not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,14 +177,10 @@ def _origins(
         return
 
 
-def _windows(run: Run, seen: Sequence[View], place: Place) -> Iterator[Window]:
+def _windows(run: Run, seen: Sequence[View], place: Place) -> Iterator[tuple[str, Placed | str]]:
     for view, sink, name in zip(seen, run.scenario.sinks, sink_names(run.scenario.sinks), strict=True):
         if sink.watermark is not None:
-            at = view.placed.get(place)
-            if at is None:
-                yield Window(sink=name, unclear=view.unclear)
-            else:
-                yield Window(sink=name, batch=at.batch, late=at.late, open=at.open)
+            yield name, view.placed.get(place, view.unclear)
 
 
 def _rows(

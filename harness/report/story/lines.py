@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from harness.checkers.cells import Row
+from harness.checkers.closed_windows import Placed
 from harness.report.causes.headline import labels
 from harness.report.causes.sentences import batches
 from harness.report.escape import cell, plural, visible
 from harness.report.failure_text import title
-from harness.report.story.collect import Held, Record, Rows, Story, Window
+from harness.report.story.collect import Held, Record, Rows, Story
 from harness.report.timeline.happened import Work
 from harness.scenario import Finding, Verdict
 
@@ -50,8 +51,8 @@ def _record(record: Record, number: int, many: int) -> Iterator[str]:
         yield _line("batch", "none of Spark's batches is known to have held it")
     for held in record.batches:
         yield from _held(held)
-    for window in record.windows:
-        yield _line("window", f"{visible(window.sink, 100)}: {_window(window)}")
+    for sink, window in record.windows:
+        yield _line("window", f"{visible(sink, 100)}: {_window(window)}")
 
 
 def _sent(record: Record) -> str:
@@ -98,9 +99,9 @@ def _worked(work: Work) -> str:
     return ", ".join(f"{words} at {seconds:.2f} s" for words, seconds in known if seconds is not None)
 
 
-def _window(window: Window) -> str:
-    if window.unclear:
-        return f"not known: {visible(window.unclear, 300)}"
+def _window(window: Placed | str) -> str:
+    if isinstance(window, str):
+        return f"not known: {visible(window, 300)}" if window else "no batch was seen to write it"
     if window.late:
         return "does not count (`_late`): it had ended when the record came, and the watermark drops that"
     if window.open:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.report.escape import plural, visible
 from harness.report.failure_text import numbers
@@ -15,27 +15,36 @@ from harness.snapshot import Progressed, Query
 MOST = 40
 PARTITIONS = 12
 NOTHING = "-"
-MOST_CHARACTERS = 1000
-"""So many characters of an attempt's diagnostics are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptText:
     """One attempt and one query. `records` is how many its commits cover, `next` the next offset by partition after the
-    last of them; `diagnostics` what a cluster manager says of the attempt's end and `error` what its program ended
-    with, both in its first row."""
+    last of them."""
 
-    attempt: str
-    began: str
-    how: str
-    ended: str
+    attempt: Attempt
     query: str
     worked: str
     committed: str
     records: str
     next: str
-    diagnostics: str = ""
-    error: str = ""
+
+    @property
+    def how(self) -> str:
+        """Return how long after the death before it an attempt began, and what of dead attempts was still alive."""
+        attempt = self.attempt
+        after = "" if attempt.after_s is None else f", {attempt.after_s:.2f} s after the death"
+        beside = f", {plural(attempt.zombies, 'process')} of a dead attempt still alive" if attempt.zombies else ""
+        return f"{after}{beside}".removeprefix(", ") or NOTHING
+
+    @property
+    def ended(self) -> str:
+        """Return when it ended, and whether a fault ended it."""
+        attempt = self.attempt
+        if attempt.end is None:
+            return "when all was read"
+        status = "" if attempt.status is None else f", status {attempt.status}"
+        return f"{attempt.end:.2f} s{status}, {'by a fault' if attempt.scheduled else 'by no fault'}"
 
 
 def attempt_rows(run: Happened, progressed: Progressed, counts: Counts | None) -> list[AttemptText]:
@@ -46,9 +55,7 @@ def attempt_rows(run: Happened, progressed: Progressed, counts: Counts | None) -
         mine = {work.query for work in run.works if work.attempt == attempt.number}
         worked = [query for query in run.queries if query in mine]
         own = _own(attempt, progressed, counts) if not worked else None
-        rows = [own] if own else [_row(run, attempt, query, queries.get(query), counts) for query in worked or [""]]
-        diagnostics, error = visible(attempt.diagnostics, MOST_CHARACTERS), visible(attempt.error, MOST_CHARACTERS)
-        out += [replace(rows[0], diagnostics=diagnostics, error=error), *rows[1:]]
+        out += [own] if own else [_row(run, attempt, query, queries.get(query), counts) for query in worked or [""]]
     return out[:MOST]
 
 
@@ -59,10 +66,7 @@ def _row(run: Happened, attempt: Attempt, name: str, query: Query | None, counts
     known = [ranges[batch] for batch in done if batch in ranges]
     took = sum(counts.within(each) for each in known) if counts is not None and known else None
     return AttemptText(
-        attempt=str(attempt.number),
-        began=f"{attempt.begin:.2f} s",
-        how=_how(attempt),
-        ended=_ended(attempt),
+        attempt=attempt,
         query=visible(name, 60) or NOTHING,
         worked=numbers(sorted({work.batch for work in works})) if works else NOTHING,
         committed=numbers(done) if done else "none",
@@ -79,29 +83,13 @@ def _own(attempt: Attempt, progressed: Progressed, counts: Counts | None) -> Att
         return None
     took = None if counts is None else counts.before(saved[-1].next) - counts.before(saved[0].next)
     return AttemptText(
-        attempt=str(attempt.number),
-        began=f"{attempt.begin:.2f} s",
-        how=_how(attempt),
-        ended=_ended(attempt),
+        attempt=attempt,
         query="the pipeline's own offsets",
         worked=NOTHING,
         committed=range_numbers(saved_ranges(progressed.positions)[attempt.number]),
         records=NOTHING if took is None else f"{took:,}",
         next=_next((partition, (0, end)) for partition, end in saved[-1].next.items()) if saved[-1].next else NOTHING,
     )
-
-
-def _how(attempt: Attempt) -> str:
-    after = "" if attempt.after_s is None else f", {attempt.after_s:.2f} s after the death"
-    beside = f", {plural(attempt.zombies, 'process')} of a dead attempt still alive" if attempt.zombies else ""
-    return f"{after}{beside}".removeprefix(", ") or NOTHING
-
-
-def _ended(attempt: Attempt) -> str:
-    if attempt.end is None:
-        return "when all was read"
-    status = "" if attempt.status is None else f", status {attempt.status}"
-    return f"{attempt.end:.2f} s{status}, {'by a fault' if attempt.scheduled else 'by no fault'}"
 
 
 def _next(ranges: Iterable[tuple[int, Sequence[int]]]) -> str:
