@@ -20,63 +20,56 @@ GRID = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Box:
-    """A rectangle."""
+class Shape:
+    """What all have: a class of the style sheet, the top, and what a pointer over it shows."""
 
     kind: str
-    x: str
-    width: str
     y: int
-    height: int
     title: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Label:
+class Box(Shape):
+    """A rectangle."""
+
+    x: str
+    width: str
+    height: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label(Shape):
     """A text; `anchor` is `start`, `middle` or `end`. `screen`: a telephone does not show it."""
 
-    kind: str
     x: str
-    y: int
     text: str
     anchor: str = "start"
     screen: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stroke:
+class Stroke(Shape):
     """An upright or level line."""
 
-    kind: str
     x: str
     x2: str
-    y: int
     y2: int
-    title: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
+class Mark(Shape):
     """A sign at one place: `cross` for a death, `diamond` for a reading."""
 
-    kind: str
     sign: str
     x: str
-    y: int
-    title: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class Way(Shape):
     """A path in a box, `GRID` wide."""
 
-    kind: str
-    y: int
     height: int
     d: str
-
-
-Shape = Box | Label | Stroke | Mark | Way
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from harness.report.escape import plural, visible
 from harness.report.timeline import shapes
-from harness.report.timeline.happened import Attempt, Fault, Happened, Work
+from harness.report.timeline.happened import Attempt, Happened, Work
 from harness.report.timeline.shapes import Mark, Scale, Shape, Way
 from harness.scenario import Impact
 from harness.scenario.impact import ENDS_EXECUTOR
@@ -179,15 +179,8 @@ def _server(run: Happened, scale: Scale, component: str, role: str) -> Track:
     out: list[Shape] = [shapes.level("unrecorded", scale, (0.0, run.end), MIDDLE)]
     away = [fault for fault in run.faults if fault.step.injected and component in fault.step.evidence.signalled]
     for fault in away:
-        out.append(_away(fault, scale))
-    remark = f"{role}; struck by {_numbers(away)}" if away else f"{role}; no fault struck it"
+        title = f"fault {fault.number}: {fault.step.name}, {fault.begin:.2f} to {fault.end:.2f} s"
+        out.append(shapes.box("away", scale, (fault.begin, fault.end), BAR, title))
+    numbers = ", ".join(f"fault {fault.number}" for fault in away)
+    remark = f"{role}; struck by {numbers}" if away else f"{role}; no fault struck it"
     return Track(name=visible(component, 40), remark=remark, shapes=out)
-
-
-def _away(fault: Fault, scale: Scale) -> Shape:
-    title = f"fault {fault.number}: {fault.step.name}, {fault.begin:.2f} to {fault.end:.2f} s"
-    return shapes.box("away", scale, (fault.begin, fault.end), BAR, title)
-
-
-def _numbers(faults: Sequence[Fault]) -> str:
-    return ", ".join(f"fault {fault.number}" for fault in faults)
