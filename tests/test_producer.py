@@ -136,8 +136,7 @@ def test_every_answer_has_its_one_reading(tmp_path_factory: pytest.TempPathFacto
     assert producer.counts == {state: counts[state] for state in State}
     assert producer.sent == len(outcomes)
     assert all(client.meant_first)
-    for state in (State.FAILED, State.UNKNOWN):
-        assert all(seen.errors(state).values())
+    assert all(row["error"] for row in seen.table.to_pylist() if row["state"] != State.ACKNOWLEDGED)
 
 
 def test_a_client_in_doubt_is_dropped_and_what_then_cannot_be_sent_has_failed(tmp_path: Path) -> None:
@@ -160,7 +159,7 @@ def test_a_client_in_doubt_is_dropped_and_what_then_cannot_be_sent_has_failed(tm
         closed.append((first.closed, third.closed))
     assert closed == [(0, 0), (1, 0), (1, 0), (1, 0)]
     assert read(log).table["state"].to_pylist() == ["acknowledged", "unknown", "failed", "acknowledged"]
-    assert read(log).errors(State.FAILED) == {2: "not sent: nobody there"}
+    assert read(log).table["error"][2].as_py() == "not sent: nobody there"
     producer.close()
     producer.close()
     assert (first.closed, third.closed) == (1, 1)
@@ -176,7 +175,7 @@ def test_a_closed_producer_takes_no_more(tmp_path: Path) -> None:
     producer.close()
     assert producer.send(1) == 0
     assert not producer.done
-    assert read(tmp_path / "a.log").meant == 1
+    assert read(tmp_path / "a.log").table.num_rows == 1
 
 
 def test_records_without_a_place_get_one_that_a_seed_fixes(tmp_path: Path) -> None:
@@ -202,7 +201,7 @@ def test_a_client_that_takes_nothing_is_not_asked_for_ever(tmp_path: Path) -> No
     assert producer.send(3) == 3
     assert client.sent == []
     assert producer.counts[State.FAILED] == 3
-    assert "not sent" in str(read(tmp_path / "a.log").errors(State.FAILED)[2])
+    assert "not sent" in read(tmp_path / "a.log").table["error"][2].as_py()
 
 
 class Broker:
@@ -279,6 +278,13 @@ def judged(broker: Kafka, topic: str, folder: Path) -> ProducerReport:
     return producer_report(read(folder / "attempts.log"), read_source(folder / "source.parquet"))
 
 
+def kept(report: ProducerReport, folder: Path) -> bool:
+    """Whether producer and broker kept every promise: what was said to have failed is not there either."""
+    failed = {row["seq"] for row in read(folder / "attempts.log").table.to_pylist() if row["state"] == State.FAILED}
+    refuted = failed & {*read_source(folder / "source.parquet")["seq"].to_pylist()}
+    return not (report.lost or report.changed or report.duplicated or refuted)
+
+
 def transactions(count: int) -> Workload:
     return make(Input(records=count), seed=1, root=Path())
 
@@ -295,7 +301,7 @@ def test_what_is_sent_is_read_back(broker: Kafka, topic: str, tmp_path: Path) ->
     assert producer.done
     assert producer.acknowledged == producer.sent == workload.count
     report = judged(broker, topic, tmp_path)
-    assert report.kept
+    assert kept(report, tmp_path)
     assert (report.acknowledged, report.source, report.foreign) == (workload.count, workload.count, 0)
     rows = read_source(tmp_path / "source.parquet").sort_by("seq").to_pylist()
     assert [(row["seq"], row["key"], row["value"]) for row in rows] == [r[:3] for r in workload.records()]
@@ -327,7 +333,7 @@ def test_a_record_that_is_too_large_has_failed_and_harms_no_other(broker: Kafka,
     producer.send(3)
     producer.close()
     assert producer.counts == {State.ACKNOWLEDGED: 2, State.FAILED: 1, State.UNKNOWN: 0}
-    assert judged(broker, topic, tmp_path).kept
+    assert kept(judged(broker, topic, tmp_path), tmp_path)
 
 
 @pytest.mark.stack
@@ -355,10 +361,10 @@ def test_lost_answers_are_unknown_and_fake_no_verdict(broker: Kafka, topic: str,
     producer.close()
     assert producer.done
     report = judged(broker, topic, tmp_path)
-    assert report.kept
+    assert kept(report, tmp_path)
     assert set(range(20, 40)) >= set(report.recovered) != set()
-    # The client that was cut off was dropped: nothing of it arrived later.
-    assert set(report.absent) == set(range(20, 40)) - set(report.recovered)
+    told = read(tmp_path / "attempts.log").table.to_pylist()
+    assert {row["seq"] for row in told if row["state"] == State.UNKNOWN} == {*range(20, 40)}
     assert producer.acknowledged == 40
     assert report.foreign == 0
 
@@ -376,8 +382,8 @@ def test_cut_answers_give_no_false_verdict(broker: Kafka, topic: str, tmp_path: 
     producer.close()
     assert socks.cuts >= 20
     report = judged(broker, topic, tmp_path)
-    assert report.kept
-    assert report.meant == 300
+    assert kept(report, tmp_path)
+    assert report.acknowledged + report.failed + report.unknown == 300
     assert report.acknowledged > 100
 
 

@@ -194,24 +194,10 @@ class AttemptsRead:
     state, partition, offset, error. A record without an answer is unknown."""
 
     table: pa.Table
-    meant: int
     acknowledged: int
     failed: int
     unknown: int
     torn: Torn | None
-
-    def places(self) -> dict[int, tuple[int, int]]:
-        """(partition, offset) of every acknowledged record, by sequence number."""
-        columns = [self._of(State.ACKNOWLEDGED)[name].to_pylist() for name in ("seq", "partition", "offset")]
-        return {seq: (partition, offset) for seq, partition, offset in zip(*columns, strict=True)}
-
-    def errors(self, state: State) -> dict[int, str | None]:
-        """Return the error of every failed or unknown record, by sequence number; None where no answer was put down."""
-        rows = self._of(state)
-        return dict(zip(rows["seq"].to_pylist(), rows["error"].to_pylist(), strict=True))
-
-    def _of(self, state: State) -> pa.Table:
-        return self.table.filter(pc.equal(self.table["state"], state.value))
 
 
 def read(path: Path) -> AttemptsRead:
@@ -224,7 +210,7 @@ def read(path: Path) -> AttemptsRead:
     table = _joined(pa.Table.from_batches(found[MEANT], _MEANT), pa.Table.from_batches(found[ANSWERS], _ANSWERS))
     seen = {row["values"]: row["counts"] for row in pc.value_counts(table["state"]).to_pylist()}
     counts = {state.value: seen.get(state.value, 0) for state in State}
-    return AttemptsRead(table=table, meant=table.num_rows, torn=torn, **counts)
+    return AttemptsRead(table=table, torn=torn, **counts)
 
 
 def _blocks(path: Path, found: dict[int, list[pa.RecordBatch]]) -> Torn | None:
@@ -323,9 +309,8 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ProducerReport:
-    """How producer and broker did. The first three are broken promises; an unknown record may be there or not."""
+    """How producer and broker did. Records that are lost, changed or duplicated are broken promises."""
 
-    meant: int
     acknowledged: int
     failed: int
     unknown: int
@@ -337,19 +322,10 @@ class ProducerReport:
     """Acknowledged, and what lies there is another record or another value."""
     duplicated: tuple[Placed, ...]
     """Every place of a record that is in the source more than once."""
-    refuted: tuple[Placed, ...]
-    """Said to have failed, and there all the same."""
     recovered: tuple[int, ...]
     """Unknown, and there: legal."""
-    absent: tuple[int, ...]
-    """Unknown, and not there: legal."""
     foreign: int
     """Records in the source that we never sent: another producer writes to it."""
-
-    @property
-    def kept(self) -> bool:
-        """True if producer and broker kept every promise."""
-        return not (self.lost or self.changed or self.duplicated or self.refuted)
 
 
 _AT = "from attempts a {how} join source s on a.partition = s.partition and a.offset = s.offset"
@@ -360,12 +336,8 @@ _PLACED = {
         and (a.seq <> s.seq or left(sha256(s.value), 32) is distinct from lower(hex(a.digest)))""",
     "duplicated": f"""select s.seq, s.partition, s.offset {_SAME.format(how="")}
         qualify count(*) over (partition by s.seq) > 1""",
-    "refuted": f"select s.seq, s.partition, s.offset {_SAME.format(how='')} where a.state = 'failed'",
 }
-_SEQS = {
-    "recovered": f"select a.seq {_SAME.format(how='semi')} where a.state = 'unknown'",
-    "absent": f"select a.seq {_SAME.format(how='anti')} where a.state = 'unknown'",
-}
+_RECOVERED = f"select a.seq {_SAME.format(how='semi')} where a.state = 'unknown' order by all"
 # A source may lack our header: there a record is known by the place that its acknowledgement named.
 _FOREIGN = """select s.seq from source s where not exists (from attempts a where a.seq = s.seq)
     and not exists (from attempts a where a.partition = s.partition and a.offset = s.offset)"""
@@ -380,11 +352,7 @@ def producer_report(attempts: AttemptsRead, source: pa.Table) -> ProducerReport:
         def placed(name: str) -> tuple[Placed, ...]:
             return tuple(map(Placed._make, db.sql(f"from ({_PLACED[name]}) order by all").fetchall()))
 
-        def seqs(name: str) -> tuple[int, ...]:
-            return tuple(row[0] for row in db.sql(f"from ({_SEQS[name]}) order by all").fetchall())
-
         return ProducerReport(
-            meant=attempts.meant,
             acknowledged=attempts.acknowledged,
             failed=attempts.failed,
             unknown=attempts.unknown,
@@ -392,8 +360,6 @@ def producer_report(attempts: AttemptsRead, source: pa.Table) -> ProducerReport:
             lost=placed("lost"),
             changed=placed("changed"),
             duplicated=placed("duplicated"),
-            refuted=placed("refuted"),
-            recovered=seqs("recovered"),
-            absent=seqs("absent"),
+            recovered=tuple(seq for (seq,) in db.sql(_RECOVERED).fetchall()),
             foreign=len(db.sql(_FOREIGN).fetchall()),
         )
