@@ -522,6 +522,11 @@ def progressed(lines: Sequence[Line]) -> Progressed | None:
     return next(found, None)
 
 
+def steps(lines: Iterable[Line]) -> tuple[StepOutcome, ...]:
+    """Return what became of each step that is over, in order."""
+    return tuple(line.event.outcome for line in lines if isinstance(line.event, FaultInjected))
+
+
 def readings(lines: Iterable[Line]) -> dict[tuple[int, str], Snapshot]:
     """Return where everything stood at each reading of the sinks, by step and moment."""
     out: dict[tuple[int, str], Snapshot] = {}

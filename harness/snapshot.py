@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 Offsets = Mapping[int, int]
 
 INJECTION, RESTART, BACK, ENDED = "injection", "restart", "back", "ended-{}"
+GAVE_UP, ENDED_WELL = "gave up", "ended well"
+"""How a pipeline stalled whose driver is started no more."""
 OFFSETS = "offsets"
 """In `Snapshot.writing`, the place where a pipeline that manages its own offsets saves them."""
 
@@ -118,6 +120,18 @@ class Position:
     attempt: int
     at_s: float
     next: Offsets
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stalled:
+    """The pipeline left records uncommitted: it was `idle`, the driver's supervisor `gave up`, or its program `ended
+    well` and is started no more. `idle_s`: since the last commit or fault; `longest_gap_s`: without a commit before."""
+
+    kind: str = "idle"
+    idle_s: float = 0.0
+    longest_gap_s: float = 0.0
+    interval_s: float | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

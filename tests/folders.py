@@ -14,7 +14,7 @@ import pyarrow as pa
 from harness.checkers.cells import Row, canonical
 from harness.checkers.offset_ranges import Cut, OffsetRange
 from harness.faults import fault
-from harness.history import Event, Line, Phase, ProgressRead, SinkRead, text
+from harness.history import Event, FaultInjected, Line, Phase, ProgressRead, SinkRead, text
 from harness.judge import Judged, judged
 from harness.ledger import Ledger, Source, Table
 from harness.run_folder import digests, ledger
@@ -193,7 +193,6 @@ class Folder:
         self._json("plan.json", {"scenario": plain(self.scenario), "columns": self.columns})
         caught_up = self.progress is None
         outcome = {"caught_up": caught_up, "reasons": [], "stalled": None, "error": None, **self.outcome}
-        outcome["steps"] = [plain(step) for step in self.steps]
         self._json("run.json", {"run_id": "by-hand", "outcome": outcome})
         for index, rows in enumerate(self.tables):
             if rows is not None:
@@ -202,7 +201,9 @@ class Folder:
             self._snapshot(injected)
         for line in self.lines:
             self._line(line)
-        self._told(ProgressRead(progressed=self._progressed(caught_up)))
+        for step in self.steps:
+            self._told(FaultInjected(outcome=step))
+        self._told(ProgressRead(progressed=self._progressed(bool(outcome["caught_up"]))))
         for number, tables in enumerate(self.baseline_runs, 1):
             self._baseline_run(number, tables)
         return self.path

@@ -29,7 +29,7 @@ from harness.ledger import WHOLE, Ledger, Source, Table
 from harness.run_folder import ledger
 from harness.scenario import Finding, Sink, StepOutcome
 from harness.sinks.table import FINGERPRINTS, SinkColumn, SinkTable, fingerprint
-from harness.snapshot import Snapshot
+from harness.snapshot import Batch, Snapshot
 from tests.folders import COLUMNS, INJECTED, PER_RECORD, TOTALS, values
 
 BATCHES = 4
@@ -131,7 +131,7 @@ class Bench:
         records = list(values(40) if records is None else records)
         self.sink, self.table = sink, table
         entries = [
-            {"batch": n, "ranges": {str(s.partition): [s.start, s.end] for s in batch(n, partitions)}}
+            Batch(batch=n, ranges={s.partition: (s.start, s.end) for s in batch(n, partitions)}, committed=True)
             for n in range(BATCHES)
         ]
         columns = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)

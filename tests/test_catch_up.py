@@ -22,7 +22,7 @@ from harness.scenario import Pipeline, Restart, Scenario, Sink
 from harness.sinks import reading
 from harness.sinks.base import Missing, Reading
 from harness.sinks.table import SinkColumn, SinkTable, load, save
-from harness.snapshot import Progressed, QueryState
+from harness.snapshot import Progressed, QueryState, Stalled
 from harness.wait import Deadline, ended_by, pause
 from tests.windows import TOLD, windowed
 
@@ -297,17 +297,17 @@ def test_a_server_that_does_not_come_to_rest_leaves_it_unknown(monkeypatch: pyte
     assert emptied(monkeypatch, "insert") == ["inconclusive: the sink's server was still at work after 0.3 s: insert"]
 
 
-IDLE = {"kind": "idle", "words": "nothing came"}
+IDLE = Stalled(words="nothing came")
 
 
-def given_up(words: str, *, well: bool) -> dict[str, str]:
+def given_up(words: str, *, well: bool) -> Stalled:
     """As the stall detector tells it."""
-    return {"kind": "ended well" if well else "gave up", "words": words}
+    return Stalled(kind="ended well" if well else "gave up", words=words)
 
 
 def finishing(
-    *, committed: int, gave_up: str = "", ended_well: bool = False, stalled: dict[str, str] | None = IDLE
-) -> tuple[bool, list[str], dict[str, Any] | None]:
+    *, committed: int, gave_up: str = "", ended_well: bool = False, stalled: Stalled | None = IDLE
+) -> tuple[bool, list[str], Stalled | None]:
     """What a catch up without time left says of 10 records, `committed` of them committed by the pipeline."""
     asked = live(has_progress=False, gave_up=gave_up, ended_well=ended_well)
     asked.deadline, asked.healthy = Deadline(0.0), lambda: None
@@ -376,11 +376,11 @@ def test_records_that_nobody_commits_are_counted_and_said_to_stall() -> None:
     assert finishing(committed=4, stalled=None) == (False, [reason], None)
     assert finishing(committed=4, gave_up="died too often") == (False, [reason.replace(AFTER, DEAD)], GAVE_UP)
     ended = finishing(committed=4, gave_up="it succeeded", ended_well=True)
-    assert ended[2] == {"kind": "ended well", "words": "it succeeded"}
+    assert ended[2] == Stalled(kind="ended well", words="it succeeded")
 
 
 AFTER, DEAD = "when the 0 s after the warm-up were over", "when the driver had died for the last time"
-GAVE_UP = {"kind": "gave up", "words": "died too often"}
+GAVE_UP = Stalled(kind="gave up", words="died too often")
 
 
 @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ GAVE_UP = {"kind": "gave up", "words": "died too often"}
     ],
 )
 def test_an_input_that_was_not_sent_whole_is_not_caught_up(
-    sent: int, gave_up: str, caught_up: bool, reasons: list[str], stalled: dict[str, str] | None
+    sent: int, gave_up: str, caught_up: bool, reasons: list[str], stalled: Stalled | None
 ) -> None:
     asked = live(has_progress=False, gave_up=gave_up)
     asked.producer = SimpleNamespace(sent=sent, total=10, done=sent == 10, unmet="")

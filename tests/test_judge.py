@@ -998,7 +998,7 @@ def test_a_planted_fault_that_one_of_two_sinks_does_not_show_was_not_found(folde
     [
         ("plan.json", {"scenario": {"name": 3}}),
         ("plan.json", {"columns": [{"name": "id"}]}),
-        ("run.json", {"outcome": {"caught_up": "perhaps"}}),
+        ("run.json", {"outcome": {"grew": "perhaps"}}),
     ],
 )
 def test_a_file_of_another_shape_is_named(folder: Folder, name: str, change: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ from harness.errors import HarnessError, Interrupted, UsageError
 from harness.ledger import OWN_COLUMNS, Ledger, Source, records, syntax
 from harness.run_folder import database, ledger
 from harness.scenario.watermark import Watermark
+from harness.snapshot import Batch
 from tests.folders import COLUMNS, values
 
 SHAPE = tuple((c["name"], c["type"], c["expression"]) for c in COLUMNS)
@@ -100,9 +101,9 @@ def test_a_workloads_column_may_be_called_key(source: Path) -> None:
 
 def test_batches_come_from_ranges(source: Path) -> None:
     batches = [
-        {"batch": 0, "ranges": {"0": [0, 12], "1": [0, 15]}, "committed": True},
-        {"batch": 1, "ranges": {"0": [12, 12], "1": [15, 16]}, "committed": True},
-        {"batch": 2, "ranges": {"0": [12, 30]}, "committed": False},
+        Batch(batch=0, ranges={0: (0, 12), 1: (0, 15)}, committed=True),
+        Batch(batch=1, ranges={0: (12, 12), 1: (15, 16)}, committed=True),
+        Batch(batch=2, ranges={0: (12, 30)}, committed=False),
     ]
     with opened(source, batches=batches) as db:
         rows = db.table("select _batch, _partition, list_sort(list(id))::varchar from ledger group by all").rows
@@ -120,7 +121,7 @@ def test_batches_come_from_ranges(source: Path) -> None:
 
 
 def test_overlapping_batches_never_double_a_record(source: Path) -> None:
-    batches = [{"batch": n, "ranges": {"0": [0, 60], "1": [n, 60 - n]}} for n in range(3)]
+    batches = [Batch(batch=n, ranges={0: (0, 60), 1: (n, 60 - n)}, committed=True) for n in range(3)]
     with opened(source, batches=[*batches, *batches]) as db:
         assert db.size() == 20
 
@@ -128,7 +129,7 @@ def test_overlapping_batches_never_double_a_record(source: Path) -> None:
 def test_a_view_that_doubles_a_record_is_refused(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     careless = records._TAKEN.replace("asof left join", "left join")
     monkeypatch.setattr(records, "_TAKEN", careless)
-    batches = [{"batch": n, "ranges": {"0": [0, 60]}} for n in range(2)]
+    batches = [Batch(batch=n, ranges={0: (0, 60)}, committed=True) for n in range(2)]
     with pytest.raises(HarnessError, match="the view of scenario `x` has 30 records, its source 20"):
         opened(source, batches=batches)
 
@@ -145,7 +146,7 @@ def test_only_records_that_are_committed_count(source: Path) -> None:
 
 
 def test_origins_name_record_and_batch(source: Path) -> None:
-    with opened(source, batches=[{"batch": 4, "ranges": {"0": [0, 7]}}]) as db:
+    with opened(source, batches=[Batch(batch=4, ranges={0: (0, 7)}, committed=True)]) as db:
         out = list(db.origins(("id", "amount")))
     assert out[:2] == [(("0", "0"), 0, 0, 4), (("2", "2.02"), 0, 6, 4)]
     assert out[-1] == (("19", "19.19"), 1, 57, None)

@@ -10,6 +10,7 @@ import pytest
 from harness import ledger
 from harness.errors import HarnessError, UsageError
 from harness.ledger import Ledger, Source
+from harness.snapshot import Batch
 from tests.folders import Folder, edited, judge, recorded
 
 
@@ -27,7 +28,7 @@ from tests.folders import Folder, edited, judge, recorded
         ("progress", ("caught_up",), "perhaps"),
         ("run.json", ("outcome",), 7),
         ("run.json", ("outcome", "reasons"), 7),
-        ("run.json", ("outcome", "steps"), [{"name": "x"}]),
+        ("run.json", ("outcome", "stalled"), "for long"),
         ("plan.json", ("columns",), [1]),
         ("plan.json", ("columns", 0, "name"), "_batch"),
         ("plan.json", ("columns", 0, "name"), "\ud800"),
@@ -72,8 +73,9 @@ def test_a_loop_in_a_column_is_stopped(folder: Folder, monkeypatch: pytest.Monke
         judge(folder)
 
 
-def test_batches_that_are_no_batches_are_a_clear_error() -> None:
+def test_batches_beyond_every_number_are_a_clear_error() -> None:
     """Also where somebody else than a run folder gives them."""
-    for batches in ([{"batch": 1}], [{"batch": 1, "ranges": 7}], [{"batch": 2**70, "ranges": {"0": [0, 1]}}]):
+    for number, end in ((2**70, 1), (1, 2**64)):
+        batch = Batch(batch=number, ranges={0: (0, end)}, committed=True)
         with pytest.raises(HarnessError, match=r"the batches in the history are damaged"):
-            Ledger(Source(parquet=None, columns=(), batches=batches), where="x")
+            Ledger(Source(parquet=None, columns=(), batches=[batch]), where="x")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness.run.progress.quiet_period import LATE_QUIET_S, UNSHOWN_S, late_quiet_s, quiet_s
 from harness.run.progress.stall_detector import StallDetector
+from harness.snapshot import Stalled
 
 
 class Clock:
@@ -28,7 +29,7 @@ def detected(
     faults: tuple[int, ...] = (),
     dead: tuple[int, ...] = (),
     **more: Any,
-) -> dict[str, Any] | None:
+) -> Stalled | None:
     """What is said after readings at `steps`: (seconds since the one before, records committed); no driver was alive at
     the `dead` ones."""
     clock = Clock()
@@ -42,7 +43,7 @@ def detected(
 
 def test_a_minute_without_a_commit_is_a_stall() -> None:
     words = "nothing was committed in the last 61 s; the longest time without a commit before was 5 s"
-    stall = {"kind": "idle", "idle_s": 61.0, "longest_gap_s": 5.0, "interval_s": None, "words": words}
+    stall = Stalled(kind="idle", idle_s=61.0, longest_gap_s=5.0, words=words)
     assert detected((5, 10), (2, 20), (61, 20)) == stall
     assert detected((5, 10), (2, 20), (60, 20)) is None
 
@@ -55,13 +56,13 @@ def test_a_pipeline_with_slow_batches_is_given_three_of_them() -> None:
 def test_the_slowest_query_of_the_program_counts() -> None:
     assert detected((5, 10), (150, 10), longest_s=lambda: 50.0) is None
     stall = detected((5, 10), (151, 10), longest_s=lambda: 50.0)
-    assert stall is not None and stall["longest_gap_s"] == 50.0
+    assert stall is not None and stall.longest_gap_s == 50.0
 
 
 def test_a_declared_interval_counts_three_times_too() -> None:
     assert detected((5, 10), (360, 10), interval_s=120.0) is None
     stall = detected((5, 10), (361, 10), interval_s=120.0)
-    assert stall is not None and (stall["interval_s"], stall["idle_s"]) == (120.0, 361.0)
+    assert stall is not None and (stall.interval_s, stall.idle_s) == (120.0, 361.0)
 
 
 def test_time_counts_from_the_last_fault() -> None:
@@ -91,10 +92,10 @@ def test_a_program_that_is_restarted_no_more_says_so() -> None:
     clock = Clock()
     stalls = StallDetector(now=clock, interval_s=10.0)
     clock.at_s += 3
-    gave_up = stalls.gave_up("the driver died 6 times")
+    gave_up = stalls.gave_up("the driver died 6 times", well=False)
     told = ("gave up", "the driver died 6 times", 3.0, 10.0)
-    assert (gave_up["kind"], gave_up["words"], gave_up["idle_s"], gave_up["interval_s"]) == told
-    assert stalls.gave_up("it succeeded", well=True)["kind"] == "ended well"
+    assert (gave_up.kind, gave_up.words, gave_up.idle_s, gave_up.interval_s) == told
+    assert stalls.gave_up("it succeeded", well=True).kind == "ended well"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from harness.judge.injections import Injection, Seen
 from harness.judge.read_folder import Run, read_run
 from harness.judge.stalled import Stall, stalled
 from harness.scenario import Evidence, Finding, Kind, Pipeline, StepOutcome
-from harness.snapshot import Batch, Position, Query, QueryState, Snapshot
+from harness.snapshot import Batch, Position, Query, QueryState, Snapshot, Stalled
 from tests.folders import INJECTED, Folder, payments
 
 LABEL = "kill driver at sink-committed of batch 1, attempt 2"
@@ -60,9 +60,8 @@ def test_what_was_taken_for_good_and_missed_only_later_is_nobodys_stall(tmp_path
     assert "lose blocks took away did not come back" in out.unknown[0]
 
 
-@pytest.mark.parametrize("nothing", [None, "", {}])
-def test_no_word_of_a_stall_is_none(tmp_path: Path, nothing: object) -> None:
-    assert stalled(run(tmp_path, nothing), INJECTIONS, []) == Stall()
+def test_no_word_of_a_stall_is_none(tmp_path: Path) -> None:
+    assert stalled(run(tmp_path, None), INJECTIONS, []) == Stall()
 
 
 @pytest.mark.parametrize(
@@ -223,11 +222,8 @@ def test_without_an_injection_no_step_is_blamed(tmp_path: Path) -> None:
     assert out.findings == [replace(BLAMED, faults=())]
 
 
-@pytest.mark.parametrize(
-    "word", ["it stood still", {"words": "it stood still", "idle_s": "long"}, {"words": "it stood still"}]
-)
-def test_a_stall_whose_length_nobody_knows_is_unknown(tmp_path: Path, word: object) -> None:
-    out = stalled(run(tmp_path, word), INJECTIONS, [BaselineRun(number=1)])
+def test_a_stall_whose_length_nobody_knows_is_unknown(tmp_path: Path) -> None:
+    out = stalled(run(tmp_path, {"words": "it stood still"}), INJECTIONS, [BaselineRun(number=1)])
     assert out == Stall(unknown=["it stood still; without faults it went 0 s without a commit"])
     bare = stalled(run(tmp_path / "b", {"idle_s": 5}), INJECTIONS, [BaselineRun(number=1)] * 3)
     assert bare.findings == [replace(BLAMED, note="")]
@@ -337,7 +333,7 @@ def test_a_program_of_dstreams_that_was_begun_anew_does_not_stall_over_what_it_m
         "and it is not known which records it has passed over"
     )
     assert stalled(made_again, INJECTIONS, [DEAD, ALSO]) == Stall(error=[FAILED])
-    gave_up = replace(made_again, outcome={**made_again.outcome, "stalled": GAVE_UP})
+    gave_up = replace(made_again, outcome=replace(made_again.outcome, stalled=Stalled(**GAVE_UP)))
     assert stalled(gave_up, INJECTIONS, CALMS).findings, "it died"
 
 

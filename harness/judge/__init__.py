@@ -93,8 +93,7 @@ class Facts:
     @property
     def own_errors(self) -> list[str]:
         """What makes any finding worthless: the producer's errors, and the run's own."""
-        own = self.run.outcome.get("error")
-        return [*self.producer.error, *([str(own)] if own else [])]
+        return [*self.producer.error, *filter(None, [self.run.outcome.error])]
 
     @cached_property
     def planted(self) -> dict[str, bool]:
@@ -206,9 +205,8 @@ def _reasons(facts: Facts) -> words.Reasons:
         *facts.after_baseline.inconclusive,
         *filter(None, (hidden(sink, run.scenario.guarantee) for sink in sinks)),
     ]
-    noted = [str(reason) for reason in run.outcome.get("reasons") or ()]
     unready = [each.note for each in stall.findings if stall.baseline_runs_needed]
-    moved = bool(run.outcome.get("grew") or run.outcome.get("unsettled"))
+    moved = run.outcome.grew or run.outcome.unsettled
     return words.Reasons(
         error=[
             *facts.own_errors,
@@ -217,7 +215,7 @@ def _reasons(facts: Facts) -> words.Reasons:
             *facts.after_baseline.error,
         ],
         untested=tuple(_untested(facts)),
-        inconclusive=[*_open(run, facts.sinks), *stall.unknown, *unready, *unclear, *noted],
+        inconclusive=[*_open(run, facts.sinks), *stall.unknown, *unready, *unclear, *run.outcome.reasons],
         gone=stall.gone and not (unclear or moved or any(sink.reasons.unknown for sink in sinks)),
     )
 
@@ -291,7 +289,7 @@ def _open(run: Run, sinks: Sequence[Compared]) -> list[str]:
     open_ = [reason for each in examined for reason in (*each.reasons.waiting, *each.reasons.unknown)]
     if run.caught_up and not all(each.caught_up or each.behind for each in examined):
         open_.append("not caught up: not all records of the source are committed, though the run says otherwise")
-    if not caught_up and not open_ and not run.outcome.get("reasons"):
+    if not caught_up and not open_ and not run.outcome.reasons:
         open_.append("not caught up: records lie beyond what the pipeline has committed")
     return open_
 

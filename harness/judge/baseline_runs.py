@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from harness.errors import HarnessError, UsageError
 from harness.judge.read_folder import Run, read_json, read_run
@@ -71,10 +70,9 @@ def folder_run(run: Run, number: int) -> Run | str:
 def _baseline_run(number: int, run: Run | str, findings: Callable[[Run], Sequence[Finding] | None]) -> BaselineRun:
     if isinstance(run, str):
         return BaselineRun(number=number, error=run)
-    outcome: Mapping[str, Any] = run.outcome
-    if outcome.get("error"):
-        return BaselineRun(number=number, error=str(outcome["error"]))
-    found = findings(run) if run.caught_up and not outcome.get("reasons") else None
+    if run.outcome.error:
+        return BaselineRun(number=number, error=run.outcome.error)
+    found = findings(run) if run.caught_up else None
     if found is None:
         return BaselineRun(number=number, open=True, gap_s=run.progressed.gap_s)
     by = {signature(finding): finding for finding in found if finding.kind is not Kind.RECOVERED}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from harness.ledger import Source
 from harness.run_folder import store
 from harness.scenario import Scenario, StepOutcome
 from harness.scenario.progress import IN_CHECKPOINT
-from harness.snapshot import Offsets, Progressed, Query, Snapshot
+from harness.snapshot import Offsets, Progressed, Query, Snapshot, Stalled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,26 +24,23 @@ class Outcome:
     """What run.json says became of the run, as far as a verdict rests on it. `grew`: so did the source, after it had
     been read back; `unsettled`: a sink, or its server, had not come to rest."""
 
-    steps: tuple[StepOutcome, ...] = ()
-    caught_up: bool = False
     grew: bool = False
     unsettled: bool = False
     reasons: tuple[str, ...] = ()
-    stalled: Mapping[str, Any] | str | None = None
+    stalled: Stalled | None = None
     error: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What a run folder holds, read. `outcome` and `checkpoint` are mappings of what was read as nouns; `readings` is
-    where everything stood at each reading of the sinks, by step and moment."""
+    """What a run folder holds, read. `readings` is where everything stood at each reading of the sinks, by step and
+    moment."""
 
     folder: Path
     scenario: Scenario
     columns: tuple[tuple[str, str, str], ...]
-    outcome: Mapping[str, Any]
+    outcome: Outcome
     progressed: Progressed
-    checkpoint: Mapping[str, Any]
     steps: tuple[StepOutcome, ...]
     readings: Mapping[tuple[int, str], Snapshot]
     short: bool = False
@@ -60,7 +57,7 @@ class Run:
         return Source(
             parquet=self.source,
             columns=self.columns,
-            batches=self.checkpoint.get("batches") or (),
+            batches=self.progressed.batches,
             committed=self.committed,
         )
 
@@ -68,8 +65,7 @@ class Run:
     def caught_up(self) -> bool:
         """Return whether the run loop says that the pipeline has committed every record, and nothing is open. Rows may
         come as long as a sink's server is at work, say."""
-        open_ = self.outcome.get("reasons")
-        return bool(self.outcome.get("caught_up")) and self.progressed.caught_up and not open_
+        return self.progressed.caught_up and not self.outcome.reasons
 
     @property
     def committed(self) -> dict[int, int]:
@@ -103,8 +99,7 @@ def read_run(folder: Path) -> Run:
     """Return the run in `folder`. Raises UsageError if something that a verdict needs is not there or not readable."""
     plan, run = (read_json(folder / name) for name in ("plan.json", "run.json"))
     lines = history.whole(folder / "history.jsonl")
-    kept = run.get("outcome") or {}
-    outcome = store.noun(Outcome, kept, str(folder / "run.json"))
+    outcome = store.noun(Outcome, run.get("outcome") or {}, str(folder / "run.json"))
     progressed = history.progressed(lines)
     if progressed is None:
         words = "its history ends before its sinks were read. Was the run ended early?"
@@ -113,10 +108,9 @@ def read_run(folder: Path) -> Run:
         folder=folder,
         scenario=store.noun(Scenario, plan.get("scenario"), str(folder / "plan.json")),
         columns=_columns(plan, folder / "plan.json"),
-        outcome={**kept, **asdict(outcome)},
+        outcome=outcome,
         progressed=progressed,
-        checkpoint=asdict(progressed),
-        steps=outcome.steps,
+        steps=history.steps(lines),
         readings=history.readings(lines),
         short=outcome.grew,
         executions=executions(lines),

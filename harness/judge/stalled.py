@@ -20,9 +20,8 @@ from harness.judge.injections import Injection, moved
 from harness.judge.late_log import late_log
 from harness.judge.read_folder import Run
 from harness.scenario import Finding, Kind
-from harness.snapshot import Progressed
+from harness.snapshot import ENDED_WELL, GAVE_UP, Progressed
 
-GAVE_UP, ENDED_WELL = "gave up", "ended well"
 MADE_AGAIN = "the DStreams program made its checkpoint again, and it is not known which records it has passed over"
 NO_SCHEDULER = "a program that ends well is not started again there; what another attempt would have done is not known"
 
@@ -41,13 +40,11 @@ class Stall:
 
 def stalled(run: Run, injections: Sequence[Injection], baseline_runs: Sequence[BaselineRun]) -> Stall:
     """Return what the run's outcome says of a stall, held against the declared interval and the baseline runs."""
-    stall = run.outcome.get("stalled")
-    if not stall:
+    stall = run.outcome.stalled
+    if stall is None:
         return Stall()
-    words = str(stall.get("words", "")) if isinstance(stall, dict) else str(stall)
-    dead = isinstance(stall, dict) and stall.get("kind") == GAVE_UP
-    idle_s = _number(stall, "idle_s")
-    if isinstance(stall, dict) and stall.get("kind") == ENDED_WELL:
+    words, idle_s, dead = stall.words, stall.idle_s, stall.kind == GAVE_UP
+    if stall.kind == ENDED_WELL:
         return _failed(words, baseline_runs) or Stall(unknown=[f"{words}; {NO_SCHEDULER}"])
     if not dead and _anew(run.progressed):
         return _failed(words, baseline_runs) or Stall(unknown=[f"{words}; {MADE_AGAIN}"])
@@ -184,8 +181,3 @@ def _done(injection: Injection) -> object:
     """Return what was committed when the fault was injected; None where there is no reading."""
     snapshot = injection.at.snapshot if injection.at is not None else None
     return snapshot and (snapshot.position, {state.checkpoint: state.committed for state in snapshot.queries})
-
-
-def _number(stall: object, name: str) -> float:
-    value = stall.get(name) if isinstance(stall, dict) else None
-    return float(value) if isinstance(value, (int, float)) else 0.0

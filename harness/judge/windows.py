@@ -53,7 +53,7 @@ def by_writing(run: Run, readings: Readings, source: Source, place: int) -> ByWr
     assert sink.watermark is not None
     query = _feeding(run, sink)[0]
     # Only the batches of the query that feeds the sink count.
-    taken = replace(source, batches=_ranges(query))
+    taken = replace(source, batches=query.batches)
     with Ledger(taken, where=f"scenario `{run.scenario.name}`") as ledger:
         records = ledger.timed(sink.watermark)
     numbers, delay_ms = [batch.batch for batch in query.batches], round(sink.watermark.delay_s * 1000)
@@ -66,7 +66,7 @@ def by_writing(run: Run, readings: Readings, source: Source, place: int) -> ByWr
             steps=tuple(_by_writing(each, written, found) for each in readings.steps),
             ended=tuple(_by_writing(each, written, found) for each in readings.ended),
         ),
-        source=replace(source, places=found.places, batches=_ranges(written)),
+        source=replace(source, places=found.places, batches=written.batches),
         unknown=[*_unfinished(written, sink), *_due(found, sink)],
         error=_misfit(unlike, readings.steps, query, sink),
         notes=_notes(found, sink),
@@ -171,10 +171,6 @@ def _due(found: Closed, sink: Sink) -> list[str]:
 def _ranged(batch: Batch, found: Closed) -> Batch:
     """Return a batch with what it wrote."""
     return replace(batch, ranges={WRITTEN: (found.ends.get(batch.batch - 1, 0), found.ends[batch.batch])})
-
-
-def _ranges(query: Query) -> list[dict[str, object]]:
-    return [{"batch": each.batch, "ranges": each.ranges} for each in query.batches]
 
 
 def _run(run: Run, query: Query, written: Query, found: Closed) -> Run:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from harness.checkers.closed_windows import Placed
 from harness.errors import HarnessError
 from harness.run_folder.ledger import SOURCE, read_source
+from harness.snapshot import Batch
 
 OWN_COLUMNS = ("_partition", "_offset", "_timestamp_ms", "_batch", "value", "key")
 """What `ledger` has besides the workload's columns; a workload's column of the same name takes its place."""
@@ -36,7 +36,7 @@ class Source:
 
     parquet: Path | None
     columns: tuple[tuple[str, str, str], ...]
-    batches: Sequence[Mapping[str, Any]] = ()
+    batches: Sequence[Batch] = ()
     committed: Mapping[int, int] | None = None
     places: Sequence[Placed] | None = None
 
@@ -90,19 +90,19 @@ select {columns} from raw order by __partition, __offset
 """
 
 
-def ranges(batches: Sequence[Mapping[str, Any]]) -> pa.Table:
+def ranges(batches: Sequence[Batch]) -> pa.Table:
     """Return what each batch took."""
     try:
         rows = [
-            (int(batch["batch"]), int(partition), int(start), int(end))
+            (batch.batch, partition, start, end)
             for batch in batches
-            for partition, (start, end) in batch["ranges"].items()
-            if int(end) > int(start)
+            for partition, (start, end) in batch.ranges.items()
+            if end > start
         ]
         return _numbers(
             {name: [row[at] for row in rows] for at, name in enumerate(("batch", "partition", "start", "end"))}
         )
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pa.ArrowException) as failure:
+    except (OverflowError, pa.ArrowException) as failure:
         words = f"the batches in the history are damaged: {failure!r}"
         raise HarnessError(f"{words}. Run the scenario again") from failure
 

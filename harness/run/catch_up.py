@@ -8,6 +8,7 @@ that no writer is left, and the sinks are read again: that reading is judged.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from harness.checkpoint import caught_up, count
@@ -21,7 +22,7 @@ from harness.scenario import Sink, plain
 from harness.sinks import SINKS
 from harness.sinks.reading import busy, mark, store
 from harness.sinks.table import load
-from harness.snapshot import Progressed
+from harness.snapshot import Progressed, Stalled
 from harness.wait import Deadline, pause
 
 TICK_S = 0.1
@@ -42,7 +43,7 @@ class CatchUp:
     def __init__(self, live: Live) -> None:
         self._live = live
         self._reasons: list[str] = []
-        self._stalled: dict[str, Any] | None = None
+        self._stalled: Stalled | None = None
         self._caught_up = False
         self._grew = False
         self._unsettled = False
@@ -117,15 +118,15 @@ class CatchUp:
         self._reasons.append(f"not caught up: {producer.sent} of {producer.total} records had been sent {when}")
         return False
 
-    def _given_up(self) -> dict[str, Any]:
+    def _given_up(self) -> Stalled:
         supervisor = self._live.supervisor
         return self._live.stalls.gave_up(supervisor.gave_up, well=supervisor.ended_well)
 
-    def _idle(self) -> dict[str, Any] | None:
+    def _idle(self) -> Stalled | None:
         """Return the stall of a driver that is still restarted, with the error that it ended with last; None if it is
         slow."""
         found, error = self._live.stalls.stalled(), self._live.supervisor.last_error
-        return {**found, "words": f"{found['words']}; the driver's last error: {error}"} if found and error else found
+        return replace(found, words=f"{found.words}; the driver's last error: {error}") if found and error else found
 
     def _at_work(self) -> bool:
         """Return whether the newest attempt has shown where it goes on from. Until then its progress is a dead one's,
@@ -271,12 +272,11 @@ class CatchUp:
     def _outcome(self) -> dict[str, Any]:
         live = self._live
         return {
-            "steps": [plain(outcome) for outcome in live.schedule.outcomes],
             "caught_up": self._caught_up,
             "grew": self._grew,
             "unsettled": self._unsettled,
             "reasons": self._reasons,
-            "stalled": self._stalled,
+            "stalled": self._stalled and plain(self._stalled),
             "error": None,
             "deaths": [{"number": d.number, "status": d.status} for d in live.supervisor.deaths],
             "stateful": [{"checkpoint": n, "shuffle_partitions": k} for n, k in live.observer.stateful().items()],

@@ -17,7 +17,7 @@ from harness.checkers.cells import Row
 from harness.checkers.offset_ranges import Cut, OffsetRange
 from harness.ledger import Ledger, Source
 from harness.run_folder import ledger
-from harness.scenario import Evidence, Sink, StepOutcome, plain
+from harness.scenario import Evidence, Sink, StepOutcome
 from harness.sinks.table import SinkTable, load, save
 from harness.snapshot import INJECTION, Batch, Progressed, Query, QueryState, Snapshot
 from tests.folders import SCENARIO, STEP, Folder, Injected, crash_point, edited
@@ -186,9 +186,9 @@ class RunBuilder(Folder):
         parquet = self.path.parent / f"{self.path.name}.parquet"
         ledger.write_source(parquet, [self._source(range(len(self.records)))])
         columns = tuple((c["name"], c["type"], c["expression"]) for c in self.columns or ())
-        batches = [plain(batch) for batch in self._batches()]
+        batches = self._batches()
         expected = self.scenario.sinks[sink].expected or "from ledger"
-        asked = (parquet.read_bytes(), columns, json.dumps(batches), expected, cut)
+        asked = (parquet.read_bytes(), columns, repr(batches), expected, cut)
         # A case, its twin and their neighbours have the same records: DuckDB is asked once for all of them.
         if asked not in _ROWS:
             with Ledger(Source(parquet=parquet, columns=columns, batches=batches), where="by hand") as queries:

@@ -34,7 +34,7 @@ def views(run: Run) -> Iterator[tuple[View, ...]]:
     source = Source(
         parquet=run.source if run.source.is_file() else None,
         columns=run.columns,
-        batches=run.checkpoint.get("batches") or (),
+        batches=run.progressed.batches,
     )
     where = f"scenario `{run.scenario.name}`"
     with ExitStack() as left:

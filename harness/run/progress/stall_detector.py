@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import Any
+
+from harness.snapshot import ENDED_WELL, GAVE_UP, Stalled
 
 STALLED_S = 60.0
 SLOWER = 3.0
@@ -43,7 +44,7 @@ class StallDetector:
             self._since += now - self._observed_s
         self._committed, self._faults, self._observed_s = committed, faults, now
 
-    def stalled(self) -> dict[str, Any] | None:
+    def stalled(self) -> Stalled | None:
         """Return a stall if no commit came for longer than a slow batch or a trigger interval takes; otherwise None."""
         idle_s, longest_s = self._now() - self._since, self._longest()
         if idle_s <= max(STALLED_S, SLOWER * longest_s, SLOWER * (self._interval_s or 0.0)):
@@ -52,19 +53,19 @@ class StallDetector:
         words = f"nothing was committed in the last {idle_s:.0f} s; {before}"
         return self._stall("idle", words)
 
-    def gave_up(self, words: str, *, well: bool = False) -> dict[str, Any]:
+    def gave_up(self, words: str, *, well: bool) -> Stalled:
         """Return the stall of a driver that the policy does not restart any more; `well`: because its program ended
         well."""
-        return self._stall("ended well" if well else "gave up", words)
+        return self._stall(ENDED_WELL if well else GAVE_UP, words)
 
     def _longest(self) -> float:
         return max(self._longest_s, self._of_queries_s())
 
-    def _stall(self, kind: str, words: str) -> dict[str, Any]:
-        return {
-            "kind": kind,
-            "idle_s": round(self._now() - self._since, 3),
-            "longest_gap_s": round(self._longest(), 3),
-            "interval_s": self._interval_s,
-            "words": words,
-        }
+    def _stall(self, kind: str, words: str) -> Stalled:
+        return Stalled(
+            kind=kind,
+            idle_s=round(self._now() - self._since, 3),
+            longest_gap_s=round(self._longest(), 3),
+            interval_s=self._interval_s,
+            words=words,
+        )
