@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 from harness.errors import HarnessError, Interrupted
 from harness.faults import fault
 from harness.history import BaselineRun, History, Line
+from harness.judge import Judged
 from harness.machine import cache
+from harness.run import loop
 from harness.run.baseline import runs as baseline_runs
 from harness.run.baseline.digest import files, inherited
 from harness.run.baseline.runs import baseline_run, digest
@@ -291,17 +293,15 @@ def made(root: Path, play: Callable[..., None], *, number: int = 1, run: str = "
     folder = root / "reports" / "payments" / run
     folder.mkdir(exist_ok=True)
     stack: Any = SimpleNamespace(describe=lambda components: STACK)
-    return baseline_run(
-        CLAIM,
-        stack,
-        folder=folder,
-        number=number,
-        seed=3,
-        root=root,
-        portions=(7, 8),
-        history=history or History(None),
-        play=play,
-    )
+    told = {"seed": 3, "root": root, "portions": (7, 8), "history": history or History(None)}
+    return played(play, CLAIM, stack, folder=folder, number=number, **told)
+
+
+def played(play: Callable[..., None], *args: Any, **told: Any) -> Path:
+    """A baseline run, by what stands in for a run without faults."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(baseline_runs, "without_faults", play)
+        return baseline_run(*args, **told)
 
 
 def run_of(folder: Path) -> dict[str, Any]:
@@ -371,7 +371,7 @@ def test_one_whose_windows_a_batch_had_yet_to_close_is_kept_in_the_run_alone(
     for run in ("run", "later"):
         (of := root / "reports" / "payments" / run).mkdir(exist_ok=True)
         told: dict[str, Any] = {"number": 1, "seed": 3, "root": root, "portions": (), "history": History(None)}
-        made = baseline_run(whole.scenario, cast(Any, stack), folder=of, play=play, **told)
+        made = played(play, whole.scenario, stack, folder=of, **told)
     assert run_of(made)["cached"] is kept
 
 
@@ -420,26 +420,19 @@ def test_the_history_tells_of_it(root: Path) -> None:
     assert len(told) == len(events)
 
 
-@pytest.mark.parametrize("enough", [0, 1, 3, 9])
-def test_baseline_runs_go_on_until_there_are_enough(root: Path, enough: int) -> None:
-    seen: list[int] = []
-    stack: Any = SimpleNamespace(describe=lambda components: STACK)
-
-    def done(kept: list[Path]) -> bool:
-        seen.append(len(kept))
-        assert all((path / "run.json").is_file() for path in kept)
-        return len(kept) >= enough
-
-    made(root, Played(), number=1)
-    made(root, Played(), number=2)
-    made(root, Played(), number=3)
-    folder = root / "reports" / "payments" / "other"
-    folder.mkdir()
-    found = baseline_runs.baseline_runs(
-        CLAIM, stack, folder=folder, seed=3, root=root, portions=(), history=History(None), enough=done
+def test_as_many_are_made_as_the_judge_wants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more each time, until the verdict on those that there are wants no more."""
+    made: list[int] = []
+    answers = iter([Judged(cast(Any, "open"), wants) for wants in (1, 2, 0)])
+    monkeypatch.setattr(loop, "judged", lambda folder: next(answers))
+    monkeypatch.setattr(loop, "baseline_run", lambda scenario, stack, *, number, **told: made.append(number))
+    (history := History(tmp_path / "history.jsonl")).close()
+    live: Any = SimpleNamespace(
+        folder=RunFolder(tmp_path), history=history, scenario=None, stack=None, seed=3, root=tmp_path
     )
-    assert [path.name for path in found] == ["1", "2", "3"][: min(enough, 3)]
-    assert seen == list(range(min(enough, 3) + 1))
+    assert str(loop._verdict(live, cast(Any, SimpleNamespace(count=0)))) == "open"
+    assert made == [1, 2]
+    assert list(answers) == []
 
 
 def left(tmp_path: Path, name: str = "left", text: bytes = b"evidence") -> Path:

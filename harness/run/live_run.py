@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
 from time import monotonic
 
@@ -79,14 +80,13 @@ class Live:
         self.folder = folder
         self.history = history
         self.root = root
-        self._seed = seed
+        self.seed = seed
         self._portions = portions
         self.rhythm = Rhythm()
         history.listen(self.rhythm.heard)
         self.own: RunResources = stack.provide(run_id, parts(scenario), root=root.absolute())
         self._exit = ExitStack()
         self._exit.callback(stack.release, self.own)
-        self._ends: Offsets | None = None
         self.since: dict[str, int] = {}
         """By server a mark in time from before the pipeline's start."""
         self.start_s = 0.0
@@ -155,7 +155,7 @@ class Live:
             self.progress,
             history,
             rate_per_s=self.scenario.input.rate_per_s,
-            sizes=portions(workload.count - last.records, self._seed, enough(self.scenario.schedule)),
+            sizes=portions(workload.count - last.records, self.seed, enough(self.scenario.schedule)),
             finished=lambda: self.schedule.done,
             exact=self._portions,
             patience=Patience(PATIENCE_S + (self.scenario.pipeline.interval_s or 0.0), self._begins_s),
@@ -276,15 +276,14 @@ class Live:
             return f"the pipeline had done all its input by batch {self.observer.newest_batch()}"
         return ""
 
+    @cached_property
     def ends(self) -> Offsets:
         """End offsets of the source, once everything was sent."""
-        if self._ends is None:
-            self._ends = self.source.ends()
-        return self._ends
+        return self.source.ends()
 
     def done(self) -> bool:
         """Return True once all was sent and the pipeline has committed it."""
-        return self.feeder.done and caught_up(self.progress.committed(), self.ends())
+        return self.feeder.done and caught_up(self.progress.committed(), self.ends)
 
     def healthy(self) -> None:
         """Raise if a part of the harness or of the stack failed that no fault struck."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -19,7 +18,7 @@ from harness.errors import HarnessError, Interrupted
 from harness.history import History, Judged, Listener, Phase, progressed, whole
 from harness.judge import judged
 from harness.load import project_root
-from harness.run.baseline.runs import baseline_runs
+from harness.run.baseline.runs import baseline_run
 from harness.run.feed import portions_of
 from harness.run.live_run import Live
 from harness.run.run_or_baseline import ended, planned, play
@@ -120,24 +119,20 @@ def _verdict(live: Live, workload: Workload) -> Verdict:
     """Judge; while the answer hangs on what the program does without faults, run baseline runs and judge again."""
     folder, history = live.folder, live.history
     history.write(Phase(name="judging"))
-    found = judged(folder.path)
-
-    def enough(kept: Sequence[Path]) -> bool:
-        nonlocal found
-        found = judged(folder.path) if kept else found
-        return len(kept) >= found.baseline_runs_needed
-
-    seed = int(folder.read()["run"]["seed"])
     known = progressed(whole(folder.history))
     sizes = portions_of(known.batches if known is not None else (), workload.count)
-    baseline_runs(
-        live.scenario,
-        live.stack,
-        folder=folder.path,
-        seed=seed,
-        root=live.root,
-        portions=sizes,
-        history=history,
-        enough=enough,
-    )
+    found, made = judged(folder.path), 0
+    while found.baseline_runs_needed > made:
+        made += 1
+        baseline_run(
+            live.scenario,
+            live.stack,
+            folder=folder.path,
+            number=made,
+            seed=live.seed,
+            root=live.root,
+            portions=sizes,
+            history=history,
+        )
+        found = judged(folder.path)
     return found.verdict

@@ -205,9 +205,7 @@ def watch(scenario: Scenario, stack: Stack, options: Options, *, pairs: bool) ->
     seed = scenario.seed if options.seed is None else options.seed
     ready(base, stack)
     with closing(History(None)) as history:
-        target = baseline_run(
-            base, stack, folder=folder, number=1, seed=seed, root=root, portions=None, history=history
-        )
+        target = baseline_run(base, stack, folder=folder, number=1, seed=seed, root=root, portions=(), history=history)
     run = store.RunFolder(target).read()["run"]
     outcome, request = run["outcome"], f"asked to sweep {scenario.path}"
     if outcome["error"] or not outcome["caught_up"]:

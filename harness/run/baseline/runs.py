@@ -12,7 +12,7 @@ import os
 import platform
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -45,8 +45,6 @@ from harness.stacks import other_versions
 from harness.stacks.needed_parts import code, parts
 from harness.workloads import WORKLOADS, make, read_files
 
-MOST = 3
-"""Baseline runs of one run."""
 KEPT = 200
 """Digests in the cache."""
 FOLDER = "baseline"
@@ -54,38 +52,6 @@ FORM = 3
 """Counts up when what a baseline run tells changes."""
 VOLATILE = frozenset({"session", "shared", "reapers_replaced", "cluster_id", "driver_host", "flags"})
 """What a stack says of itself that is new each time it comes up, or where a file of ours lies."""
-
-Play = Callable[..., None]
-
-
-def baseline_runs(
-    scenario: Scenario,
-    stack: Stack,
-    *,
-    folder: Path,
-    seed: int,
-    root: Path,
-    portions: Sequence[int],
-    history: History,
-    enough: Callable[[list[Path]], bool],
-) -> list[Path]:
-    """Baseline runs of the run in `folder`, one after the other, until they are `enough` or there are three."""
-    out: list[Path] = []
-    while not enough(out) and len(out) < MOST:
-        number = len(out) + 1
-        out.append(
-            baseline_run(
-                scenario,
-                stack,
-                folder=folder,
-                number=number,
-                seed=seed,
-                root=root,
-                portions=portions,
-                history=history,
-            )
-        )
-    return out
 
 
 def baseline_run(
@@ -96,9 +62,8 @@ def baseline_run(
     number: int,
     seed: int,
     root: Path,
-    portions: Sequence[int] | None,
+    portions: Sequence[int],
     history: History,
-    play: Play | None = None,
 ) -> Path:
     """Baseline run `number` of the run in `folder`: from the cache, or run now. `portions` are the sizes in which it is
     fed.
@@ -116,7 +81,7 @@ def baseline_run(
         run_folder = RunFolder(path)
         cached = ours and cache.taken(kept, run_folder.path)
         if not cached:
-            (play or without_faults)(scenario, stack, run_folder, seed=seed, root=root, portions=tuple(portions or ()))
+            without_faults(scenario, stack, run_folder, seed=seed, root=root, portions=portions)
         run_folder.save(1, run={"cached": cached, "digest": key})
         outcome = run_folder.read()["run"]["outcome"]
         if ours and not cached and _done(run_folder, outcome, scenario):
@@ -203,7 +168,6 @@ def _outcome(live: Live, run_folder: RunFolder) -> dict[str, Any]:
     supervisor = getattr(live, "supervisor", None)
     deaths = supervisor.deaths if supervisor is not None else []
     return {
-        "steps": [],
         "caught_up": False,
         "reasons": [],
         "stalled": None,
