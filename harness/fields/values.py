@@ -101,16 +101,27 @@ def refusal(wanted: str, value: object, hint: str = "") -> PydanticCustomError:
     return worded(f"must be {wanted}, not {seen(value)}{hint}")
 
 
+def parsed(
+    parse: Callable[[str], Any], wanted: str, *, hint: Callable[[str], str] = lambda text: "", **schema: Any
+) -> Typed:
+    """Return what `parse` makes of a text: None of one that is not `wanted`, and may be meant as `hint` says."""
+
+    def read(value: object) -> Any:
+        found = parse(value) if isinstance(value, str) else None
+        if found is None:
+            raise refusal(wanted, value, hint(value) if isinstance(value, str) else "")
+        return found
+
+    return typed(read, wanted, **schema)
+
+
 def whole(low: int, high: int) -> Typed:
     """Return a whole number from `low` to `high`."""
-    wanted = f"a whole number from {low} to {high}"
 
-    def read(value: object) -> int:
-        if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value) and low <= int(value) <= high:
-            return int(value)
-        raise refusal(wanted, value)
+    def parse(text: str) -> int | None:
+        return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) and low <= int(text) <= high else None
 
-    return typed(read, wanted, type="integer", minimum=low, maximum=high)
+    return parsed(parse, f"a whole number from {low} to {high}", type="integer", minimum=low, maximum=high)
 
 
 def counted(low: int, high: int) -> Any:
@@ -120,14 +131,11 @@ def counted(low: int, high: int) -> Any:
 
 def number(low: float, high: float) -> Typed:
     """Return a decimal number from `low` to `high`."""
-    wanted = f"a number from {low:g} to {high:g}"
 
-    def read(value: object) -> float:
-        if isinstance(value, str) and NUMBER.fullmatch(value) and low <= float(value) <= high:
-            return float(value)
-        raise refusal(wanted, value)
+    def parse(text: str) -> float | None:
+        return float(text) if NUMBER.fullmatch(text) and low <= float(text) <= high else None
 
-    return typed(read, wanted, type="number", minimum=low, maximum=high)
+    return parsed(parse, f"a number from {low:g} to {high:g}", type="number", minimum=low, maximum=high)
 
 
 def duration(*, zero: bool = False) -> Typed:
@@ -188,13 +196,9 @@ def written(annotation: Any, value: Any) -> Any:
 
 def matching(pattern: str, wanted: str) -> Typed:
     """Return a text of one form."""
-
-    def read(value: object) -> str:
-        if isinstance(value, str) and re.fullmatch(pattern, value):
-            return value
-        raise refusal(wanted, value)
-
-    return typed(read, wanted, type="string", pattern=f"^{pattern}$")
+    return parsed(
+        lambda text: text if re.fullmatch(pattern, text) else None, wanted, type="string", pattern=f"^{pattern}$"
+    )
 
 
 def table_or_query(quote: str, by_query: Callable[[str, str], str]) -> Typed:
@@ -215,15 +219,8 @@ def table_or_query(quote: str, by_query: Callable[[str, str], str]) -> Typed:
 
 def one_of(names: Sequence[str]) -> Typed:
     """Return one of some names."""
-    wanted = f"one of {', '.join(names)}"
-
-    def read(value: object) -> str:
-        if isinstance(value, str) and value in names:
-            return value
-        hint = did_you_mean(value, names) if isinstance(value, str) else ""
-        raise refusal(wanted, value, hint)
-
-    return typed(read, wanted, type="string", enum=list(names))
+    known, wanted = dict(zip(names, names, strict=True)), f"one of {', '.join(names)}"
+    return parsed(known.get, wanted, hint=lambda text: did_you_mean(text, names), type="string", enum=list(names))
 
 
 def choice(words: Iterable[StrEnum], *also: str, renamed: Mapping[str, str] = MappingProxyType({})) -> Typed:
@@ -232,91 +229,59 @@ def choice(words: Iterable[StrEnum], *also: str, renamed: Mapping[str, str] = Ma
     known = {word.value: word for word in words}
     wanted = f"one of {', '.join([*known, *also])}"
 
-    def read(value: object) -> StrEnum:
-        if isinstance(value, str) and value in known:
-            return known[value]
-        hint = did_you_mean(value, known) if isinstance(value, str) else ""
-        if isinstance(value, str) and value in renamed:
-            hint = f"; it is called {renamed[value]!r} now"
-        raise refusal(wanted, value, hint)
+    def hint(text: str) -> str:
+        return f"; it is called {renamed[text]!r} now" if text in renamed else did_you_mean(text, known)
 
-    return typed(read, wanted, type="string", enum=list(known))
+    return parsed(known.get, wanted, hint=hint, type="string", enum=list(known))
 
 
-def _rate(value: object) -> float:
-    match = RATE.fullmatch(value) if isinstance(value, str) else None
-    if match and float(match[1]) > 0:
-        return float(match[1])
-    raise refusal(A_RATE, value)
+def _rate(text: str) -> float | None:
+    match = RATE.fullmatch(text)
+    return float(match[1]) or None if match else None
 
 
-def _day(value: object) -> str:
-    if isinstance(value, str) and DAY.fullmatch(value):
-        with suppress(ValueError):
-            return date.fromisoformat(value).isoformat()
-    raise refusal(A_DAY, value)
+def _day(text: str) -> str | None:
+    with suppress(ValueError):
+        return date.fromisoformat(text).isoformat() if DAY.fullmatch(text) else None
+    return None
 
 
-def _flag(value: object) -> bool:
-    if value in ("true", "false"):
-        return value == "true"
-    raise refusal(A_FLAG, value)
+def _line(text: str) -> str | None:
+    return text if text.strip() and len(text) <= 200 and text.isprintable() else None
 
 
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    raise refusal(A_TEXT, value)
-
-
-def _line(value: object) -> str:
-    if isinstance(value, str) and value.strip() and len(value) <= 200 and value.isprintable():
-        return value
-    raise refusal(A_LINE, value)
+TEXT = parsed(str, A_TEXT, type="string")
+LINE = parsed(_line, A_LINE, type="string", minLength=1, maxLength=200)
 
 
 def _crash_points(value: object) -> tuple[str, ...]:
     if value == ALL:
         return (ALL,)
     if isinstance(value, list) and value:
-        return tuple(map(_line, value))
+        return tuple(map(LINE.read, value))
     raise refusal(THE_CRASH_POINTS, value)
 
 
-def _column(value: object) -> str:
-    # In SQL a name is quoted, or a parameter: whatever the sink calls a column, it may be called here.
-    with suppress(PydanticCustomError):
-        return _line(value)
-    raise refusal(A_COLUMN, value)
-
-
 def _template(value: object) -> str:
-    text = _text(value)
+    text: str = TEXT.read(value)
     if words := "; ".join(islice(wrong_in(text), WRONG_MAX)):
         raise worded(words)
     return text
 
 
-def _prepared(value: object) -> str:
-    return _component(value, SetsUp)
+def _part(ability: type[Any]) -> Typed:
+    """Return a component with an ability, or a part of one."""
 
+    def read(value: object) -> str:
+        able = [kind.about.name for kind in COMPONENTS if isinstance(kind, ability)]
+        name, dot, part = str(value).partition(".")
+        if isinstance(value, str) and name in able and (not dot or re.fullmatch(NAME, part)):
+            return value
+        whole = able + [f"{each}.second" for each in able]
+        hint = did_you_mean(value, whole) if isinstance(value, str) else ""
+        raise refusal(f"one of {', '.join(able)}, or such a one with a name after a dot", value, hint)
 
-def _queried(value: object) -> str:
-    return _component(value, AnswersQueries)
-
-
-def _kept(value: object) -> str:
-    return _component(value, KeepsCheckpoints)
-
-
-def _component(value: object, ability: type[Any]) -> str:
-    able = [kind.about.name for kind in COMPONENTS if isinstance(kind, ability)]
-    name, dot, part = str(value).partition(".")
-    if isinstance(value, str) and name in able and (not dot or re.fullmatch(NAME, part)):
-        return value
-    whole = able + [f"{each}.second" for each in able]
-    hint = did_you_mean(value, whole) if isinstance(value, str) else ""
-    raise refusal(f"one of {', '.join(able)}, or such a one with a name after a dot", value, hint)
+    return typed(read, "a component, or a part of one", type="string")
 
 
 def _spark_version(value: object) -> str:
@@ -324,12 +289,6 @@ def _spark_version(value: object) -> str:
         return spark_versions.chosen(str(value))
     except UsageError as refused:
         raise worded(str(refused)) from None
-
-
-def _query(value: object) -> str:
-    if isinstance(value, str) and LEDGER_QUERY.match(value):
-        return value
-    raise refusal(A_QUERY, value)
 
 
 def _progress(value: object) -> str:
@@ -341,20 +300,29 @@ def _progress(value: object) -> str:
     raise refusal(A_PROGRESS, value, hint)
 
 
-Flag = Annotated[bool, typed(_flag, A_FLAG, type="boolean")]
-Day = Annotated[str, typed(_day, A_DAY, type="string", pattern=f"^{DAY.pattern}$")]
-Text = Annotated[str, typed(_text, A_TEXT, type="string")]
-Line = Annotated[str, typed(_line, A_LINE, type="string", minLength=1, maxLength=200)]
+Flag = Annotated[bool, parsed({"true": True, "false": False}.get, A_FLAG, type="boolean")]
+Day = Annotated[str, parsed(_day, A_DAY, type="string", pattern=f"^{DAY.pattern}$")]
+Text = Annotated[str, TEXT]
+Line = Annotated[str, LINE]
 # An editor reads 9092 as a number; the loader reads it as the text that it is.
 Template = Annotated[str, typed(_template, "a text; it may have placeholders", type=["string", "number", "boolean"])]
-Query = Annotated[str, typed(_query, A_QUERY, type="string", pattern=f"^{LEDGER_QUERY.pattern}")]
+Query = Annotated[
+    str,
+    parsed(
+        lambda text: text if LEDGER_QUERY.match(text) else None,
+        A_QUERY,
+        type="string",
+        pattern=f"^{LEDGER_QUERY.pattern}",
+    ),
+]
 Progress = Annotated[str, typed(_progress, A_PROGRESS, type="string", minLength=1)]
-Queried = Annotated[str, typed(_queried, "a component, or a part of one", type="string")]
-Kept = Annotated[str, typed(_kept, "a component, or a part of one", type="string")]
+Queried = Annotated[str, _part(AnswersQueries)]
+Kept = Annotated[str, _part(KeepsCheckpoints)]
 SparkVersion = Annotated[str, typed(_spark_version, "a Spark version such as 3.5", type=["string", "number"])]
-Prepared = Annotated[str, typed(_prepared, "a component, or a part of one", type="string")]
-Rate = Annotated[float, typed(_rate, A_RATE, type="string", pattern=f"^{RATE.pattern}$")]
-Column = Annotated[str, typed(_column, A_COLUMN, type="string", minLength=1, maxLength=200)]
+Prepared = Annotated[str, _part(SetsUp)]
+Rate = Annotated[float, parsed(_rate, A_RATE, type="string", pattern=f"^{RATE.pattern}$")]
+# In SQL a name is quoted, or a parameter: whatever the sink calls a column, it may be called here.
+Column = Annotated[str, parsed(_line, A_COLUMN, type="string", minLength=1, maxLength=200)]
 Label = Annotated[str, matching("[a-z0-9][a-z0-9_.-]{0,63}", "a name of small letters, digits, '_', '.' and '-'")]
 Part = Annotated[str, matching(NAME, "the name of a part: small letters, digits and '_'")]
 Folder = Annotated[str, matching("[A-Za-z0-9_][A-Za-z0-9_.=-]{0,127}", "the name of a checkpoint's folder")]
