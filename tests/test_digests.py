@@ -193,7 +193,7 @@ def test_a_file_of_digests_that_is_cut_is_told(run: RunFolder, cut: float) -> No
 def test_only_some_files_may_be_asked_for(run: RunFolder) -> None:
     run.verdict_json.unlink()
     assert mismatches(run.path, only=digests.PLANNED) == []
-    run.scenario_yaml.write_text("name: other\n")
+    (run.path / "scenario.yaml").write_text("name: other\n")
     assert mismatches(run.path, only=digests.PLANNED) == [Mismatch("scenario.yaml", "altered")]
 
 

@@ -154,7 +154,7 @@ def test_the_page_of_a_run_offers_its_file_and_shows_it(scenario: Scenario, tmp_
     folder = stored(replace(scenario, seed=9), tmp_path)
     html = folder.report_html.read_text()
     assert f"onceproof run {scenario.path} --seed 7" in html and "onceproof replay" in html
-    assert folder.scenario_yaml.read_text() == FILE
+    assert (folder.path / "scenario.yaml").read_text() == FILE
     assert Run.read(folder.path).file == scenario.path
 
 
@@ -165,9 +165,9 @@ def test_the_page_of_a_drawn_plan_offers_no_file_and_shows_what_ran(
     folder = stored(ran, tmp_path)
     html = folder.report_html.read_text()
     assert "onceproof replay" in html and "onceproof run" not in html
-    assert folder.scenario_yaml.read_text() == dump(ran) != FILE
+    assert (folder.path / "scenario.yaml").read_text() == dump(ran) != FILE
     again = tmp_path / "again.yaml"
-    again.write_text(folder.scenario_yaml.read_text())
+    again.write_text((folder.path / "scenario.yaml").read_text())
     assert replace(load(again), path=scenario.path) == ran
     # Nor does any other command name the file.
     run = Run.read(folder.path)
@@ -181,7 +181,7 @@ def test_the_page_of_a_drawn_plan_offers_no_file_and_shows_what_ran(
 def test_a_replay_whose_file_has_changed_shows_what_ran(scenario: Scenario, tmp_path: Path, now: str) -> None:
     Path(scenario.path).write_text(now)
     folder = stored(scenario, tmp_path)
-    assert folder.scenario_yaml.read_text() == dump(scenario)
+    assert (folder.path / "scenario.yaml").read_text() == dump(scenario)
     assert "onceproof run" not in folder.report_html.read_text()
     Path(scenario.path).unlink()
     assert "onceproof run" not in stored(replace(scenario, name="gone"), tmp_path).report_html.read_text()

@@ -233,7 +233,7 @@ def test_hostile_logs_and_files_are_only_text(tmp_path: Path, text: str) -> None
         folder = sample.stored(tmp_path, error(given), run_id=f"r{len(list(tmp_path.rglob('run.json')))}")
         data = (given * 2).replace("\n", "").replace("\r", "").encode("utf-8", "surrogatepass")
         (folder.logs / "driver-1.log").write_bytes(data)
-        folder.scenario_yaml.write_bytes(data)
+        (folder.path / "scenario.yaml").write_bytes(data)
         return Skeleton(render.write(folder.path).read_text())
 
     hostile = page(text)

@@ -133,8 +133,8 @@ def test_a_replay_looks_at_the_plan_alone(stored: RunFolder, monkeypatch: pytest
     for path in (stored.verdict_json, stored.history):
         path.write_text("{")
     assert suite.replay(stored.path, Options()) == 0
-    plan = stored.plan_json.read_text()
-    stored.plan_json.write_text(plan.replace('"kill driver"', '"pause driver"'))
+    plan = (stored.path / "plan.json").read_text()
+    (stored.path / "plan.json").write_text(plan.replace('"kill driver"', '"pause driver"'))
     with pytest.raises(HarnessError, match=r"plan\.json: altered\n.*run the scenario again"):
         suite.replay(stored.path, Options())
 

@@ -95,14 +95,6 @@ class RunFolder:
         return self.path / PARTS["run"]
 
     @property
-    def scenario_yaml(self) -> Path:
-        return self.path / PARTS["scenario"]
-
-    @property
-    def plan_json(self) -> Path:
-        return self.path / PARTS["plan"]
-
-    @property
     def attempts(self) -> Path:
         return self.path / "ledger" / "attempts.log"
 
@@ -118,11 +110,6 @@ class RunFolder:
     def sink(self) -> Path:
         """The folder of `<i>.parquet` and `<i>.json`, i being the sink's place in the scenario."""
         return self.path / "sink"
-
-    @property
-    def snapshots(self) -> Path:
-        """The folder of `<step>-<moment>/`, each with its own `sink`."""
-        return self.path / "snapshots"
 
     @property
     def verdict_json(self) -> Path:
