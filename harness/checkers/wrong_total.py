@@ -70,7 +70,8 @@ def explain(findings: Sequence[Finding], totals: Totals) -> list[tuple[Option, .
     with localcontext(EXACT):
         every = [_options(finding, totals) for finding in findings]
         single = [finding for finding in findings if _single(finding)]
-        sums = [place for place in totals.payload if all(_sums(place, finding, totals) for finding in single)]
+        every_sum = [set(_places(finding, totals)) for finding in single]
+        sums = [place for place in totals.payload if all(place in known for known in every_sum)]
         gaps = {tuple(finding.key.values()): _gap(finding, totals, sums) for finding in single}
         excluded = totals.excluded.union(
             key for finding in findings if (key := tuple(finding.key.values())) not in gaps
@@ -103,19 +104,10 @@ def _single(finding: Finding) -> bool:
     return len(finding.expected) == len(finding.found) == 1
 
 
-def _sums(place: int, finding: Finding, totals: Totals) -> bool:
-    """Return whether a column is the sum of what the batches gave. A maximum is not: it neither supports nor refutes an
-    option."""
-    key = tuple(finding.key.values())
-    rows = [by_key[key] for by_key in totals.contributions.values() if key in by_key]
-    return totals.families[place] == "number" and _additive(place, finding.expected[0][totals.columns[place]], rows)
-
-
-def _gap(finding: Finding, totals: Totals, sums: Sequence[int]) -> Vector:
-    """Return what is there beyond what is expected."""
-    names = [totals.columns[place] for place in sums]
-    cells = [(decimal(finding.found[0][name]), decimal(finding.expected[0][name])) for name in names]
-    return tuple(found - wanted for found, wanted in cells if found is not None and wanted is not None)
+def _gap(finding: Finding, totals: Totals, places: Sequence[int]) -> Vector | None:
+    """Return what is there beyond what is expected; None if one of these is no number."""
+    found, expected = (_vector(_cells(side[0], totals), places) for side in (finding.found, finding.expected))
+    return None if found is None or expected is None else tuple(map(sub, found, expected))
 
 
 def _would(option: Option, totals: Totals, sums: Sequence[int]) -> Iterator[tuple[Key, Vector]]:
@@ -129,7 +121,7 @@ def _would(option: Option, totals: Totals, sums: Sequence[int]) -> Iterator[tupl
     yield from ((key, tuple(would.values())) for key, would in out.items())
 
 
-def _agrees(key: Key, would: Vector, gaps: Mapping[Key, Vector]) -> bool:
+def _agrees(key: Key, would: Vector, gaps: Mapping[Key, Vector | None]) -> bool:
     """Return whether the key is wrong by exactly that. A key that is not among the findings is right."""
     return gaps.get(key, (Decimal(0),) * len(would)) == would
 
@@ -142,7 +134,7 @@ def _options(finding: Finding, totals: Totals) -> list[Option]:
     expected, found = (_cells(side[0], totals) for side in (finding.expected, finding.found))
     if not places or any(expected[p] != found[p] and p not in places for p in totals.payload):
         return []
-    gap = _vector(found, places, minus=_vector(expected, places))
+    gap = _gap(finding, totals, places)
     if gap is None:
         return []
     vectors = [(batch, vector) for batch, row in rows.items() if (vector := _vector(row, places))]
@@ -162,7 +154,8 @@ def _cells(row: Mapping[str, Cell], totals: Totals) -> Row:
 
 
 def _places(finding: Finding, totals: Totals) -> list[int]:
-    """Return the columns that are sums of what the batches gave."""
+    """Return the columns that are sums of what the batches gave. A maximum is not: it neither supports nor refutes an
+    option."""
     expected, rows = _cells(finding.expected[0], totals), _given(finding, totals).values()
     return [p for p in totals.payload if totals.families[p] == "number" and _additive(p, expected[p], rows)]
 
@@ -186,12 +179,10 @@ def _additive(place: int, expected: Cell, rows: Iterable[Row]) -> bool:
     return whole is not None and None not in cells and sum(cell for cell in cells if cell is not None) == whole
 
 
-def _vector(row: Row, places: Sequence[int], minus: Vector | None = None) -> Vector | None:
-    cells = [decimal(row[place]) for place in places]
-    if None in cells:
-        return None
-    numbers = tuple(cell for cell in cells if cell is not None)
-    return numbers if minus is None else tuple(map(sub, numbers, minus))
+def _vector(row: Row, places: Sequence[int]) -> Vector | None:
+    """Return the numbers there; None if one is not finite."""
+    numbers = tuple([number for place in places if (number := decimal(row[place])) is not None])
+    return numbers if len(numbers) == len(places) else None
 
 
 def decimal(cell: Cell) -> Decimal | None:
