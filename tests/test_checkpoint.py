@@ -20,7 +20,7 @@ from harness.checkpoint import Progress, caught_up, count, listing, offsets_of, 
 from harness.context import CheckpointEvent
 from harness.history import History
 from harness.run.progress.checkpoint_watch import CheckpointWatch, event_of
-from harness.run.progress.observer import Observer, lowest
+from harness.run.progress.observer import Observer
 from harness.scenario import CrashPoint
 from harness.snapshot import Batch
 from harness.wait import until
@@ -131,11 +131,6 @@ def test_behind_needs_every_partition() -> None:
     assert not caught_up({0: 5}, {0: 5, 1: 1})
     assert caught_up({}, {0: 0})
     assert count({0: 5, 1: 4}) == 9
-
-
-def test_lowest_takes_a_missing_partition_as_zero() -> None:
-    assert lowest([]) == {}
-    assert lowest([{0: 5, 1: 7}, {0: 6}]) == {0: 5, 1: 0}
 
 
 @pytest.mark.parametrize(

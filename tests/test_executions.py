@@ -58,7 +58,7 @@ def test_each_attempt_s_work_on_a_batch_is_one_execution(data: st.DataObject) ->
 
 def test_a_query_that_the_attempt_started_again_has_both_times() -> None:
     start = QueryStarted(attempt=1, query="checkpoint", query_run="a")
-    events = [start, task(("checkpoint", 1, 0), 0), task(("checkpoint", 2, 0), 0), start]
+    events: list[Event] = [start, task(("checkpoint", 1, 0), 0), task(("checkpoint", 2, 0), 0), start]
     assert [each.query_starts for each in executions(numbered(events))] == [(0.0, 3.0), ()]
 
 

@@ -53,7 +53,6 @@ class Causes:
         """Steps of which no reading shows what they exposed."""
         self._about = {self.key(finding) for finding in findings}
         self._rows: dict[Cut, RowsByKey] = {}
-        self._keys: dict[OffsetRanges, set[Key]] = {}
         self.end = whole(scale.case, scale.case.found)
         self.right = whole(scale.case, scale.case.expected)
 
@@ -103,7 +102,7 @@ class Causes:
         of which nothing is known."""
         key = self.key(finding)
         within = self.within(key)
-        return [*([step for step in within if key in self.keys(step.struck)] or within), *self.unknown]
+        return [*([step for step in within if key in self.scale.keys(step.struck)] or within), *self.unknown]
 
     def within(self, key: Key) -> list[Exposed]:
         """Return the steps between the last reading that shows the key right and the first that shows it wrong. A row
@@ -118,7 +117,7 @@ class Causes:
         """Return whether the key was right when the fault was injected; None if the reading does not tell. An attempt
         that had not worked left the sink as it was."""
         assert step.at is not None and step.progress is not None
-        if not step.injection.worked or key in self.keys(step.progress.partial) or self._masked(key):
+        if not step.injection.worked or key in self.scale.keys(step.progress.partial) or self._masked(key):
             return None
         low, high = (step.at.of(rows.elements())[key] for rows in self._ends(step, key))
         state = self._state_of_total if self.scale.case.aggregate else self._state_of_rows
@@ -162,7 +161,7 @@ class Causes:
         surplus, missing = (step.at.of(rows.elements())[key] for rows in (end - right, right - end))
         wanted = step.at.of(right.elements())[key]
         # What is still planned is not lost yet, and a row that it will change is not wrong yet.
-        if missing and key in self.keys(step.missing):
+        if missing and key in self.scale.keys(step.missing):
             return True
         if surplus:
             there = [(now[mark] - wanted[mark], count) for mark, count in surplus.items()]
@@ -172,12 +171,6 @@ class Causes:
         if missing and all(now[mark] >= wanted[mark] for mark in missing):
             return True
         return False if missing and all(low[mark] > now[mark] for mark in missing) else None
-
-    def keys(self, ranges: OffsetRanges) -> set[Key]:
-        """Return the keys to which the records of these offsets give a row."""
-        if ranges not in self._keys:
-            self._keys[ranges] = {*self.rows(Cut(only=ranges))} if ranges else set()
-        return self._keys[ranges]
 
     def rows(self, cut: Cut) -> RowsByKey:
         """Return the expected rows over a cut of the ledger, by key: those of findings."""
@@ -190,9 +183,9 @@ class Causes:
         return same(self.scale.case, key, self.rows(cut)[key], self.end[key])
 
     def _by(self, step: Exposed, key: Key) -> Iterator[Harm]:
-        if step.again and key in self.keys(step.again) and self._repeated(step, key):
+        if step.again and key in self.scale.keys(step.again) and self._repeated(step, key):
             yield Harm.REPETITION
-        elif step.missing and key in self.keys(step.missing) and self._lost(step, key):
+        elif step.missing and key in self.scale.keys(step.missing) and self._lost(step, key):
             yield Harm.LOSS
 
     def _repeated(self, step: Exposed, key: Key) -> bool:

@@ -16,9 +16,8 @@ from harness.checkers.schema_check import folded, folding_note, schema_mismatch
 from harness.checkers.self_tests import SelfTest, self_tests
 from harness.checkers.wrong_total import Totals, only_rounding, single
 from harness.errors import UsageError
-from harness.judge.readings.scale import BatchRanges, Scale
 from harness.ledger import Ledger, Table
-from harness.scenario import Finding, Guarantee, Harm, Kind, Sink
+from harness.scenario import Finding, Guarantee, Kind, Sink
 from harness.sinks.table import SinkTable
 
 SHUFFLES = (REVERSED, 1, 2)
@@ -102,29 +101,6 @@ class Examined:
         """Count one more finding of a kind; true if it is among the first ones, which are kept."""
         self.counts.kinds[kind] += 1
         return self.counts.kinds[kind] <= FINDINGS_MAX
-
-    def scale(
-        self,
-        ledger: Ledger,
-        allows: Harm | None,
-        queries: Sequence[Sequence[BatchRanges]],
-        *,
-        late_s: float | None,
-    ) -> Scale | None:
-        """Return what steps are weighed with under a guarantee that allows this harm; None if the sink could not be
-        compared."""
-        if self.case is None or self.table is None:
-            return None
-        return Scale(
-            ledger=ledger,
-            sink=self.sink,
-            position=self.position,
-            case=self.case,
-            table=self.table,
-            allows=allows,
-            queries=queries,
-            late_s=late_s,
-        )
 
     def clues(self, ledger: Ledger) -> Clues:
         """Return what may explain the findings: asked of the ledger only if there are any."""

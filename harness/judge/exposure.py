@@ -101,11 +101,16 @@ def exposed(
             )
         if progress.own and not handed(scale, injection):
             progress = bounded(scale, progress, last)
-        again = _again(executions, injection, progress)
-        struck = _Struck(
-            scale, injection, progress, (at, last), until=until, ran_again=again, writes_first=writes_first
-        )
-        return struck.exposed()
+        return _Struck(
+            scale=scale,
+            injection=injection,
+            progress=progress,
+            at=at,
+            last=last,
+            until=until,
+            ran_again=_again(executions, injection, progress),
+            writes_first=writes_first,
+        ).exposed()
     except UsageError as failure:
         return Exposed(injection=injection, why=scale.refused(failure), unknown=True)
 
@@ -134,24 +139,18 @@ def _again(executions: Sequence[Execution], injection: Injection, progress: Quer
     return Ran.RETRIED if seen is Ran.UNKNOWN and injection.retried else seen
 
 
+@dataclass(kw_only=True)
 class _Struck:
     """One step, one sink, one query."""
 
-    def __init__(
-        self,
-        scale: Scale,
-        injection: Injection,
-        progress: QueryProgress,
-        states: tuple[SinkState, SinkState],
-        *,
-        until: Injection | None,
-        ran_again: Ran,
-        writes_first: bool,
-    ) -> None:
-        self.scale, self.injection, self.progress, self.until = scale, injection, progress, until
-        self.at, self.last = states
-        self.ran_again, self.writes_first = ran_again, writes_first
-        self.partial = scale.keys(progress.partial)
+    scale: Scale
+    injection: Injection
+    progress: QueryProgress
+    at: SinkState
+    last: SinkState
+    until: Injection | None
+    ran_again: Ran
+    writes_first: bool
 
     def exposed(self) -> Exposed:
         again, missing = self.again, self.missing
@@ -169,6 +168,10 @@ class _Struck:
             exposures=exposures,
             wrote_first=self.progress.own and bool(self.touched),
         )
+
+    @cached_property
+    def partial(self) -> set[Key]:
+        return self.scale.keys(self.progress.partial)
 
     @cached_property
     def units(self) -> list[OffsetRange]:

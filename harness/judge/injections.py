@@ -4,7 +4,7 @@ alive."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from harness.judge.read_folder import Run
@@ -113,21 +113,9 @@ def readings(run: Run) -> Readings:
 
 def read_injections(run: Run) -> tuple[Injection, ...]:
     """Return the steps of a run that struck, in order. Raises HarnessError or UsageError for a damaged snapshot."""
-    injections = [(number, step) for number, step in enumerate(run.steps, 1) if step.injected]
+    steps = [(number, step) for number, step in enumerate(run.steps, 1) if step.injected]
     worked, beside = _worked(run), len(_folders(run.progressed)) > 1
-    made = [(number, step, _injection(run, number, step)) for number, step in injections]
-    return tuple(
-        replace(
-            injection,
-            impact=_impact(run, number),
-            only=_only(run, number, step, injection.at),
-            worked=step.attempt in worked,
-            swept=_swept(run, number),
-            beside=beside,
-            source_away=_source_away(run.scenario, step),
-        )
-        for number, step, injection in made
-    )
+    return tuple(_injection(run, number, step, worked=step.attempt in worked, beside=beside) for number, step in steps)
 
 
 def _read_ended(run: Run) -> tuple[Injection, ...]:
@@ -145,12 +133,6 @@ def _read_ended(run: Run) -> tuple[Injection, ...]:
     return tuple(sorted(found, key=lambda each: each.outcome.attempt))
 
 
-def _impact(run: Run, number: int) -> Impact | None:
-    """Return what the fault of a step does; None for a step that the schedule lacks."""
-    schedule = run.scenario.schedule
-    return schedule[number - 1].do.impact if number <= len(schedule) else None
-
-
 def _source_away(scenario: Scenario, step: StepOutcome) -> bool:
     """Return whether only the source's server was away, and progress is kept in a checkpoint elsewhere."""
     pipeline, source = scenario.pipeline, scenario.input.source
@@ -158,17 +140,10 @@ def _source_away(scenario: Scenario, step: StepOutcome) -> bool:
     return {*step.evidence.signalled} == {source} - others and pipeline.progress == CHECKPOINT
 
 
-def _swept(run: Run, number: int) -> bool:
-    """Return whether all executors died. One that was killed may be the only one."""
-    impact = _impact(run, number)
-    alone = run.scenario.pipeline.executors < 2
-    return impact is Impact.EXECUTORS_KILLED or (impact is Impact.EXECUTOR_KILLED and alone)
-
-
-def _only(run: Run, number: int, step: StepOutcome, at: Seen | None) -> str | None:
+def _only(impact: Impact | None, executors: int, step: StepOutcome, at: Seen | None) -> str | None:
     """Return the query whose executor died, where others live on: tasks of another query may have been on those. Of
     several queries at work, only a writer that was held says whose executor it was."""
-    if _impact(run, number) is not Impact.EXECUTOR_KILLED or run.scenario.pipeline.executors < 2:
+    if impact is not Impact.EXECUTOR_KILLED or executors < 2:
         return ""
     busy = [state for state in at.snapshot.queries if set(state.offsets) - set(state.commits)] if at else []
     if len(busy) < 2:
@@ -204,36 +179,46 @@ def moved(progressed: Progressed) -> set[int]:
     return {now.attempt for was, now in pairwise(progressed.positions) if now.next != was.next}
 
 
-def ended(run: Run) -> set[int]:
-    """Return the attempts that came to an end though no fault ended them: what they had in flight then, no snapshot
-    tells."""
-    began = _worked(run) | {position.attempt for position in run.progressed.positions}
-    return {each for each in began if each < max(began)} - {
-        step.attempt for step in run.steps if step.injected and died(step)
-    }
-
-
-def _injection(run: Run, number: int, step: StepOutcome) -> Injection:
+def _injection(run: Run, number: int, step: StepOutcome, *, worked: bool, beside: bool) -> Injection:
+    schedule, executors = run.scenario.schedule, run.scenario.pipeline.executors
+    impact = schedule[number - 1].do.impact if number <= len(schedule) else None
     at = _seen(run, number, INJECTION)
-    if at is None:
-        return Injection(number=number, outcome=step, why="no snapshot was taken when the fault was injected")
-    if (at.snapshot.step, at.snapshot.attempt) != (number, step.attempt):
-        other = f"step {at.snapshot.step} in attempt {at.snapshot.attempt}"
-        return Injection(number=number, outcome=step, why=f"the snapshot in its place is that of {other}")
-    impact = _impact(run, number)
-    if impact in ENDS_DRIVER and not died(step):
-        return Injection(number=number, outcome=step, why="its evidence does not say how the driver ended")
-    if impact in KILLS and (why := _undead(step, at.snapshot)):
-        return Injection(number=number, outcome=step, why=why)
-    known = step.evidence.checkpoint_before if impact in FREE else step.evidence.checkpoint_after
-    if impact in SPARES and (why := _later(step, at.snapshot, known)):
-        return Injection(number=number, outcome=step, why=why)
-    if at.snapshot.error and not at.snapshot.queries and at.snapshot.position is None:
-        return Injection(number=number, outcome=step, why=f"its snapshot failed: {at.snapshot.error}")
-    late = _seen(run, number, RESTART) if _goes_on(at) else None
-    if late is not None and _wiped(at.snapshot, late.snapshot):
+    why = _unusable(number, step, impact, at.snapshot if at is not None else None)
+    at = None if why else at
+    late = _seen(run, number, RESTART) if at is not None and _goes_on(at) else None
+    if at is not None and late is not None and _wiped(at.snapshot, late.snapshot):
         late = None
-    return Injection(number=number, outcome=step, at=at, restart=late)
+    return Injection(
+        number=number,
+        outcome=step,
+        at=at,
+        restart=late,
+        why=why,
+        impact=impact,
+        only=_only(impact, executors, step, at),
+        worked=worked,
+        # One executor that was killed may be the only one.
+        swept=impact is Impact.EXECUTORS_KILLED or (impact is Impact.EXECUTOR_KILLED and executors < 2),
+        beside=beside,
+        source_away=_source_away(run.scenario, step),
+    )
+
+
+def _unusable(number: int, step: StepOutcome, impact: Impact | None, snapshot: Snapshot | None) -> str:
+    """Return why the snapshot of a step does not say how far the run was; empty if it does."""
+    if snapshot is None:
+        return "no snapshot was taken when the fault was injected"
+    if (snapshot.step, snapshot.attempt) != (number, step.attempt):
+        return f"the snapshot in its place is that of step {snapshot.step} in attempt {snapshot.attempt}"
+    if impact in ENDS_DRIVER and not died(step):
+        return "its evidence does not say how the driver ended"
+    if impact in KILLS and (why := _undead(step, snapshot)):
+        return why
+    known = step.evidence.checkpoint_before if impact in FREE else step.evidence.checkpoint_after
+    if impact in SPARES and (why := _later(step, snapshot, known)):
+        return why
+    failed = snapshot.error and not snapshot.queries and snapshot.position is None
+    return f"its snapshot failed: {snapshot.error}" if failed else ""
 
 
 def _wiped(first: Snapshot, late: Snapshot) -> bool:

@@ -99,11 +99,19 @@ def _windows(run: Run, readings: Readings, source: Source, place: int, *, caught
 
 def _exposed(run: Run, out: Compared, ledger: Ledger, readings: Readings) -> Compared:
     examined, injections = out.examined, readings.steps
-    read = taken(run.progressed, examined.sink) or [[(batch, ranges) for batch, ranges in ledger.ranges()]]
-    queries = [[each for each in query if each[1]] for query in read]
-    scale = examined.scale(ledger, run.scenario.guarantee.allows, queries, late_s=run.scenario.quiet_period_s)
-    if scale is None or not injections:
+    if examined.case is None or examined.table is None or not injections:
         return out
+    read = taken(run.progressed, examined.sink) or [[(batch, ranges) for batch, ranges in ledger.ranges()]]
+    scale = Scale(
+        ledger=ledger,
+        sink=examined.sink,
+        position=examined.position,
+        case=examined.case,
+        table=examined.table,
+        allows=run.scenario.guarantee.allows,
+        queries=[[each for each in query if each[1]] for query in read],
+        late_s=run.scenario.quiet_period_s,
+    )
     out.exposed = _steps(run, scale, injections, writes_first=False)
     if any(step.wrote_first for step in out.exposed):
         out.exposed = _steps(run, scale, injections, writes_first=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+from harness.checkers.offset_ranges import lowest
 from harness.checkpoint import (
     Beginnings,
     OffsetReader,
@@ -458,11 +459,3 @@ def _again(seen: CheckpointEvent, progress: Progress) -> bool:
         return seen.source in progress.begun
     first = seen.point is CrashPoint.BATCH_PLANNED and seen.batch == 0
     return first and 0 in progress.lines and not (progress.begun or progress.starts)
-
-
-def lowest(many: list[Offsets]) -> Offsets:
-    """Return partition by partition, the lowest; a partition that one of them lacks is at 0."""
-    if not many:
-        return {}
-    partitions = {partition for offsets in many for partition in offsets}
-    return {p: min(offsets.get(p, 0) for offsets in many) for p in sorted(partitions)}
