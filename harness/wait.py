@@ -14,8 +14,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_delay, wait_fixed
-
 from harness.errors import WaitError
 
 Seen = TypeVar("Seen")
@@ -36,30 +34,17 @@ def until(
     `condition` may return a falsy `Waiting` with words that say why it is not true yet. Raises `WaitError` after
     `within_s` seconds, naming `what` and what was last seen. `stop` ends the wait early (also with `WaitError`)."""
 
-    def given_up(state: RetryCallState) -> Seen:
-        seen = state.outcome.result() if state.outcome is not None else None
-        text = f"waited {within_s:g} s for {what}; last saw {seen!r}"
-        raise WaitError(f"{text}. {hint}".rstrip(". ") if hint else text)
-
-    pause = stop or threading.Event()
-
-    def rest(seconds: float) -> None:
-        if pause.wait(seconds):
-            raise WaitError(f"stopped while waiting for {what}")
-
-    def checked() -> Seen:
-        _end()
-        return condition()
-
-    retrying = Retrying(
-        retry=retry_if_result(lambda seen: not seen),
-        stop=stop_after_delay(within_s),
-        wait=wait_fixed(every_s),
-        sleep=rest,
-        retry_error_callback=given_up,
-    )
+    limit, pause = Deadline(within_s), stop or threading.Event()
     with _counted(what):
-        return retrying(checked)
+        while True:
+            _end()
+            if seen := condition():
+                return seen
+            if limit.over():
+                text = f"waited {within_s:g} s for {what}; last saw {seen!r}"
+                raise WaitError(f"{text}. {hint}".rstrip(". ") if hint else text)
+            if pause.wait(every_s):
+                raise WaitError(f"stopped while waiting for {what}")
 
 
 @contextmanager
