@@ -346,7 +346,7 @@ def test_restarts_wait_for_as_long_as_they_are_held_and_deaths_are_noted(tmp_pat
         with w.supervisor.without_restarts():
             for process in w.supervisor.processes():
                 process.send(signal.SIGKILL)
-            w.supervisor.death_of(1, within_s=WITHIN_S)
+            assert w.supervisor.ending(1, within_s=WITHIN_S) is not None
             assert w.supervisor.driver is not None and w.supervisor.driver.number == 1
         until("the second", lambda: w.supervisor.driver and w.supervisor.driver.number == 2, within_s=WITHIN_S)
 
@@ -372,6 +372,6 @@ def test_an_attempt_that_no_step_ended_is_told_before_the_next_one_is_started(tm
 def test_the_end_comes_also_while_restarts_are_held(tmp_path: Path) -> None:
     with world(tmp_path, "--broken", "crash") as w, w.supervisor.without_restarts():
         w.supervisor.start(Restart(), w.attempt)
-        w.supervisor.death_of(1, within_s=WITHIN_S)
+        assert w.supervisor.ending(1, within_s=WITHIN_S) is not None
         w.supervisor.stop()
         assert w.supervisor.driver is not None and w.supervisor.driver.number == 1

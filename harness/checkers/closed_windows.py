@@ -65,7 +65,7 @@ def closed(
     rest: list[tuple[bool, bool, Timed]] = []
     due = 0
     for record in known:
-        late = _late(record, watermarks)
+        late = record.batch is not None and _ends_by(record, watermarks.get(record.batch - 1, 0))
         at = len(marks) if late or record.batch is None else _writing(record, record.batch, marks, mode)
         if at < len(marks):
             written.append((batches[at], record))
@@ -98,13 +98,6 @@ def _watermarks(batches: Sequence[int], records: Sequence[Timed], delay_ms: int)
 def _ends_by(record: Timed, watermark_ms: int) -> bool:
     """Return whether the window of a record that a batch took ends by then."""
     return record.batch is not None and record.closes_us is not None and record.closes_us <= watermark_ms * 1000
-
-
-def _late(record: Timed, watermarks: Mapping[int, int]) -> bool:
-    """Return whether its window had ended by the watermark of the batch before."""
-    if record.batch is None or record.closes_us is None:
-        return False
-    return record.closes_us <= watermarks.get(record.batch - 1, 0) * 1000
 
 
 def _writing(record: Timed, batch: int, marks: Sequence[int], mode: OutputMode) -> int:

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from harness.checkers.cells import Row
 from harness.checkers.compare import Key
-from harness.checkers.offset_ranges import Cut, OffsetRange, OffsetRanges, Offsets, between, covers, highest, joined
+from harness.checkers.offset_ranges import Cut, OffsetRange, OffsetRanges, Offsets, between, covers, joined
 from harness.errors import UsageError
 from harness.executions import Execution
 from harness.judge.injections import Injection, lasting
@@ -230,14 +230,10 @@ class _Struck:
         rows = self.last.rows
         late = {key for key in self.keys if not rows[key] and key in self.base and key in self.full}
         odd = [key for key in self.keys if rows[key] not in (self.base[key], self.full[key])]
-        for query in self.scale.queries if odd else ():
-            end: Offsets = {}
-            for _, ranges in query:
-                end = highest([end, {each.partition: each.end for each in ranges}])
-                if not between(end, self.progress.low) or late.issuperset(odd):
-                    break
-                then = self.scale.upto(end, self.last)
-                late |= {key for key in odd if rows[key] == then[key]}
+        for _, then in self.scale.steps(self.last, before=self.progress.low) if odd else ():
+            late |= {key for key in odd if rows[key] == then[key]}
+            if late.issuperset(odd):
+                break
         return late
 
     def _whole_unit(self, unit: OffsetRange) -> bool:

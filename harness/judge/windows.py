@@ -59,7 +59,7 @@ def by_writing(run: Run, readings: Readings, source: Source, place: int) -> ByWr
     numbers, delay_ms = [batch.batch for batch in query.batches], round(sink.watermark.delay_s * 1000)
     found = closed(numbers, records, delay_ms, sink.watermark.mode)
     written = replace(query, batches=tuple(_ranged(batch, found) for batch in query.batches))
-    unlike = _unlike(query, found)
+    unlike = _unlike(query, found, place, sink)
     return ByWriting(
         run=_run(run, query, written, found),
         readings=Readings(
@@ -70,7 +70,7 @@ def by_writing(run: Run, readings: Readings, source: Source, place: int) -> ByWr
         unknown=[*_unfinished(written, sink), *_due(found, sink)],
         error=_misfit(unlike, readings.steps, query, sink),
         notes=_notes(found, sink),
-        findings=[_finding(each, place, sink) for each in unlike],
+        findings=unlike,
     )
 
 
@@ -102,21 +102,17 @@ def _unclear(run: Run, sink: Sink) -> str:
     return f"no reading of Spark's log showed the watermark of batch {unseen[0]}" if unseen else ""
 
 
-@dataclass(frozen=True)
-class _Unlike:
-    """A batch that ran under another watermark than the records before it say."""
-
-    batch: int
-    words: str
-
-
-def _unlike(query: Query, found: Closed) -> list[_Unlike]:
-    """Return the first such batch: those after it may only follow."""
+def _unlike(query: Query, found: Closed, place: int, sink: Sink) -> list[Finding]:
+    """Return a finding of the first batch that ran under another watermark than the records before it say: those after
+    it may only follow."""
     for batch in query.batches:
         if batch.watermark_ms != found.watermarks[batch.batch]:
             logged, ours = _time(batch.watermark_ms or 0), _time(found.watermarks[batch.batch])
             words = f"batch {batch.batch} ran under the watermark {logged}, and by the records before it it is {ours}"
-            return [_Unlike(batch.batch, words)]
+            # Without batch and times in what names it: baseline runs have other batches, and show the same.
+            key = {"watermark": sink.watermark.of if sink.watermark else ""}
+            kind, batches = Kind.WRONG_AGGREGATE, (batch.batch,)
+            return [Finding(kind=kind, sink=sink.name, position=place, key=key, batches=batches, note=words)]
     return []
 
 
@@ -127,20 +123,13 @@ def _time(watermark_ms: int) -> str:
         return f"{watermark_ms} ms"
 
 
-def _finding(unlike: _Unlike, place: int, sink: Sink) -> Finding:
-    # Without batch and times in what names it: baseline runs have other batches, and show the same all the same.
-    key = {"watermark": sink.watermark.of if sink.watermark else ""}
-    kind = Kind.WRONG_AGGREGATE
-    return Finding(kind=kind, sink=sink.name, position=place, key=key, batches=(unlike.batch,), note=unlike.words)
-
-
-def _misfit(unlike: Sequence[_Unlike], injections: Sequence[Injection], query: Query, sink: Sink) -> list[str]:
+def _misfit(unlike: Sequence[Finding], injections: Sequence[Injection], query: Query, sink: Sink) -> list[str]:
     """Return words for a watermark that was another one before any fault was injected; empty if none was."""
     planned = [_planned(injection, query) for injection in injections]
     return [
-        f"the watermark of {sink.name} and the pipeline do not fit: {each.words}. Mend `watermark`, or the pipeline"
+        f"the watermark of {sink.name} and the pipeline do not fit: {each.note}. Mend `watermark`, or the pipeline"
         for each in unlike
-        if all(each.batch in batches for batches in planned)
+        if all({*each.batches} <= {*batches} for batches in planned)
     ]
 
 

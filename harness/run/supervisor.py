@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -26,7 +26,7 @@ from harness.stack import (
     Stack,
 )
 from harness.stacks import other_versions
-from harness.wait import Deadline, Waiting, tallied, until
+from harness.wait import Deadline, tallied, until
 
 POLL_S, ASK_EVERY_S = 0.02, 0.1
 STOP_WITHIN_S = 15.0
@@ -243,23 +243,13 @@ class Supervisor:
         """Return whether that attempt is known to be dead."""
         return any(death.number == number for death in self.deaths)
 
-    def death_of(self, number: int, *, within_s: float) -> Death:
-        """Return the death of attempt `number`. Raises WaitError if it does not die in time."""
-
-        def ended() -> Death | Waiting:
-            return next((d for d in self.deaths if d.number == number), Waiting(f"attempt {number} alive"))
-
-        found = until(f"attempt {number} of the driver to end", ended, within_s=within_s, every_s=POLL_S)
-        assert isinstance(found, Death)
-        return found
-
     def ending(self, number: int, *, within_s: float) -> int | None:
         """Return the exit status of attempt `number`, negative for a signal; None if it has not ended within that
         time."""
-        try:
-            return self.death_of(number, within_s=within_s).status
-        except WaitError:
-            return None
+        with suppress(WaitError):
+            what = f"attempt {number} of the driver to end"
+            until(what, lambda: self.ended(number), within_s=within_s, every_s=POLL_S)
+        return next((death.status for death in self.deaths if death.number == number), None)
 
     def processes(self, victim: Victim = Victim.TREE) -> list[Process]:
         """Return what dies of the current attempt when `victim` does; empty without one."""

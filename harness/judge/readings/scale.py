@@ -85,12 +85,15 @@ class Scale:
         """Return what the sink holds if all before these offsets took effect, in the form of a reading."""
         return sink_state.of(self.rows(Cut(only=between({}, ends))))
 
-    def steps(self, sink_state: SinkState) -> Iterator[tuple[Offsets, RowsByKey]]:
-        """Yield, after each batch of each query, the next offsets and what the sink holds then."""
+    def steps(self, sink_state: SinkState, *, before: Offsets | None = None) -> Iterator[tuple[Offsets, RowsByKey]]:
+        """Yield, after each batch of each query, the next offsets and what the sink holds then; with `before`, only
+        while something lies between the two."""
         for query in self.queries:
             end: Offsets = {}
             for _, ranges in query:
                 end = highest([end, {each.partition: each.end for each in ranges}])
+                if before is not None and not between(end, before):
+                    break
                 yield end, self.upto(end, sink_state)
 
     def keys(self, ranges: OffsetRanges) -> set[Key]:

@@ -90,10 +90,8 @@ def sink_state(case: Case, table: SinkTable | None, *, names: Sequence[str]) -> 
     here = [column.name for column in table.columns]
     if table.form != WHOLE:
         return _marks(case, table, here, names)
-    if not set(case.columns) <= set(here):
-        return None
-    order = [here.index(name) for name in case.columns]
-    return SinkState(case, held(case, (tuple([row[place] for place in order]) for row in table.rows)))
+    rows = _as_expected(case, here, table.rows)
+    return None if rows is None else SinkState(case, held(case, rows))
 
 
 def dropped(case: Case, table: SinkTable | None) -> Counter[Row] | None:
@@ -101,11 +99,16 @@ def dropped(case: Case, table: SinkTable | None) -> Counter[Row] | None:
     were not kept."""
     if table is None or table.unreadable or table.dropped is None:
         return None
-    here = [column.name for column in table.columns]
+    rows = _as_expected(case, [column.name for column in table.columns], table.dropped)
+    return None if rows is None else Counter(rows)
+
+
+def _as_expected(case: Case, here: Sequence[str], rows: Iterable[Row]) -> list[Row] | None:
+    """Return rows of the columns `here` as rows of `expected`; None if a column of that is missing."""
     if not set(case.columns) <= set(here):
         return None
     order = [here.index(name) for name in case.columns]
-    return Counter(tuple([row[place] for place in order]) for row in table.dropped)
+    return [tuple([row[place] for place in order]) for row in rows]
 
 
 def _marks(case: Case, table: SinkTable, here: Sequence[str], names: Sequence[str]) -> SinkState | None:

@@ -55,10 +55,7 @@ class Positions:
 
     def moved(self, attempt: int) -> bool:
         """Return whether it was seen to move while that attempt was the newest."""
-        return len(self._times(attempt)) > 1
-
-    def _times(self, attempt: int) -> list[float]:
-        return [each.at_s for each in self.seen() if each.attempt == attempt]
+        return sum(each.attempt == attempt for each in self.seen()) > 1
 
     def _guarded(self) -> None:
         try:
