@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from bench.reading import timed_read
 from harness.resources import Resources
 from harness.scenario import Sink
-from harness.session.run_folders import Folder
+from harness.session.part_folders import Folder
 from harness.sinks.reading import opened
 
 SINKS: dict[str, dict[str, str | int | float]] = {

@@ -30,7 +30,7 @@ from harness.components.postgres.process import Postgres
 from harness.machine import jars, java
 from harness.resources import Resources
 from harness.scenario import Sink
-from harness.session.run_folders import Folder
+from harness.session.part_folders import Folder
 from harness.session.session import Session
 from harness.sinks.reading import opened
 

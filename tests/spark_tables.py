@@ -11,7 +11,7 @@ from harness.checkers.cells import Row
 from harness.machine import jars, java
 from harness.resources import Resources
 from harness.scenario import Sink
-from harness.session.run_folders import Folder
+from harness.session.part_folders import Folder
 from harness.sinks.reading import read
 from tests.planted import for_spark, is_found, plant
 from tests.provided import Own

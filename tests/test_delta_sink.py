@@ -22,7 +22,7 @@ from harness.errors import ScenarioError, StackError, UsageError
 from harness.machine import java
 from harness.resources import Resources
 from harness.scenario import Sink
-from harness.session.run_folders import Folder
+from harness.session.part_folders import Folder
 from harness.session.session import Session
 from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, opened, read

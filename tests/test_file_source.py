@@ -21,7 +21,7 @@ from harness.errors import ScenarioError, StackError
 from harness.load import load
 from harness.run_folder.ledger import Answer, Attempts, State
 from harness.scenario import Input
-from harness.session.run_folders import RunFolders
+from harness.session.part_folders import RunFolders
 from harness.sources import SOURCES
 from harness.sources.lines import is_line
 from harness.sources.producer import Producer

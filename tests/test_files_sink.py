@@ -23,7 +23,7 @@ from harness.components.files.sink import manifest
 from harness.errors import ScenarioError, UsageError
 from harness.resources import Resources
 from harness.scenario import Sink
-from harness.session.run_folders import Folder
+from harness.session.part_folders import Folder
 from harness.sinks.reading import busy, columns, keep, mark, opened, read
 from harness.sinks.table import load
 from tests import arrow_values

@@ -22,7 +22,7 @@ from harness.components.iceberg.sink import rows as iceberg_rows
 from harness.errors import StackError, UsageError
 from harness.resources import Resources
 from harness.scenario import Sink
-from harness.session.run_folders import Folder
+from harness.session.part_folders import Folder
 from harness.sinks.arrow import FETCH_ROWS
 from harness.sinks.reading import busy, columns, keep, mark, read
 from harness.sinks.table import load

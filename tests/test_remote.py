@@ -26,7 +26,7 @@ from harness.history import BatchPlanned, History, TaskStarted, read
 from harness.load import load
 from harness.load.dump import dump
 from harness.remote import Gone
-from harness.remote import checkpoint as remote
+from harness.remote import checkpoint_listing as remote
 from harness.remote import mirror as mirrors
 from harness.remote.mirror import Mirror
 from harness.run.progress.agent import OPERATION, Event

@@ -18,7 +18,7 @@ from harness.components.s3.server import Server
 from harness.components.s3.signature import Keys, Request, query, signed
 from harness.errors import StackError, UsageError
 from harness.machine import jars, java
-from harness.remote import checkpoint as remote
+from harness.remote import checkpoint_listing as remote
 from harness.remote.http import Refused
 from harness.remote.mirror import Mirror
 from harness.remote.objects import Object, ObjectFolder

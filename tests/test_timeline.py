@@ -42,7 +42,7 @@ from harness.report.timeline import saved_ranges, shapes
 from harness.report.timeline.attempt_rows import attempt_rows
 from harness.report.timeline.counts import Counts, read_counts
 from harness.report.timeline.curves import MOST_POINTS, curves, thinned, value
-from harness.report.timeline.happened import Happened, happened
+from harness.report.timeline.from_history import Happened, happened
 from harness.report.timeline.picture import LEVELS, levels, picture
 from harness.report.timeline.tracks import Setting
 from harness.scenario import Evidence, Impact, StepOutcome

@@ -25,7 +25,7 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from harness.errors import StackError
-from harness.machine import cache, fetching, java, spark_versions
+from harness.machine import cache, fetch_progress, java, spark_versions
 from harness.machine.published import Published
 from harness.machine.spark_versions import SparkVersion
 from harness.run_folder.store import digest
@@ -288,7 +288,9 @@ def _fetch(jars: JarFolder, folder: Path, found: java.Java) -> None:
         (temporary / "ivysettings.xml").write_text(_settings(), encoding="utf-8")
         (temporary / "ivy.xml").write_text(_module(jars), encoding="utf-8")
         # What Ivy has fetched it keeps there, and copies at the end.
-        with fetching.progress(f"the jars of {jars.name}", [cache.folder("ivy", jars.name)], _megabytes(jars.name)):
+        with fetch_progress.shown(
+            f"the jars of {jars.name}", [cache.folder("ivy", jars.name)], _megabytes(jars.name)
+        ):
             _ivy(jars, temporary, found)
         if jars.home is not None:
             _drop_shipped(temporary, jars.home)

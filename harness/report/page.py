@@ -25,7 +25,7 @@ from harness.report.snapshots import BaselineText, SnapshotText
 from harness.report.timeline.attempt_rows import attempt_rows
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.curves import curves
-from harness.report.timeline.happened import Happened, happened
+from harness.report.timeline.from_history import Happened, happened
 from harness.report.timeline.picture import Picture, picture
 from harness.report.timeline.saved_ranges import range_count, saved_at
 from harness.report.timeline.tracks import Setting

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.machine import jars
 from harness.machine.java import Java
-from harness.session.run_folders import RunFolders
+from harness.session.part_folders import RunFolders
 from harness.session.session import Session
 
 

@@ -1,6 +1,7 @@
 """Everything that the harness changes of the user's Spark: settings, variables and JVM flags, each with its reason.
 
-Drivers are started with these and nothing else. `run.json`, the page of a run and `docs/settings.md` have this table:
+Drivers are started with these and nothing else; `driver_process.py` and `harness/machine/class_data.py` set them.
+`run.json`, the page of a run and `docs/settings.md` have this table:
 
     python -m harness.spark.settings > docs/settings.md
 """

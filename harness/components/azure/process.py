@@ -27,7 +27,7 @@ from harness.hosts import service
 from harness.hosts.logs import tail
 from harness.hosts.ports import LOOPBACK, Port
 from harness.hosts.server_process import ServerProcess
-from harness.machine import cache, fetching, jars
+from harness.machine import cache, fetch_progress, jars
 from harness.machine.java import Java
 from harness.remote.proxy.server import Proxy
 from harness.session.session import Session
@@ -167,7 +167,7 @@ def installed(npm: Path, session: Session, *, log: Path) -> Path:
 def _install(npm: Path, home: Path, session: Session, log: Path) -> None:
     """The emulator is plain JavaScript: no package needs its scripts run."""
     own = {name: value for name, value in os.environ.items() if NETWORK.fullmatch(name)}
-    with cache.filling(home) as temporary, fetching.progress(f"Azurite {VERSION}", [temporary], MEGABYTES):
+    with cache.filling(home) as temporary, fetch_progress.shown(f"Azurite {VERSION}", [temporary], MEGABYTES):
         argv = [str(npm), "install", "--prefix", str(temporary), "--ignore-scripts", "--no-audit", "--no-fund"]
         process = session.spawn(
             [*argv, f"azurite@{VERSION}"],

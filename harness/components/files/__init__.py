@@ -36,7 +36,7 @@ class FilesComponent:
 
     def as_processes(self, host: ProcessHost) -> Started:
         """In the session's own folder, which goes with it."""
-        from harness.session.run_folders import RunFolders
+        from harness.session.part_folders import RunFolders
 
         component = self.about.name
         return RunFolders(host.session.folder / component, component=component, plain="output")

@@ -24,7 +24,7 @@ import pyarrow as pa
 from harness.components.python.calls import Called, Namespace, Spawn, call
 from harness.errors import HarnessError, StackError
 from harness.resources import Resources, labelled
-from harness.session.run_folders import RunFolders
+from harness.session.part_folders import RunFolders
 from harness.session.session import Session
 
 NAME = "python"

@@ -19,7 +19,7 @@ from harness.report.causes.sentences import listed
 from harness.report.escape import plural, visible
 from harness.report.timeline.counts import Counts
 from harness.report.timeline.curves import Curve, curves, value
-from harness.report.timeline.happened import Attempt, Happened, Work, happened
+from harness.report.timeline.from_history import Attempt, Happened, Work, happened
 from harness.run_folder import command
 from harness.scenario import Scenario, Verdict, Word
 from harness.snapshot import Progressed

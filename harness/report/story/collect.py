@@ -21,7 +21,7 @@ from harness.ledger import Ledger
 from harness.report.escape import visible
 from harness.report.story.record_key import FORMS, RecordKey, parsed
 from harness.report.story.views import View, views
-from harness.report.timeline.happened import Happened, Work, happened
+from harness.report.timeline.from_history import Happened, Work, happened
 from harness.run_folder import ledger as recorded
 from harness.run_folder.store import RunFolder
 from harness.scenario import Finding, Sink, Verdict

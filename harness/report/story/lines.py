@@ -12,7 +12,7 @@ from harness.report.causes.sentences import batches
 from harness.report.escape import cell, plural, visible
 from harness.report.failure_text import title
 from harness.report.story.collect import Held, Record, Rows, Story
-from harness.report.timeline.happened import Work
+from harness.report.timeline.from_history import Work
 from harness.scenario import Finding, Verdict
 
 MOST_ROWS = 6

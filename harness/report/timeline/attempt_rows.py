@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.report.escape import plural, visible
 from harness.report.failure_text import numbers
 from harness.report.timeline.counts import Counts
-from harness.report.timeline.happened import Attempt, Happened
+from harness.report.timeline.from_history import Attempt, Happened
 from harness.report.timeline.saved_ranges import range_numbers, saved_ranges
 from harness.snapshot import Progressed, Query
 

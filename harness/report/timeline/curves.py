@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.report.timeline.counts import Counts
-from harness.report.timeline.happened import Happened
+from harness.report.timeline.from_history import Happened
 from harness.snapshot import Progressed, Query
 
 Curve = Sequence[tuple[float, int]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from harness.report.escape import plural
 from harness.report.timeline import shapes
 from harness.report.timeline.curves import Curve, Curves
-from harness.report.timeline.happened import Fault, Happened
+from harness.report.timeline.from_history import Fault, Happened
 from harness.report.timeline.shapes import Label, Mark, Scale, Shape, Stroke, Way
 from harness.report.timeline.tracks import TRACK, Setting, tracks
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from harness.report.escape import plural, visible
 from harness.report.timeline import shapes
-from harness.report.timeline.happened import Attempt, Happened, Work
+from harness.report.timeline.from_history import Attempt, Happened, Work
 from harness.report.timeline.shapes import Mark, Scale, Shape, Way
 from harness.scenario import Impact
 from harness.scenario.impact import ENDS_EXECUTOR

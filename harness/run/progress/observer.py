@@ -34,7 +34,7 @@ from harness.history import (
     event_of,
 )
 from harness.operation import Operation, Side
-from harness.remote import checkpoint as remote
+from harness.remote import checkpoint_listing as remote
 from harness.remote.mirror import Mirror
 from harness.run.progress import agent
 from harness.run.progress.checkpoint_watch import CheckpointWatch

@@ -14,7 +14,7 @@ MEGABYTE = 1024**2
 
 
 @contextmanager
-def progress(what: str, folders: Sequence[Path], megabytes: int = 0) -> Iterator[None]:
+def shown(what: str, folders: Sequence[Path], megabytes: int = 0) -> Iterator[None]:
     """Print that `what` is fetched into these folders, of about so many MB (0: unknown), every EVERY_S seconds how much
     of it is there, and at the end the whole."""
     began, before = monotonic(), _bytes(folders)
