@@ -67,7 +67,7 @@ class OpenSearch:
                 types = ", ".join(META[column.source])
                 yield Refusal("columns", f"{column.name}: {column.source} is read as {types}, not as {column.type}")
 
-    def named(self, options: Mapping[str, Any]) -> Sequence[Column]:
+    def declared_columns(self, options: Mapping[str, Any]) -> Sequence[Column]:
         """Without these, by the mapping."""
         return c.compared(str(options.get("columns") or ""))
 
