@@ -458,15 +458,15 @@ class TestDoctor:
         lack = doctor.Requirement(name="disk", wanted="2 GiB", found="1 GiB", ok=False, cure="remove")
         extra = doctor.Requirement(name="docker", wanted="any", found="no", ok=False, cure="start", optional=True)
         assert doctor.lines([met, lack, extra]) == [
-            "ok    java    17  (wanted: 17 or 21)",
-            "FAIL  disk    1 GiB  (wanted: 2 GiB)",
-            "              cure: remove",
-            "none  docker  no  (wanted: any)",
-            "              if you want it: start",
+            "ok    java    17",
+            "FAIL  disk    1 GiB (wanted: 2 GiB); cure: remove",
+            "none  docker  no (wanted: any); if you want it: start",
         ]
+        assert doctor.lines([lack], 40) == ["FAIL  disk  1 GiB (wanted: 2 GiB); cure:", "            remove"]
+        assert doctor.lines([lack], 20) == ["FAIL  disk", "    1 GiB (wanted: 2", "    GiB); cure:", "    remove"]
+        assert doctor.lines([]) == []
         assert doctor.fit([met, extra])
         assert not doctor.fit([met, lack])
-        assert doctor.lines([]) == []
         assert doctor.ready([met, lack, extra]) == "not ready: mend disk first"
         server = replace(extra, name="mariadb server")
         assert doctor.ready([met, extra, server]).endswith("; not there: docker, mariadb server")

@@ -1,7 +1,7 @@
 """Which harms a finding cannot be without, under a guarantee that allows one of the two.
 
 A total alone proves little: one record lost and another counted twice may come to any total. What holds for every
-multiplicity is returned. In a column that sums what each record gives, none of it negative, a total that is too low
+multiplicity is returned. A column may sum what each record gives, none of it negative. Then a total that is too low
 lost something, and one that is too high counted something again. A row that several records give may be there for
 another one of them.
 """

@@ -288,9 +288,7 @@ def _fetch(jars: JarFolder, folder: Path, found: java.Java) -> None:
         (temporary / "ivysettings.xml").write_text(_settings(), encoding="utf-8")
         (temporary / "ivy.xml").write_text(_module(jars), encoding="utf-8")
         # What Ivy has fetched it keeps there, and copies at the end.
-        with fetch_progress.shown(
-            f"the jars of {jars.name}", [cache.folder("ivy", jars.name)], _megabytes(jars.name)
-        ):
+        with fetch_progress.shown(f"the jars of {jars.name}", [cache.folder("ivy", jars.name)], _megabytes(jars.name)):
             _ivy(jars, temporary, found)
         if jars.home is not None:
             _drop_shipped(temporary, jars.home)
