@@ -60,7 +60,7 @@ def plural(count: int, noun: str) -> str:
 def aligned(rows: Sequence[Sequence[str]], columns: int = 0) -> list[str]:
     """Return the rows in aligned columns. A terminal has so many `columns`: the last cell is wrapped at words. Where
     less than half of the line is left, it begins another line. With 0 nothing is wrapped, as in a log."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    widths = [max(map(len, column)) for column in [*zip(*rows, strict=True)][:-1]]
     begin = sum(widths) + 2 * len(widths)
     out = []
     for *cells, last in rows:
