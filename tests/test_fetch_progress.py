@@ -22,16 +22,16 @@ def test_a_fetch_is_announced_followed_and_summed_up(
 
     def followed() -> bool:
         lines.extend(capsys.readouterr().err.splitlines())
-        return any(line.startswith("onceproof: fetch_progress the jars of search: 3 MB in ") for line in lines)
+        return any(line.startswith("onceproof: fetching the jars of search: 3 MB in ") for line in lines)
 
     with fetch_progress.shown("the jars of search", [tmp_path], 53):
         (tmp_path / "jar").write_bytes(bytes(3 * MEGABYTE))
         wait.until("the progress", followed, within_s=WAIT_S)
-    assert lines[0] == "onceproof: fetch_progress the jars of search (once, about 53 MB)"
+    assert lines[0] == "onceproof: fetching the jars of search (once, about 53 MB)"
     assert capsys.readouterr().err.splitlines()[-1].startswith("onceproof: fetched the jars of search: 3 MB in ")
 
 
 def test_a_fetch_that_fails_does_not_say_that_it_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(OSError), fetch_progress.shown("Azurite", [tmp_path]):
         raise OSError
-    assert capsys.readouterr().err == "onceproof: fetch_progress Azurite (once)\n"
+    assert capsys.readouterr().err == "onceproof: fetching Azurite (once)\n"

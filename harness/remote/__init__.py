@@ -1,10 +1,10 @@
 """A folder of a run that lies on a server's file system or in an object store. The harness cannot list it itself there.
 
-mirror      a local copy
-checkpoint  what its listing says of a checkpoint of Spark's, straight from the server
-parts       the folders that servers give to the parts of a run
-objects     such a folder in an object store
-http        asks a server over HTTP
+mirror              a local copy
+checkpoint_listing  what its listing says of a checkpoint of Spark's, straight from the server
+parts               the folders that servers give to the parts of a run
+objects             such a folder in an object store
+http                asks a server over HTTP
 """
 
 from __future__ import annotations
