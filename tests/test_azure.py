@@ -44,6 +44,15 @@ def test_a_blob_that_marks_a_folder_is_that_folder() -> None:
     assert prefix.below("checkpoint").url == "wasb://onceproof@devstoreaccount1/r1/plain/checkpoint"
 
 
+def test_no_deletion_names_the_container_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone: list[str] = []
+    store = Held(EMULATED, LOOPBACK)
+    monkeypatch.setattr(Held, "delete", lambda self, container, name: gone.append(name))
+    ObjectFolder(store=store, bucket=CONTAINER, root=EMULATOR, prefix="").delete("")
+    ObjectFolder(store=store, bucket=CONTAINER, root=EMULATOR, prefix="r1/plain/").delete("checkpoint")
+    assert gone == [*sorted(Held.names, reverse=True), *sorted(Held.names[1:], reverse=True), Held.names[0]]
+
+
 def test_a_port_that_a_dead_harness_left_behind_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as left:
         number = left.getsockname()[1]

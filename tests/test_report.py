@@ -297,6 +297,11 @@ def test_a_held_page_claims_no_more_than_it_may(tmp_path: Path) -> None:
     assert "proved" not in text.replace("disproved", "")
 
 
+def test_a_run_without_a_plan_claims_no_guarantee() -> None:
+    assert claims.about(claims.UNPLANNED) == []
+    assert [name for name, _ in claims.details(claims.UNPLANNED)] == ["What `ledger` is"]
+
+
 def test_claim_program_and_the_scenario_s_own_words_are_apart() -> None:
     told = dict(claims.about(sample.scenario()))
     assert told == {

@@ -54,9 +54,13 @@ def completed(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Tes
     """Put the item's runs on its report, and our own errors in their own words instead of a traceback."""
     error = None if call.excinfo is None else call.excinfo.value
     words = None if error is None else own_text(error)
-    if error is not None and words is not None and call.when == "setup" and hasattr(item, "scenario"):
-        _failed(item, item.scenario, error, item.config.stash[SUITE].settings.seed)
-        report.user_properties = list(item.user_properties)
+    if error is not None and words is not None and call.when == "setup":
+        from harness.scenario import Scenario
+
+        # An item of another plugin may have an attribute of that name.
+        if isinstance(scenario := getattr(item, "scenario", None), Scenario):
+            _failed(item, scenario, error, item.config.stash[SUITE].settings.seed)
+            report.user_properties = list(item.user_properties)
     if words is not None:
         from harness.report.ci.github import guarded
 

@@ -105,7 +105,9 @@ class ObjectFolder:
         # What is in a folder before the folder: where it is no mere name, it has to be empty.
         for key in sorted((each.key for each in self.store.listed(self.bucket, below, deep=True)), reverse=True):
             self.store.delete(self.bucket, key)
-        self.store.delete(self.bucket, below.rstrip("/"))
+        # Without a key the request would be for the bucket.
+        if marker := below.rstrip("/"):
+            self.store.delete(self.bucket, marker)
 
     def _below(self, place: str) -> str:
         return f"{self.prefix}{place}/" if place else self.prefix

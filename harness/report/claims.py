@@ -63,7 +63,7 @@ def about(plan: Scenario, steps: Sequence[StepOutcome] = ()) -> list[tuple[str, 
     known = [*steps, *[None] * len(plan.schedule)]
     faults = [_step(step, outcome) for step, outcome in zip(plan.schedule, known, strict=False)]
     out = [
-        ("Claim", GUARANTEES[plan.guarantee]),
+        ("Claim", GUARANTEES[plan.guarantee] if plan.pipeline.entry else ""),
         ("Program", plan.pipeline.entry),
         ("Spark", spark(plan)),
         ("Sink" if len(sinks) == 1 else "Sinks", "; ".join(exposures.few(sinks, 6))),
@@ -84,7 +84,8 @@ def _step(step: Step, outcome: StepOutcome | None) -> str:
 def details(plan: Scenario) -> list[tuple[str, str]]:
     """Of which program, into which sinks, with which `expected`, fed with what."""
     pipeline, fed = plan.pipeline, plan.input
-    out = [("Guarantee", str(plan.guarantee)), ("Pipeline", " ".join([pipeline.entry, *pipeline.args]))]
+    claimed = str(plan.guarantee) if pipeline.entry else ""
+    out = [("Guarantee", claimed), ("Pipeline", " ".join([pipeline.entry, *pipeline.args]))]
     for number, sink in enumerate(plan.sinks, start=1):
         out.append((f"Sink {number}", f"{sink.kind}: {sink.target}"))
         out.append((f"Rows expected in sink {number}", sink.expected or ""))
