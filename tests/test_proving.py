@@ -50,7 +50,7 @@ OTHERS = [
     *(
         SCENARIOS / f"{name}.yaml"
         for name in (
-            "dstreams/received_log_appended_done",
+            "dstreams/received_log_appended_at_most_once",
             "eventhubs/hub_to_hub_mid_batch",
             "hadoop/hdfs_append_namenode_killed_before_offset_commit",
             "s3/sink_listed_mid_batch",
@@ -69,7 +69,7 @@ IN_CI = {
     "partition_ledger_executor_killed",
     "partition_ledger_mid_sink",
     "python_sqlite_with_batch_mid_batch",
-    "received_log_appended_done",
+    "received_log_appended_at_most_once",
 }
 """The others take longer than CI has time for: they are left to `make prove SUITE=tests`. A violated run takes twice as
 long as a held one, since it needs a baseline run."""

@@ -51,6 +51,13 @@ MEANT = {
         "no program can read a block that is lost: what is repaired is that it stops",
         word=Word.INCONCLUSIVE,
     ),
+    "dstreams/dummy_done": Meant("dstreams/dummy_log_done", READ_ONCE, frozenset({"guarantee"})),
+    **{
+        f"dstreams/received_{broken}": Meant(
+            "dstreams/received_log_written_once_at_most_once", READ_ONCE, frozenset({"guarantee"})
+        )
+        for broken in ("appended_done", "appended_driver_killed", "overwritten_done")
+    },
     "dstreams/received_log_at_a_rate": Meant(
         "dstreams/reliable_kept_at_a_rate", RELIABLE, frozenset({"input", "guarantee"})
     ),
@@ -111,8 +118,9 @@ MEANT = {
 WEAKER = {
     ("batch_passed_over.py", "error_ends_query.py"),
     *((f"checkpoint_{each}.py", "checkpoint_kept.py") for each in ("missing", "temporary")),
+    *((f"received_{each}.py", "received_written_once.py") for each in ("appended", "overwritten")),
 }
-"""Repairs that a docstring names, and that claim less than their broken twin: at least once."""
+"""Repairs that a docstring names, and that claim less than their broken twin."""
 
 AN_ERROR = {"kept_checkpoint.py"}
 """No verdict: Spark ends such a query (tests/test_socket_source.py)."""
