@@ -505,10 +505,10 @@ def test_the_sentence_counts_what_was_tried_and_what_was_not() -> None:
     every = cells(True, False, False)
     held = [result(0, HELD), result(1, HELD), result(2, UNTESTED)]
     assert answer.sentence("a.py", every, held) == (
-        "a.py: held at all 2 cells at which records were exposed; 1 not reached"
+        "a.py: held at all 2 exposed cells; 1 not reached"
     )
     broken = [result(0, HELD), result(1, VIOLATED, Kind.LOST), result(2, HELD)]
-    assert answer.sentence("a.py", every, broken) == "a.py: breaks at 1 of 3 cells (lost)"
+    assert answer.sentence("a.py", every, broken) == "a.py: breaks at 1 of 3 exposed cells (lost)"
     idle = [
         replace(result(0, UNTESTED), reached=True, why="empty"),
         replace(result(1, UNTESTED), reached=True, why="empty"),

@@ -123,7 +123,7 @@ def test_each_cell_is_a_case_of_junit_and_a_row_of_the_summary(
     cases = {each.get("name"): each.find("failure") for each in ElementTree.parse(junit).iter("testcase")}
     assert len(cases) == len(CELLS)
     assert [name for name, failure in cases.items() if failure is not None] == failures
-    assert f"{path}: breaks at 1 of 2 cells (duplicated)" in capsys.readouterr().out
+    assert f"{path}: breaks at 1 of 2 exposed cells (duplicated)" in capsys.readouterr().out
     assert not (playing / "reports" / "sweep-orders.jsonl").exists()
     (failing,) = (playing / "reports" / "failing").glob("*.yaml")
     assert load(failing).schedule[0].when.point == "sink-committed"
@@ -169,7 +169,7 @@ def test_each_cell_is_a_subtest(
             "*told.yaml::told SUBPASSED[[]kill driver sink-committed (later batch)[]]*",
             "*told.yaml::told PASSED*",
             "*VIOLATED (1 duplicated), expected held or untested: broken: kill driver sink-committed*",
-            "scenarios/broken.yaml: breaks at 1 of 2 cells (duplicated)",
+            "scenarios/broken.yaml: breaks at 1 of 2 exposed cells (duplicated)",
         ]
     )
     assert "Traceback" not in result.stdout.str()

@@ -1,15 +1,15 @@
 """The judge: from the history of a run, its sinks and its baseline runs to a verdict, by seven rules.
 
-1. Interrupted. A step interrupts the executions that ran on its victims when it struck: driver, all of the attempt;
-   executor, its tasks; server, those that had work with it open.
-2. Reprocessed, skipped. An interrupted execution is reprocessed if its offsets ran again afterwards, skipped if they
-   never did though the query went on beyond them. If neither, it was not a test of anything.
+1. Interrupted. A step interrupts the batch that a query had planned and not committed when it struck; of a program
+   that saves its own offsets, what it had begun to write. What of it was whole in the sink was not interrupted.
+2. Reprocessed, skipped. An interrupted batch is reprocessed if its offsets ran again: in the next attempt, or in the
+   same one by tasks that were tried again. It is skipped if they never did though the query went on beyond them.
 3. A step counts where a naive pipeline would have been caught. Reprocessed records count on two conditions: the
    interrupted execution may have left something in the sink; a pipeline that added its rows or amounts again would
    differ from the expected rows. Interrupted records whose effect was not complete count for a loss if the expected
-   rows differ without them. A repetition that the sink's reader removes does not count. Where a repetition cannot
-   change the expected rows, as of a latest row per key, it counts, with a note: rows that were appended would lie there
-   twice.
+   rows differ without them. A repetition that the sink's reader removes does not count. It counts where the reader kept
+   what it removed, and all of it was removed after the fault. Where a repetition cannot change the expected rows, as of a
+   latest row per key, it counts, with a note: rows that were appended would lie there twice.
 4. Cause. Let rows(m) be the expected rows if record r takes effect m(r) times. A finding is explained by multiplicities
    that differ from 1 only for records that a step interrupted. One step explains it and no other does: cause. Several:
    candidates. None: where baseline runs are clean, it is attributed to the only step, or to those that touched it.

@@ -31,16 +31,16 @@ def attributed(sink: Compared, baseline: Baseline, guarantee: Guarantee, labels:
     """Return the findings of one sink with their causes; `labels` are what steps are called."""
     out, unknown = [], any(step.unknown for step in sink.exposed)
     for place, finding in enumerate(sink.examined.findings):
-        ways, within = sink.explained.get(place, []), sink.within.get(place, [])
+        ways, candidates = sink.explained.get(place, []), sink.candidates.get(place, [])
         options = sink.options[place] if place < len(sink.options) else ()
         shown = baseline.shown(finding)
         harms = {harm for way in ways for harm in way.harms} or {*finding.harms}
-        struck = None if unknown and not ways else bool(within)
+        struck = None if unknown and not ways else bool(candidates)
         answer = violates(finding, guarantee, harms=harms, options=options, shown=shown, struck=struck)
         # Where the expected rows are wrong, what differs from them is no violation.
         answer = False if sink.examined.reasons.error else answer
         needed = not sink.examined.reasons.error and (answer is not False or guarantee.allows is Harm.LOSS)
-        found = _caused(finding, ways, within, shown, labels)
+        found = _caused(finding, ways, candidates, shown, labels)
         out.append(Attributed(finding=found, shown=shown, violating=answer, needs_baseline=needed))
     return out
 
@@ -48,7 +48,7 @@ def attributed(sink: Compared, baseline: Baseline, guarantee: Guarantee, labels:
 def _caused(
     finding: Finding,
     ways: Sequence[Explained],
-    within: Sequence[Exposed],
+    candidates: Sequence[Exposed],
     shown: Shown,
     labels: Mapping[int, str],
 ) -> Finding:
@@ -60,11 +60,10 @@ def _caused(
     steps = next(iter(sets)) if len(sets) == 1 else ()
     if shown is Shown.CLEAN and steps:
         return replace(finding, faults=tuple(labels[step] for step in steps))
-    candidates = sorted({step for steps in sets for step in steps} or {step.injection.number for step in within})
-    if shown is Shown.CLEAN and len(candidates) == 1:
-        note = joined(finding.note, ONLY_WITH)
-        return replace(finding, faults=(labels[candidates[0]],), note=note)
-    return replace(finding, fits=tuple(labels[step] for step in candidates))
+    left = sorted({step for steps in sets for step in steps} or {step.injection.number for step in candidates})
+    if shown is Shown.CLEAN and len(left) == 1:
+        return replace(finding, faults=(labels[left[0]],), note=joined(finding.note, ONLY_WITH))
+    return replace(finding, fits=tuple(labels[step] for step in left))
 
 
 @dataclass(kw_only=True)

@@ -17,8 +17,9 @@ from harness.scenario import MISFITS, Finding, Kind
 class Shown(Enum):
     """What baseline runs show of a finding: of its kind, in its sink.
 
-    `CLEAN`: they agree, the run has all that they show, and none shows this one. `ALIKE`: all show it. `OTHERS`: each
-    shows others, which differ from run to run. `DIFFERS`: some show that kind, some do not. `NONE`: none got done."""
+    `CLEAN`: they agree, the run has all that they show, and none shows this one, or each with fewer copies. `ALIKE`:
+    all show it. `OTHERS`: each shows others, which differ from run to run. `DIFFERS`: some show that kind, some do not.
+    `NONE`: none got done."""
 
     NONE = auto()
     CLEAN = auto()
@@ -53,19 +54,18 @@ class Baseline:
             return Shown.NONE
         sets = [{m: f.found for m, f in baseline_run.findings.items() if m[:2] == mark[:2]} for baseline_run in usable]
         if all(each == sets[0] for each in sets) and self.marks.issuperset(sets[0]):
-            more = [
-                baseline_run.findings[mark].copies < finding.copies
-                for baseline_run in usable
-                if mark in baseline_run.findings
-            ]
+            if mark not in sets[0]:
+                return Shown.CLEAN
             counted = finding.kind in (Kind.LOST, Kind.DUPLICATED)
-            return Shown.ALIKE if mark in sets[0] and not (counted and all(more)) else Shown.CLEAN
+            more = counted and all(each.findings[mark].copies < finding.copies for each in usable)
+            return Shown.CLEAN if more else Shown.ALIKE
         if all(mark in each for each in sets) and mark[1] not in MISFITS:
             return Shown.ALIKE
         return Shown.OTHERS if all(sets) else Shown.DIFFERS
 
     def wanted(self, findings: Sequence[Finding]) -> int:
-        """Return how many baseline runs these findings need in all: one that is clean, else three; 0 if no more."""
+        """Return how many baseline runs there should be next: one more, as long as none is clean and there are fewer
+        than three; 0 if no more."""
         if not findings or len(self.runs) >= BASELINE_RUNS_MAX:
             return 0
         kinds = {(position, kind) for baseline_run in self.usable for position, kind, _ in baseline_run.findings}

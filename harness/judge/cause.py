@@ -2,8 +2,11 @@
 
 Let `rows(m)` be the expected rows if record r takes effect m(r) times. A step explains a finding at a key if some m
 gives the rows that the sink has there. This m may differ from 1 only for records that the step interrupted.
-Reprocessing is m = 2 for what is processed again, loss is m = 0 for what was not whole in the sink. The reading at the
-fault shows what the interrupted execution had left in the sink. So a part of a batch needs no guess.
+Reprocessing is m = 2 for what is processed again, loss is m = 0 for what was not whole in the sink.
+
+Rows that are each of one record need no `rows(m)`. A row that is there too often is of what is processed again, and
+was there when the fault was injected. One that is missing is of what was not whole, and was not there. The same reading
+shows how much of a total the interrupted batch had left.
 
 The readings at later faults say when a finding came about: a step after which the key was still right, at the reading
 of a later one, did not do it; nor did a step at whose reading it was wrong already.

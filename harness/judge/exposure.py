@@ -43,9 +43,10 @@ SAFE: dict[Harm | None, tuple[str, ...]] = {Harm.REPETITION: (WRITTEN,), Harm.LO
 
 @dataclass(frozen=True, kw_only=True)
 class Exposed:
-    """One step and one sink. `why` says why nothing was exposed, `unknown` that the evidence does not tell. `again` was
-    in the sink, as far as is known, and is processed again; `missing` was not whole there; `struck` is all that the
-    step interrupted. `at` is what the sink held when the fault was injected, `last` before the next attempt wrote."""
+    """One step and one sink. `why` says why nothing was exposed, `unknown` that the evidence does not tell. `again`
+    is processed again: each range of a batch and source partition of which something may have been in the sink.
+    `missing` was not whole there, `struck` is all that the step interrupted. `at` is what the sink held when the fault
+    was injected, `last` before the next attempt wrote."""
 
     injection: Injection
     why: str = ""
@@ -191,7 +192,7 @@ class _Struck:
         return () if self._right(lacking) else lacking
 
     @cached_property
-    def in_flight(self) -> bool:
+    def plan_known(self) -> bool:
         """Spark's log says what is planned; of a program that manages its own offsets, only what it has begun to write
         does, in this sink or in another one."""
         assert self.injection.at is not None
@@ -254,8 +255,8 @@ class _Struck:
         low, high = (self.scale.rows(Cut(only=between({}, end))) for end in (self.progress.low, self.progress.high))
         case = self.scale.case
         floats = not self.keys and bool(changed(whole(case, low), whole(case, high)))
-        in_flight = self.in_flight or bool(self.saved_unwritten)
-        return (blind(case) or floats) and in_flight and self.scale.allows is None
+        known = self.plan_known or bool(self.saved_unwritten)
+        return (blind(case) or floats) and known and self.scale.allows is None
 
     @cached_property
     def whole(self) -> bool:
@@ -325,12 +326,10 @@ class _Struck:
     def reprocessed(self, ranges: OffsetRanges) -> OffsetRanges:
         """Return what of these offsets ran again: beyond where the next attempt began, or all where the same attempt
         ran its batch again."""
+        if not self.died:
+            return ranges if self.ran_again in (Ran.RETRIED, Ran.RESTARTED) else ()
         start = self.progress.next if self.injection.died else self.progress.resumed
-        if start is not None and self.died:
-            return _beyond(ranges, start)
-        if self.died:
-            return ()
-        return ranges if self.ran_again in (Ran.RETRIED, Ran.RESTARTED) else ()
+        return _beyond(ranges, start) if start is not None else ()
 
     @cached_property
     def again(self) -> OffsetRanges:
@@ -355,7 +354,7 @@ class _Struck:
             return self.progress.received
         complete = not self.unseen and (self.progress.after or not self.keys or self.whole or self.finished)
         skipped = () if self.progress.other or self.whole or self.finished else self.progress.skipped
-        units = () if complete or not self.in_flight else tuple(u for u in self.units if not self._whole_unit(u))
+        units = () if complete or not self.plan_known else tuple(u for u in self.units if not self._whole_unit(u))
         return joined(units, skipped, self.saved_unwritten, self.progress.received)
 
     @property

@@ -15,9 +15,9 @@ from harness.sinks.table import SinkTable, load
 from harness.snapshot import ENDED, INJECTION, RESTART, Progressed, Snapshot
 
 FREE = (Impact.DRIVER_CUT_OFF, Impact.SERVER_AWAY, Impact.NONE)
-"""Under these a driver neither dies nor is paused, and is not frozen while the snapshot is taken."""
+"""Under these the driver works on, also while the snapshot is taken."""
 SPARES = (*ENDS_EXECUTOR, *FREE)
-"""Under these it neither dies nor is paused."""
+"""Under these it works on; of those that end executors it stands still while the snapshot is taken."""
 KILLS = (*ENDS_DRIVER, *ENDS_EXECUTOR)
 """Here the victims must be gone when the snapshot is taken."""
 
@@ -185,7 +185,7 @@ def _injection(run: Run, number: int, step: StepOutcome, *, worked: bool, beside
     at = _seen(run, number, INJECTION)
     why = _unusable(number, step, impact, at.snapshot if at is not None else None)
     at = None if why else at
-    late = _seen(run, number, RESTART) if at is not None and _goes_on(at) else None
+    late = _seen(run, number, RESTART) if at is not None and _reread(at) else None
     if at is not None and late is not None and _wiped(at.snapshot, late.snapshot):
         late = None
     return Injection(
@@ -236,12 +236,13 @@ def _newest(batches: Sequence[int]) -> int:
     return max(batches, default=-1)
 
 
-def _goes_on(at: Seen) -> bool:
-    """Return whether a process of the dead attempt may still write. With a pipeline that manages its own offsets, this
-    alone tells what a zombie wrote from what the next attempt did before it saved any."""
+def _reread(at: Seen) -> bool:
+    """Return whether the reading before the next attempt's work counts. A checkpoint tells that work apart. Of a
+    pipeline that manages its own offsets it counts only where a process of the dead attempt may still have written."""
     snapshot = at.snapshot
-    writing = _open(snapshot.writing) or _open(snapshot.left or {})
-    return snapshot.position is None or snapshot.alive != () or writing
+    if snapshot.position is None:
+        return True
+    return snapshot.alive != () or _open(snapshot.writing) or _open(snapshot.left or {})
 
 
 def _open(writing: Mapping[str, Sequence[str]]) -> bool:

@@ -35,14 +35,14 @@ VAGUE = (
 @dataclass(kw_only=True)
 class Compared:
     """One sink. `exposed` is what each step exposed there, `ended` what it held after attempts that no step had ended,
-    as steps that struck nothing. By the place of a finding: `explained` is what explains it,
-    `within` the steps that may have done it, `options` the whole batches that come to the same total."""
+    as steps that struck nothing. By the place of a finding: `explained` is what explains it, `candidates` the steps
+    that may have done it, `options` the whole batches that come to the same total."""
 
     examined: Examined
     exposed: list[Exposed] = field(default_factory=list)
     ended: list[Exposed] = field(default_factory=list)
     explained: dict[int, list[Explained]] = field(default_factory=dict)
-    within: dict[int, list[Exposed]] = field(default_factory=dict)
+    candidates: dict[int, list[Exposed]] = field(default_factory=dict)
     options: Options = ()
 
 
@@ -128,9 +128,9 @@ def _steps(run: Run, scale: Scale, injections: Sequence[Injection], *, writes_fi
     """Return what each step exposed. `writes_first`: a reading shows that the program saves its offsets after it has
     written; what one reading shows of the program holds for all."""
     out, many = [], feeders(run.progressed, scale.sink)
-    for number, (injection, until) in enumerate(zip(injections, [*injections[1:], None], strict=True), 1):
+    for place, (injection, until) in enumerate(zip(injections, [*injections[1:], None], strict=True)):
         found = (
-            query_progress(injection, run.progressed, scale.sink, later=injections[number:])
+            query_progress(injection, run.progressed, scale.sink, later=injections[place + 1 :])
             if injection.at is not None
             else []
         )
@@ -159,7 +159,7 @@ def _explained(out: Compared, scale: Scale) -> None:
     causes, unexplained = Causes(scale, out.exposed, examined.findings), 0
     for place, finding in enumerate(examined.findings):
         out.explained[place] = causes.explained(finding)
-        out.within[place] = causes.touching(finding)
+        out.candidates[place] = causes.touching(finding)
     first = out.exposed[0].injection.number
     later = [step for step in causes.steps if step.injection.number > first]
     for each in repaired(scale, causes, [*later, *out.ended]):
@@ -167,7 +167,7 @@ def _explained(out: Compared, scale: Scale) -> None:
         if each.ways and examined.counted(each.kind):
             place = len(examined.findings)
             out.explained[place] = [*each.ways]
-            out.within[place] = causes.before(each.reading)
+            out.candidates[place] = causes.before(each.reading)
             examined.findings.append(_finding(scale, each))
     if unexplained:
         # Baseline runs are compared at their end alone: they do not show a habit that is gone by then.

@@ -68,7 +68,7 @@ class _Described:
 @dataclass(frozen=True, kw_only=True)
 class SinkTable(_Described):
     """The canonical rows of one sink. `dropped` are the rows that its reader has left out as repetitions; None where it
-    drops none, or they were not kept them."""
+    drops none, or does not keep them."""
 
     columns: tuple[SinkColumn, ...] = ()
     rows: list[Row] = field(default_factory=list, repr=False)
@@ -102,9 +102,9 @@ def save_parts(
     *,
     end: Callable[[SinkTable], SinkTable] = lambda table: table,
 ) -> int:
-    """Return the same with rows that come in parts, of which one at a time is in memory; returns how many there were.
-    `end` fills in what is known after the last of them. Raises HarnessError, and whatever `parts` raises; then nothing
-    is there."""
+    """Write a sink as `save` does, from rows that come in parts, of which one at a time is in memory. Return how many
+    there were. `end` fills in what is known after the last of them. Raises HarnessError, and whatever `parts` raises;
+    then nothing is there."""
     tables = folder / "sink"
     try:
         tables.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -28,9 +28,9 @@ def sentence(name: str, cells: Sequence[Cell], results: Sequence[Result], *, lef
     rest = "".join(f"; {count} {word}" for word, count in left.items() if count)
     if broken:
         kinds = ", ".join(dict.fromkeys(kind for each in broken for kind in each.kinds))
-        return f"{name}: breaks at {len(broken)} of {len(counting)} cells ({kinds}){rest}"
+        return f"{name}: breaks at {len(broken)} of {len(counting)} exposed cells ({kinds}){rest}"
     if counting:
-        return f"{name}: held at all {len(counting)} cells at which records were exposed{rest}"
+        return f"{name}: held at all {len(counting)} exposed cells{rest}"
     return f"{name}: untested{rest}"
 
 
