@@ -33,11 +33,11 @@ Range = tuple[int, int]
 
 
 class Outcome(StrEnum):
-    """How an execution ended. `interrupted`: its attempt ended before the batch was committed. `open`: neither is
+    """How an execution ended. `cut short`: its attempt ended before the batch was committed. `open`: neither is
     known."""
 
     COMMITTED = "committed"
-    INTERRUPTED = "interrupted"
+    CUT_SHORT = "cut short"
     OPEN = "open"
 
 
@@ -94,7 +94,7 @@ def _ends(lines: Sequence[Line]) -> dict[int, float]:
 
 def _ended(found: Execution, ends: Mapping[int, float]) -> Execution:
     if found.outcome is Outcome.OPEN and found.attempt in ends:
-        return replace(found, outcome=Outcome.INTERRUPTED, ended=ends[found.attempt])
+        return replace(found, outcome=Outcome.CUT_SHORT, ended=ends[found.attempt])
     return found
 
 

@@ -258,7 +258,7 @@ class ExecutorRemoved(OfSpark):
 
 @dataclass(frozen=True, kw_only=True)
 class FaultInjected(Event):
-    """A step is over: what became of it."""
+    """A step that was injected is over: what became of it. Its readings and the tasks that it ended come before."""
 
     what = "fault-injected"
     outcome: StepOutcome

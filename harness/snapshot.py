@@ -4,8 +4,8 @@
 A `Snapshot` has a folder for the sinks as they stood, `snapshots/<step>-<moment>/sink/` (`harness.sinks.table`):
 
     injection  after the victim died or was paused, before anything was started again
-    restart    what the dead attempt still did: before the next one has touched anything; of a driver that was paused
-               with a transaction open, before it goes on
+    restart    what the dead attempt still did: before the next one, which may be launched, has touched anything; of a
+               driver that was paused with a transaction open, before it goes on
     back       the sinks of a server once it was back, before a client wrote there again
     ended-N    attempt N had ended, and no step did it; before the next one is started
 

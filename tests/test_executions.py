@@ -77,7 +77,7 @@ def made(draw: st.DrawFn) -> Made:
         unheard = not last and steps == len(STEPS) - 1 and draw(st.booleans())
         if steps:
             run(out, (attempt, batch), planned, steps, draw)
-            out.expected[attempt, batch] = Outcome.OPEN if last else Outcome.INTERRUPTED
+            out.expected[attempt, batch] = Outcome.OPEN if last else Outcome.CUT_SHORT
         if unheard:
             out.expected[attempt, batch] = Outcome.COMMITTED
             batch += 1
@@ -167,7 +167,7 @@ def test_a_pipeline_that_saves_its_own_offsets_has_a_row_between_two_of_them() -
     assert told == [
         (1, {0: (0, 5)}, Outcome.COMMITTED),
         (1, {1: (0, 2)}, Outcome.COMMITTED),
-        (1, {}, Outcome.INTERRUPTED),
+        (1, {}, Outcome.CUT_SHORT),
         (2, {0: (5, 9)}, Outcome.COMMITTED),
         (2, {}, Outcome.OPEN),
     ]

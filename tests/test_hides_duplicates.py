@@ -51,8 +51,8 @@ ID = SinkColumn(name="id", type="integer", family="number")
         (False, True, "is a query that folds equal rows: why. Read the sink by a query that keeps every row, or", ""),
         (False, False, "", ""),
         (False, None, "folds equal rows could not be tried: why. Read the sink as a table, or by a query that", ""),
-        (True, True, "", "the sink's query folds equal rows: a repetition does not show in it"),
-        (True, None, "", "the sink's query folds equal rows: a repetition does not show in it"),
+        (True, True, "", "the sink's reader folds equal rows: a repetition does not show in it"),
+        (True, None, "", "the sink's reader folds equal rows: a repetition does not show in it"),
         (True, False, "", ""),
     ],
 )
@@ -61,6 +61,11 @@ def test_what_a_verdict_says_of_it(says: bool, folds: bool | None, untested: str
     assert (f"postgres {QUERY} {untested}" if untested else "") in folded(one, table(folds))
     assert bool(folded(one, table(folds))) == bool(untested)
     assert folding_note(one, table(folds)) == (f"postgres {QUERY}: {note}" if note else "")
+
+
+def test_a_reader_that_keeps_what_it_drops_shows_a_repetition() -> None:
+    said = folding_note(sink(QUERY, folds=True), replace(table(True), dropped=[]))
+    assert said.endswith("the sink's reader folds equal rows: a repetition shows only in what its reader dropped")
 
 
 def test_what_was_not_tried_has_no_note() -> None:

@@ -322,11 +322,11 @@ def test_no_crash_points_no_lines_and_none_reached_is_said() -> None:
 
 
 def test_a_held_says_what_it_rests_on_and_what_limits_it() -> None:
-    verdict = replace(sample.held(), notes=("the sink's query folds equal rows: a repetition does not show in it",))
+    verdict = replace(sample.held(), notes=("the sink's reader folds equal rows: a repetition does not show in it",))
     assert exposures.rests(verdict) == [
         SHOWN,
         "exposed, counts: postgres payments: loss of batch 3 (planned, not committed)",
-        "note: the sink's query folds equal rows: a repetition does not show in it",
+        "note: the sink's reader folds equal rows: a repetition does not show in it",
         "crash points reached: sink-committed (repetition; loss)",
         "crash points not reached: batch-planned, while rows are written",
     ]

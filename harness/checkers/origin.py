@@ -47,7 +47,7 @@ def explanations(findings: Sequence[Finding], totals: Totals | None) -> Options:
 
 
 def attribute(findings: Sequence[Finding], clues: Clues, options: Options) -> list[Finding]:
-    """Return the same findings, in the same order, with records, batches, harms and notes filled in."""
+    """Return the same findings, in the same order, with records, batches and notes filled in."""
     return [_traced(finding, clues, own) for finding, own in zip(findings, options, strict=True)]
 
 

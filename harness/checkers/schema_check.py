@@ -31,12 +31,14 @@ class Described(Protocol):
 
 class Tried(Protocol):
     """Whether a row that is there twice is missing in what a sink's query returns, None where that is not known, and
-    why."""
+    why. `dropped` is what its reader left out; None where it keeps nothing of the kind."""
 
     @property
     def folds(self) -> bool | None: ...
     @property
     def folding(self) -> str: ...
+    @property
+    def dropped(self) -> object: ...
 
 
 class Column(NamedTuple):
@@ -88,7 +90,8 @@ def folded(sink: Sink, table: Tried, *, name: str = "") -> str:
 def folding_note(sink: Sink, table: Tried, *, name: str = "") -> str:
     """Return what the sink's query leaves open, and the scenario says so; empty if nothing."""
     if sink.folds and table.folds is not False:
-        return f"{name or sink.name}: the sink's query folds equal rows: a repetition does not show in it"
+        how = "does not show in it" if table.dropped is None else "shows only in what its reader dropped"
+        return f"{name or sink.name}: the sink's reader folds equal rows: a repetition {how}"
     return ""
 
 

@@ -1,22 +1,24 @@
 """The judge: from the history of a run, its sinks and its baseline runs to a verdict, by seven rules.
 
 1. Interrupted. A step interrupts the batch that a query had planned and not committed when it struck; of a program
-   that saves its own offsets, what it had begun to write. What of it was whole in the sink was not interrupted.
+   that saves its own offsets, what it had begun to write.
 2. Reprocessed, skipped. An interrupted batch is reprocessed if its offsets ran again: in the next attempt, or in the
    same one by tasks that were tried again. It is skipped if they never did though the query went on beyond them.
 3. A step counts where a naive pipeline would have been caught. Reprocessed records count on two conditions: the
    interrupted execution may have left something in the sink; a pipeline that added its rows or amounts again would
-   differ from the expected rows. Interrupted records whose effect was not complete count for a loss if the expected
-   rows differ without them. A repetition that the sink's reader removes does not count. It counts where the reader kept
-   what it removed, and all of it was removed after the fault. Where a repetition cannot change the expected rows, as of a
-   latest row per key, it counts, with a note: rows that were appended would lie there twice.
+   differ from the expected rows. Interrupted records that were not whole in the sink count for a loss if the expected
+   rows differ without them. Whether they ran again does not matter there. A repetition that the sink's reader removes
+   counts only if the reader kept what it removed, and removed all of it after the fault. Where a repetition cannot
+   change the expected rows, as of a latest row per key, it counts, with a note: rows that were appended would lie there
+   twice.
 4. Cause. Let rows(m) be the expected rows if record r takes effect m(r) times. A finding is explained by multiplicities
    that differ from 1 only for records that a step interrupted. One step explains it and no other does: cause. Several:
    candidates. None: where baseline runs are clean, it is attributed to the only step, or to those that touched it.
 5. Baseline. Up to three runs without faults; what they show alike is "also without faults". No violated without one.
 6. The guarantee is read once: at-least-once drops reprocessing, at-most-once drops loss, exactly-once none.
-7. The word. The worst of all sinks. A run is a test where a step counts in one of them, or caused a violation; a note
-   names the others. An error of one sink never hides a violation of another.
+7. The word. The worst of all sinks: violated, error, untested, inconclusive, held. A run is a test where a step counts
+   in one of them, or caused a violation; a note names the others. An error of one sink never hides a violation of
+   another.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ class Facts:
     """By place, the sinks that hold no expected key, without faults neither: their findings count for nothing."""
     after_baseline: AfterBaseline
     stall: Stall
-    skips: str
+    log_gap: str
     """Why the offset log does not say what was in flight."""
     late: str
     """The same, where the scenario declares it."""
@@ -76,7 +78,7 @@ class Facts:
     @cached_property
     def exposures(self) -> tuple[Exposure, ...]:
         """What the steps exposed."""
-        known = not (self.late or self.skips)
+        known = not (self.late or self.log_gap)
         return tuple(exposure for sink in self.sinks for step in sink.exposed for exposure in step.exposures if known)
 
     @cached_property
@@ -139,7 +141,7 @@ def judged(folder: Path) -> Judged:
         strange=strange,
         after_baseline=against(baseline, [each for each in findings if each.finding.position not in strange]),
         stall=stalled(run, injections, baseline.runs),
-        skips=undeclared(run, injections),
+        log_gap=undeclared(run, injections),
         late=declared(run),
     )
     needed = [] if facts.own_errors else [each.finding for each in findings if each.needs_baseline]
@@ -230,8 +232,10 @@ def _untested(facts: Facts) -> Iterator[words.Untested]:
     )
     for name in facts.strange.values():
         yield words.Untested(f"{name} holds not one of the keys expected of it: is it the right table?")
-    yield from (words.Untested(why) for why in [facts.skips] if why)
-    yield from (words.Untested(why, partial=True) for why in [facts.late] if why)
+    if facts.log_gap:
+        yield words.Untested(facts.log_gap)
+    if facts.late:
+        yield words.Untested(facts.late, partial=True)
     yield from words.missed(run.steps, len(run.scenario.schedule))
     # A step that caused a violation was a test, where what it exposed is known.
     caused = facts.evident and any(finding.faults for finding in facts.violating)

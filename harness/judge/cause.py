@@ -258,7 +258,7 @@ class Causes:
         return low, high
 
     def _readable(self, step: Exposed) -> bool:
-        return step.last is not None and step.last.places is None and bool(step.last.rows)
+        return step.last is not None and step.last.places is None
 
     def _together(self, steps: Sequence[Exposed], key: Key) -> Iterator[Explained]:
         """Yield several steps that each did harm to one total, or one that did both."""

@@ -176,7 +176,8 @@ class _Struck:
 
     @cached_property
     def units(self) -> list[OffsetRange]:
-        """The offset ranges of what was planned and not committed, each of one batch and partition."""
+        """The offset ranges of what was planned and not committed, each of one batch and partition as far as batches
+        are known."""
         taken = self.progress.taken
         inner = [_overlap(mine, other) for mine in taken for _, ranges in self.scale.batch_ranges for other in ranges]
         known = sorted({each for each in inner if each is not None})
@@ -270,7 +271,7 @@ class _Struck:
         if self.touched:
             return f"{len(self.touched)} keys in the sink"
         committed = "Spark says that its sink is committed" if self.progress.after and not self._never_written else ""
-        return committed or ("" if self._rolled_back else self.handed)
+        return committed or ("" if self._none_open else self.handed)
 
     @property
     def _never_written(self) -> bool:
@@ -279,8 +280,9 @@ class _Struck:
         return none and any(self.base.values()) and not self.scale.late
 
     @property
-    def _rolled_back(self) -> bool:
-        """The server had no open transaction on the sink when all had been read: what was handed to it is gone."""
+    def _none_open(self) -> bool:
+        """The server had no open transaction on the sink when all had been read: what was handed to it and was not
+        there is gone. The reading before the next attempt's work tells it, where there is one."""
         assert self.injection.at is not None
         left = self.injection.restart.snapshot.writing if self.injection.restart else self.injection.at.snapshot.left
         return left is not None and not left.get(str(self.scale.position))
@@ -321,6 +323,7 @@ class _Struck:
 
     @property
     def died(self) -> bool:
+        """The driver died of it, or ended later: then the next attempt shows what ran again."""
         return self.injection.died or self.progress.restarted
 
     def reprocessed(self, ranges: OffsetRanges) -> OffsetRanges:
@@ -341,7 +344,7 @@ class _Struck:
         if retried and not self.scale.case.aggregate:
             # A task that had finished is not tried again, and one that has left nothing adds nothing. Which task had
             # the open transaction, no reading tells.
-            touched, open_ = {*self.touched}, bool(self.handed) and not self._rolled_back
+            touched, open_ = {*self.touched}, bool(self.handed) and not self._none_open
             mine = [unit for unit in mine if open_ or self.scale.keys((unit,)) & touched]
             mine = [unit for unit in mine if not self._whole_unit(unit)]
         elif retried and self.whole:
@@ -368,7 +371,7 @@ class _Struck:
         evidence = self.injection.outcome.evidence
         if self.injection.paused and self.scale.sink.kind in evidence.disconnected:
             return False
-        if self.injection.paused and self.handed and self._rolled_back and not self.touched:
+        if self.injection.paused and self.handed and self._none_open and not self.touched:
             return False
         meanwhile = evidence.committed_meanwhile.get(self.progress.checkpoint, -1)
         without = self.progress.batch is not None and self.progress.batch <= meanwhile

@@ -137,7 +137,8 @@ def _source_away(scenario: Scenario, step: StepOutcome) -> bool:
     """Return whether only the source's server was away, and progress is kept in a checkpoint elsewhere."""
     pipeline, source = scenario.pipeline, scenario.input.source
     others = {*(sink.kind for sink in scenario.sinks), pipeline.checkpoint}
-    return {*step.evidence.signalled} == {source} - others and pipeline.progress == CHECKPOINT
+    away = {*step.evidence.signalled}
+    return away == {source} and source not in others and pipeline.progress == CHECKPOINT
 
 
 def _only(impact: Impact | None, executors: int, step: StepOutcome, at: Seen | None) -> str | None:
@@ -149,7 +150,7 @@ def _only(impact: Impact | None, executors: int, step: StepOutcome, at: Seen | N
     if len(busy) < 2:
         return step.checkpoint
     held = step.evidence.rows_seen is not None
-    return step.checkpoint or None if held else None
+    return (step.checkpoint or None) if held else None
 
 
 def _folders(progressed: Progressed) -> list[str]:

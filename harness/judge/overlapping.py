@@ -1,7 +1,7 @@
 """Whether a record is in several windows of `expected`.
 
-Such a record may be late for one window and in time for another, and `_late` has one answer for both. Only `expected`
-knows its windows, so it is run over single records.
+Such a record may be late for one window and in time for another, and the end of one window answers for both. Only
+`expected` knows its windows, so it is run over single records.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class QueryProgress:
     high: Offsets
     """Everything before was planned."""
     next: Offsets | None = None
-    """Where the next attempt began; None if the driver lived."""
+    """Where the next attempt that worked began; None if the driver lived, or there was none."""
     resumed: Offsets | None = None
     """Where the next attempt began, if the driver lived and ended later."""
     last: OffsetRanges = ()
@@ -174,7 +174,8 @@ def _progress(
     low = highest([at, state.committed_most, *done_once])
     high, most = highest([low, state.planned]), highest([slowest, state.planned_most])
     began, new = _next(query, step.attempt, progressed, sink)
-    next_, other = began if injection.died else None, new and done(query, progressed.end)
+    next_ = began if injection.died else None
+    other = new and done(query, progressed.end)
     planned = max(state.offsets, default=None)
     batch = planned if planned not in state.commits else None
     last = _as_ranges(newest.ranges) if newest else ()
