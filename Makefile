@@ -32,7 +32,7 @@ DOZEN := $(patsubst %,scenarios/sinks/%.yaml,\
   files_uuid_before_offset_commit files_overwritten_before_offset_commit \
   kafka_spark_sink_mid_batch kafka_read_once_mid_batch \
   kafka_sent_before_offset_commit kafka_in_transaction_before_offset_commit \
-  delta_unnumbered_before_offset_commit delta_numbered_before_offset_commit \
+  delta_checkpoint_new delta_numbered_before_the_batch \
   python_sqlite_appended_before_offset_commit python_sqlite_with_batch_before_offset_commit)
 
 prove: set-up

@@ -4,10 +4,10 @@
     PYTHONPATH=. .venv/bin/python bench/catalogue.py reports/latest/summary.json [MORE...] > bench/records/catalogue.md
 
 The runs are kept in bench/records/runs.jsonl, a line each, so that a suite can be played in parts: those of a summary
-take the place of earlier ones of the same scenario and stack, unless they are of the same commit. Their run folders
-have to be there, in a checkout of that commit. A row of the page is what runs agree in, with their scenarios. A line
-has the digest of what was run (bench/ran.py), so that the page names what has changed since. A run that came out
-otherwise than its scenario expects goes into bench/records/otherwise.jsonl, and stays there.
+take the place of earlier ones of the same scenario and stack, unless they are of the same commit. Each cell of a sweep
+is a line. Their run folders have to be there, in a checkout of that commit. A row of the page is what runs agree in,
+with their scenarios. A line has the digest of what was run (bench/ran.py), so that the page names what has changed
+since. A run that came out otherwise than its scenario expects goes into bench/records/otherwise.jsonl, and stays there.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -26,13 +27,17 @@ from bench.ran import digest
 from harness.fields.paths import SPARK_HOME
 from harness.load import load
 from harness.load.pipeline_header import header
-from harness.scenario import CrashPoint, Guarantee, Scenario
+from harness.operation import Side
+from harness.scenario import CrashPoint, Guarantee, Scenario, Trigger
 from harness.scenario.progress import DSTREAMS
 from harness.spark.settings import MANAGER
 from harness.stacks import DEFAULT
 from harness.stacks.other_versions import on
 from harness.stacks.registry import STACKS
 from harness.stacks.supported import unsupported
+from harness.sweep.cells import CHANGES, FILES
+from harness.triggers import TRIGGERS
+from harness.triggers.base import AtOperations
 
 ROOT = Path(__file__).parent.parent
 RUNS = ROOT / "bench" / "records" / "runs.jsonl"
@@ -90,7 +95,8 @@ HEADER = ["program", "asked", "where the batch was", "fault", "seen at the injec
 
 def main(paths: Sequence[str]) -> int:
     judged = [run for path in paths for run in summarised(Path(path))]
-    runs = merged(read(), [kept(run) for run in judged if run["as_expected"]])
+    # A scenario that is gone has no row.
+    runs = [each for each in merged(read(), map(kept, filter(itemgetter("as_expected"), judged))) if here(each)]
     written(RUNS, runs)
     new = [otherwise(run) for run in judged if not run["as_expected"]]
     written(OTHERWISE, sorted([*read(OTHERWISE), *new], key=itemgetter("scenario", "commit")))
@@ -115,6 +121,11 @@ def read(path: Path = RUNS) -> list[dict[str, Any]]:
 def written(path: Path, runs: Iterable[Mapping[str, Any]]) -> None:
     """Keep these runs there, a line each."""
     path.write_text("".join(json.dumps(each) + "\n" for each in runs), encoding="utf-8")
+
+
+def here(run: Mapping[str, Any]) -> bool:
+    """Whether its scenario is still there."""
+    return (ROOT / "scenarios" / f"{run['scenario']}.yaml").is_file()
 
 
 def page(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -264,10 +275,18 @@ def put(scenario: Scenario, steps: Sequence[tuple[str, str]]) -> tuple[str, str,
     words = BY_TIME if scenario.pipeline.progress == DSTREAMS else WINDOWS
     points = {
         **{str(each): each for each in CrashPoint},
+        **{each.place: each.point for each in operations()},
         **{each.when.place: each.when.point for each in scenario.schedule},
     }
     window = "; ".join(dict.fromkeys(_window(place, points.get(place), words) for place, _ in steps)) or "no fault"
     return program, window, ", ".join(fault for _, fault in steps) or "none"
+
+
+@cache
+def operations() -> tuple[Trigger, ...]:
+    """The operations on a checkpoint, where a sweep crashes the driver."""
+    kinds = [kind for kind in TRIGGERS if isinstance(kind, AtOperations)]
+    return tuple(kind.at(op, side, log) for kind in kinds for op in CHANGES for side in Side for log in FILES)
 
 
 def conditions(scenario: Scenario) -> str:

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.scenario import CrashPoint, Impact, Scenario, Step, Trigger
+from harness.faults import FAULTS
+from harness.scenario import CrashPoint, Expected, Fault, Impact, Scenario, Step, Trigger
+from harness.sweep.cells import LATER
+from harness.sweep.expected import at_step
+from harness.triggers import TRIGGERS
 from tests.shipped import scenario as shipped
 from tests.shipped import scenarios
 
@@ -41,6 +45,7 @@ SINK_DONE = {
 }
 """By program, a failpoint behind the sink's commit, and before the offsets are noted where they are not in it."""
 
+KILLS = ("kill driver", "kill executor")
 NO_SINK_OF_ITS_OWN = "what is broken, or repaired, is the checkpoint or the start; its sink is that of another row"
 NO_PLACE = "a server is away, and what counts is what the program does about the error"
 WITHOUT_A_ROW = {
@@ -129,9 +134,24 @@ def programs(row: list[str]) -> set[str]:
     return {f"pipelines/{name}" for name in re.findall("`([^`]*)`", row[1])}
 
 
-def said(scenario: Scenario) -> str:
-    """What it expects, as the page says it."""
-    return ", ".join(kind.value for kind in scenario.verdict.kinds) or str(scenario.verdict.word)
+def steps(scenario: Scenario) -> list[tuple[Step, Expected]]:
+    """Its steps, those of a sweep too, each with what is expected of it."""
+    named = [step for name in scenario.crash_points for step in of_name(name)]
+    swept = [(step, at_step(scenario.verdict, step, LATER) or Expected()) for step in named]
+    return [*((step, scenario.verdict) for step in scenario.schedule), *swept]
+
+
+def of_name(name: str) -> list[Step]:
+    """The steps at a crash point of later batches that a sweep names."""
+    place = name.removesuffix(f" ({LATER})")
+    failpoint = place.removeprefix("failpoint ")
+    kind, value = ("point", place) if place == failpoint else ("failpoint", failpoint)
+    return [Step(when=TRIGGERS[kind].trigger(value), do=Fault(kind=do, impact=FAULTS[do].impact)) for do in KILLS]
+
+
+def said(expected: Expected) -> str:
+    """What is expected, as the page says it."""
+    return ", ".join(kind.value for kind in expected.kinds) or str(expected.word)
 
 
 def test_each_row_has_all_places_and_no_more() -> None:
@@ -148,9 +168,9 @@ def test_a_cell_names_its_scenarios_or_says_why_it_has_none(row: list[str], colu
     assert (named or reasons) and all(part.startswith(REASONS) for part in reasons), cell
     for words, link in named:
         scenario = shipped((PAGE.parent / link).resolve())
-        assert words == said(scenario), link
-        assert scenario.pipeline.entry in programs(row), link
-        assert any(WHERE[column](scenario.pipeline.entry, step) for step in scenario.schedule), link
+        entry = scenario.pipeline.entry
+        assert entry in programs(row), link
+        assert words in {said(expected) for step, expected in steps(scenario) if WHERE[column](entry, step)}, link
 
 
 @pytest.mark.parametrize(("row", "column", "cell"), CELLS, ids=lambda value: str(value)[:60])
@@ -160,7 +180,7 @@ def test_what_is_called_not_run_is_not_run(row: list[str], column: int, cell: st
     if LINK.search(cell) or shared:
         return
     its = [each for each in scenarios() if each.pipeline.entry in programs(row)]
-    assert [each.name for each in its if any(WHERE[column](each.pipeline.entry, step) for step in each.schedule)] == []
+    assert [each.name for each in its if any(WHERE[column](each.pipeline.entry, step) for step, _ in steps(each))] == []
 
 
 def test_every_program_that_writes_a_sink_stands_in_a_row() -> None:
@@ -192,7 +212,7 @@ def test_each_kill_of_a_daemon_of_hdfs_stands_in_its_cell(folder: str, kills: li
             ((words, link),) = LINK.findall(cell)
             scenario = shipped((PAGE.parent / link).resolve())
             (step,) = scenario.schedule
-            assert (words, injected) == (said(scenario), step.do.kind), link
+            assert (words, injected) == (said(scenario.verdict), step.do.kind), link
             moments.setdefault(place, set()).add(step.when)
             named.append(link)
     assert [place for place, found in moments.items() if len(found) != 1] == []
@@ -214,7 +234,7 @@ def test_each_operation_on_hdfs_that_is_held_stands_in_its_cell() -> None:
             ((words, link),) = LINK.findall(cell)
             scenario = shipped((PAGE.parent / link).resolve())
             (step,) = scenario.schedule
-            assert (words, step.do.kind) == (said(scenario), "kill driver"), link
+            assert (words, step.do.kind) == (said(scenario.verdict), "kill driver"), link
             assert (step.when.value, step.when.options["path"]) == meant, link
             assert Path(scenario.pipeline.entry).stem == program
             named.append(Path(link).stem)

@@ -22,9 +22,8 @@ OTHERS = [
     *(
         SCENARIOS / "sinks" / f"{name}.yaml"
         for name in (
-            "delta_numbered_before_offset_commit",
-            "delta_streamed_before_offset_commit",
-            "delta_unnumbered_before_offset_commit",
+            "delta_checkpoint_new",
+            "delta_numbered_before_the_batch",
             "files_parquet_listed_mid_batch",
             "files_parquet_manifest_mid_batch",
             "iceberg_streamed_before_offset_commit",
@@ -35,7 +34,7 @@ OTHERS = [
             "opensearch_auto_id_mid_batch",
             "opensearch_kept_by_id_mid_batch",
             "python_sqlite_appended_mid_batch",
-            "python_sqlite_with_batch_mid_batch",
+            "python_sqlite_with_batch_before_offset_commit",
         )
     ),
     *(
@@ -60,7 +59,7 @@ OTHERS = [
     ),
 ]
 IN_CI = {
-    "delta_numbered_before_offset_commit",
+    "delta_numbered_before_the_batch",
     "files_appended_mid_batch",
     "files_parquet_manifest_mid_batch",
     "kafka_in_transaction_mid_sink",
@@ -68,7 +67,7 @@ IN_CI = {
     "offsets_together_at_sink_written",
     "partition_ledger_executor_killed",
     "partition_ledger_mid_sink",
-    "python_sqlite_with_batch_mid_batch",
+    "python_sqlite_with_batch_before_offset_commit",
     "received_log_appended_at_most_once",
 }
 """The others take longer than CI has time for: they are left to `make prove SUITE=tests`. A violated run takes twice as

@@ -402,6 +402,7 @@ def test_two_sweeps_of_one_name_are_refused_when_they_are_collected(
         ("verdict: {default: untested}", "verdict.default must be one of held, not 'untested'"),
         ("verdict: {defalt: held}", "unknown key 'verdict.defalt'; did you mean 'default'?"),
         ("verdict: {after rename of commits, a: held}", "says nothing; a comma ends a value inside { }"),
+        ("crash_points: named", "crash_points are those that verdict names, and it names none"),
         ("schedule: []", "a scenario has crash_points or a schedule: leave out one of them"),
         ("verdict: {x: {violated: []}}", "verdict.x.violated names no kind of finding"),
         (
@@ -417,6 +418,12 @@ def test_what_a_sweep_cannot_answer_is_a_mistake_of_the_file(playing: Path, line
     with pytest.raises(ScenarioError) as refused:
         load(path)
     assert any(words in each.text for each in refused.value.mistakes), refused.value.mistakes
+
+
+def test_crash_points_that_the_verdict_names_are_tried(playing: Path) -> None:
+    path = file(playing, "orders", TABLE)
+    path.write_text(path.read_text().replace("crash_points: all\n", "crash_points: named\n"))
+    assert load(path).crash_points == tuple(load(path).verdict.at)
 
 
 def test_crash_points_in_the_verdict_of_a_schedule_are_a_mistake(playing: Path) -> None:

@@ -49,8 +49,8 @@ A_DAY = "a day such as 2026-12-31"
 A_FLAG = "true or false"
 A_TEXT = "a text"
 A_LINE = "one line of 1 to 200 printable characters"
-ALL = "all"
-THE_CRASH_POINTS = "all, or a list of names of crash points"
+ALL, NAMED = "all", "named"
+THE_CRASH_POINTS = "all, named (those that verdict names), or a list of names of crash points"
 A_COLUMN = "a column name (one line of 1 to 200 printable characters)"
 A_PLACE = "a table (small letters, digits, '_', its schema before a dot) or a query (select, with)"
 A_QUERY = "a query (select, with, from, table or values)"
@@ -255,8 +255,8 @@ LINE = parsed(_line, A_LINE, type="string", minLength=1, maxLength=200)
 
 
 def _crash_points(value: object) -> tuple[str, ...]:
-    if value == ALL:
-        return (ALL,)
+    if value in (ALL, NAMED):
+        return (str(value),)
     if isinstance(value, list) and value:
         return tuple(map(LINE.read, value))
     raise refusal(THE_CRASH_POINTS, value)
@@ -336,7 +336,7 @@ CrashPoints = Annotated[
     typed(
         _crash_points,
         THE_CRASH_POINTS,
-        anyOf=[{"type": "string", "enum": [ALL]}, {"type": "array", "items": {"type": "string"}}],
+        anyOf=[{"type": "string", "enum": [ALL, NAMED]}, {"type": "array", "items": {"type": "string"}}],
     ),
 ]
 Promise = Annotated[Guarantee, choice(Guarantee)]

@@ -7,6 +7,7 @@ from typing import Any
 from harness.faults import FAULTS
 from harness.faults import fault as made
 from harness.faults.base import implied
+from harness.fields import values as v
 from harness.kinds import About
 from harness.load.models import View, implicit, own
 from harness.load.reader import Section
@@ -34,16 +35,17 @@ from harness.workloads import WORKLOADS
 
 def scenario(claim: Claim, *, path: str) -> Scenario:
     """Return the scenario, defaults of the header filled in."""
-    top = claim.top
+    top, wanted = claim.top, expected(claim.top.section("verdict"))
+    crash_points = top.get("crash_points", ())
     return Scenario(
         pipeline=pipeline(claim),
         setup=dict(claim.get("setup", {})),
         sinks=tuple(sink(each) for each in claim.sinks),
         input=given(claim.input),
         schedule=tuple(step(each) for each in top.sections("schedule")),
-        crash_points=top.get("crash_points", ()),
+        crash_points=tuple(wanted.at) if crash_points == (v.NAMED,) else crash_points,
         restart=restart(top.section("restart")),
-        verdict=expected(top.section("verdict")),
+        verdict=wanted,
         tags=tuple(top.get("tags", ())),
         known=known(top.section("known")),
         path=path,

@@ -15,11 +15,11 @@ SHOWN = 12
 
 
 def crash_points(step: Step) -> tuple[str, ...]:
-    """Return the names of where a step strikes, in any batch: fault and crash point, the crash point as the grid has
-    it, the same without its query, and the crash point of Spark's protocol."""
-    place, point = called(step.when), step.when.point
-    exact = (f"{step.do} {place}", place, step.when.place)
-    return tuple(dict.fromkeys((*exact, *([point.value] if point else []))))
+    """Return the names of where a step strikes, in any batch: the crash point as the grid has it, the same without its
+    query, and the crash point of Spark's protocol; each with the fault before it, and without it."""
+    point = step.when.point
+    places = (called(step.when), step.when.place, *([point.value] if point else []))
+    return tuple(dict.fromkeys(name for place in places for name in (f"{step.do} {place}", place)))
 
 
 def names(step: Step, batch: str) -> tuple[str, ...]:

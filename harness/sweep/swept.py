@@ -29,7 +29,7 @@ from harness.suite.options import Options
 from harness.suite.options import jobs as jobs_of
 from harness.suite.side_by_side import played, threads
 from harness.sweep.cells import Cell, Found, Passed, found
-from harness.sweep.expected import amiss, chosen, unknown
+from harness.sweep.expected import amiss, chosen, expected_at, unknown
 from harness.sweep.packing import MOST, Packed, numbered, packed
 from harness.sweep.packing import one as one_cell
 from harness.sweep.results import Played, Result
@@ -109,10 +109,16 @@ class Swept:
 
     def play(self) -> None:
         """Play every cell, as far as the time goes, and again what is to be tried again."""
-        left: Sequence[int] = [place for place in range(len(self.cells)) if place not in self.results]
+        untried = [place for place in range(len(self.cells)) if place not in self.results]
+        # What follows a violated cell in its run is played again, so what is expected to be violated comes last.
+        left: Sequence[int] = sorted(untried, key=self._may_be_violated)
         for number, most in enumerate(ROUNDS, 1):
             left = self._round(left, most, last=number == len(ROUNDS))
         self._confirm()
+
+    def _may_be_violated(self, place: int) -> bool:
+        named = expected_at(self.watched.scenario.verdict, self.cells[place])
+        return any(each.kinds for each in named)
 
     def _round(self, which: Sequence[int], most: int, *, last: bool, jobs: int | None = None) -> list[int]:
         """Play these cells, so many steps in one run; return those to try again."""

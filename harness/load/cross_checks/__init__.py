@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.errors import Mistake, UsageError
 from harness.fields.hints import did_you_mean, seen
 from harness.fields.paths import code_folders
-from harness.fields.values import OWN_PROGRESS
+from harness.fields.values import NAMED, OWN_PROGRESS
 from harness.load import build
 from harness.load.cross_checks.no_record import check_queries
 from harness.load.cross_checks.readable import readable
@@ -187,6 +187,8 @@ def outcomes(claim: Claim) -> None:
     for name in named if not top.has("crash_points") else ():
         words = f"unknown key {joined('verdict', name)!r}: crash points are named for a sweep; add `crash_points: all`"
         expected.mistakes.append(Mistake(expected.file, *expected.node.keys[name], words))
+    if top.get("crash_points") == (NAMED,) and not expected.get("at"):
+        top.wrong("crash_points are those that verdict names, and it names none: add {CRASH POINT: WORD}", "crash_points")
     if named and top.has("crash_points") and expected.has("violated"):
         expected.wrong("verdict names each crash point that is not held: leave out `violated`", "violated")
     if top.has("crash_points") and expected.get("word", Word.HELD) is not Word.HELD:
