@@ -29,11 +29,10 @@ endif
 # topic or the user's own code.
 DOZEN := $(patsubst %,scenarios/sinks/%.yaml,\
   files_parquet_listed_mid_batch files_parquet_manifest_mid_batch \
-  files_uuid_before_offset_commit files_overwritten_before_offset_commit \
+  files_uuid_mid_batch files_overwritten_mid_batch \
   kafka_spark_sink_mid_batch kafka_read_once_mid_batch \
-  kafka_sent_before_offset_commit kafka_in_transaction_before_offset_commit \
-  delta_checkpoint_new delta_numbered_before_the_batch \
-  python_sqlite_appended_before_offset_commit python_sqlite_with_batch_before_offset_commit)
+  kafka_sent kafka_in_transaction delta_unnumbered delta_numbered \
+  python_sqlite_appended python_sqlite_with_batch)
 
 prove: set-up
 	@case "$(SUITE)" in \

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from harness.faults import FAULTS
 from harness.load import load
-from harness.scenario import Scenario
+from harness.scenario import Fault, Scenario, Step
+from harness.sweep.cells import LATER
+from harness.triggers import TRIGGERS
 
 FILES = sorted((Path(__file__).parents[1] / "scenarios").glob("*/*.yaml"))
 
@@ -21,3 +25,20 @@ def scenario(path: Path) -> Scenario:
 def scenarios() -> tuple[Scenario, ...]:
     """All of them."""
     return tuple(map(scenario, FILES))
+
+
+def step(name: str) -> Step:
+    """The step at a crash point that a sweep names: `kill driver failpoint sent (later batch)`."""
+    place = name.removesuffix(f" ({LATER})")
+    do = max((kind for kind in FAULTS.all() if place.startswith(f"{kind} ")), key=len)
+    place = place.removeprefix(f"{do} ")
+    failpoint = place.removeprefix("failpoint ")
+    kind, value = ("point", place) if place == failpoint else ("failpoint", failpoint)
+    return Step(when=TRIGGERS[kind].trigger(value), do=Fault(kind=do, impact=FAULTS[do].impact))
+
+
+def alone(path: Path, name: str) -> Scenario:
+    """A sweep's scenario with what it names as its schedule, in batch 3."""
+    swept, at = scenario(path), step(name)
+    schedule = (replace(at, when=replace(at.when, batch=3)),)
+    return replace(swept, crash_points=(), schedule=schedule, verdict=swept.verdict.at[f"{name} ({LATER})"])

@@ -73,7 +73,7 @@ def test_what_is_claimed_and_what_the_source_does_are_told(tmp_path: Path) -> No
 
 
 def test_a_fault_that_missed_is_told_from_one_that_exposed_nothing(tmp_path: Path) -> None:
-    one = run(tmp_path, "scenarios/sinks/files_uuid_after_offset_commit.yaml", "batch-committed", "untested")
+    one = run(tmp_path, "scenarios/sinks/files_uuid_mid_batch.yaml", "batch-committed", "untested")
     assert row_of({**one, "points_reached": []}).seen == "nothing exposed"
     missed = {"name": "kill driver", "point": "batch-committed", "injected": False}
     assert row_of({**one, "points_reached": [], "faults": [missed]}).seen == "missed"

@@ -9,13 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.faults import FAULTS
-from harness.scenario import CrashPoint, Expected, Fault, Impact, Scenario, Step, Trigger
-from harness.sweep.cells import LATER
-from harness.sweep.expected import at_step
-from harness.triggers import TRIGGERS
+from harness.scenario import CrashPoint, Expected, Impact, Scenario, Step, Trigger
 from tests.shipped import scenario as shipped
-from tests.shipped import scenarios
+from tests.shipped import scenarios, step
 
 HOUSE = Path(__file__).parents[1]
 PAGE = HOUSE / "docs" / "crash-points.md"
@@ -45,7 +41,6 @@ SINK_DONE = {
 }
 """By program, a failpoint behind the sink's commit, and before the offsets are noted where they are not in it."""
 
-KILLS = ("kill driver", "kill executor")
 NO_SINK_OF_ITS_OWN = "what is broken, or repaired, is the checkpoint or the start; its sink is that of another row"
 NO_PLACE = "a server is away, and what counts is what the program does about the error"
 WITHOUT_A_ROW = {
@@ -135,18 +130,9 @@ def programs(row: list[str]) -> set[str]:
 
 
 def steps(scenario: Scenario) -> list[tuple[Step, Expected]]:
-    """Its steps, those of a sweep too, each with what is expected of it."""
-    named = [step for name in scenario.crash_points for step in of_name(name)]
-    swept = [(step, at_step(scenario.verdict, step, LATER) or Expected()) for step in named]
+    """Its steps, those that a sweep names too, each with what is expected of it."""
+    swept = [(step(name), expected) for name, expected in scenario.verdict.at.items()]
     return [*((step, scenario.verdict) for step in scenario.schedule), *swept]
-
-
-def of_name(name: str) -> list[Step]:
-    """The steps at a crash point of later batches that a sweep names."""
-    place = name.removesuffix(f" ({LATER})")
-    failpoint = place.removeprefix("failpoint ")
-    kind, value = ("point", place) if place == failpoint else ("failpoint", failpoint)
-    return [Step(when=TRIGGERS[kind].trigger(value), do=Fault(kind=do, impact=FAULTS[do].impact)) for do in KILLS]
 
 
 def said(expected: Expected) -> str:

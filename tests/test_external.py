@@ -38,6 +38,7 @@ from harness.stacks.supported import refuse, supported, unsupported
 from harness.suite import only_suite
 from harness.wait import Waiting, until
 from tests.provided import broker, database
+from tests.shipped import alone
 
 PROVING = Path(__file__).parents[1] / "scenarios" / "proving"
 GROUPS_S = 60.0
@@ -201,7 +202,7 @@ def test_a_component_that_a_stack_has_not_is_refused_in_one_line(path: str, stac
 
 
 def test_code_of_ones_own_reads_a_sink_on_every_stack() -> None:
-    scenario = load(PROVING.parent / "sinks" / "python_sqlite_with_batch_mid_batch.yaml")
+    scenario = load(PROVING.parent / "sinks" / "python_sqlite_with_batch.yaml")
     for stack in names():
         refuse([scenario], stack)
     code, output = onceproof_of(scenario.path, "--stack", "external", "--spark-master", "spark://127.0.0.1:1")
@@ -359,7 +360,7 @@ def test_namespaces_of_ones_own_code_are_there_and_gone_after_the_run(stack: Pro
     shared = tmp_path / "shared"
     shared.mkdir()
     where = replace(place(stack), at={"kafka": broker(stack).bootstrap}, shared_dir=shared)
-    scenario = load(PROVING.parent / "sinks" / "python_sqlite_with_batch_mid_batch.yaml")
+    scenario = alone(PROVING.parent / "sinks" / "python_sqlite_with_batch.yaml", "kill driver failpoint half-written")
     with ExternalStack(where, tmp_path / "logs", needs=needed([scenario])) as external:
         result = run(scenario, external, reports=tmp_path / "reports")
     assert (result.verdict.word, result.verdict.as_expected) == (Word.HELD, True)
@@ -416,8 +417,8 @@ def in_postgres(stack: ProcessesStack) -> set[str]:
         for path, servers, inside in (
             ("proving/group_upsert_in_offset_commit", ["kafka", "postgres"], in_postgres),
             ("sinks/mariadb_kept_by_id_group_in_offset_commit", ["kafka", "mariadb"], in_mariadb),
-            ("sinks/opensearch_kept_by_id_before_offset_commit", ["kafka", "opensearch"], in_opensearch),
-            ("sinks/kafka_in_transaction_before_offset_commit", ["kafka"], in_kafka),
+            ("sinks/opensearch_kept_by_id", ["kafka", "opensearch"], in_opensearch),
+            ("sinks/kafka_in_transaction", ["kafka"], in_kafka),
         )
     ],
 )

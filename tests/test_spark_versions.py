@@ -297,7 +297,7 @@ class TestAScenario:
         ("installed", "name", "lacks"),
         [pytest.param("3.5.7", "sources/python_source_counter_in_memory_after_offset_commit", "Python data sources",
                       id="record_log"),
-         ("4.2.0", "sinks/iceberg_appended_before_offset_commit", "iceberg"),
+         ("4.2.0", "sinks/iceberg_appended", "iceberg"),
          ("4.0.0", "hadoop/hdfs_fs_upsert_rename_commits_held", "org.apache.spark.sql.execution.streaming.")],
     )  # fmt: skip
     def test_what_the_installed_version_does_not_do_is_refused_by_name(

@@ -374,8 +374,9 @@ def test_the_most_exact_name_of_a_crash_point_says_what_is_expected() -> None:
     assert at_step(Expected(at={"sink-committed (later batch)": BROKEN}), step, "first batch") is None
     other = Step(when=OPERATION.at(Op.RENAME, Side.BEFORE, "commits", query="a"), do=KILL)
     assert crash_points(other) == (
-        "kill driver before rename of commits, a", "before rename of commits, a", "before rename of commits",
-        "sink-committed",
+        "kill driver before rename of commits, a", "before rename of commits, a",
+        "kill driver before rename of commits", "before rename of commits",
+        "kill driver sink-committed", "sink-committed",
     )  # fmt: skip
 
 
