@@ -42,3 +42,16 @@ def alone(path: Path, name: str) -> Scenario:
     swept, at = scenario(path), step(name)
     schedule = (replace(at, when=replace(at.when, batch=3)),)
     return replace(swept, crash_points=(), schedule=schedule, verdict=swept.verdict.at[f"{name} ({LATER})"])
+
+
+@cache
+def cells() -> tuple[Scenario, ...]:
+    """All of them, each cell that a sweep names alone."""
+    return tuple(each for path in FILES for each in of_file(path))
+
+
+def of_file(path: Path) -> list[Scenario]:
+    """The scenario of a file, or each cell that its sweep names."""
+    found = scenario(path)
+    named = [name.removesuffix(f" ({LATER})") for name in found.verdict.at]
+    return [alone(path, name) for name in named] if found.crash_points else [found]

@@ -83,6 +83,7 @@ IN_CI = {
     "partition_ledger_mid_sink",
     "python_sqlite_with_batch",
     "received_log_appended_at_most_once",
+    "upsert_before_offset_commit",
 }
 """The others take longer than CI has time for: they are left to `make prove SUITE=tests`. A violated run takes twice as
 long as a held one, since it needs a baseline run."""
