@@ -94,9 +94,10 @@ HEADER = ["program", "asked", "where the batch was", "fault", "seen at the injec
 
 
 def main(paths: Sequence[str]) -> int:
-    judged = [run for path in paths for run in summarised(Path(path))]
     # A scenario that is gone has no row.
-    runs = [each for each in merged(read(), map(kept, filter(itemgetter("as_expected"), judged))) if here(each)]
+    judged = [run for path in paths for run in summarised(Path(path)) if here(name_of(run))]
+    fine = map(kept, filter(itemgetter("as_expected"), judged))
+    runs = [each for each in merged(read(), fine) if here(each["scenario"])]
     written(RUNS, runs)
     new = [otherwise(run) for run in judged if not run["as_expected"]]
     written(OTHERWISE, sorted([*read(OTHERWISE), *new], key=itemgetter("scenario", "commit")))
@@ -123,9 +124,9 @@ def written(path: Path, runs: Iterable[Mapping[str, Any]]) -> None:
     path.write_text("".join(json.dumps(each) + "\n" for each in runs), encoding="utf-8")
 
 
-def here(run: Mapping[str, Any]) -> bool:
-    """Whether its scenario is still there."""
-    return (ROOT / "scenarios" / f"{run['scenario']}.yaml").is_file()
+def here(name: str) -> bool:
+    """Whether a scenario is still there."""
+    return (ROOT / "scenarios" / f"{name}.yaml").is_file()
 
 
 def page(runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -200,9 +201,8 @@ def link(name: str) -> str:
 
 
 def name_of(run: dict[str, Any]) -> str:
-    """Return the place of its scenario below scenarios/, by its run folder."""
-    run_json = json.loads((Path(run["folder"]) / "run.json").read_text(encoding="utf-8"))
-    path = Path(run_json["path"])
+    """Return the place of its scenario below scenarios/, by the file that the summary names."""
+    path = Path(run["file"])
     return path.relative_to(path.parents[1]).with_suffix("").as_posix()
 
 
