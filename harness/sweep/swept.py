@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from harness.errors import UsageError
 from harness.fields.paths import project_root
 from harness.history import AttemptStarted, BatchPlanned, History, Line, whole
 from harness.judge import without_faults
+from harness.report.escape import plural
 from harness.report.summary import Run
 from harness.run.baseline.runs import baseline_run
 from harness.run.loop import ready
@@ -33,7 +35,7 @@ from harness.sweep.expected import amiss, chosen, expected_at, unknown
 from harness.sweep.packing import MOST, Packed, numbered, packed
 from harness.sweep.packing import one as one_cell
 from harness.sweep.results import Played, Result
-from harness.sweep.rows import row
+from harness.sweep.rows import ANY, row
 from harness.sweep.shrink import TRIES, Shrunk, shrink
 from harness.sweep.state import State
 
@@ -156,9 +158,17 @@ class Swept:
         self.state.add(outcomes.results)
         expected = self.watched.scenario.verdict
         fine = not any(amiss(expected, self.cells, outcomes.results))
-        verdict = replace(done.verdict, as_expected=fine, expected=str(expected))
+        verdict = replace(done.verdict, as_expected=fine, expected=self._expected(run))
         self.suite.progress.ended(number, replace(done, verdict=verdict))
         return outcomes.again
+
+    def _expected(self, run: Packed) -> str:
+        """Return what is expected of the cells of a run, in words."""
+        expected = self.watched.scenario.verdict
+        named = (expected_at(expected, self.cells[place]) for place in run.cells)
+        counts = Counter(str(each[0]) if each else ANY for each in named)
+        words = (f"{word} at {plural(count, 'cell')}" for word, count in counts.items())
+        return "; ".join(words) if expected.at else str(expected)
 
     def _run(self, scenario: Scenario, number: int) -> Run:
         """Return a played run. Its end is not yet reported to the progress, and its folder is needed until the
