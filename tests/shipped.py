@@ -37,21 +37,20 @@ def step(name: str) -> Step:
     return Step(when=TRIGGERS[kind].trigger(value), do=Fault(kind=do, impact=FAULTS[do].impact))
 
 
-def alone(path: Path, name: str) -> Scenario:
-    """A sweep's scenario with what it names as its schedule, in batch 3."""
+def alone(path: Path, name: str, *, batch: int | None = 3) -> Scenario:
+    """A sweep's scenario with a cell that it names as its schedule."""
     swept, at = scenario(path), step(name)
-    schedule = (replace(at, when=replace(at.when, batch=3)),)
-    return replace(swept, crash_points=(), schedule=schedule, verdict=swept.verdict.at[f"{name} ({LATER})"])
+    schedule = (replace(at, when=replace(at.when, batch=batch)),)
+    return replace(swept, crash_points=(), schedule=schedule, verdict=swept.verdict.at[name])
 
 
 @cache
 def cells() -> tuple[Scenario, ...]:
-    """All of them, each cell that a sweep names alone."""
+    """All of them, each cell that a sweep names alone, in no certain batch."""
     return tuple(each for path in FILES for each in of_file(path))
 
 
 def of_file(path: Path) -> list[Scenario]:
     """The scenario of a file, or each cell that its sweep names."""
     found = scenario(path)
-    named = [name.removesuffix(f" ({LATER})") for name in found.verdict.at]
-    return [alone(path, name) for name in named] if found.crash_points else [found]
+    return [alone(path, name, batch=None) for name in found.verdict.at] if found.crash_points else [found]

@@ -26,7 +26,7 @@ from bench.catalogue import (
 )
 from bench.ran import digest
 from bench.seeds import runs
-from harness.scenario import Expected, Word
+from harness.scenario import Word
 from tests.shipped import scenario
 
 ROOT = Path(__file__).parents[1]
@@ -221,10 +221,8 @@ def test_a_run_takes_the_place_of_earlier_ones_unless_they_are_of_its_commit() -
 def test_what_each_run_came_to_is_what_its_scenario_expects() -> None:
     for name, verdicts in runs(PAGE.read_text(encoding="utf-8")).items():
         found = scenario(ROOT / "scenarios" / f"{name}.yaml")
-        # Of a sweep, what is not named is held or not exposed.
-        swept = [Expected(), Expected(word=Word.UNTESTED)] if found.crash_points else []
-        every = [*(found.verdict.at.values() if swept else [found.verdict]), *swept]
-        assert {said(verdict) for verdict in verdicts} <= {(each.word, frozenset(each.kinds)) for each in every}, name
+        every = found.verdict.at.values() if found.crash_points else [found.verdict]
+        assert {said(verdict) for verdict in verdicts} == {(each.word, frozenset(each.kinds)) for each in every}, name
 
 
 def said(verdict: str) -> tuple[str, frozenset[str]]:

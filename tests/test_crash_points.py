@@ -156,7 +156,7 @@ def test_a_cell_names_its_scenarios_or_says_why_it_has_none(row: list[str], colu
         scenario = shipped((PAGE.parent / link).resolve())
         entry = scenario.pipeline.entry
         assert entry in programs(row), link
-        assert words in {said(expected) for step, expected in steps(scenario) if WHERE[column](entry, step)}, link
+        assert {said(expected) for step, expected in steps(scenario) if WHERE[column](entry, step)} == {words}, link
 
 
 @pytest.mark.parametrize(("row", "column", "cell"), CELLS, ids=lambda value: str(value)[:60])

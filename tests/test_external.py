@@ -360,7 +360,9 @@ def test_namespaces_of_ones_own_code_are_there_and_gone_after_the_run(stack: Pro
     shared = tmp_path / "shared"
     shared.mkdir()
     where = replace(place(stack), at={"kafka": broker(stack).bootstrap}, shared_dir=shared)
-    scenario = alone(PROVING.parent / "sinks" / "python_sqlite_with_batch.yaml", "kill driver failpoint half-written")
+    scenario = alone(
+        PROVING.parent / "sinks" / "python_sqlite_with_batch.yaml", "kill driver failpoint half-written (later batch)"
+    )
     with ExternalStack(where, tmp_path / "logs", needs=needed([scenario])) as external:
         result = run(scenario, external, reports=tmp_path / "reports")
     assert (result.verdict.word, result.verdict.as_expected) == (Word.HELD, True)

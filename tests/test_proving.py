@@ -61,15 +61,15 @@ OTHERS = [
     ),
 ]
 CELLS = {
-    "delta_numbered": "kill driver sink-committed",
-    "delta_streamed": "kill driver sink-committed",
-    "delta_unnumbered": "kill driver sink-committed",
-    "iceberg_streamed": "kill driver sink-committed",
-    "kafka_in_transaction": "kill driver failpoint all-sent",
-    "opensearch_auto_id": "kill driver failpoint half-indexed",
-    "opensearch_kept_by_id": "kill driver failpoint half-indexed",
-    "python_sqlite_appended": "kill driver failpoint half-written",
-    "python_sqlite_with_batch": "kill driver failpoint half-written",
+    "delta_numbered": "kill driver sink-committed (later batch)",
+    "delta_streamed": "kill driver sink-committed (later batch)",
+    "delta_unnumbered": "kill driver sink-committed (later batch)",
+    "iceberg_streamed": "kill driver sink-committed (later batch)",
+    "kafka_in_transaction": "kill driver failpoint all-sent (later batch)",
+    "opensearch_auto_id": "kill driver failpoint half-indexed (later batch)",
+    "opensearch_kept_by_id": "kill driver failpoint half-indexed (later batch)",
+    "python_sqlite_appended": "kill driver failpoint half-written (later batch)",
+    "python_sqlite_with_batch": "kill driver failpoint half-written (later batch)",
 }
 """What is played of a sweep."""
 IN_CI = {

@@ -505,7 +505,7 @@ def test_the_grid_fits_a_terminal_and_has_each_cell() -> None:
 def test_the_sentence_counts_what_was_tried_and_what_was_not() -> None:
     every = cells(True, False, False)
     held = [result(0, HELD), result(1, HELD), result(2, UNTESTED)]
-    assert answer.sentence("a.py", every, held) == ("a.py: held at all 2 exposed cells; 1 not reached")
+    assert answer.sentence("a.py", every, held) == "a.py: held at all 2 exposed cells; 1 not reached"
     broken = [result(0, HELD), result(1, VIOLATED, Kind.LOST), result(2, HELD)]
     assert answer.sentence("a.py", every, broken) == "a.py: breaks at 1 of 3 exposed cells (lost)"
     idle = [

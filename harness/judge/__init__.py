@@ -3,7 +3,8 @@
 1. Interrupted. A step interrupts the batch that a query had planned and not committed when it struck; of a program
    that saves its own offsets, what it had begun to write.
 2. Reprocessed, skipped. An interrupted batch is reprocessed if its offsets ran again: in the next attempt, or in the
-   same one by tasks that were tried again. It is skipped if they never did though the query went on beyond them.
+   same one as tasks were tried again or the query was started again. It is skipped if they never did though the query
+   went on beyond them.
 3. A step counts where a naive pipeline would have been caught. Reprocessed records count on two conditions: the
    interrupted execution may have left something in the sink; a pipeline that added its rows or amounts again would
    differ from the expected rows. Interrupted records that were not whole in the sink count for a loss if the expected

@@ -195,7 +195,7 @@ class Causes:
         surplus = self.end[key] - self.right[key]
         part = self.rows(Cut(only=step.again))[key]
         if not self.scale.case.aggregate and surplus and surplus <= part:
-            return all(_copies(step, key, row) for row in surplus) or not self._readable(step)
+            return all(_copies(step, key, row) for row in surplus) or step.last is None or step.last.places is not None
         if surplus and surplus == part and self.scale.case.aggregate and not self.right[key] - self.end[key]:
             return True
         if any(self._gives(Cut(again=(ranges,)), key) for ranges in parts(step.again)):
@@ -256,9 +256,6 @@ class Causes:
         assert step.progress is not None
         low, high = (self.rows(Cut(only=between({}, ends)))[key] for ends in (step.progress.low, step.progress.high))
         return low, high
-
-    def _readable(self, step: Exposed) -> bool:
-        return step.last is not None and step.last.places is None
 
     def _together(self, steps: Sequence[Exposed], key: Key) -> Iterator[Explained]:
         """Yield several steps that each did harm to one total, or one that did both."""

@@ -63,8 +63,8 @@ class Run:
 
     @property
     def caught_up(self) -> bool:
-        """Return whether the run loop says that the pipeline has committed every record. It is not while a reason says
-        that something is open, as of a sink's server that is still at work."""
+        """Return whether the run loop says that the pipeline has committed every record. It gives no reason then why
+        something is open, such as a sink's server at work."""
         return self.progressed.caught_up and not self.outcome.reasons
 
     @property

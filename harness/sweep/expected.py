@@ -10,6 +10,8 @@ from harness.scenario import Expected, Scenario, Step, Word
 from harness.sweep.cells import Cell, called
 from harness.sweep.results import Result
 
+ANY = "held or untested"
+"""What is expected of a cell of which the scenario says nothing."""
 SHOWN = 12
 """Names that a message has at most."""
 
@@ -62,6 +64,12 @@ def at_step(expected: Expected, step: Step, batch: str) -> Expected | None:
 def expected_at(expected: Expected, cell: Cell) -> list[Expected]:
     """Return what the scenario expects by name at the crash points of a cell."""
     return [each for step in cell.steps if (each := at_step(expected, step, cell.batch))]
+
+
+def in_words(expected: Expected, cell: Cell) -> str:
+    """Return what the scenario expects at a cell, in words."""
+    named = expected_at(expected, cell)
+    return str(named[0]) if named else str(expected) if expected.kinds else ANY
 
 
 def as_expected(expected: Expected, cell: Cell, result: Result) -> bool:

@@ -9,23 +9,19 @@ from harness.report.summary import Run
 from harness.scenario import Scenario, Verdict, Word
 from harness.sweep import answer
 from harness.sweep.cells import Cell
-from harness.sweep.expected import as_expected, expected_at
+from harness.sweep.expected import as_expected, in_words
 from harness.sweep.results import Result
-
-ANY = "held or untested"
-"""What is expected of a cell of which the scenario says nothing."""
 
 
 def row(scenario: Scenario, cell: Cell, result: Result, *, alone: Scenario, stored: Run | None) -> Run:
     """Return the cell as a run; `alone` is the scenario that has only this cell, `stored` the run that played it, None
     if none did."""
     played = stored or Run(scenario=scenario.name, verdict=Verdict(word=Word.UNTESTED, as_expected=False, expected=""))
-    expected = expected_at(scenario.verdict, cell)
     verdict = replace(
         own(played.verdict, result.steps),
         word=result.word,
         as_expected=as_expected(scenario.verdict, cell, result),
-        expected=str(expected[0]) if expected else str(scenario.verdict) if scenario.verdict.kinds else ANY,
+        expected=in_words(scenario.verdict, cell),
         reasons=(result.why,) if result.why else (),
     )
     return replace(

@@ -31,11 +31,11 @@ from harness.suite.options import Options
 from harness.suite.options import jobs as jobs_of
 from harness.suite.side_by_side import played, threads
 from harness.sweep.cells import Cell, Found, Passed, found
-from harness.sweep.expected import amiss, chosen, expected_at, unknown
+from harness.sweep.expected import amiss, chosen, expected_at, in_words, unknown
 from harness.sweep.packing import MOST, Packed, numbered, packed
 from harness.sweep.packing import one as one_cell
 from harness.sweep.results import Played, Result
-from harness.sweep.rows import ANY, row
+from harness.sweep.rows import row
 from harness.sweep.shrink import TRIES, Shrunk, shrink
 from harness.sweep.state import State
 
@@ -165,8 +165,7 @@ class Swept:
     def _expected(self, run: Packed) -> str:
         """Return what is expected of the cells of a run, in words."""
         expected = self.watched.scenario.verdict
-        named = (expected_at(expected, self.cells[place]) for place in run.cells)
-        counts = Counter(str(each[0]) if each else ANY for each in named)
+        counts = Counter(in_words(expected, self.cells[place]) for place in run.cells)
         words = (f"{word} at {plural(count, 'cell')}" for word, count in counts.items())
         return "; ".join(words) if expected.at else str(expected)
 

@@ -188,7 +188,8 @@ def outcomes(claim: Claim) -> None:
         words = f"unknown key {joined('verdict', name)!r}: crash points are named for a sweep; add `crash_points: all`"
         expected.mistakes.append(Mistake(expected.file, *expected.node.keys[name], words))
     if top.get("crash_points") == (NAMED,) and not expected.get("at"):
-        top.wrong("crash_points are those that verdict names, and it names none: add {PLACE: WORD}", "crash_points")
+        words = "crash_points are those that verdict names, and it names none: add {CRASH POINT: WORD}"
+        top.wrong(words, "crash_points")
     if named and top.has("crash_points") and expected.has("violated"):
         expected.wrong("verdict names each crash point that is not held: leave out `violated`", "violated")
     if top.has("crash_points") and expected.get("word", Word.HELD) is not Word.HELD:
