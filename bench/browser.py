@@ -281,7 +281,7 @@ def test_the_store_is_searched_and_read_by_hand(browser: Any, addresses: dict[st
 def test_a_cell_leads_to_its_run(browser: Any, addresses: dict[str, str]) -> None:
     for name in ("many", "served many"):
         with Opened(browser, addresses[name]) as opened:
-            opened.page.locator(".matrix .twins a.violated").first.click()
+            opened.page.locator(".matrix .pair a.violated").first.click()
             opened.page.wait_for_url("**/report.html")
             assert opened.page.inner_text("h1") == "an append, killed before the offset commit"
             assert opened.messages == []

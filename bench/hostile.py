@@ -1,4 +1,4 @@
-"""The longer adversarial cases on the real stack, with their twins; the others are in tests/test_hostile.py.
+"""The longer adversarial cases on the real stack, with their fixed versions; the others are in tests/test_hostile.py.
 
 .venv/bin/pytest bench/hostile.py
 """

@@ -1,4 +1,4 @@
-"""A store of runs made by hand, for reading its pages: twins, every verdict, a night, hostile texts, a damaged
+"""A store of runs made by hand, for reading its pages: pairs, every verdict, a night, hostile texts, a damaged
 folder."""
 
 from __future__ import annotations

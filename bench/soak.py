@@ -1,4 +1,4 @@
-"""Drawn schedules over repaired and broken pipelines on one warm stack, each verdict held against the truth.
+"""Drawn schedules over fixed and broken pipelines on one warm stack, each verdict held against the truth.
 
     PYTHONPATH=. .venv/bin/python bench/soak.py N [--seed S] [--minutes M] [--keep-going] [--keep DIR]
                                             [--out FILE]
@@ -6,9 +6,9 @@
     PYTHONPATH=. .venv/bin/python bench/soak.py N --seed S --dry-run         the schedules as files, nothing is run
     PYTHONPATH=. .venv/bin/python bench/soak.py --judge DIR                  kept runs judged again, without a stack
 
-What the truth is, and what makes a verdict wrong, says bench/truth.py; the pipelines are in bench/twins.py. The exit
-code is 1 unless no repaired twin is violated or in error, 95 % of them held, every broken twin whose harm is certain
-was caught by its kind, batch and fault, and no other verdict is wrong. A repaired twin that is untested because its
+bench/truth.py has the truth and what makes a verdict wrong; the pipelines are in bench/broken_and_fixed.py. The exit
+code is 1 unless no fixed version is violated or in error, 95 % of them held, every broken version whose harm is certain
+was caught by its kind, batch and fault, and no other verdict is wrong. A fixed version that is untested because its
 guarantee allows all that was exposed is none that had to hold.
 """
 
@@ -24,8 +24,8 @@ from pathlib import Path
 from random import randrange
 from typing import Any
 
+from bench.broken_and_fixed import Drawn, draw, named
 from bench.truth import Seen, Truth, ahead, truth, wrong
-from bench.twins import Drawn, draw, named
 from harness import judge, suite
 from harness.errors import HarnessError
 from harness.load import dump
@@ -37,7 +37,7 @@ from harness.suite.suite_stack import stack_of, up
 from harness.wait import Deadline
 
 SHARE = 0.95
-"""Of the repaired twins that had to hold, so many do; a step may miss its crash point."""
+"""Of the fixed versions that had to hold, so many do; a step may miss its crash point."""
 
 
 def line(drawn: Drawn, run: Run, seen: Seen) -> dict[str, Any]:
@@ -47,13 +47,13 @@ def line(drawn: Drawn, run: Run, seen: Seen) -> dict[str, Any]:
     return {
         "seed": drawn.seed,
         "index": drawn.index,
-        "twin": drawn.twin.name,
-        "broken": drawn.twin.harm is not None,
+        "version": drawn.version.name,
+        "broken": drawn.version.harm is not None,
         "schedule": [f"{step.do} at {step.when}" for step in drawn.schedule],
         "steps": [plain(step) for step in drawn.schedule],
-        "truth": truth(drawn.twin, seen).value,
+        "truth": truth(drawn.version, seen).value,
         "spared": seen.spared,
-        "wrong": wrong(drawn.twin, seen),
+        "wrong": wrong(drawn.version, seen),
         "verdict": verdict.word.value,
         "kinds": verdict.kinds(),
         "batches": sorted({batch for finding in caused for batch in finding.batches}),
@@ -71,15 +71,15 @@ def line(drawn: Drawn, run: Run, seen: Seen) -> dict[str, Any]:
 
 
 def counted(lines: Iterable[dict[str, Any]]) -> str:
-    """The words against the truth, for repaired and for broken twins."""
+    """The words against the truth, for fixed and for broken versions."""
     words = [word.value for word in Word]
-    rows = [["twins", "violated?", *words, "wrong"]]
+    rows = [["version", "violated?", *words, "wrong"]]
     kept = list(lines)
     for broken, due in ((False, Truth.NEVER), *((True, each) for each in Truth)):
         own = [each for each in kept if each["broken"] == broken and each["truth"] == due]
         tally = Counter(each["verdict"] for each in own)
         bad = sum(bool(each["wrong"]) for each in own)
-        name = "broken" if broken else "repaired"
+        name = "broken" if broken else "fixed"
         rows.append([name, due.value, *(str(tally[word]) for word in words), str(bad)])
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
@@ -96,7 +96,7 @@ def figures(lines: Sequence[dict[str, Any]], wanted: int) -> tuple[str, bool]:
     due = [each for each in fixed if not each["spared"] or each["verdict"] != Word.UNTESTED]
     certain = [each for each in broken if each["truth"] == Truth.MUST]
     caught = sum(not each["wrong"] for each in certain)
-    # Of a repaired twin only a wrong *held* is left: the others are counted, and what came to no answer did not hold.
+    # Of a fixed version only a wrong *held* is left: the others are counted, and what came to no answer did not hold.
     rest = [each for each in fixed if each["verdict"] == Word.HELD] + [each for each in broken if each not in certain]
     others = sum(bool(each["wrong"]) for each in rest)
     enough = words[Word.HELD] >= SHARE * len(due)
@@ -104,7 +104,7 @@ def figures(lines: Sequence[dict[str, Any]], wanted: int) -> tuple[str, bool]:
     right = whole and enough and caught == len(certain) and not words[Word.VIOLATED] + words[Word.ERROR] + others
     parts = [
         f"{len(lines)} of {wanted} run",
-        f"repaired: {words[Word.VIOLATED]} violated, {words[Word.ERROR]} error, {words[Word.HELD]} of {len(due)} held",
+        f"fixed: {words[Word.VIOLATED]} violated, {words[Word.ERROR]} error, {words[Word.HELD]} of {len(due)} held",
         f"broken, harm certain: {caught} of {len(certain)} caught",
         f"{others} others wrong",
         "as it has to be" if right else "NOT as it has to be",
@@ -118,8 +118,8 @@ def again(folder: Path) -> dict[str, Any]:
     run = Run.read(folder)
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     scenario = store.noun(Scenario, plan["scenario"], str(folder / "plan.json"))
-    seed, index, twin = named(scenario.name)
-    drawn = Drawn(seed=seed, index=index, twin=twin, schedule=scenario.schedule)
+    seed, index, version = named(scenario.name)
+    drawn = Drawn(seed=seed, index=index, version=version, schedule=scenario.schedule)
     before = run.verdict.word
     # A run that ended in an error has nothing that could be judged.
     if before is not Word.ERROR:
@@ -158,7 +158,7 @@ def entry(drawn: Drawn, run: Run) -> dict[str, Any]:
     """A run's line, with the truth from its snapshots."""
     try:
         # A run that ended in an error may have left half a folder.
-        found = ahead(run.folder, drawn.twin) if run.folder and run.verdict.word is not Word.ERROR else ()
+        found = ahead(run.folder, drawn.version) if run.folder and run.verdict.word is not Word.ERROR else ()
     except (HarnessError, OSError, ValueError) as failure:
         return line(drawn, run, Seen(verdict=run.verdict)) | {"wrong": f"its snapshots are not readable: {failure}"}
     return line(drawn, run, Seen(verdict=run.verdict, ahead=found))
@@ -168,7 +168,9 @@ def show(one: dict[str, Any]) -> None:
     """Print what became of a run."""
     word = one["verdict"] if one.get("was") in (None, one["verdict"]) else f"{one['verdict']} (was {one['was']})"
     right = f"WRONG: {one['wrong']}" if one["wrong"] else "right"
-    print(f"{one['index']} {one['twin']}: {'; '.join(one['schedule'])}: {word} ({one['truth']}): {right}", flush=True)
+    print(
+        f"{one['index']} {one['version']}: {'; '.join(one['schedule'])}: {word} ({one['truth']}): {right}", flush=True
+    )
 
 
 @dataclass
@@ -214,7 +216,7 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         nargs="?",
         default=0,
         metavar="N",
-        help="how many schedules; every second one on a broken twin",
+        help="how many schedules; every second one on a broken version",
     )
     parser.add_argument("--seed", type=int, default=None, help="of the schedules; drawn and said if it is left out")
     parser.add_argument("--only", type=int, default=None, metavar="INDEX", help="this one alone")

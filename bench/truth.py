@@ -1,7 +1,7 @@
 """What the verdict on a run has to be. That it must be violated, the snapshots before each restart say, without the
 judge; whether a harm was exposed, or would have shown, is taken from the verdict's own exposures.
 
-A repaired twin is never violated. A broken one must be where its sink holds more (repetition) or less (loss) than what
+A fixed version is never violated. A broken one must be where its sink holds more (repetition) or less (loss) than what
 is committed comes to: that will be processed again, or never. With the harm only exposed (an open transaction, an
 zombie) it may be; else it never is. Held needs a exposure that shows and that the guarantee forbids, untested none or a
 step that missed; inconclusive and error are wrong. A violation has to name the fault at which the snapshots
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from bench.twins import Twin
+from bench.broken_and_fixed import Version
 from harness.history import readings, whole
 from harness.judge.read_folder import Run as Folder
 from harness.judge.read_folder import read_run
@@ -72,23 +72,25 @@ class Seen:
         return any(not step.injected for step in self.verdict.steps)
 
 
-def truth(twin: Twin, seen: Seen) -> Truth:
+def truth(version: Version, seen: Seen) -> Truth:
     """What the verdict has to be."""
-    if twin.harm is None:
+    if version.harm is None:
         return Truth.NEVER
-    if seen.certain(twin.harm):
+    if seen.certain(version.harm):
         return Truth.MUST
-    was_exposed = any(exposure.harm is twin.harm for exposure in seen.verdict.exposures)
+    was_exposed = any(exposure.harm is version.harm for exposure in seen.verdict.exposures)
     return Truth.MAY if was_exposed else Truth.NEVER
 
 
-def wrong(twin: Twin, seen: Seen) -> str:
+def wrong(version: Version, seen: Seen) -> str:
     """Why the verdict is not the right one; empty if it is."""
-    word, due = seen.verdict.word, truth(twin, seen)
+    word, due = seen.verdict.word, truth(version, seen)
     if word in (Word.ERROR, Word.INCONCLUSIVE):
         return f"{word}: {'; '.join(seen.verdict.reasons)[:500]}"
     if word is Word.VIOLATED:
-        return "violated, and nothing that it cannot survive was exposed" if due is Truth.NEVER else _named(twin, seen)
+        return (
+            "violated, and nothing that it cannot survive was exposed" if due is Truth.NEVER else _named(version, seen)
+        )
     if due is Truth.MUST:
         return f"{word}, and the snapshots show that it cannot be"
     if word is Word.HELD and not seen.shown:
@@ -98,12 +100,12 @@ def wrong(twin: Twin, seen: Seen) -> str:
     return ""
 
 
-def _named(twin: Twin, seen: Seen) -> str:
+def _named(version: Version, seen: Seen) -> str:
     """Kind, batch and fault of a violation."""
     verdict = seen.verdict
     kinds = {finding.kind for finding in verdict.findings} - {Kind.RECOVERED}
-    if kinds != {twin.kind}:
-        return f"violated by {', '.join(sorted(kinds))}, not by {twin.kind}"
+    if kinds != {version.kind}:
+        return f"violated by {', '.join(sorted(kinds))}, not by {version.kind}"
     caused = [finding for finding in verdict.findings if finding.faults]
     if not caused:
         return "violated, and no fault is named"
@@ -115,9 +117,9 @@ def _named(twin: Twin, seen: Seen) -> str:
     blamed = {batch for finding in caused for batch in finding.batches}
     if possible and not blamed <= possible:
         return f"batches {sorted(blamed)} are blamed, and only {sorted(possible)} were in flight"
-    if not any(exposure.harm is twin.harm for exposure in verdict.exposures):
-        return f"violated, and no {twin.harm} was said to be exposed"
-    return _blamed(twin.harm or Harm.REPETITION, seen, {fault for finding in caused for fault in finding.faults})
+    if not any(exposure.harm is version.harm for exposure in verdict.exposures):
+        return f"violated, and no {version.harm} was said to be exposed"
+    return _blamed(version.harm or Harm.REPETITION, seen, {fault for finding in caused for fault in finding.faults})
 
 
 def labels(step: StepOutcome) -> set[str]:
@@ -162,7 +164,7 @@ def harmed(harm: Harm, seen: Seen) -> list[set[int]]:
     return out
 
 
-def ahead(folder: Path, twin: Twin) -> tuple[Ahead, ...]:
+def ahead(folder: Path, version: Version) -> tuple[Ahead, ...]:
     """How each sink stood before each restart, from the snapshots of a run folder. Raises HarnessError for damage."""
     if not (folder / "history.jsonl").is_file():
         return ()
@@ -171,10 +173,10 @@ def ahead(folder: Path, twin: Twin) -> tuple[Ahead, ...]:
     if not found:
         return ()
     run = read_run(folder)
-    return tuple(_ahead(run, each, twin) for each in found)
+    return tuple(_ahead(run, each, version) for each in found)
 
 
-def _ahead(run: Folder, snapshot: Snapshot, twin: Twin) -> Ahead:
+def _ahead(run: Folder, snapshot: Snapshot, version: Version) -> Ahead:
     folder = run.folder / "snapshots" / f"{snapshot.step}-{RESTART}"
     ours = [query for query in snapshot.queries if query.ours]
     done = snapshot.position if snapshot.position is not None else (ours[0].committed if ours else {})
@@ -187,8 +189,8 @@ def _ahead(run: Folder, snapshot: Snapshot, twin: Twin) -> Ahead:
                 surplus.append(0)
                 continue
             names = [column.name for column in found.columns]
-            held = weight(names, found.rows, twin.total)
-            surplus.append(held - weight(expected.columns, expected.rows, twin.total))
+            held = weight(names, found.rows, version.total)
+            surplus.append(held - weight(expected.columns, expected.rows, version.total))
     batches = frozenset(batch for query in ours for batch in set(query.offsets) - set(query.commits))
     return Ahead(surplus=tuple(surplus), batches=batches if ours else None, step=snapshot.step, done=sum(done.values()))
 

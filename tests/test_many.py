@@ -17,7 +17,7 @@ from harness.errors import UsageError
 from harness.faults import fault
 from harness.history import Phase
 from harness.report import budget, claims, render, summary
-from harness.report.many import about, coverage, durations, matrix, trend, twins
+from harness.report.many import about, coverage, durations, matrix, pairs, trend
 from harness.report.many.gather import gather
 from harness.report.many.hunted import Hunted
 from harness.report.many.page import BARE, EVERY, Many, build
@@ -60,12 +60,12 @@ def words(html: str) -> str:
     return " ".join("".join(Skeleton(html).text).split())
 
 
-def test_twins_are_two_programs_under_one_test_of_which_one_is_expected_to_break() -> None:
+def test_a_pair_is_two_programs_under_one_test_of_which_one_is_expected_to_break() -> None:
     runs = [seen("jobs/append.py", BROKEN), seen("jobs/upsert.py"), seen("jobs/other.py", seed=3, guarantee="x")]
-    (pair,) = twins.pairs(runs)
+    (pair,) = pairs.find(runs)
     assert {row.pipeline for row in pair.broken} == {"jobs/append.py"}
-    assert {row.pipeline for row in pair.repaired} == {"jobs/upsert.py"}
-    clusters = twins.clusters([twins.row(each) for each in runs], [pair])
+    assert {row.pipeline for row in pair.fixed} == {"jobs/upsert.py"}
+    clusters = pairs.clusters([pairs.row(each) for each in runs], [pair])
     assert [[row.pipeline for row in own] for own in clusters] == [
         ["jobs/append.py", "jobs/upsert.py"],
         ["jobs/other.py"],
@@ -81,22 +81,22 @@ def test_twins_are_two_programs_under_one_test_of_which_one_is_expected_to_break
         seen("jobs/append_fixed.py", BROKEN),
         seen("jobs/upsert.py", guarantee="at-least-once"),
         seen("jobs/upsert.py", sinks=(replace(sample.scenario().sinks[0], expected="select 1"),)),
-        Seen(scenario="append, repaired", word=Word.HELD, as_expected=True),
+        Seen(scenario="append, fixed", word=Word.HELD, as_expected=True),
     ],
     ids=["schedule", "folder", "program", "expectation", "guarantee", "expected", "no plan"],
 )
-def test_no_twin_is_claimed_where_nothing_says_so(other: Seen) -> None:
+def test_no_pair_is_claimed_where_nothing_says_so(other: Seen) -> None:
     runs = [seen("jobs/append.py", BROKEN), other]
-    assert twins.pairs(runs) == []
-    assert 'class="tag"' not in page(Many(seen=runs)) and 'class="twins"' not in page(Many(seen=runs))
+    assert pairs.find(runs) == []
+    assert 'class="tag"' not in page(Many(seen=runs)) and 'class="pair"' not in page(Many(seen=runs))
 
 
-def test_the_broken_twin_stands_above_its_repair_in_one_frame() -> None:
-    html = page(Many(seen=[seen("jobs/a_repair.py"), seen("jobs/z_broken.py", BROKEN)]))
-    (frame,) = re.findall(r'<tbody class="twins">(.*?)</tbody>', html, re.DOTALL)
+def test_the_broken_version_is_above_the_fixed_one_in_one_frame() -> None:
+    html = page(Many(seen=[seen("jobs/a_fixed.py"), seen("jobs/z_broken.py", BROKEN)]))
+    (frame,) = re.findall(r'<tbody class="pair">(.*?)</tbody>', html, re.DOTALL)
     assert re.findall(r"(\w+\.py) <span class=\"tag\">(\w+)<", frame) == [
         ("z_broken.py", "broken"),
-        ("a_repair.py", "repaired"),
+        ("a_fixed.py", "fixed"),
     ]
 
 

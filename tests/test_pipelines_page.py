@@ -1,5 +1,5 @@
 """What pipelines/README.md says of each program is what runs came to: the broken ones show what they are to show, and
-the repairs hold."""
+the fixed versions hold."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def claims() -> Iterator[tuple[str, str]]:
         row = dict(zip(header, cells, strict=True))
         shown = KIND.findall(row["what shows"])
         yield from ((name, kind) for name in PROGRAM.findall(row.get("broken program", "")) for kind in shown)
-        yield from ((name, "held") for name in PROGRAM.findall(row.get("repair", "")))
+        yield from ((name, "held") for name in PROGRAM.findall(row.get("fixed version", "")))
 
 
 def verdicts() -> dict[str, set[str]]:

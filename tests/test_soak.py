@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench import soak, truth, twins
+from bench import broken_and_fixed, soak, truth
+from bench.broken_and_fixed import BROKEN, FIXED, Drawn, Version, draw
 from bench.truth import Ahead, Seen, Truth
-from bench.twins import BROKEN, REPAIRED, Drawn, Twin, draw
 from harness.history import Line, SinkRead, text
 from harness.judge.injections import Injection
 from harness.load import dump, load
@@ -28,9 +28,11 @@ from tests import sample_runs as sample
 from tests.limits import examples
 
 HOUSE = Path(__file__).parents[1]
-UPSERT, APPEND = REPAIRED[0], BROKEN[0]
-BEFORE = next(twin for twin in BROKEN if twin.harm is Harm.LOSS)
-AT_LEAST, AT_MOST = (next(t for t in REPAIRED if t.guarantee is g) for g in (twins.AT_LEAST, twins.AT_MOST))
+UPSERT, APPEND = FIXED[0], BROKEN[0]
+BEFORE = next(version for version in BROKEN if version.harm is Harm.LOSS)
+AT_LEAST, AT_MOST = (
+    next(t for t in FIXED if t.guarantee is g) for g in (broken_and_fixed.AT_LEAST, broken_and_fixed.AT_MOST)
+)
 EARLIER = Ahead(surplus=(99,), batches=frozenset({3}))
 
 
@@ -46,16 +48,16 @@ def test_every_schedule_is_one_that_the_loader_takes(copied: Path, seed: int, in
 def test_a_seed_and_an_index_are_one_schedule(seed: int, index: int) -> None:
     drawn = draw(seed, index)
     assert drawn == draw(seed, index)
-    assert (drawn.twin in BROKEN) == bool(index % 2)
+    assert (drawn.version in BROKEN) == bool(index % 2)
     assert 1 <= len(drawn.schedule) <= 3
     batches = [step.when.batch for step in drawn.schedule if step.when.batch is not None]
     assert batches == sorted(set(batches))
-    assert all(1 <= batch <= twins.LAST_BATCH for batch in batches)
+    assert all(1 <= batch <= broken_and_fixed.LAST_BATCH for batch in batches)
 
 
 def test_every_twin_window_and_fault_is_drawn_in_time() -> None:
     drawn = [draw(0, index) for index in range(400)]
-    assert {each.twin for each in drawn} == {*REPAIRED, *BROKEN}
+    assert {each.version for each in drawn} == {*FIXED, *BROKEN}
     steps = [step for each in drawn for step in each.schedule]
     elsewhere = {
         CrashPoint.BATCH_PLANNING,
@@ -64,13 +66,13 @@ def test_every_twin_window_and_fault_is_drawn_in_time() -> None:
         CrashPoint.SINK_COMMITTING,
     }
     assert Counter(step.when.point for step in steps).keys() == {*CrashPoint, None} - elsewhere
-    # No twin keeps its checkpoint on a server; an operation has a scenario of its own.
+    # No version keeps its checkpoint on a server; an operation has a scenario of its own.
     assert {step.when.kind for step in steps} == {*TRIGGERS.all()} - {"op", "request", "state_store"}
     assert {step.do.options.get("victim", Victim.TREE) for step in steps} == set(Victim)
     assert all(any(step.when.point is not CrashPoint.BATCH_COMMITTED for step in each.schedule) for each in drawn)
     counted = [(each, step) for each in drawn for step in each.schedule if step.when == replace(step.when, batch=None)]
-    loose = [(each.twin, step.do.kind) for each, step in counted if step.when.kind == "rows"]
-    assert {twin for twin, _ in loose} == {AT_MOST} and "kill executor" not in {kind for _, kind in loose}
+    loose = [(each.version, step.do.kind) for each, step in counted if step.when.kind == "rows"]
+    assert {version for version, _ in loose} == {AT_MOST} and "kill executor" not in {kind for _, kind in loose}
     between = Counter(s.when.point for e in drawn if len(e.schedule) > 1 for s in e.schedule)
     assert between[CrashPoint.BATCH_COMMITTED] > 9
 
@@ -84,7 +86,7 @@ def held(**changes: Any) -> Verdict:
 
 
 @pytest.mark.parametrize(
-    ("twin", "seen", "expected"),
+    ("version", "seen", "expected"),
     [
         (UPSERT, Seen(verdict=held(), ahead=(EARLIER,)), Truth.NEVER),
         (APPEND, Seen(verdict=held(), ahead=(EARLIER,)), Truth.MUST),
@@ -96,8 +98,8 @@ def held(**changes: Any) -> Verdict:
         (APPEND, Seen(verdict=held(exposures=())), Truth.NEVER),
     ],
 )
-def test_the_truth_is_what_the_snapshots_say(twin: Twin, seen: Seen, expected: Truth) -> None:
-    assert truth.truth(twin, seen) is expected
+def test_the_truth_is_what_the_snapshots_say(version: Version, seen: Seen, expected: Truth) -> None:
+    assert truth.truth(version, seen) is expected
 
 
 INJECTED = min(truth.labels(sample.STEP), key=len)
@@ -105,7 +107,7 @@ DOUBLED = replace(sample.duplicated(), faults=(INJECTED,))
 
 
 @pytest.mark.parametrize(
-    ("twin", "verdict", "said"),
+    ("version", "verdict", "said"),
     [
         (UPSERT, held(), ""),
         (UPSERT, held(exposures=()), "held, and nothing that was exposed would show"),
@@ -135,8 +137,8 @@ DOUBLED = replace(sample.duplicated(), faults=(INJECTED,))
         (AT_MOST, violated(sample.lost()), "violated, and nothing that it cannot survive was exposed"),
     ],
 )
-def test_a_verdict_is_right_or_it_is_said_why_not(twin: Twin, verdict: Verdict, said: str) -> None:
-    assert truth.wrong(twin, Seen(verdict=verdict, ahead=(EARLIER,))) == said
+def test_a_verdict_is_right_or_it_is_said_why_not(version: Version, verdict: Verdict, said: str) -> None:
+    assert truth.wrong(version, Seen(verdict=verdict, ahead=(EARLIER,))) == said
 
 
 def injected(*attempts: int, injected: bool = True) -> tuple[StepOutcome, ...]:
@@ -267,13 +269,13 @@ def test_totals_are_weighed_by_their_sum() -> None:
     assert truth.weight(["minute", "errors"], [("a", "3"), ("b", "4"), ("c", None)], "errors") == 7
 
 
-def drawn(twin: Twin) -> Drawn:
-    return Drawn(seed=7, index=3, twin=twin, schedule=sample.scenario().schedule)
+def drawn(version: Version) -> Drawn:
+    return Drawn(seed=7, index=3, version=version, schedule=sample.scenario().schedule)
 
 
-def line(twin: Twin, verdict: Verdict) -> dict[str, Any]:
+def line(version: Version, verdict: Verdict) -> dict[str, Any]:
     run = Run(scenario="a", verdict=verdict, seconds=12.34)
-    return soak.line(drawn(twin), run, Seen(verdict=verdict, ahead=(EARLIER,)))
+    return soak.line(drawn(version), run, Seen(verdict=verdict, ahead=(EARLIER,)))
 
 
 def test_a_line_keeps_schedule_verdict_batch_and_fault() -> None:
@@ -291,11 +293,11 @@ def test_a_line_keeps_schedule_verdict_batch_and_fault() -> None:
 
 
 COUNTED = """\
-twins     violated?  held  inconclusive  untested  violated  error  wrong
-repaired  never      2     0             0         1         0      1
-broken    must       1     0             0         1         0      1
-broken    may        0     0             0         0         0      0
-broken    never      0     0             0         0         0      0"""
+version  violated?  held  inconclusive  untested  violated  error  wrong
+fixed    never      2     0             0         1         0      1
+broken   must       1     0             0         1         0      1
+broken   may        0     0             0         0         0      0
+broken   never      0     0             0         0         0      0"""
 
 
 def test_words_are_counted_against_the_truth() -> None:
@@ -322,7 +324,7 @@ AS_IT_HAS_TO_BE = [line(UPSERT, held())] * 57 + [line(UPSERT, UNTESTED)] * 3 + [
         ([line(AT_LEAST, SPARED)] * 9, True, "57 of 60 "),
         ([line(UPSERT, UNTESTED)], False, "57 of 61 "),
         ([line(UPSERT, held(word=Word.INCONCLUSIVE))] * 4, False, "57 of 64 "),
-        ([line(UPSERT, violated(DOUBLED))], False, "repaired: 1 violated, "),
+        ([line(UPSERT, violated(DOUBLED))], False, "fixed: 1 violated, "),
         ([line(UPSERT, held(word=Word.ERROR))], False, " 1 error, "),
         ([line(UPSERT, held(exposures=()))] * 2, False, "; 2 others wrong; "),
         ([line(APPEND, held())], False, " 60 of 61 caught; "),
@@ -344,9 +346,9 @@ def test_a_sitting_without_anything_to_hold_or_to_catch_has_shown_nothing() -> N
     assert soak.figures([CAUGHT], 1)[1] and soak.figures(AS_IT_HAS_TO_BE[:1], 1)[1]
 
 
-def kept(reports: Path, twin: Twin, index: int) -> Path:
+def kept(reports: Path, version: Version, index: int) -> Path:
     """A run in a folder of kept ones, whose one step says that it was injected and left nothing that bears it out."""
-    scenario = Drawn(seed=7, index=index, twin=twin, schedule=(folders.STEP,)).scenario()
+    scenario = Drawn(seed=7, index=index, version=version, schedule=(folders.STEP,)).scenario()
     folder = reports / f"soak-7-{index}"
     made = folders.Folder(folder / "20260101T000000-r1", tables=[folders.payments(folders.values(40))])
     made.claim(name=scenario.name, schedule=scenario.schedule)
@@ -361,7 +363,7 @@ def test_kept_runs_are_judged_again_without_a_stack(tmp_path: Path, capsys: pyte
     out = capsys.readouterr().out.splitlines()
     step = "kill driver at sink-committed of batch 1"
     assert out[0] == f"0 upsert_before_offset_commit: {step}: held (never): right"
-    assert out[-1].startswith("2 of 2 run; repaired: 0 violated, 0 error, 2 of 2 held; ")
+    assert out[-1].startswith("2 of 2 run; fixed: 0 violated, 0 error, 2 of 2 held; ")
     verdict = json.loads((good / "verdict.json").read_text())
     (good / "verdict.json").write_text(json.dumps({**verdict, "word": "untested"}))
     (other / "run.json").write_text(json.dumps({**json.loads((other / "run.json").read_text()), "outcome": 7}))
@@ -384,7 +386,7 @@ def test_a_folder_without_kept_runs_is_said(tmp_path: Path, capsys: pytest.Captu
 @given(st.integers(0, 10**6), st.integers(0, 500))
 def test_a_twin_is_found_by_the_name_of_its_scenario(seed: int, index: int) -> None:
     drawn = draw(seed, index)
-    assert twins.named(drawn.scenario().name) == (seed, index, drawn.twin)
+    assert broken_and_fixed.named(drawn.scenario().name) == (seed, index, drawn.version)
 
 
 def test_runs_are_kept_where_it_is_asked(tmp_path: Path) -> None:
@@ -424,5 +426,5 @@ def test_a_seed_that_is_not_said_is_drawn_and_the_lines_are_named_by_it() -> Non
 
 
 def test_harms_of_the_twins() -> None:
-    assert {twin.harm for twin in REPAIRED} == {None}
-    assert {twin.harm for twin in BROKEN} == set(Harm)
+    assert {version.harm for version in FIXED} == {None}
+    assert {version.harm for version in BROKEN} == set(Harm)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from harness.scenario import Scenario
     from harness.suite.options import Options
 
-CODES = """Exit codes: 0 all as expected; 1 a guarantee disproved (or a broken twin not caught); 2 usage or an invalid
-file; 3 inconclusive or untested; 4 the stack could not come up or the harness failed; 130 interrupted."""
+CODES = """Exit codes: 0 all as expected; 1 a guarantee disproved (or a broken version not caught); 2 usage or an
+invalid file; 3 inconclusive or untested; 4 the stack could not come up or the harness failed; 130 interrupted."""
 PATHS = click.Path(path_type=Path)
 Command = Callable[..., Any]
 

@@ -150,7 +150,7 @@ def write(reports: Path, runs: Sequence[Run]) -> Path:
 
 
 def exit_code(runs: Sequence[Run]) -> int:
-    """0 all as expected or known to fail, 1 a guarantee disproved or a broken twin not caught, 3 inconclusive
+    """0 all as expected or known to fail, 1 a guarantee disproved or a broken version not caught, 3 inconclusive
     or untested, 4 an error."""
     wrong = [run.verdict.word for run in runs if run.wrong]
     if Word.ERROR in wrong:

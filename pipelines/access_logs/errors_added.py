@@ -6,7 +6,7 @@ twice to show it.
 
     spark-submit errors_added.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
 
-Repair: errors_added_once.py
+Fixed version: errors_added_once.py
 """
 
 # /// onceproof

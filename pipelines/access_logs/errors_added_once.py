@@ -5,7 +5,7 @@ numbers belong to the checkpoint: throw that away and they restart, and batches 
 
     spark-submit errors_added_once.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
 
-Broken twin: errors_added.py
+Broken version: errors_added.py
 """
 
 # /// onceproof

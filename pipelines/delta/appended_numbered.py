@@ -8,7 +8,7 @@ seen of this application is skipped.
 
 The numbers belong to the checkpoint.
 
-Broken twins: appended_unnumbered.py, checkpoint_new.py
+Broken versions: appended_unnumbered.py, checkpoint_new.py
 """
 
 # /// onceproof

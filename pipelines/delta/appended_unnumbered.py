@@ -6,7 +6,7 @@ committed, and whose offsets were not, runs again and is appended again.
     spark-submit --packages io.delta:delta-spark_4.1_2.13:4.4.0 appended_unnumbered.py --bootstrap localhost:9092 \
         --topic payments --table /data/tables/payments --checkpoint /data/checkpoints/payments
 
-Repairs: appended_numbered.py, merged.py, streamed.py
+Fixed versions: appended_numbered.py, merged.py, streamed.py
 """
 
 # /// onceproof

@@ -7,7 +7,7 @@ without a word, also the records in them that no attempt has written.
     spark-submit --packages io.delta:delta-spark_4.1_2.13:4.4.0 checkpoint_new.py --bootstrap localhost:9092 \
         --topic payments --table /data/tables/payments
 
-Repair: appended_numbered.py
+Fixed version: appended_numbered.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ A batch that runs again finds each payment there and writes the same row again.
     spark-submit --packages io.delta:delta-spark_4.1_2.13:4.4.0 merged.py --bootstrap localhost:9092 --topic payments \
         --table /data/tables/payments --checkpoint /data/checkpoints/payments
 
-Broken twin: appended_unnumbered.py
+Broken version: appended_unnumbered.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ batch that runs again finds its number there and is skipped. The id of the query
     spark-submit --packages io.delta:delta-spark_4.1_2.13:4.4.0 streamed.py --bootstrap localhost:9092 \
         --topic payments --table /data/tables/payments --checkpoint /data/checkpoints/payments
 
-Broken twin: appended_unnumbered.py
+Broken version: appended_unnumbered.py
 """
 
 # /// onceproof

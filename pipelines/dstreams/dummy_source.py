@@ -11,7 +11,7 @@ into Postgres in one transaction with the batch's time.
 
     spark-submit dummy_source.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments
 
-Repair: the log (`--log`)
+Fixed version: the log (`--log`)
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ again: also the one that was done last.
 
     spark-submit files_appended_by_batch.py --folder /data/in --checkpoint /data/checkpoints/payments
 
-Repair: files_written_once.py
+Fixed version: files_written_once.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ that comes second finds the line in `written`.
 
     spark-submit files_written_once.py --folder /data/in --checkpoint /data/checkpoints/payments
 
-Broken twin: files_appended_by_batch.py
+Broken version: files_appended_by_batch.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ again empty: what the receiver had stored was in the executors' memory; what was
 
     spark-submit received_appended.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments --log
 
-Repair: received_written_once.py
+Fixed version: received_written_once.py
 """
 
 # /// onceproof

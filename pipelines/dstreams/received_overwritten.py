@@ -6,7 +6,7 @@ and finds no block of it: the empty batch overwrites the good one.
 
     spark-submit received_overwritten.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments
 
-Repair: received_written_once.py, with the log; or the log (`--log`) alone
+Fixed version: received_written_once.py, with the log; or the log (`--log`) alone
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ stored yet: a socket cannot be asked again. Without the log, a batch that had no
 
     spark-submit received_written_once.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments --log
 
-Broken twins: received_appended.py, received_overwritten.py
+Broken versions: received_appended.py, received_overwritten.py
 """
 
 # /// onceproof

@@ -7,7 +7,7 @@ done, out of the log: at least once.
 
     spark-submit reliable_appended.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments --log
 
-Repair: reliable_kept_by_id.py
+Fixed version: reliable_kept_by_id.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ The receiver goes on behind what the last one had stored, so what was in a batch
 
     spark-submit reliable_begun_anew.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments --log
 
-Repair: reliable_kept_by_id.py
+Fixed version: reliable_kept_by_id.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ in received_written_once.py, would not do as a key here, and the payment's own i
 
     spark-submit reliable_kept_by_id.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments --log
 
-Broken twins: reliable_appended.py, reread_written_once.py, reliable_begun_anew.py
+Broken versions: reliable_appended.py, reread_written_once.py, reliable_begun_anew.py
 """
 
 # /// onceproof

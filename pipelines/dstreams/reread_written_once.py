@@ -6,7 +6,7 @@ come in new batches.
 
     spark-submit reread_written_once.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments --log
 
-Repair: reliable_kept_by_id.py
+Fixed version: reliable_kept_by_id.py
 """
 
 # /// onceproof

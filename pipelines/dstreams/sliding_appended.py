@@ -6,7 +6,7 @@ window (the rows of `window`, counted by account through a temporary table).
 
     spark-submit sliding_appended.py --folder /data/in --checkpoint /data/checkpoints/windows --of count
 
-Repair: sliding_kept.py
+Fixed version: sliding_kept.py
 """
 
 # /// onceproof

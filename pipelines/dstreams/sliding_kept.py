@@ -6,7 +6,7 @@ window (the rows of `window`, counted by account through a temporary table).
 
     spark-submit sliding_kept.py --folder /data/in --checkpoint /data/checkpoints/windows --of count
 
-Broken twin: sliding_appended.py
+Broken version: sliding_appended.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ its middle is added again from its first row.
 
     spark-submit added.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
 
-Repairs: added_with_offsets.py, added_by_partition.py
+Fixed versions: added_with_offsets.py, added_by_partition.py
 """
 
 # /// onceproof

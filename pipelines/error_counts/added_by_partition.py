@@ -9,7 +9,7 @@ is neither compacted nor written in transactions.
 
     spark-submit added_by_partition.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
 
-Broken twin: added.py
+Broken version: added.py
 """
 
 # /// onceproof

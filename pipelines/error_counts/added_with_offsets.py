@@ -6,7 +6,7 @@ there any more, another attempt has written it.
 
     spark-submit added_with_offsets.py --bootstrap localhost:9092 --topic logs
 
-Broken twin: added.py
+Broken version: added.py
 """
 
 # /// onceproof
@@ -59,7 +59,7 @@ def batch(lines: DataFrame, number: int) -> None:
         cursor.executemany(ADD, found)
         failpoint.reach("sink-written", batch=number)
         database.commit()
-    # Where its broken twin has counts that no offset knows of.
+    # Here the broken version has counts that no saved offset covers.
     failpoint.reach("committed", batch=number)
 
 

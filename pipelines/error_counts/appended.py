@@ -2,7 +2,7 @@
 
     spark-submit appended.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
 
-Repair: kept_by_id.py
+Fixed version: kept_by_id.py
 """
 
 # /// onceproof

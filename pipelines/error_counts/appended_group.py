@@ -4,7 +4,7 @@ A crash after the lines and before the offset commit leaves the group where it w
 
     spark-submit appended_group.py --bootstrap localhost:9092 --topic logs --group errors
 
-Repair: kept_by_id_group.py
+Fixed version: kept_by_id_group.py
 """
 
 # /// onceproof

@@ -4,7 +4,7 @@ A server that is away for a moment costs the lines of that moment: Spark takes t
 
     spark-submit error_swallowed.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
 
-Repair: kept_by_id.py, where the error ends the task, and Spark tries again
+Fixed version: kept_by_id.py, where the error ends the task, and Spark tries again
 """
 
 # /// onceproof

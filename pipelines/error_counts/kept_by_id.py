@@ -2,7 +2,7 @@
 
     spark-submit kept_by_id.py --bootstrap localhost:9092 --topic logs --checkpoint /data/checkpoints/errors
 
-Broken twins: appended.py, error_swallowed.py
+Broken versions: appended.py, error_swallowed.py
 """
 
 # /// onceproof

@@ -4,7 +4,7 @@ The lines come first, then the offset commit: a crash in between costs lines tha
 
     spark-submit kept_by_id_group.py --bootstrap localhost:9092 --topic logs --group errors
 
-Broken twin: appended_group.py
+Broken version: appended_group.py
 """
 
 # /// onceproof

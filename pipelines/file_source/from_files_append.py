@@ -5,7 +5,7 @@ know that it has their rows already.
 
     spark-submit from_files_append.py --folder /data/incoming --checkpoint /data/checkpoints/payments
 
-Repair: from_files_upsert.py
+Fixed version: from_files_upsert.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ run again finds its files.
 
     spark-submit from_files_upsert.py --folder /data/incoming --checkpoint /data/checkpoints/payments
 
-Broken twin: from_files_append.py
+Broken version: from_files_append.py
 """
 
 # /// onceproof

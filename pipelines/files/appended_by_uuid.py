@@ -6,7 +6,7 @@ N again, and writes the same payments into files of other names.
     spark-submit appended_by_uuid.py --bootstrap localhost:9092 --topic payments --output /data/payments \
         --checkpoint /data/checkpoints/payments
 
-Repair: overwritten_by_batch.py
+Fixed version: overwritten_by_batch.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ over without a word, also the records in them that no attempt has written.
 
     spark-submit checkpoint_begun_anew.py --bootstrap localhost:9092 --topic payments --output /data/payments
 
-Repair: sink_parquet.py
+Fixed version: sink_parquet.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ later batch, so that Spark itself cannot read the folder any more.
     spark-submit output_cleared.py --bootstrap localhost:9092 --topic payments --output /data/payments \
         --checkpoint /data/checkpoints/payments
 
-Repair: sink_parquet.py
+Fixed version: sink_parquet.py
 """
 
 # /// onceproof

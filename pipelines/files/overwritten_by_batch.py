@@ -6,7 +6,7 @@ payments, whatever was there before. The name must hold Kafka's partition and no
     spark-submit overwritten_by_batch.py --bootstrap localhost:9092 --topic payments --output /data/payments \
         --checkpoint /data/checkpoints/payments
 
-Broken twin: appended_by_uuid.py
+Broken version: appended_by_uuid.py
 """
 
 # /// onceproof

@@ -7,7 +7,7 @@ who lists the folder does.
     spark-submit sink_parquet.py --bootstrap localhost:9092 --topic payments --output /data/payments \
         --checkpoint /data/checkpoints/payments
 
-Broken twins: checkpoint_begun_anew.py, output_cleared.py
+Broken versions: checkpoint_begun_anew.py, output_cleared.py
 """
 
 # /// onceproof

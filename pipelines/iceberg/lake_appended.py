@@ -5,7 +5,7 @@ Each append is one atomic commit. One that was committed, and whose offsets were
     spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 lake_appended.py \
         --bootstrap localhost:9092 --topic payments --warehouse /data/lake --checkpoint /data/checkpoints/payments
 
-Repairs: lake_merged.py, lake_streamed.py
+Fixed versions: lake_merged.py, lake_streamed.py
 """
 
 # /// onceproof

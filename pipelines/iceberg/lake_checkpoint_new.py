@@ -6,7 +6,7 @@ and everything is appended again.
     spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 lake_checkpoint_new.py \
         --bootstrap localhost:9092 --topic payments --warehouse /data/lake
 
-Repair: lake_streamed.py
+Fixed version: lake_streamed.py
 """
 
 # /// onceproof

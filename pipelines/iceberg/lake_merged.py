@@ -5,7 +5,7 @@ A batch that runs again finds each payment there and writes the same row again.
     spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 lake_merged.py \
         --bootstrap localhost:9092 --topic payments --warehouse /data/lake --checkpoint /data/checkpoints/payments
 
-Broken twin: lake_appended.py
+Broken version: lake_appended.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ finds its number there and is skipped. The id of the query is in the checkpoint.
     spark-submit --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 lake_streamed.py \
         --bootstrap localhost:9092 --topic payments --warehouse /data/lake --checkpoint /data/checkpoints/payments
 
-Broken twins: lake_appended.py, lake_checkpoint_new.py
+Broken versions: lake_appended.py, lake_checkpoint_new.py
 """
 
 # /// onceproof

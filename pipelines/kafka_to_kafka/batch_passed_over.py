@@ -6,7 +6,7 @@ the batch for done and goes on with the next one.
     spark-submit batch_passed_over.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
 
-Repair: sent_in_transaction.py, or error_ends_query.py, which writes at least once
+Fixed version: sent_in_transaction.py, or error_ends_query.py, which writes at least once
 """
 
 # /// onceproof

@@ -14,7 +14,7 @@ thousands of booleans.
     spark-submit checked_by_python.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
 
-Repair: read the topic without repeated origins (`drop_duplicates: origin`)
+Fixed version: read the topic without repeated origins (`drop_duplicates: origin`)
 """
 
 # /// onceproof

@@ -7,7 +7,7 @@ stays.
     spark-submit error_ends_query.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
 
-Broken twin: batch_passed_over.py
+Broken version: batch_passed_over.py
 """
 
 # /// onceproof

@@ -4,7 +4,7 @@ What was sent before a crash stays, and is sent again with the batch.
 
     spark-submit sent.py --bootstrap localhost:9092 --topic payments --to checked --checkpoint /data/checkpoints/checked
 
-Repair: sent_in_transaction.py
+Fixed version: sent_in_transaction.py
 """
 
 # /// onceproof

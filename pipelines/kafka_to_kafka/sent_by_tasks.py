@@ -6,7 +6,7 @@ records are there twice.
     spark-submit sent_by_tasks.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
 
-Repair: read the topic without repeated origins (`drop_duplicates: origin`)
+Fixed version: read the topic without repeated origins (`drop_duplicates: origin`)
 """
 
 # /// onceproof

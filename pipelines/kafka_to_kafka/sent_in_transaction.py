@@ -9,7 +9,7 @@ lies before the group's offsets: Spark runs a batch again that it does not know 
 
 Readers of the topic must be `read_committed`.
 
-Broken twins: sent.py, spark_sink.py, batch_passed_over.py
+Broken versions: sent.py, spark_sink.py, batch_passed_over.py
 """
 
 # /// onceproof

@@ -7,7 +7,7 @@ what is there twice: then program and reader together are right.
     spark-submit spark_sink.py --bootstrap localhost:9092 --topic payments --to checked \
         --checkpoint /data/checkpoints/checked
 
-Repair: read the topic without repeated origins (`drop_duplicates: origin`), or sent_in_transaction.py
+Fixed version: read the topic without repeated origins (`drop_duplicates: origin`), or sent_in_transaction.py
 """
 
 # /// onceproof

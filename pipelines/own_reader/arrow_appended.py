@@ -6,7 +6,7 @@ again, and writes the same payments into a file of another name.
     spark-submit arrow_appended.py --bootstrap localhost:9092 --topic payments --into /data/payments \
         --checkpoint /data/checkpoints/payments
 
-Repair: arrow_by_batch.py
+Fixed version: arrow_by_batch.py
 """
 
 # /// onceproof

@@ -5,9 +5,7 @@ A batch that comes again takes the place of its own file. One that is cut leaves
     spark-submit arrow_by_batch.py --bootstrap localhost:9092 --topic payments --into /data/payments \
         --checkpoint /data/checkpoints/payments
 
-The repair of arrow_appended.py
-
-Broken twin: arrow_appended.py
+Broken version: arrow_appended.py
 """
 
 # /// onceproof

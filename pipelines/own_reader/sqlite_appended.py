@@ -6,7 +6,7 @@ again, and inserts the same payments again.
     spark-submit sqlite_appended.py --bootstrap localhost:9092 --topic payments --into /data/payments.db \
         --checkpoint /data/checkpoints/payments
 
-Repair: sqlite_with_batch.py
+Fixed version: sqlite_with_batch.py
 """
 
 # /// onceproof

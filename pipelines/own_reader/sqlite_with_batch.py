@@ -5,9 +5,7 @@ A batch that is cut leaves nothing. One that comes again finds its number, and i
     spark-submit sqlite_with_batch.py --bootstrap localhost:9092 --topic payments --into /data/payments.db \
         --checkpoint /data/checkpoints/payments
 
-The repair of sqlite_appended.py
-
-Broken twin: sqlite_appended.py
+Broken version: sqlite_appended.py
 """
 
 # /// onceproof

@@ -10,7 +10,7 @@ without, it is as long as the transaction.
 
     spark-submit checked.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Repair: kept_by_offset.py
+Fixed version: kept_by_offset.py
 """
 
 # /// onceproof

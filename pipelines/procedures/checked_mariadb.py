@@ -8,7 +8,7 @@ The procedure waits before it commits, in place of what else a procedure does. T
 
     spark-submit checked_mariadb.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Repair: kept_by_offset_mariadb.py
+Fixed version: kept_by_offset_mariadb.py
 """
 
 # /// onceproof

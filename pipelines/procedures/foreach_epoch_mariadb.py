@@ -10,7 +10,7 @@ those that partition 0 now has. They are skipped and lost, and rows that were wr
     spark-submit foreach_epoch_mariadb.py --bootstrap localhost:9092 --topic payments \\
         --checkpoint /data/checkpoints/payments --starts /data/checkpoints/starts
 
-Repair: foreach_offset_mariadb.py
+Fixed version: foreach_offset_mariadb.py
 """
 
 # /// onceproof

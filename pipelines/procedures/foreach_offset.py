@@ -1,12 +1,12 @@
 """Payments into Postgres by a `foreach` writer, each under its place in Kafka. Holds: the rows say what they are.
 
 However Spark cuts the batch into tasks, and whatever their numbers are: a row that is there is not inserted again. The
-program comes back with fewer tasks after a crash, as its broken twin does.
+program comes back with fewer tasks after a crash, as the broken version does.
 
     spark-submit foreach_offset.py --bootstrap localhost:9092 --topic payments \\
         --checkpoint /data/checkpoints/payments --starts /data/checkpoints/starts
 
-Broken twin: foreach_epoch.py
+Broken version: foreach_epoch.py
 """
 
 # /// onceproof

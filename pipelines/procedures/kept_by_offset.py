@@ -4,11 +4,11 @@ The record's partition and offset are its identity: no other record has them, an
 record is read. They are the table's primary key. A second call with the same record waits for the first one to end and
 then inserts nothing, whether it comes from a batch that is written again or from a task that runs beside the first one.
 
-The procedure is its broken twin's, but for the look.
+The procedure is that of the broken version, without the look before the insert.
 
     spark-submit kept_by_offset.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Broken twin: checked.py
+Broken version: checked.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ mistakes into warnings, such as a text that is cut short.
     spark-submit kept_by_offset_mariadb.py --bootstrap localhost:9092 --topic payments \\
         --checkpoint /data/checkpoints/payments
 
-Broken twin: checked_mariadb.py
+Broken version: checked_mariadb.py
 """
 
 # /// onceproof

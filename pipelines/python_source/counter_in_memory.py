@@ -7,7 +7,7 @@ begins where that one ended, and old records come again in new batches.
 
     spark-submit counter_in_memory.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments
 
-Repair: counter_taken_up.py
+Fixed version: counter_taken_up.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ Spark hands no offset to `latestOffset`. After a restart it plans the last batch
 
     spark-submit counter_taken_up.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments
 
-Broken twin: counter_in_memory.py
+Broken version: counter_in_memory.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ know that it has their rows already.
 
     spark-submit feed_appended.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments
 
-Repair: feed_kept_by_id.py
+Fixed version: feed_kept_by_id.py
 """
 
 # /// onceproof

@@ -3,7 +3,7 @@ reader gives the same records for the same numbers.
 
     spark-submit feed_kept_by_id.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments
 
-Broken twin: feed_appended.py
+Broken version: feed_appended.py
 """
 
 # /// onceproof

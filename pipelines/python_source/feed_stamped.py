@@ -6,7 +6,7 @@ are other rows to a sink whose key has the time in it.
 
     spark-submit feed_stamped.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments
 
-Repair: feed_stamped_kept_by_id.py
+Fixed version: feed_stamped_kept_by_id.py
 """
 
 # /// onceproof

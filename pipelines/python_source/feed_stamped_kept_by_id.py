@@ -6,7 +6,7 @@ finds the row that is there: the time that was written first stays.
 
     spark-submit feed_stamped_kept_by_id.py --feed http://localhost:8080 --checkpoint /data/checkpoints/payments
 
-Broken twin: feed_stamped.py
+Broken version: feed_stamped.py
 """
 
 # /// onceproof

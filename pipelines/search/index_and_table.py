@@ -6,7 +6,7 @@ table, where the payment's id is the key, once. What libpq's PG* variables name 
     spark-submit index_and_table.py --bootstrap localhost:9092 --topic payments --search http://localhost:9200 \
         --index payments --checkpoint /data/checkpoints/payments
 
-Repair: index_and_table_by_id.py
+Fixed version: index_and_table_by_id.py
 """
 
 # /// onceproof

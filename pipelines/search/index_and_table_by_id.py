@@ -7,7 +7,7 @@ libpq's PG* variables name is the database.
     spark-submit index_and_table_by_id.py --bootstrap localhost:9092 --topic payments --search http://localhost:9200 \
         --index payments --checkpoint /data/checkpoints/payments
 
-Broken twin: index_and_table.py
+Broken version: index_and_table.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ What a batch had written before a crash stays, and is written again under other 
     spark-submit indexed_auto_id.py --bootstrap localhost:9092 --topic payments --search http://localhost:9200 \
         --index payments --checkpoint /data/checkpoints/payments
 
-Repair: indexed_by_id.py
+Fixed version: indexed_by_id.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ What is sent again is refused as a version that is there already, which is what 
     spark-submit indexed_by_id.py --bootstrap localhost:9092 --topic payments --search http://localhost:9200 \
         --index payments --checkpoint /data/checkpoints/payments
 
-Broken twins: indexed_auto_id.py, indexed_failure_logged.py
+Broken versions: indexed_auto_id.py, indexed_failure_logged.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ A server that is away for a moment costs the payments of that moment: Spark take
     spark-submit indexed_failure_logged.py --bootstrap localhost:9092 --topic payments --search http://localhost:9200 \
         --index payments --checkpoint /data/checkpoints/payments
 
-Repairs: indexed_retried.py, or indexed_by_id.py, where the error ends the query
+Fixed versions: indexed_retried.py, or indexed_by_id.py, where the error ends the query
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ not enough, the error ends the query, and with it the batch.
     spark-submit indexed_retried.py --bootstrap localhost:9092 --topic payments --search http://localhost:9200 \
         --index payments --checkpoint /data/checkpoints/payments
 
-Broken twin: indexed_failure_logged.py
+Broken version: indexed_failure_logged.py
 """
 
 # /// onceproof

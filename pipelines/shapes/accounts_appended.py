@@ -5,7 +5,7 @@ the state before it: its accounts are new again, and the table gets them twice.
 
     spark-submit accounts_appended.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Repair: accounts_kept.py
+Fixed version: accounts_kept.py
 """
 
 # /// onceproof

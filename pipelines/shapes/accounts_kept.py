@@ -2,7 +2,7 @@
 
     spark-submit accounts_kept.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Broken twin: accounts_appended.py
+Broken version: accounts_appended.py
 """
 
 # /// onceproof

@@ -4,7 +4,7 @@ MERGE is as idempotent as what it does, and this one adds.
 
     spark-submit balances_merged.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Repair: balances_merged_once.py
+Fixed version: balances_merged_once.py
 """
 
 # /// onceproof

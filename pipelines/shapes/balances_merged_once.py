@@ -6,7 +6,7 @@ the same when they are run again, as Spark's checkpoint makes them.
 
     spark-submit balances_merged_once.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Broken twin: balances_merged.py
+Broken version: balances_merged.py
 """
 
 # /// onceproof

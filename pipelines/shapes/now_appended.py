@@ -5,7 +5,7 @@ appended.
 
     spark-submit now_appended.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Repair: now_kept.py
+Fixed version: now_kept.py
 """
 
 # /// onceproof

@@ -3,7 +3,7 @@ each payment under its own id.
 
     spark-submit now_kept.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Broken twin: now_appended.py
+Broken version: now_appended.py
 """
 
 # /// onceproof

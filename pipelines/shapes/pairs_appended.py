@@ -6,7 +6,7 @@ begins with the state before it: it finds the same pairs, and the table gets tho
 
     spark-submit pairs_appended.py --bootstrap localhost:9092 --topics shop,web --checkpoint /data/checkpoints/it
 
-Repair: pairs_kept.py
+Fixed version: pairs_kept.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ A pair is named by its first half. It is written in any number of transactions, 
 
     spark-submit pairs_kept.py --bootstrap localhost:9092 --topics shop,web --checkpoint /data/checkpoints/it
 
-Broken twin: pairs_appended.py
+Broken version: pairs_appended.py
 """
 
 # /// onceproof

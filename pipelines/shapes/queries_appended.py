@@ -5,7 +5,7 @@ each, and they stand at different offsets.
 
     spark-submit queries_appended.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/both
 
-Repair: queries_kept.py
+Fixed version: queries_kept.py
 """
 
 # /// onceproof

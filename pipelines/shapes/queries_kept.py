@@ -5,7 +5,7 @@ Each query reads the topic for itself and has a checkpoint of its own.
 
     spark-submit queries_kept.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/both
 
-Broken twin: queries_appended.py
+Broken version: queries_appended.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ rows: the totals are right, and the table gets them twice.
 
     spark-submit totals_appended.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Repair: totals_kept.py
+Fixed version: totals_kept.py
 """
 
 # /// onceproof

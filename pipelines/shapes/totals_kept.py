@@ -5,7 +5,7 @@ The state goes back with the batch. So a batch that is run again counts no payme
 
     spark-submit totals_kept.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Broken twin: totals_appended.py
+Broken version: totals_appended.py
 """
 
 # /// onceproof

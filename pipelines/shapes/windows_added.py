@@ -6,7 +6,7 @@ added again.
 
     spark-submit windows_added.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Repair: windows_updated.py
+Fixed version: windows_updated.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ run again begins with the state before it: it closes the same windows again, and
 
     spark-submit windows_appended.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Repair: windows_kept.py
+Fixed version: windows_kept.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ stay.
 
     spark-submit windows_kept.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Broken twin: windows_appended.py
+Broken version: windows_appended.py
 """
 
 # /// onceproof

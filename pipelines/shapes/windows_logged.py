@@ -6,7 +6,7 @@ before it and comes to the same rows: the totals are right, and the log gets the
 
     spark-submit windows_logged.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Repair: windows_updated_watermark.py, which keeps one row for each window
+Fixed version: windows_updated_watermark.py, which keeps one row for each window
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ may be written as often as it likes.
 
     spark-submit windows_updated.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/it
 
-Broken twin: windows_added.py
+Broken version: windows_added.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ watermark that are logged before the batch runs: the same payments are dropped w
     spark-submit windows_updated_watermark.py --bootstrap localhost:9092 --topic payments \
         --checkpoint /data/checkpoints/it
 
-Broken twin: windows_logged.py
+Broken version: windows_logged.py
 """
 
 # /// onceproof

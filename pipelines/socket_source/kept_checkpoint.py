@@ -6,7 +6,7 @@ the next batch: "Offsets committed out of order". No line of the new connection 
 
     spark-submit kept_checkpoint.py --host localhost --port 9999 --checkpoint /data/checkpoints/payments
 
-Repair: a source that can be read again, such as ../python_source/feed_kept_by_id.py
+Fixed version: a source that can be read again, such as ../python_source/feed_kept_by_id.py
 """
 
 # /// onceproof

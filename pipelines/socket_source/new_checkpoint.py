@@ -5,7 +5,7 @@ Spark's socket source keeps what it receives in the driver's memory. No checkpoi
 
     spark-submit new_checkpoint.py --host localhost --port 9999
 
-Repair: a source that can be read again, such as ../python_source/feed_kept_by_id.py
+Fixed version: a source that can be read again, such as ../python_source/feed_kept_by_id.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ happens without a restart when an executor dies after a task's commit and before
 
     spark-submit append.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Repair: upsert.py
+Fixed version: upsert.py
 """
 
 # /// onceproof

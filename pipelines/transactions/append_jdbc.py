@@ -5,7 +5,7 @@ written again.
 
     spark-submit append_jdbc.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Repair: upsert.py (or a staging table and one `insert … on conflict` from it)
+Fixed version: upsert.py (or a staging table and one `insert … on conflict` from it)
 """
 
 # /// onceproof

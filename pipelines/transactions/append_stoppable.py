@@ -5,7 +5,7 @@ No file says that a batch has come so far, so only the program can. What a crash
 
     spark-submit append_stoppable.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Repair: upsert_stoppable.py
+Fixed version: upsert_stoppable.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ and after the restart when the driver dies, and those rows are there twice.
 
     spark-submit autocommit.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Repair: partition_ledger.py
+Fixed version: partition_ledger.py
 """
 
 # /// onceproof

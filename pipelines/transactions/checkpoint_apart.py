@@ -4,7 +4,7 @@ Each reads the topic for itself, in batches of its own, and goes on from its own
 
     spark-submit checkpoint_apart.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints
 
-Broken twin: checkpoint_shared.py
+Broken version: checkpoint_shared.py
 """
 
 # /// onceproof

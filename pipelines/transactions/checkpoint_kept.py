@@ -1,12 +1,12 @@
-"""Payments from Kafka into Postgres, checkpoint in a folder that outlives the program. Holds where its twins do not.
+"""Payments from Kafka into Postgres, checkpoint in a folder that outlives the program. Holds.
 
 The restarted query goes on behind the last committed batch and runs the open one again with the same offsets. The
-sink is the append sink of its twins, on purpose: the checkpoint alone gives at least once, which is what the scenario
-claims. A death after the batch has written is survived exactly only if the sink does its part as well: upsert.py.
+sink is the append sink of the broken versions, on purpose: the checkpoint alone gives at least once, the guarantee of
+the scenario. A death after the batch has written is survived exactly only if the sink does its part as well: upsert.py.
 
     spark-submit checkpoint_kept.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Broken twins: checkpoint_missing.py, checkpoint_temporary.py, checkpoint_latest.py
+Broken versions: checkpoint_missing.py, checkpoint_temporary.py, checkpoint_latest.py
 """
 
 # /// onceproof

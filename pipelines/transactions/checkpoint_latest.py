@@ -5,7 +5,7 @@ at `latest`. What arrives between the death of one attempt and the first look of
 
     spark-submit checkpoint_latest.py --bootstrap localhost:9092 --topic payments
 
-Repair: checkpoint_kept.py
+Fixed version: checkpoint_kept.py
 """
 
 # /// onceproof

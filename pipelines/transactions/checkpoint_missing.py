@@ -5,7 +5,7 @@ none, so `startingOffsets` decides again: with `earliest` it reads the whole top
 
     spark-submit checkpoint_missing.py --bootstrap localhost:9092 --topic payments
 
-Repair: checkpoint_kept.py
+Fixed version: checkpoint_kept.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ lacks what went into the other. A query of payments that fails is started again.
 
     spark-submit checkpoint_shared.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/both
 
-Repair: checkpoint_apart.py
+Fixed version: checkpoint_apart.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ It looks configured, and every test on one machine passes, since within one atte
 
     spark-submit checkpoint_temporary.py --bootstrap localhost:9092 --topic payments
 
-Repair: checkpoint_kept.py
+Fixed version: checkpoint_kept.py
 """
 
 # /// onceproof

@@ -8,7 +8,7 @@ While the server is away a task waits for it, so that the query does not end wit
 
     spark-submit claimed_first.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Broken twin: autocommit.py
+Broken version: autocommit.py
 """
 
 # /// onceproof

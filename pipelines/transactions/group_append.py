@@ -6,7 +6,7 @@ the table and the group are two systems.
 
     spark-submit group_append.py --bootstrap localhost:9092 --topic payments --group ledger
 
-Repair: group_upsert.py
+Fixed version: group_upsert.py
 """
 
 # /// onceproof

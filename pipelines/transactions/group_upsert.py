@@ -5,7 +5,7 @@ written twice under the same ids.
 
     spark-submit group_upsert.py --bootstrap localhost:9092 --topic payments --group ledger
 
-Broken twin: group_append.py
+Broken version: group_append.py
 """
 
 # /// onceproof

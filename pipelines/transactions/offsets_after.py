@@ -7,7 +7,7 @@ reads the same slice again and appends it again (at least once).
 
 The other wrong order is offsets_before.py.
 
-Repair: offsets_together.py
+Fixed version: offsets_together.py
 """
 
 # /// onceproof

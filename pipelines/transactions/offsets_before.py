@@ -7,7 +7,7 @@ no one will ever come back: they are lost (at most once).
 
 The other wrong order is offsets_after.py.
 
-Repair: offsets_together.py
+Fixed version: offsets_together.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ one.
 
     spark-submit offsets_together.py --bootstrap localhost:9092 --topic payments
 
-Broken twins: offsets_before.py, offsets_after.py
+Broken versions: offsets_before.py, offsets_after.py
 """
 
 # /// onceproof
@@ -56,7 +56,7 @@ def saver(batch: int, start: by_hand.Offsets, end: by_hand.Offsets) -> Callable[
             cursor.execute(BEGIN, (at, start[at], batch))
             cursor.execute(MOVE, (end[at], batch, at, start[at]))
             moved = cursor.rowcount == 1
-            # The two places where its broken twins are caught; here both lie inside the transaction.
+            # The two places where the broken versions are caught; here both are inside the transaction.
             failpoint.reach("offsets-saved", batch=batch)
             if moved:
                 execute_values(cursor, INSERT, [tuple(row[column] for column in COLUMNS) for row in payments])

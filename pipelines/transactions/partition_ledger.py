@@ -8,7 +8,7 @@ when the batch is run again. The batch number means something only as long as th
 
     spark-submit partition_ledger.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Broken twin: autocommit.py
+Broken version: autocommit.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ it.
 
     SEARCH_DSN=… spark-submit two_systems_append.py --bootstrap localhost:9092 --topic payments --checkpoint /data/both
 
-Repair: two_systems_upsert.py
+Fixed version: two_systems_upsert.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ idempotence gives exactly once, not atomic.
 
     SEARCH_DSN=… spark-submit two_systems_upsert.py --bootstrap localhost:9092 --topic payments --checkpoint /data/both
 
-Broken twin: two_systems_append.py
+Broken version: two_systems_append.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ sequence, clock) would differ on the second run.
 
     spark-submit upsert.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Broken twins: append.py, append_jdbc.py, upsert_swallowed.py
+Broken versions: append.py, append_jdbc.py, upsert_swallowed.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ gone, and the payments of the batch with it.
 
     spark-submit upsert_expired.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Repair: upsert_retried.py
+Fixed version: upsert_retried.py
 """
 
 # /// onceproof

@@ -6,7 +6,7 @@ collection of garbage or a virtual machine that moves, finds it gone. Nothing of
 
     spark-submit upsert_retried.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Broken twin: upsert_expired.py
+Broken version: upsert_expired.py
 """
 
 # /// onceproof

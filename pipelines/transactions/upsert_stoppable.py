@@ -5,7 +5,7 @@ payment under its own id.
 
     spark-submit upsert_stoppable.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Broken twin: append_stoppable.py
+Broken version: append_stoppable.py
 """
 
 # /// onceproof

@@ -5,7 +5,7 @@ A server that is away for a moment costs the payments of that moment: Spark take
 
     spark-submit upsert_swallowed.py --bootstrap localhost:9092 --topic payments --checkpoint /data/checkpoints/payments
 
-Repair: upsert.py, where the error ends the task, and with it the query
+Fixed version: upsert.py, where the error ends the task, and with it the query
 """
 
 # /// onceproof

@@ -3,7 +3,7 @@
 about      what a run's plan and history say of it, apart from its verdict
 seen       one run in the page's words, from a run folder or from an entry of a summary
 gather     everything below some folders: runs, what is damaged, suites and nights so far
-twins      which pipelines are broken and repaired twins of each other
+pairs      which pipelines are the broken and the fixed version of each other
 matrix     pipelines by faults
 coverage   crash points by faults and sinks: struck, injected with nothing exposed, never struck
 durations  where the seconds went

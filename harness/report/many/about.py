@@ -28,8 +28,9 @@ MOST_BYTES = 64 * 2**20
 @dataclass(frozen=True, kw_only=True)
 class About:
     """`schedule` has a row a step: fault, where, batch. `expected` is the word that the scenario expects. `test` is the
-    digest of what twins have in common; empty if nothing says it. `phases` are seconds by name, in their order. `known`
-    is the failure that is worked on, if the scenario names one. `spark` is the version of the first attempt."""
+    digest of what both programs of a pair have in common; empty if the run has none. `phases` are seconds by name, in
+    their order. `known` is the failure that is worked on, if the scenario names one. `spark` is the version of the
+    first attempt."""
 
     started: str = ""
     pipeline: str = ""
@@ -103,8 +104,8 @@ def _step(step: Step) -> tuple[str, str, str]:
 
 
 def _test(scenario: Scenario) -> str:
-    """Return the digest of everything but the program that two twins share: guarantee, input, schedule, and sinks with
-    what they should hold, asked of programs in one folder."""
+    """Return the digest of all but the program that a pair has in common: guarantee, input, schedule, sinks with their
+    expected rows, for programs of one folder."""
     entry = scenario.pipeline.entry
     if not entry:
         return ""

@@ -1,4 +1,4 @@
-"""Pipelines by faults: a section for each folder of programs, twins in rows beside each other."""
+"""Pipelines by faults: a section for each folder of programs, the rows of a pair together."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from harness.report.escape import plural, visible
-from harness.report.many import twins
+from harness.report.many import pairs
+from harness.report.many.pairs import Row
 from harness.report.many.seen import Seen
-from harness.report.many.twins import Row
 from harness.scenario import Guarantee, Input, Word
 
 MARKS = {Word.HELD: "✓", Word.VIOLATED: "✗", Word.UNTESTED: "○", Word.INCONCLUSIVE: "?", Word.ERROR: "!"}
@@ -57,7 +57,7 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """The programs of one folder. Each cluster is one pipeline, or twins."""
+    """The programs of one folder. Each cluster is one pipeline, or a pair."""
 
     title: str
     heads: list[str]
@@ -88,9 +88,9 @@ def matrix(runs: Sequence[Seen], link: Link, most: Most) -> Matrix:
     """What does not fit is counted. Clusters with a run that is not as expected come in first."""
     of_row: dict[Row, list[Seen]] = defaultdict(list)
     for seen in runs:
-        of_row[twins.row(seen) if seen.about.pipeline else Row("", seen.file or seen.scenario, "", ())].append(seen)
-    found = twins.pairs(runs)
-    clusters = twins.clusters(sorted(of_row), found)
+        of_row[pairs.row(seen) if seen.about.pipeline else Row("", seen.file or seen.scenario, "", ())].append(seen)
+    found = pairs.find(runs)
+    clusters = pairs.clusters(sorted(of_row), found)
     wrong = sorted(clusters, key=lambda own: not any(seen.wrong for row in own for seen in of_row[row]))
     kept: set[Row] = set()
     for own in wrong:
@@ -116,7 +116,7 @@ def _section(
     title: str,
     clusters: Sequence[Sequence[Row]],
     of_row: dict[Row, list[Seen]],
-    found: Sequence[twins.Pair],
+    found: Sequence[pairs.Pair],
     *,
     link: Link,
     most: Most,
@@ -133,7 +133,7 @@ def _section(
                 cells[fault if fault in shown else OTHERS].append((seen, place))
         return Line(
             name=PurePosixPath(row.pipeline).name or row.guarantee,
-            role=twins.role(row, found),
+            role=pairs.role(row, found),
             about=_claim(row),
             cells=[_cell(head, own, link, most) for head, own in cells.items()],
         )

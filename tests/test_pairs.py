@@ -1,4 +1,4 @@
-"""A broken pipeline and its repair name each other, and both are put to the same test."""
+"""The broken and the fixed version of a pipeline name each other, and a scenario gives both the same test."""
 
 from __future__ import annotations
 
@@ -22,33 +22,31 @@ PROGRAMS = sorted((HOUSE / "pipelines").glob("*/*.py"))
 
 
 class Meant(NamedTuple):
-    """A twin that is another one than the rule asks for: which, in what the two differ, what it comes to, and why."""
+    """A fixed scenario that differs from its broken one: which it is, its word, why, and what differs."""
 
-    twin: str
+    fixed: str
     why: str
     differs: frozenset[str] = frozenset()
     word: Word = Word.HELD
 
 
-AS_ITS_SINK = "the same append sink: what is repaired is the checkpoint, which alone gives at least once"
-READ_ONCE = "a socket cannot be asked again, so no program over it gives exactly once: what is repaired is the claim"
-NOTHING_EXPOSED = (
-    "a repair that is struck there, or a weaker guarantee, exposes nothing: its verdict has to be untested"
-)
-RELIABLE = "a socket cannot be asked again: what is repaired is the source, and the receiver that keeps its place there"
-RENAMED = "what is repaired is the writer, which renames a whole file into place"
+AS_ITS_SINK = "the same append sink: the fix is in the checkpoint, which alone gives at least once"
+READ_ONCE = "a socket cannot be asked again, so no program over it gives exactly once: the fix is a weaker guarantee"
+NOTHING_EXPOSED = "a fault there exposes nothing of the fixed version, so its verdict has to be untested"
+RELIABLE = "a socket cannot be asked again: the fix is another source, with a receiver that keeps its place there"
+RENAMED = "the fix is in the writer, which renames a whole file into place"
 MEANT = {
     "examples/orders": Meant("proving/upsert_before_offset_commit", "a user's own program, whose sink is append.py's"),
     "proving/checkpoint_missing": Meant("proving/checkpoint_kept", AS_ITS_SINK, frozenset({"guarantee"})),
     "proving/checkpoint_temporary": Meant("proving/checkpoint_kept", AS_ITS_SINK, frozenset({"guarantee"})),
     "sinks/kafka_logged_late_task_begun": Meant(
         "sinks/kafka_logged_in_time_task_begun",
-        "under a log that is written late no verdict is held (docs/windows.md): what is repaired is the log",
+        "under a log that is written late no verdict is held (docs/windows.md): the fix is in the log",
         frozenset({"--late-log"}),
     ),
     "hadoop/hdfs_source_blocks_lost_swallowed": Meant(
         "hadoop/hdfs_source_blocks_lost_before_the_batch",
-        "no program can read a block that is lost: what is repaired is that it stops",
+        "no program can read a block that is lost: the fixed version stops",
         word=Word.INCONCLUSIVE,
     ),
     "dstreams/dummy_done": Meant("dstreams/dummy_log_done", READ_ONCE, frozenset({"guarantee"})),
@@ -72,11 +70,11 @@ MEANT = {
     },
     "guarantees/sink_appended_at_most_once": Meant(
         "guarantees/sink_at_most_once",
-        "at most once is less than the repair that autocommit.py names: a claim that loses the rest of its partition",
+        "the guarantee allows the loss of the rest of a partition; the fixed version of autocommit.py gives more",
     ),
     "sinks/postgres_away_unlogged": Meant(
         "sinks/postgres_away_between_batches",
-        "a logged table loses nothing there, and nobody notices: what is repaired is the table",
+        "a logged table loses nothing there: the fix is in the table",
         word=Word.UNTESTED,
     ),
     "sources/files_written_in_place": Meant("sources/files_dropped_whole_kept_by_id", RENAMED, frozenset({"in_place"})),
@@ -106,11 +104,11 @@ MEANT = {
     ),
     "yarn/upsert_node_lost_twice": Meant(
         "yarn/upsert_node_lost_twice_four_attempts",
-        "what is repaired is how many attempts YARN gives it",
+        "the fix is the number of attempts that YARN allows",
         frozenset({"conf"}),
     ),
     "yarn/upsert_only_attempt_lost": Meant(
-        "yarn/upsert_nodemanager_killed", "what is repaired is how many attempts YARN gives it", frozenset({"conf"})
+        "yarn/upsert_nodemanager_killed", "the fix is the number of attempts that YARN allows", frozenset({"conf"})
     ),
 }
 """By scenario below scenarios/."""
@@ -120,7 +118,7 @@ WEAKER = {
     *((f"checkpoint_{each}.py", "checkpoint_kept.py") for each in ("missing", "temporary")),
     *((f"received_{each}.py", "received_written_once.py") for each in ("appended", "overwritten")),
 }
-"""Repairs that a docstring names, and that claim less than their broken twin."""
+"""Pairs of which the fixed version claims a weaker guarantee."""
 
 AN_ERROR = {"kept_checkpoint.py"}
 """No verdict: Spark ends such a query (tests/test_socket_source.py)."""
@@ -148,9 +146,9 @@ def place(scenario: Scenario) -> str:
     return below(Path(scenario.path).resolve())
 
 
-def struck_as(step: Step, other: Step) -> bool:
-    """Return whether `other` strikes as `step` does, or harder at the same place: executors die with the driver. A
-    sweep chooses the batch of a cell."""
+def injected_as(step: Step, other: Step) -> bool:
+    """Return whether `other` is the fault of `step`, or a harder one at the same place: executors die with the driver.
+    A sweep chooses the batch of a cell."""
     some = None in (step.when.batch, other.when.batch)
     step, other = (plainly(each, batch=None if some else each.when.batch) for each in (step, other))
     worse = (step.do.kind, other.do.kind) == ("kill driver", "crash application")
@@ -188,7 +186,7 @@ def unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
     return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
 
 
-def told_unlike(less: Scenario, more: Scenario) -> set[str]:
+def flags_unlike(less: Scenario, more: Scenario) -> set[str]:
     """The flags that both programs have, and are not given alike. A flag that is left out has its default, which counts
     as no value of the other one."""
     entries = (less.pipeline.entry, more.pipeline.entry)
@@ -196,9 +194,9 @@ def told_unlike(less: Scenario, more: Scenario) -> set[str]:
 
 
 def differs(less: Scenario, more: Scenario) -> set[str]:
-    """In what one program is not put to the test as another one is: fed, set, told, struck, and asked for."""
+    """Return what differs between the tests of two scenarios: input, settings, arguments, schedule, guarantee."""
     bare = [replace(each.input, source_options={}) for each in (less, more)]
-    injected = [struck_as(step, other) for step, other in zip(less.schedule, more.schedule, strict=False)]
+    injected = [injected_as(step, other) for step, other in zip(less.schedule, more.schedule, strict=False)]
     found = {
         "input": bare[0] != bare[1],
         "conf": dict(less.pipeline.conf) != dict(more.pipeline.conf),
@@ -208,18 +206,18 @@ def differs(less: Scenario, more: Scenario) -> set[str]:
         "schedule": len(less.schedule) != len(more.schedule) or not all(injected),
     }
     options = unlike(less.input.source_options, more.input.source_options)
-    return {name for name, unequal in found.items() if unequal} | options | told_unlike(less, more)
+    return {name for name, unequal in found.items() if unequal} | options | flags_unlike(less, more)
 
 
 def covered(less: Scenario, more: Scenario) -> bool:
-    """Return whether a program is put to the very test of another one."""
+    """Return whether two programs have the same test."""
     return not differs(less, more)
 
 
 A_VIOLATION = re.compile(r"^(verdict|  [^#]+): \{violated", re.MULTILINE)
 VIOLATED = [path for path in FILES if A_VIOLATION.search(path.read_text(encoding="utf-8"))]
 """By their text: to load every scenario takes seconds, also where this file is collected and none of its tests runs."""
-BROKEN = [path for path in PROGRAMS if re.search("^Repairs?: ", path.read_text(encoding="utf-8"), re.MULTILINE)]
+BROKEN = [path for path in PROGRAMS if re.search("^Fixed versions?: ", path.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
 def broken_in(path: Path) -> list[Scenario]:
@@ -228,8 +226,8 @@ def broken_in(path: Path) -> list[Scenario]:
 
 
 PAIRS = sorted(
-    {(broken, repair) for broken in PROGRAMS for repair in named(broken, "Repair")}
-    | {(broken, repair) for repair in PROGRAMS for broken in named(repair, "Broken twin")}
+    {(broken, fixed) for broken in PROGRAMS for fixed in named(broken, "Fixed version")}
+    | {(broken, fixed) for fixed in PROGRAMS for broken in named(fixed, "Broken version")}
 )
 
 
@@ -238,30 +236,30 @@ def test_the_text_of_a_scenario_tells_whether_it_is_to_be_violated() -> None:
 
 
 @pytest.mark.parametrize("path", VIOLATED, ids=below)
-def test_what_is_violated_has_a_twin_that_holds_under_the_same_test(path: Path) -> None:
+def test_each_violated_scenario_has_a_fixed_version_that_holds_under_the_same_test(path: Path) -> None:
     for broken in broken_in(path):
         meant = MEANT.get(below(path))
         if meant is not None:
-            twin = next(each for each in scenarios() if place(each) == meant.twin)
-            assert (twin.verdict.word, {*differs(broken, twin)}) == (meant.word, {*meant.differs})
+            fixed = next(each for each in scenarios() if place(each) == meant.fixed)
+            assert (fixed.verdict.word, {*differs(broken, fixed)}) == (meant.word, {*meant.differs})
             continue
-        # The same program may hold: told or read in another way, under the same guarantee.
+        # The same program may hold with other arguments, or read in another way, under the same guarantee.
         program = HOUSE / broken.pipeline.entry
-        its = [each for path in (program, *named(program, "Repair")) for each in runs(path)]
+        its = [each for path in (program, *named(program, "Fixed version")) for each in runs(path)]
         held = [place(each) for each in its if each.verdict.word == Word.HELD and covered(broken, each)]
         assert held, broken.schedule
 
 
-def test_what_is_meant_is_there_and_no_other_twin_would_do() -> None:
+def test_what_is_meant_is_there_and_no_other_scenario_would_do() -> None:
     there = {below(path): shipped.scenario(path) for path in VIOLATED}
     assert there.keys() >= MEANT.keys()
     for name in MEANT:
         program = HOUSE / there[name].pipeline.entry
-        its = [each for path in (program, *named(program, "Repair")) for each in runs(path)]
+        its = [each for path in (program, *named(program, "Fixed version")) for each in runs(path)]
         assert not [each for each in its if each.verdict.word == Word.HELD and covered(there[name], each)], name
 
 
-def test_what_a_twin_is_fed_and_how_it_is_set_count_as_its_schedule_does() -> None:
+def test_input_and_settings_of_a_pair_count_as_its_schedule_does() -> None:
     scenario = next(each for each in scenarios() if each.schedule)
     assert covered(scenario, scenario)
     fed = replace(scenario, input=replace(scenario.input, records=scenario.input.records + 1))
@@ -280,32 +278,34 @@ def test_what_a_twin_is_fed_and_how_it_is_set_count_as_its_schedule_does() -> No
     assert differs(again, scenario) == {"schedule"}
 
 
-def test_what_a_twin_is_told_counts_where_both_programs_can_be_told_it() -> None:
+def test_an_argument_of_a_pair_counts_where_both_programs_take_it() -> None:
     scenario = next(each for each in scenarios() if each.pipeline.entry == "pipelines/files/sink_parquet.py")
 
-    def told(*more: str) -> Scenario:
+    def given(*more: str) -> Scenario:
         return replace(scenario, pipeline=replace(scenario.pipeline, args=(*scenario.pipeline.args, *more)))
 
-    larger, unheard_of = told("--max-records", "100000"), told("--shuffled")
+    larger, not_taken = given("--max-records", "100000"), given("--shuffled")
     assert [covered(scenario, larger), covered(larger, scenario), covered(larger, larger)] == [False, False, True]
-    assert covered(scenario, unheard_of)
+    assert covered(scenario, not_taken)
 
 
-@pytest.mark.parametrize(("broken", "repair"), PAIRS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_each_pair_that_is_named_shares_a_schedule(broken: Path, repair: Path) -> None:
+@pytest.mark.parametrize(("broken", "fixed"), PAIRS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_each_pair_that_is_named_shares_a_schedule(broken: Path, fixed: Path) -> None:
     breaks = [each for each in runs(broken) if each.verdict.word == Word.VIOLATED]
-    held = [each for each in runs(repair) if each.verdict.word == Word.HELD]
-    weaker = {"guarantee"} if (broken.name, repair.name) in WEAKER else set()
+    held = [each for each in runs(fixed) if each.verdict.word == Word.HELD]
+    weaker = {"guarantee"} if (broken.name, fixed.name) in WEAKER else set()
     assert any(differs(less, more) == weaker for less in breaks for more in held)
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_repair_names_its_broken_twin(broken: Path) -> None:
-    others = [each for each in named(broken, "Repair") if "Repair" not in each.read_text(encoding="utf-8")]
-    assert [each.name for each in others if broken not in named(each, "Broken twin")] == []
+def test_a_fixed_version_names_its_broken_version(broken: Path) -> None:
+    others = [
+        each for each in named(broken, "Fixed version") if "Fixed version" not in each.read_text(encoding="utf-8")
+    ]
+    assert [each.name for each in others if broken not in named(each, "Broken version")] == []
 
 
-def test_every_program_is_put_to_the_test() -> None:
+def test_every_program_has_a_scenario() -> None:
     programs = [path for path in PROGRAMS if "# /// onceproof" in path.read_text(encoding="utf-8")]
     assert len(programs) > 60
     assert [path.name for path in programs if not runs(path) and path.name not in AN_ERROR] == []

@@ -1,4 +1,4 @@
-"""Pipelines of which the truth is known, repaired and broken ones, and schedules drawn for them from a seed."""
+"""Pipelines of which the truth is known, fixed and broken ones, and schedules drawn for them from a seed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RECORDS = 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Twin:
+class Version:
     """A pipeline of which the truth is known under a guarantee. `harm` is what it cannot survive and the guarantee
     forbids, None if it keeps it; `total` the column that a sink of totals is weighed by; `own_offsets`: only its
     failpoints can be aimed at, and with `rows` the rows in its sink."""
@@ -52,34 +52,34 @@ class Twin:
 
     @property
     def name(self) -> str:
-        """No two twins have the same."""
+        """No two versions have the same."""
         return self.file if self.guarantee is Guarantee.EXACTLY_ONCE else f"{self.file}, {self.guarantee}"
 
 
 @cache
 def proving(file: str) -> Scenario:
-    """The scenario that a twin comes from."""
+    """The scenario that a version comes from."""
     return load(PROVING / f"{file}.yaml")
 
 
 AT_LEAST, AT_MOST = Guarantee.AT_LEAST_ONCE, Guarantee.AT_MOST_ONCE
-REPAIRED = (
-    Twin(file="upsert_before_offset_commit"),
-    Twin(file="partition_ledger_mid_sink"),
-    Twin(file="errors_added_once", total="errors", rows=False),
-    Twin(file="two_systems_upsert_between", failpoints=("first-written",)),
-    Twin(
+FIXED = (
+    Version(file="upsert_before_offset_commit"),
+    Version(file="partition_ledger_mid_sink"),
+    Version(file="errors_added_once", total="errors", rows=False),
+    Version(file="two_systems_upsert_between", failpoints=("first-written",)),
+    Version(
         file="offsets_together_at_sink_written",
         failpoints=("offsets-saved", "sink-written"),
         rows=False,
         own_offsets=True,
     ),
-    Twin(file="group_upsert_in_offset_commit", failpoints=("sink-written",), rows=False, own_offsets=True),
-    Twin(file="append_before_offset_commit", guarantee=AT_LEAST),
-    Twin(file="offsets_before_the_sink", own_offsets=True, guarantee=AT_MOST),
+    Version(file="group_upsert_in_offset_commit", failpoints=("sink-written",), rows=False, own_offsets=True),
+    Version(file="append_before_offset_commit", guarantee=AT_LEAST),
+    Version(file="offsets_before_the_sink", own_offsets=True, guarantee=AT_MOST),
 )
 AGAIN = Harm.REPETITION
-LOSES = Twin(
+LOSES = Version(
     file="offsets_before_the_sink",
     harm=Harm.LOSS,
     kind=Kind.LOST,
@@ -88,16 +88,18 @@ LOSES = Twin(
     own_offsets=True,
 )
 BROKEN = (
-    Twin(file="append_before_offset_commit", harm=AGAIN),
-    Twin(file="autocommit_mid_sink", harm=AGAIN),
-    Twin(file="jdbc_before_offset_commit", harm=AGAIN),
-    Twin(file="errors_added", harm=AGAIN, kind=Kind.WRONG_AGGREGATE, total="errors", rows=False),
-    Twin(file="two_systems_append_between", harm=AGAIN, failpoints=("first-written",)),
-    Twin(file="offsets_after_the_sink", harm=AGAIN, failpoints=("sink-written",), rows=False, own_offsets=True),
-    Twin(file="group_append_in_offset_commit", harm=AGAIN, failpoints=("sink-written",), rows=False, own_offsets=True),
+    Version(file="append_before_offset_commit", harm=AGAIN),
+    Version(file="autocommit_mid_sink", harm=AGAIN),
+    Version(file="jdbc_before_offset_commit", harm=AGAIN),
+    Version(file="errors_added", harm=AGAIN, kind=Kind.WRONG_AGGREGATE, total="errors", rows=False),
+    Version(file="two_systems_append_between", harm=AGAIN, failpoints=("first-written",)),
+    Version(file="offsets_after_the_sink", harm=AGAIN, failpoints=("sink-written",), rows=False, own_offsets=True),
+    Version(
+        file="group_append_in_offset_commit", harm=AGAIN, failpoints=("sink-written",), rows=False, own_offsets=True
+    ),
     LOSES,
     replace(LOSES, guarantee=AT_LEAST),
-    Twin(file="append_before_offset_commit", harm=AGAIN, guarantee=AT_MOST),
+    Version(file="append_before_offset_commit", harm=AGAIN, guarantee=AT_MOST),
 )
 
 
@@ -107,52 +109,52 @@ class Drawn:
 
     seed: int
     index: int
-    twin: Twin
+    version: Version
     schedule: tuple[Step, ...]
 
     def scenario(self) -> Scenario:
         """What is run."""
-        base = proving(self.twin.file)
-        word = Expected(word=Word.VIOLATED, kinds=(self.twin.kind,)) if self.twin.harm else Expected()
-        name = f"soak {self.seed}/{self.index}: {self.twin.name}"
-        changed = replace(base, name=name, schedule=self.schedule, verdict=word, guarantee=self.twin.guarantee)
+        base = proving(self.version.file)
+        word = Expected(word=Word.VIOLATED, kinds=(self.version.kind,)) if self.version.harm else Expected()
+        name = f"soak {self.seed}/{self.index}: {self.version.name}"
+        changed = replace(base, name=name, schedule=self.schedule, verdict=word, guarantee=self.version.guarantee)
         return replace(changed, seed=self.seed + self.index)
 
 
 def draw(seed: int, index: int) -> Drawn:
-    """Even places have a repaired twin, odd ones a broken one."""
+    """Even places have a fixed version, odd ones a broken one."""
     random = Random(f"{seed}/{index}")
-    twin = random.choice(BROKEN if index % 2 else REPAIRED)
+    version = random.choice(BROKEN if index % 2 else FIXED)
     steps: list[Step] = []
     kept = batches(random, LAST_BATCH)
     for place, batch in enumerate(kept, 1):
         idle = place == len(kept) and not any(exposes(step.when) for step in steps)
-        steps.append(_step(random, twin, batch, idle=idle))
-    return Drawn(seed=seed, index=index, twin=twin, schedule=tuple(steps))
+        steps.append(_step(random, version, batch, idle=idle))
+    return Drawn(seed=seed, index=index, version=version, schedule=tuple(steps))
 
 
-def named(name: str) -> tuple[int, int, Twin]:
-    """Seed, index and twin of a scenario by its name, as `Drawn.scenario` gives it. Raises ValueError for another."""
+def named(name: str) -> tuple[int, int, Version]:
+    """Return seed, index and version by the name that `Drawn.scenario` gave. Raises ValueError for another name."""
     found = re.fullmatch(r"soak (\d+)/(\d+): (.+)", name)
     if found:
         seed, index = int(found[1]), int(found[2])
-        for twin in BROKEN if index % 2 else REPAIRED:
-            if twin.name == found[3]:
-                return seed, index, twin
+        for version in BROKEN if index % 2 else FIXED:
+            if version.name == found[3]:
+                return seed, index, version
     raise ValueError(f"{name!r} is no scenario of a soak")
 
 
-def _step(random: Random, twin: Twin, batch: int, *, idle: bool) -> Step:
+def _step(random: Random, version: Version, batch: int, *, idle: bool) -> Step:
     """A step in a batch. With `idle` none before it exposes anything: then it has to."""
-    when = random.choice(list(_triggers(random, twin, batch, idle=idle)))
+    when = random.choice(list(_triggers(random, version, batch, idle=idle)))
     return Step(when=when, do=random.choice(list(_faults(when))))
 
 
-def _triggers(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator[Trigger]:
-    for name in twin.failpoints:
+def _triggers(random: Random, version: Version, batch: int, *, idle: bool) -> Iterator[Trigger]:
+    for name in version.failpoints:
         yield trigger("failpoint", name, batch=batch)
-    if twin.own_offsets:
-        if twin.rows:
+    if version.own_offsets:
+        if version.rows:
             # No file says when its batches begin: all rows are counted, and each step comes after the one before.
             yield trigger("rows", APART * batch + random.randint(1, ROWS))
         return
@@ -160,7 +162,7 @@ def _triggers(random: Random, twin: Twin, batch: int, *, idle: bool) -> Iterator
         # A run of nothing but these would be untested, rightly and for nothing.
         if point is not CrashPoint.BATCH_COMMITTED or not idle:
             yield trigger("point", point, batch=batch)
-    if twin.rows:
+    if version.rows:
         yield trigger("rows", random.randint(1, ROWS), batch=batch)
     yield trigger("records", random.randint(1, RECORDS))
     yield trigger("elapsed", random.randint(1, 40) / 10)
