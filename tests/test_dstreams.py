@@ -334,7 +334,7 @@ def test_a_numbered_receiver_of_a_program_begun_anew_begins_where_its_own_first_
     whole = replace(old.query("c"), first={1: 0})
     met = injection(None, queries=(QueryState(checkpoint="c", offsets=(0,), planned={0: 5}),))
     (found,) = query_progress(met, Progressed(queries=(whole, query), end={0: 9}), PER_RECORD)
-    assert (found.taken, found.next, found.again) == ((OffsetRange(0, 0, 5),), None, ())
+    assert (found.taken, found.next, found.reread) == ((OffsetRange(0, 0, 5),), None, ())
     with (tmp_path / "receivedBlockMetadata" / "log-1-60001").open("ab") as file:
         file.write(record(added(6800, 4, first=5), allocated(7000, 6800)))
     query = seen(made_again, checkpoint(7000, zero=5000), attempt=2).query("c")
@@ -391,7 +391,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
 def test_what_a_receiver_held_in_memory_cannot_come_twice(make: Make) -> None:
     bench = make()
     there = injected(bench, bench.first(2), replace(progress(2, 1, again=2), batch=1))
-    assert (there.again, there.missing, there.counting) == ((), (), ()), "all of it is in the sink"
+    assert (there.reprocessed, there.incomplete, there.counting) == ((), (), ()), "all of it is in the sink"
     assert "is in the sink" in there.why
     ends = bench.scale(bench.rows(without=batch(1)))
     half = injected(bench, bench.first(1), replace(progress(2, 1, again=2), batch=1), scale=ends)
@@ -403,16 +403,16 @@ def test_what_a_receiver_had_not_stored_is_exposed_beside_what_comes_again(make:
     lost = (OffsetRange(0, 10, 12),)
     left = replace(progress(2, 1, again=1), batch=1, received=lost)
     out = injected(bench, bench.first(2), left, scale=bench.scale(bench.rows(without=lost)))
-    assert out.again == batch(1)
-    assert (out.missing, {exposure.harm for exposure in out.exposures}) == (lost, {Harm.LOSS, Harm.REPETITION})
+    assert out.reprocessed == batch(1)
+    assert (out.incomplete, {exposure.harm for exposure in out.exposures}) == (lost, {Harm.LOSS, Harm.REPETITION})
 
 
 def test_a_batch_that_is_done_and_runs_again_is_exposed_beside_the_one_that_was_planned(make: Make) -> None:
     """A restart of a program of DStreams runs the batch again that was done last."""
     bench = make()
     out = injected(bench, bench.first(2), replace(progress(3, 1), batch=2))
-    assert (out.missing, {exposure.harm for exposure in out.counting}) == (batch(2), {Harm.REPETITION, Harm.LOSS})
-    assert bench.scale().keys(out.again) >= bench.scale().keys(batch(1))
+    assert (out.incomplete, {exposure.harm for exposure in out.counting}) == (batch(2), {Harm.REPETITION, Harm.LOSS})
+    assert bench.scale().keys(out.reprocessed) >= bench.scale().keys(batch(1))
 
 
 def test_what_an_earlier_attempt_lost_is_not_in_flight_at_a_later_injection() -> None:
@@ -437,7 +437,7 @@ def test_a_stored_block_that_no_batch_had_may_be_lost_with_its_driver(make: Make
     bench = make()
     waits = replace(progress(2, 2), batch=1, received=batch(2))
     out = injected(bench, bench.first(2), waits)
-    assert (out.missing, [(exposure.harm, exposure.would_show) for exposure in out.exposures]) == (
+    assert (out.incomplete, [(exposure.harm, exposure.would_show) for exposure in out.exposures]) == (
         batch(2),
         [(Harm.LOSS, True)],
     )

@@ -43,13 +43,13 @@ def test_what_saved_offsets_call_done_and_the_sink_lacks_was_in_flight(
     bench = make()
     out = injected(bench, bench.rows(*batch(0), *part), SAVED, scale=bench.scale(bench.rows(without=batch(1))))
     assert out.point == EARLY
-    assert bench.scale().keys(out.missing) >= bench.scale().keys(batch(1)) - bench.scale().keys(part)
+    assert bench.scale().keys(out.incomplete) >= bench.scale().keys(batch(1)) - bench.scale().keys(part)
 
 
 def test_what_comes_later_though_no_attempt_reads_it_again_was_late(make: Make) -> None:
     bench = make()
     out = injected(bench, bench.first(1), SAVED)
-    assert (out.missing, out.exposures) == ((), ())
+    assert (out.incomplete, out.exposures) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_driver_that_was_paused_exposes_nothing(make: Make) -> None:
     still = replace(injection(bench.held(bench.first(1)), outcome=lived), impact=Impact.DRIVER_PAUSED)
     for far in (progress(), TAKEN):
         out = exposed(bench.scale(), still, [far], many=1, until=None, executions=())
-        assert (out.point, out.exposures, out.missing) == (PLANNED, (), ())
+        assert (out.point, out.exposures, out.incomplete) == (PLANNED, (), ())
         assert out.why == "the driver lived, and nothing shows that it ran what was in flight again"
     done = exposed(bench.scale(), still, [progress(2, 2)], many=1, until=None, executions=())
     assert done.why == "every planned batch was committed: nothing was in flight"

@@ -49,7 +49,7 @@ def progress(
 def test_a_batch_that_is_planned_and_not_committed() -> None:
     (found,) = progress(STATE)
     assert found == PROGRESS
-    assert (found.taken, found.again, found.skipped) == ((OffsetRange(0, 10, 25),), (), ())
+    assert (found.taken, found.reread, found.skipped) == ((OffsetRange(0, 10, 25),), (), ())
 
 
 def test_a_batch_that_is_committed() -> None:
@@ -58,7 +58,7 @@ def test_a_batch_that_is_committed() -> None:
     assert found == replace(
         PROGRESS, low={0: 25}, next={0: 25}, last=(OffsetRange(0, 10, 25),), batch=None, after=False
     )
-    assert (found.taken, found.again, found.skipped) == ((), (), ())
+    assert (found.taken, found.reread, found.skipped) == ((), (), ())
 
 
 def test_before_the_first_commit_everything_begins_where_the_first_batch_did() -> None:
@@ -82,7 +82,7 @@ def began(*batches: Batch, first: Mapping[int, int] = QUERY.first) -> QueryProgr
 def test_an_attempt_that_goes_back_in_the_first_batch_of_its_own_begins_there() -> None:
     one, injected = worked(0, 0, 10, 1), worked(1, 10, 25, 1, 2)
     assert began(one, injected, worked(2, 25, 5, 2), worked(3, 5, 40, 2)) == replace(PROGRESS, next={0: 5})
-    assert began(one, injected, worked(2, 25, 5, 2)).again == (OffsetRange(0, 5, 10),), "it may come to no other one"
+    assert began(one, injected, worked(2, 25, 5, 2)).reread == (OffsetRange(0, 5, 10),), "it may come to no other one"
     assert began(one, injected, worked(2, 25, 5, 3), worked(3, 5, 40, 3)) == PROGRESS, "another attempt's"
     after = began(one, injected, worked(2, 25, 5, 2), worked(3, 5, 40, 3), first={1: 0, 2: 1, 3: 3})
     assert after == replace(PROGRESS, next={0: 5}), "the next attempt's, whatever came after it"
@@ -110,7 +110,7 @@ def test_what_an_earlier_batch_had_done_before_its_source_went_back_is_neither_d
         replace(STATE, offsets=(0, 1, 2), commits=(0, 1), planned={0: 30}, committed={0: 5}), queries=(one,)
     )
     assert (found.low, found.high, found.next, found.partial) == ({0: 20}, {0: 30}, {0: 20}, (OffsetRange(0, 5, 20),))
-    assert (found.taken, found.again, found.skipped) == ((OffsetRange(0, 20, 30),), (), ())
+    assert (found.taken, found.reread, found.skipped) == ((OffsetRange(0, 20, 30),), (), ())
 
 
 def test_a_batch_that_goes_back_is_planned_before_the_fault_and_no_doing_of_its() -> None:
@@ -157,13 +157,13 @@ def test_after_is_what_spark_says_of_this_query(changes: dict[str, Any], after: 
 
 def test_an_attempt_that_was_killed_before_it_touched_anything_is_passed_over() -> None:
     (found,) = progress(STATE, queries=(replace(QUERY, first={1: 0, 4: 2, 3: 0}),))
-    assert (found.next, found.again) == ({0: 0}, (OffsetRange(0, 0, 10),))
+    assert (found.next, found.reread) == ({0: 0}, (OffsetRange(0, 0, 10),))
 
 
 @pytest.mark.parametrize("first", [{1: 0}, {1: 0, 2: 7}])
 def test_without_a_next_attempt_nothing_is_known_of_it(first: Mapping[int, int]) -> None:
     (found,) = progress(STATE, queries=(replace(QUERY, first=first),))
-    assert (found.next, found.again, found.skipped, found.other) == (None, (), (), False)
+    assert (found.next, found.reread, found.skipped, found.other) == (None, (), (), False)
 
 
 def test_a_driver_that_lives_has_no_next_attempt() -> None:
@@ -194,7 +194,7 @@ def test_an_attempt_that_is_not_known_has_no_next_one() -> None:
 def test_a_lost_checkpoint_exposes_everything_that_the_next_one_begins_before() -> None:
     old, new = replace(QUERY, first={1: 0}), replace(QUERY, first={2: 0})
     (found,) = progress(STATE, queries=(old, new))
-    assert (found.next, found.again) == ({0: 0}, (OffsetRange(0, 0, 10),))
+    assert (found.next, found.reread) == ({0: 0}, (OffsetRange(0, 0, 10),))
     beyond = Query(checkpoint="checkpoint", batches=(batch(0, 30, 40),), first={2: 0})
     (found,) = progress(STATE, queries=(old, beyond))
     assert (found.next, found.skipped) == ({0: 30}, (OffsetRange(0, 10, 30),))
@@ -314,7 +314,7 @@ def test_offsets_that_were_saved_after_the_injection_are_no_last_ones() -> None:
 
 def test_offsets_that_were_lost_begin_again() -> None:
     found = by_hand([(1, 1.0, {0: 10}), (2, 4.0, {}), (2, 5.0, {0: 15})], {0: 10})
-    assert (found.next, found.again, found.taken, found.last) == (
+    assert (found.next, found.reread, found.taken, found.last) == (
         {},
         (OffsetRange(0, 0, 10),),
         (),
@@ -386,11 +386,11 @@ def test_what_only_some_sources_had_done_is_left_out() -> None:
     (found,) = progress(ahead)
     assert (found.low, found.high, found.next) == ({0: 14}, {0: 25}, {0: 14})
     assert (found.taken, found.partial) == ((OffsetRange(0, 14, 25),), (OffsetRange(0, 10, 14), OffsetRange(0, 25, 31)))
-    assert (found.again, found.skipped) == ((), ())
+    assert (found.reread, found.skipped) == ((), ())
     (beyond,) = progress(replace(STATE, committed_most={0: 30}, planned_most={0: 30}))
     assert (beyond.taken, beyond.partial) == ((), (OffsetRange(0, 10, 30),))
     (back,) = progress(ahead, queries=(replace(QUERY, first={1: 0, 2: 0}),))
-    assert (back.next, back.again) == ({0: 0}, (OffsetRange(0, 0, 14),))
+    assert (back.next, back.reread) == ({0: 0}, (OffsetRange(0, 0, 14),))
 
 
 def test_a_driver_died_if_the_evidence_has_its_end_whatever_a_victim_is_called() -> None:

@@ -139,4 +139,4 @@ def test_a_row_without_a_key_is_known_by_all_its_cells(make: Make) -> None:
     bench = make(replace(PER_RECORD, key=()))
     second = bench.rows(*batch(1))[0]
     assert traces(bench, [*bench.first(1), second]) == {second}
-    assert injected(bench, [*bench.first(1), second], progress()).again
+    assert injected(bench, [*bench.first(1), second], progress()).reprocessed

@@ -10,7 +10,7 @@ from harness.judge.baseline import Baseline, Shown
 from harness.judge.cause import Explained
 from harness.judge.exposure import Exposed
 from harness.judge.guarantee import violates
-from harness.judge.sinks import Compared
+from harness.judge.sinks import Compared, Explanation
 from harness.scenario import MISFITS, Finding, Guarantee, Harm
 
 ONLY_WITH = "only in runs with this fault"
@@ -31,12 +31,12 @@ def attributed(sink: Compared, baseline: Baseline, guarantee: Guarantee, labels:
     """Return the findings of one sink with their causes; `labels` are what steps are called."""
     out, unknown = [], any(step.unknown for step in sink.exposed)
     for place, finding in enumerate(sink.examined.findings):
-        ways, candidates = sink.explained.get(place, []), sink.candidates.get(place, [])
-        options = sink.options[place] if place < len(sink.options) else ()
+        explanation = sink.explanations.get(place, Explanation())
+        ways, candidates = explanation.ways, explanation.candidates
         shown = baseline.shown(finding)
         harms = {harm for way in ways for harm in way.harms} or {*finding.harms}
         struck = None if unknown and not ways else bool(candidates)
-        answer = violates(finding, guarantee, harms=harms, options=options, shown=shown, struck=struck)
+        answer = violates(finding, guarantee, harms=harms, options=explanation.options, shown=shown, struck=struck)
         # Where the expected rows are wrong, what differs from them is no violation.
         answer = False if sink.examined.reasons.error else answer
         needed = not sink.examined.reasons.error and (answer is not False or guarantee.allows is Harm.LOSS)

@@ -51,7 +51,7 @@ class Causes:
 
     def __init__(self, scale: Scale, steps: Sequence[Exposed], findings: Sequence[Finding]) -> None:
         self.scale = scale
-        self.steps = [step for step in steps if step.last is not None and step.progress is not None]
+        self.steps = [step for step in steps if step.before_restart is not None and step.progress is not None]
         self.unknown = [step for step in steps if step.unknown]
         """Steps of which no reading shows what they exposed."""
         self._about = {self.key(finding) for finding in findings}
@@ -86,7 +86,7 @@ class Causes:
     def explaining(self, reading: Exposed, key: Key, harm: Harm) -> list[Explained]:
         """Return the steps before a reading whose reprocessing gives a key its rows again, or that interrupted it."""
         before = self.before(reading)
-        ranges = [(each, each.again if harm is Harm.REPETITION else each.missing) for each in before]
+        ranges = [(each, each.reprocessed if harm is Harm.REPETITION else each.incomplete) for each in before]
         found = [each for each, mine in ranges if key in self.scale.keys(mine)]
         return [Explained((each.injection.number,), frozenset({harm})) for each in found]
 
@@ -105,7 +105,7 @@ class Causes:
         of which nothing is known."""
         key = self.key(finding)
         within = self.within(key)
-        return [*([step for step in within if key in self.scale.keys(step.struck)] or within), *self.unknown]
+        return [*([step for step in within if key in self.scale.keys(step.interrupted)] or within), *self.unknown]
 
     def within(self, key: Key) -> list[Exposed]:
         """Return the steps between the last reading that shows the key right and the first that shows it wrong. A row
@@ -119,10 +119,10 @@ class Causes:
     def _state(self, step: Exposed, key: Key) -> bool | None:
         """Return whether the key was right when the fault was injected; None if the reading does not tell. An attempt
         that had not worked left the sink as it was."""
-        assert step.at is not None and step.progress is not None
+        assert step.at_fault is not None and step.progress is not None
         if not step.injection.worked or key in self.scale.keys(step.progress.partial) or self._masked(key):
             return None
-        low, high = (step.at.of(rows.elements())[key] for rows in self._ends(step, key))
+        low, high = (step.at_fault.of(rows.elements())[key] for rows in self._ends(step, key))
         state = self._state_of_total if self.scale.case.aggregate else self._state_of_rows
         return state(step, key, low, high)
 
@@ -135,12 +135,12 @@ class Causes:
         return bool(wrong) and all(self.scale.case.rounds[place] for place in wrong)
 
     def _state_of_total(self, step: Exposed, key: Key, low: Counter[Any], high: Counter[Any]) -> bool | None:
-        assert step.at is not None and step.progress is not None
-        now = step.at.rows[key]
+        assert step.at_fault is not None and step.progress is not None
+        now = step.at_fault.rows[key]
         if now == low or (now == high and step.progress.after):
             # Before its first record nothing is known of a key.
             return True if now else None
-        if now == high or between_ends(self.scale, step.at, now, (low, high)):
+        if now == high or between_ends(self.scale, step.at_fault, now, (low, high)):
             return None
         # What of the batch was written by then is not known.
         if step.point == WRITING and not step.progress.after:
@@ -159,12 +159,12 @@ class Causes:
         )
 
     def _state_of_rows(self, step: Exposed, key: Key, low: Counter[Any], high: Counter[Any]) -> bool | None:
-        assert step.at is not None
-        now, right, end = step.at.rows[key], self.right[key], self.end[key]
-        surplus, missing = (step.at.of(rows.elements())[key] for rows in (end - right, right - end))
-        wanted = step.at.of(right.elements())[key]
+        assert step.at_fault is not None
+        now, right, end = step.at_fault.rows[key], self.right[key], self.end[key]
+        surplus, missing = (step.at_fault.of(rows.elements())[key] for rows in (end - right, right - end))
+        wanted = step.at_fault.of(right.elements())[key]
         # What is still planned is not lost yet, and a row that it will change is not wrong yet.
-        if missing and key in self.scale.keys(step.missing):
+        if missing and key in self.scale.keys(step.incomplete):
             return True
         if surplus:
             there = [(now[mark] - wanted[mark], count) for mark, count in surplus.items()]
@@ -186,36 +186,37 @@ class Causes:
         return same(self.scale.case, key, self.rows(cut)[key], self.end[key])
 
     def _by(self, step: Exposed, key: Key) -> Iterator[Harm]:
-        if step.again and key in self.scale.keys(step.again) and self._repeated(step, key):
+        if step.reprocessed and key in self.scale.keys(step.reprocessed) and self._repeated(step, key):
             yield Harm.REPETITION
-        elif step.missing and key in self.scale.keys(step.missing) and self._lost(step, key):
+        elif step.incomplete and key in self.scale.keys(step.incomplete) and self._lost(step, key):
             yield Harm.LOSS
 
     def _repeated(self, step: Exposed, key: Key) -> bool:
-        surplus = self.end[key] - self.right[key]
-        part = self.rows(Cut(only=step.again))[key]
-        if not self.scale.case.aggregate and surplus and surplus <= part:
-            return all(_copies(step, key, row) for row in surplus) or step.last is None or step.last.places is not None
-        if surplus and surplus == part and self.scale.case.aggregate and not self.right[key] - self.end[key]:
+        assert step.before_restart is not None
+        surplus, aggregate = self.end[key] - self.right[key], self.scale.case.aggregate
+        part = self.rows(Cut(only=step.reprocessed))[key]
+        if not aggregate and surplus and surplus <= part:
+            return all(_copies(step, key, row) for row in surplus) or step.before_restart.places is not None
+        if aggregate and surplus and surplus == part and not self.right[key] - self.end[key]:
             return True
-        if any(self._gives(Cut(again=(ranges,)), key) for ranges in parts(step.again)):
+        if any(self._gives(Cut(again=(ranges,)), key) for ranges in parts(step.reprocessed)):
             return True
-        return self._adds_up(key, self._then(step, key), _one(self._ends(step, key)[0]))
+        return aggregate and self._adds_up(key, self._then(step, key), _one(self._ends(step, key)[0]))
 
     def _added(self, steps: Sequence[Exposed], key: Key) -> Iterator[Explained]:
         """Yield rows that several steps gave again, each its own."""
         surplus = self.end[key] - self.right[key]
-        again = [step for step in steps if step.again and self.rows(Cut(only=step.again))[key]]
-        given = sum((self.rows(Cut(only=step.again))[key] for step in again), Counter[Row]())
+        again = [step for step in steps if step.reprocessed and self.rows(Cut(only=step.reprocessed))[key]]
+        given = sum((self.rows(Cut(only=step.reprocessed))[key] for step in again), Counter[Row]())
         if surplus and surplus <= given:
             yield Explained(tuple(step.injection.number for step in again), frozenset({Harm.REPETITION}))
 
     def _lost(self, step: Exposed, key: Key) -> bool:
         missing = self.right[key] - self.end[key]
         if not self.scale.case.aggregate and missing and not self.end[key] - self.right[key]:
-            part = self.rows(Cut(only=step.missing))[key]
+            part = self.rows(Cut(only=step.incomplete))[key]
             return set(missing) <= set(part) and not any(_copies(step, key, row) for row in missing)
-        if any(self._gives(Cut(without=ranges), key) for ranges in parts(step.missing)):
+        if any(self._gives(Cut(without=ranges), key) for ranges in parts(step.incomplete)):
             return True
         if not self.scale.case.aggregate:
             # The row is as the program had made it before: what was to change it never came.
@@ -223,8 +224,8 @@ class Causes:
         return self._adds_up(key, self._then(step, key), _one(self._ends(step, key)[1]))
 
     def _then_there(self, step: Exposed, key: Key) -> Counter[Any]:
-        assert step.last is not None
-        return step.last.rows[key] if step.last.places is None else Counter()
+        assert step.before_restart is not None
+        return step.before_restart.rows[key] if step.before_restart.places is None else Counter()
 
     def _adds_up(self, key: Key, then: Row | None, other: Row | None) -> bool:
         """Return whether the total is wrong by just what lay between these two rows: what the interrupted execution had
@@ -245,11 +246,10 @@ class Causes:
 
     def _then(self, step: Exposed, key: Key) -> Row | None:
         """Return the total before the next attempt, if it was one of what was committed and a part of what was not."""
-        assert step.last is not None
-        now, ends = step.last.rows[key], self._ends(step, key)
-        if step.last.places is not None or not (now in ends or between_ends(self.scale, step.last, now, ends)):
-            return None
-        return _one(now)
+        assert step.before_restart is not None
+        now, ends = step.before_restart.rows[key], self._ends(step, key)
+        known = now in ends or between_ends(self.scale, step.before_restart, now, ends)
+        return _one(now) if known and step.before_restart.places is None else None
 
     def _ends(self, step: Exposed, key: Key) -> tuple[Counter[Row], Counter[Row]]:
         """Return the rows of a key with what was committed, and with all that was planned."""
@@ -260,15 +260,16 @@ class Causes:
     def _together(self, steps: Sequence[Exposed], key: Key) -> Iterator[Explained]:
         """Yield several steps that each did harm to one total, or one that did both."""
         for chosen in product(*(_harms(step) for step in steps)):
-            again = tuple(step.again for step, harms in zip(steps, chosen, strict=True) if Harm.REPETITION in harms)
-            without = joined(*(step.missing for step, harms in zip(steps, chosen, strict=True) if Harm.LOSS in harms))
+            did = [*zip(steps, chosen, strict=True)]
+            again = tuple(step.reprocessed for step, harms in did if Harm.REPETITION in harms)
+            without = joined(*(step.incomplete for step, harms in did if Harm.LOSS in harms))
             if self._gives(Cut(again=again, without=without), key):
                 yield Explained(tuple(step.injection.number for step in steps), frozenset().union(*chosen))
 
 
 def _harms(step: Exposed) -> Sequence[frozenset[Harm]]:
     """Return what a step may have done: either harm, or both."""
-    known = [harm for harm, ranges in ((Harm.REPETITION, step.again), (Harm.LOSS, step.missing)) if ranges]
+    known = [harm for harm, ranges in ((Harm.REPETITION, step.reprocessed), (Harm.LOSS, step.incomplete)) if ranges]
     return [frozenset(some) for count in range(1, len(known) + 1) for some in combinations(known, count)]
 
 
@@ -288,7 +289,7 @@ def parts(ranges: OffsetRanges) -> Iterator[OffsetRanges]:
 
 def _copies(step: Exposed, key: Key, row: Row) -> int:
     """Return how many copies of a row were there when the fault was injected, or before the next attempt."""
-    states = (state for state in (step.at, step.last) if state is not None)
+    states = (state for state in (step.at_fault, step.before_restart) if state is not None)
     return max(sum(state.rows[key][mark] for mark in state.of([row])[key]) for state in states)
 
 
@@ -327,11 +328,11 @@ def repaired(scale: Scale, causes: Causes, readings: Sequence[Exposed]) -> Itera
     right, end = (held(scale.case, rows) for rows in (scale.case.expected, scale.case.found))
     known = set[Key]()
     for reading in sorted(readings, key=_at_s):
-        assert reading.at is not None and reading.progress is not None
-        committed, partial = scale.upto(reading.progress.low, reading.at), scale.keys(reading.progress.partial)
+        assert reading.at_fault is not None and reading.progress is not None
+        committed, partial = scale.upto(reading.progress.low, reading.at_fault), scale.keys(reading.progress.partial)
         lost, unexplained = list[Repaired](), False
         for key in committed.keys() - known:
-            wanted, now = reading.at.of(right[key].elements())[key], reading.at.rows[key]
+            wanted, now = reading.at_fault.of(right[key].elements())[key], reading.at_fault.rows[key]
             more = sum(max(0, now[mark] - count) for mark, count in wanted.items())
             less = (committed[key] - now).total() if key not in partial and reading.injection.outcome.injected else 0
             if not (more or less):

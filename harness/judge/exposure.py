@@ -43,21 +43,21 @@ SAFE: dict[Harm | None, tuple[str, ...]] = {Harm.REPETITION: (WRITTEN,), Harm.LO
 
 @dataclass(frozen=True, kw_only=True)
 class Exposed:
-    """One step and one sink. `why` says why nothing was exposed, `unknown` that the evidence does not tell. `again`
-    is processed again: each range of a batch and source partition of which something may have been in the sink.
-    `missing` was not whole there, `struck` is all that the step interrupted. `at` is what the sink held when the fault
-    was injected, `last` before the next attempt wrote."""
+    """One step and one sink. `why` says why nothing was exposed, `unknown` that the evidence does not tell.
+    `interrupted` are the offset ranges that the step interrupted. Of these, `reprocessed` ran again, and may have left
+    something in the sink; `incomplete` were not whole there. `at_fault` is what the sink held when the fault was
+    injected, `before_restart` what it held before the next attempt wrote."""
 
     injection: Injection
     why: str = ""
     unknown: bool = False
     progress: QueryProgress | None = None
-    again: OffsetRanges = ()
-    missing: OffsetRanges = ()
-    struck: OffsetRanges = ()
+    interrupted: OffsetRanges = ()
+    reprocessed: OffsetRanges = ()
+    incomplete: OffsetRanges = ()
     point: str = ""
-    at: SinkState | None = None
-    last: SinkState | None = None
+    at_fault: SinkState | None = None
+    before_restart: SinkState | None = None
     exposures: tuple[Exposure, ...] = ()
     wrote_first: bool = False
     """The sink held rows beyond the saved offsets."""
@@ -102,7 +102,7 @@ def exposed(
             )
         if progress.own and not handed(scale, injection):
             progress = bounded(scale, progress, last)
-        return _Struck(
+        return _Interrupted(
             scale=scale,
             injection=injection,
             progress=progress,
@@ -125,7 +125,7 @@ def _nothing_at_work(injection: Injection, at: SinkState, last: SinkState) -> Ex
         words = "several queries were at work, and the evidence does not tell whose executor was killed"
     elif injection.only:
         words = f"only an executor at work for {injection.only} is known to have been killed"
-    return Exposed(injection=injection, why=words, unknown=not idle, at=at, last=last)
+    return Exposed(injection=injection, why=words, unknown=not idle, at_fault=at, before_restart=last)
 
 
 def _again(executions: Sequence[Execution], injection: Injection, progress: QueryProgress) -> Ran:
@@ -141,7 +141,7 @@ def _again(executions: Sequence[Execution], injection: Injection, progress: Quer
 
 
 @dataclass(kw_only=True)
-class _Struck:
+class _Interrupted:
     """One step, one sink, one query."""
 
     scale: Scale
@@ -154,18 +154,18 @@ class _Struck:
     writes_first: bool
 
     def exposed(self) -> Exposed:
-        again, missing = self.again, self.missing
-        exposures = (*self._of(Harm.REPETITION, again), *self._of(Harm.LOSS, missing))
+        reprocessed, incomplete = self.reprocessed, self.incomplete
+        exposures = (*self._of(Harm.REPETITION, reprocessed), *self._of(Harm.LOSS, incomplete))
         return Exposed(
             injection=self.injection,
             why="" if exposures else self._why(),
             progress=self.progress,
-            again=again,
-            missing=missing,
-            struck=joined(self.progress.taken, self.progress.again, self.progress.skipped, missing),
+            interrupted=joined(self.progress.taken, self.progress.reread, self.progress.skipped, incomplete),
+            reprocessed=reprocessed,
+            incomplete=incomplete,
             point=self.point,
-            at=self.at,
-            last=self.last,
+            at_fault=self.at,
+            before_restart=self.last,
             exposures=exposures,
             wrote_first=self.progress.own and bool(self.touched),
         )
@@ -326,7 +326,7 @@ class _Struck:
         """The driver died of it, or ended later: then the next attempt shows what ran again."""
         return self.injection.died or self.progress.restarted
 
-    def reprocessed(self, ranges: OffsetRanges) -> OffsetRanges:
+    def _ran_again(self, ranges: OffsetRanges) -> OffsetRanges:
         """Return what of these offsets ran again: beyond where the next attempt began, or all where the same attempt
         ran its batch again."""
         if not self.died:
@@ -335,8 +335,8 @@ class _Struck:
         return _beyond(ranges, start) if start is not None else ()
 
     @cached_property
-    def again(self) -> OffsetRanges:
-        before = () if self.progress.other else self.progress.again
+    def reprocessed(self) -> OffsetRanges:
+        before = () if self.progress.other else self.progress.reread
         if self.finished or not (self.left or self.unseen):
             return before
         mine = self.units
@@ -349,10 +349,10 @@ class _Struck:
             mine = [unit for unit in mine if not self._whole_unit(unit)]
         elif retried and self.whole:
             mine = []
-        return joined(self.reprocessed(tuple(mine)), before)
+        return joined(self._ran_again(tuple(mine)), before)
 
     @cached_property
-    def missing(self) -> OffsetRanges:
+    def incomplete(self) -> OffsetRanges:
         if self._went_on:
             return self.progress.received
         complete = not self.unseen and (self.progress.after or not self.keys or self.whole or self.finished)

@@ -24,11 +24,11 @@ def mismatched(scale: Scale, step: Exposed) -> int:
     between the two is right too. A key that is missing is late, and is not counted; nor is one that a living driver may
     have changed meanwhile. Of a sink that is `late`, and when an attempt has just ended, only totals beyond all earlier
     ones are counted."""
-    if step.progress is None or step.last is None or not scale.case.aggregate or step.injection.running:
+    if step.progress is None or step.before_restart is None or not scale.case.aggregate or step.injection.running:
         return 0
     high = step.progress.high
     low = high if step.progress.after else step.progress.low
-    sink_state, taken = step.last, between(low, high)
+    sink_state, taken = step.before_restart, between(low, high)
     base, full = (scale.upto(end, sink_state) for end in (low, high))
     partly = sink_state.of(scale.rows(Cut(only=taken))) if taken else {}
     right, end = held(scale.case, scale.case.expected), held(scale.case, scale.case.found)

@@ -52,8 +52,8 @@ class QueryProgress:
         return between(self.low, self.high)
 
     @property
-    def again(self) -> OffsetRanges:
-        """Committed before, and begun again by the next attempt."""
+    def reread(self) -> OffsetRanges:
+        """Committed before, and read again by the next attempt."""
         return between(self.next, self.low) if self.next is not None else ()
 
     @property

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.checkers.compare import by_column, key_of
-from harness.checkers.origin import Options, attribute, explanations, together
+from harness.checkers.origin import attribute, explanations, together
+from harness.checkers.wrong_total import Option
 from harness.errors import UsageError
 from harness.judge.cause import Causes, Explained, Repaired, repaired
 from harness.judge.certain import certainly, keyed
@@ -32,18 +33,25 @@ VAGUE = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """What may have made a finding. `ways` are the steps that explain it, `candidates` those that may have done it,
+    `options` the whole batches that come to the same total."""
+
+    ways: Sequence[Explained] = ()
+    candidates: Sequence[Exposed] = ()
+    options: Sequence[Option] = ()
+
+
 @dataclass(kw_only=True)
 class Compared:
     """One sink. `exposed` is what each step exposed there, `ended` what it held after attempts that no step had ended,
-    as steps that struck nothing. By the place of a finding: `explained` is what explains it, `candidates` the steps
-    that may have done it, `options` the whole batches that come to the same total."""
+    as steps that struck nothing. `explanations` are by the place of a finding."""
 
     examined: Examined
     exposed: list[Exposed] = field(default_factory=list)
     ended: list[Exposed] = field(default_factory=list)
-    explained: dict[int, list[Explained]] = field(default_factory=dict)
-    candidates: dict[int, list[Exposed]] = field(default_factory=dict)
-    options: Options = ()
+    explanations: dict[int, Explanation] = field(default_factory=dict)
 
 
 def compared(run: Run, readings: Readings, *, baseline: bool = False) -> list[Compared]:
@@ -72,7 +80,8 @@ def _sink(run: Run, readings: Readings, ledger: Ledger, place: int, *, caught_up
     options = explanations(examined.findings, clues.totals)
     found = attribute(examined.findings, clues, options)
     examined.findings = [replace(each, checkpoint=numbering) if each.batches else each for each in found]
-    return _exposed(run, Compared(examined=examined, options=options), ledger, readings)
+    by_place = {place: Explanation(options=found) for place, found in enumerate(options)}
+    return _exposed(run, Compared(examined=examined, explanations=by_place), ledger, readings)
 
 
 def _windows(run: Run, readings: Readings, source: Source, place: int, *, caught_up: bool, baseline: bool) -> Compared:
@@ -148,7 +157,7 @@ def _ended(run: Run, scale: Scale, ended: Sequence[Injection]) -> Iterator[Expos
         at = state_at(scale, injection.at) if injection.at else None
         found = query_progress(injection, run.progressed, scale.sink)
         if at is not None and (progress := feeding(scale, found, many, at)) is not None:
-            yield Exposed(injection=injection, progress=progress, at=at, last=at)
+            yield Exposed(injection=injection, progress=progress, at_fault=at, before_restart=at)
 
 
 def _explained(out: Compared, scale: Scale) -> None:
@@ -158,16 +167,15 @@ def _explained(out: Compared, scale: Scale) -> None:
         examined.reasons.notes.append(VAGUE.format(examined.name))
     causes, unexplained = Causes(scale, out.exposed, examined.findings), 0
     for place, finding in enumerate(examined.findings):
-        out.explained[place] = causes.explained(finding)
-        out.candidates[place] = causes.touching(finding)
+        known = out.explanations.get(place, Explanation())
+        out.explanations[place] = replace(known, ways=causes.explained(finding), candidates=causes.touching(finding))
     first = out.exposed[0].injection.number
     later = [step for step in causes.steps if step.injection.number > first]
     for each in repaired(scale, causes, [*later, *out.ended]):
         unexplained += not each.ways
         if each.ways and examined.counted(each.kind):
             place = len(examined.findings)
-            out.explained[place] = [*each.ways]
-            out.candidates[place] = causes.before(each.reading)
+            out.explanations[place] = Explanation(ways=each.ways, candidates=causes.before(each.reading))
             examined.findings.append(_finding(scale, each))
     if unexplained:
         # Baseline runs are compared at their end alone: they do not show a habit that is gone by then.
